@@ -227,7 +227,7 @@ TABLES = {
     "transpile/passes/to_array/reduction.py _LOGIC": "lowering: what arithmetic of truth values is",
 }
 # These modules may have such tables: they read HLO, whose opcodes the tables have, or say what a target supports.
-OTHER_TABLES = ("any_size/reach", "passes/activations", "passes/storage_types", "passes/outlin")
+OTHER_TABLES = ("any_size/reach", "passes/activations", "passes/storage_types", "passes/outlin", "special_functions/")
 SUPPORT = ("cupy/captures", "cupy/cuda", "cupy/functions", "cupy/fusion", "cupy/twin", "dask/chunked_calls")
 SUPPORT += ("dask/legalize", "dask/strategies", "element_rules", "numpy/functions", "numpy/kernels", "numpy/numba")
 SUPPORT += ("refusals",)

@@ -92,6 +92,7 @@ class Operation:
     rounds: Callable[[float], int] | None = None  # how it rounds one number to a whole one
     is_blind_to_minus: bool = False  # it gives the same for -0 as for 0
     is_costly: bool = False  # it takes many times the time of an addition
+    takes_arrays: bool = False  # where a library tells arrays from numbers, each operand has to be an array
     is_product: bool = False  # it multiplies its operands and sums over axes of both
     is_reduction: bool = False  # it folds axes of its operand
     folds: str = ""  # the element-wise operation by which it folds, where folds of parts fold to that of the whole

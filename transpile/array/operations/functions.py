@@ -18,7 +18,8 @@ A function brings its row in a file ``rows.toml`` beside it: ``softmax = { shape
 ``given``. Either is a list for a function with several results. ``results`` stands in place of both where one word says
 them together, such as those of a function that takes one array or several and returns as many.
 ``names`` are the default names of the results (without any, those of a function among the arguments), ``axes`` is a
-word for the axis map where ``shape`` does not say it (``function_axes.py``), and ``discontinuous`` is a trait.
+word for the axis map where ``shape`` does not say it (``function_axes.py``), ``discontinuous`` and ``takes_arrays`` are
+traits.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ def _row(opcode: str, declared: Mapping[str, Any]) -> Operation:
         is_elementwise=word == "elementwise" or _is_elementwise(word),
         is_reduction=word == "reduction",
         is_discontinuous=declared.get("discontinuous", False),
+        takes_arrays=declared.get("takes_arrays", False),
         is_costly=opcode == "prelude",
         allocates=opcode == "library",  # a function of the prelude may give what it was given
         **rules,

@@ -1,22 +1,26 @@
 """Special functions that JAX and XLA write out in dozens of instructions and loops become calls of that name again.
 
-They are recognised by what is computed, term by term (:mod:`.terms`), before anything is folded: a text in
+They are recognised by what is computed, term by term (:mod:`.reading`), before anything is folded: a text in
 ``patterns/`` is what is written for the function that it is named after. A new function is a text, a function of the
 prelude with its row, and a row of ``SPECIAL_FUNCTIONS``. Associative scans have a form (:mod:`.scans`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...array.graph import Graph
 from ...array.rewriting import called
 from ...array.support import Support
 from ...hlo.custom_calls.special_functions import own_target
+from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.shapes import ArrayShape
 from .library import Library, numbers_of
+from .reading import Reading
 from .rewriting import Calls, Originals, with_calls
 from .scans import scan_calls
-from .terms import NAMED, Reading, Term
+from .terms import NAMED, Term
 
 _RUNNING = frozenset(("call", "fusion", "while", "conditional"))
 
@@ -49,6 +53,9 @@ class _Naming:
             places.setdefault((term, sizes), instruction)
             if term.opcode != NAMED:
                 continue
+            for k, number in enumerate(term.operands):
+                if number.opcode == "constant":
+                    places.setdefault((number, sizes), _repeated(number, instruction, f"{instruction.name}.{k}"))
             operands = tuple(places[each, sizes] for each in term.operands if (each, sizes) in places)
             if len(operands) == len(term.operands) and self.is_supported(term.key, operands):
                 attributes = {"custom_call_target": own_target(term.key)}
@@ -61,6 +68,15 @@ class _Naming:
         shapes = (operand.array_shape for operand in operands)
         given = [graph.parameter(each.dimensions, each.element_type, graph.root) for each in shapes]
         return self.supports(called(graph, function, tuple(given), given[-1]))
+
+
+def _repeated(number: Term, like: Instruction, name: str) -> Instruction:
+    """A number for each element of a function's result."""
+    shape = replace(like.array_shape, element_type=ELEMENT_TYPES[number.element_type])
+    constant = Instruction(name, "constant", ArrayShape(shape.element_type, ()), attributes={"literal": number.value})
+    if not shape.rank:
+        return constant
+    return Instruction(f"{name}.repeated", "broadcast", shape, (constant,), attributes={"dimensions": ()})
 
 
 def is_array(instruction: Instruction) -> bool:

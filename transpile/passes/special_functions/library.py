@@ -6,49 +6,79 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ...hlo.ir import HloModule
 from ...hlo.parser import parse_module
 from ...hlo.shapes import ArrayShape
-from .terms import NAMED, Reading, Term, Terms
+from .reading import Reading
+from .terms import NAMED, Term, Terms
+from .with_numbers import arguments_of, roots
 
 _FOLDER = Path(__file__).parent / "patterns"
 _NUMBER = re.compile(r"= (\w+)\[\] constant\(([^)]*)\)")
+_KEPT = re.compile(r"^// numbers that arguments leave: (.*)$", re.MULTILINE)
+
+
+class Pattern(NamedTuple):
+    """Holds what is written for a function of some parameters."""
+
+    function: str
+    parameters: list[Term]
+    root: Term
 
 
 class Library:
     """The functions whose numbers are among some numbers, by the opcode and element type of their root.
 
-    A file is a pattern, named after its function and element type.
+    A file is a pattern, named after its function and element type. Where arguments are numbers, too, some of its own
+    numbers are not left, and its root may be another.
     """
 
     def __init__(self, numbers: Iterable[float]) -> None:
         self.terms = Terms()
-        self.patterns: dict[tuple[str, str], list[tuple[str, Term]]] = {}
+        self.patterns: dict[tuple[str, str], list[Pattern]] = {}
+        self.with_numbers: dict[tuple[str, str], list[Pattern]] = {}
         given = frozenset(numbers)
         for path in _files():
-            if numbers_of_file(path) <= given:
-                self._add(function_of(path), _module(path))
+            is_whole, kept = numbers_of_file(path) <= given, kept_numbers(path)
+            takes_numbers = kept is not None and kept <= given
+            if is_whole or takes_numbers:
+                self._add(function_of(path), _module(path), is_whole=is_whole, takes_numbers=takes_numbers)
 
-    def _add(self, name: str, module: HloModule) -> None:
+    def _add(self, name: str, module: HloModule, *, is_whole: bool, takes_numbers: bool) -> None:
         shapes = (parameter.array_shape.element_type.name for parameter in module.entry.parameters)
         parameters = [self.terms.make("parameter", shape, number) for number, shape in enumerate(shapes)]
         for of_scalars in (False, True):
             reading = Reading(self.terms, self.named, of_scalars)
             reading.measure(module.computations)
             root = reading.values(module.entry, parameters)[module.entry.root]
-            if root.opcode != NAMED:  # scalars may make no difference
-                self.patterns.setdefault((root.opcode, root.element_type), []).append((name, root))
+            if root.opcode == NAMED and root.key == name:  # scalars may make no difference
+                continue
+            pattern = Pattern(name, parameters, root)
+            if is_whole:
+                self.patterns.setdefault((root.opcode, root.element_type), []).append(pattern)
+            for opcode in sorted(roots(root)) if takes_numbers else ():
+                self.with_numbers.setdefault((opcode, root.element_type), []).append(pattern)
 
     def named(self, term: Term) -> Term:
         """The special function that a term is, or the term itself."""
-        for name, pattern in self.patterns.get((term.opcode, term.element_type), ()):
-            arguments = match(pattern, term)
+        found = self._known(term)
+        return term if found is None else self.named(found)  # which may have a name of its own for some arguments
+
+    def _known(self, term: Term) -> Term | None:
+        place = term.opcode, term.element_type
+        for pattern in self.patterns.get(place, ()):
+            arguments = match(pattern.root, term)
             if arguments is not None:
-                return self.terms.make(NAMED, term.element_type, name, tuple(arguments))
-        return term
+                return self.terms.make(NAMED, term.element_type, pattern.function, tuple(arguments))
+        for pattern in self.with_numbers.get(place, ()):
+            given = arguments_of(self.terms, pattern.parameters, pattern.root, term)
+            if given is not None:
+                return self.terms.make(NAMED, term.element_type, pattern.function, given)
+        return None
 
 
 def function_of(path: Path) -> str:
@@ -94,6 +124,13 @@ def numbers_of_file(path: Path) -> frozenset[float]:
     found = _NUMBER.findall(path.read_text("utf-8"))
     numbers = (float(np.float32(text)) if kind == "f32" else float(text) for kind, text in found if kind != "pred")
     return frozenset(number for number in numbers if not np.isnan(number))
+
+
+@cache
+def kept_numbers(path: Path) -> frozenset[float] | None:
+    """The numbers of a pattern that are left whichever arguments are numbers; None for functions of one argument."""
+    found = _KEPT.search(path.read_text("utf-8"))
+    return None if found is None else frozenset(map(float, found[1].split()))
 
 
 @cache

@@ -41,10 +41,9 @@ class _Rewriting:
         places: dict[Instruction, Instruction] = {}  # what stands for those that are gone, too
         for old in _ordered((each for each in computation.instructions if each not in left_out), operands):
             new = calls.get(old, old)
-            for added in new.operands:
-                if added not in made:
-                    made[added] = self._called(added, places).on(tuple(made[operand] for operand in added.operands))
-                    self.originals[made[added]] = (old,)
+            for added in _added(new.operands, made):
+                made[added] = self._called(added, places).on(tuple(made[operand] for operand in added.operands))
+                self.originals[made[added]] = (old,)
             made[old] = self._called(new, places).on(tuple(made[operand] for operand in new.operands))
             whole = (old, *(each for each, root in left_out.items() if root is old))
             places.update(dict.fromkeys(whole, made[old]))
@@ -60,6 +59,14 @@ class _Rewriting:
             for name, value in instruction.attributes.items()
         }
         return instruction.replace(attributes=attributes)
+
+
+def _added(operands: Iterable[Instruction], made: Mapping[Instruction, Instruction]) -> Iterator[Instruction]:
+    """The operands that are new, each after its own."""
+    for operand in operands:
+        if operand not in made:
+            yield from _added(operand.operands, made)
+            yield operand
 
 
 def gone(computation: Computation, calls: Calls) -> dict[Instruction, Instruction]:

@@ -1,25 +1,15 @@
-"""Terms: what instructions compute, where equal computations of elements are one object, whatever their shape.
-
-Calls and fusions are seen through, and so are broadcasts of scalars: ``1 + x`` is the same term for a number and for an
-array. What is not done element by element is a leaf that is equal to nothing else.
-"""
+"""Terms: computations of elements, whatever their shape, where equal ones are one object."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...hlo.custom_calls.special_functions import OWN_TARGETS
-from ...hlo.ir import Computation, Instruction
-from ...hlo.opcodes import OPCODES
-from ...hlo.shapes import ArrayShape, Shape
+import numpy as np
+
 from ..activations import described
 
 NAMED = "named"  # the opcode of terms that are special functions; their key is the name
-CALLS = {"call": "to_apply", "fusion": "calls"}
-_REPEATING = frozenset(("broadcast", "copy"))  # a scalar
-_MOST_INSTRUCTIONS, _MOST_DEPTH = 800, 8  # of a computation that is seen through, with those that it calls
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,6 +21,14 @@ class Term:
     key: Any
     operands: tuple[Term, ...]
 
+    @property
+    def value(self) -> np.ndarray[Any, np.dtype[Any]] | None:
+        """The number that a term is, or None."""
+        if self.opcode != "constant":
+            return None
+        dtype, _, data = self.key
+        return np.frombuffer(data, dtype).reshape(())
+
 
 @dataclass(slots=True)
 class Terms:
@@ -38,129 +36,22 @@ class Terms:
 
     known: dict[Any, Term] = field(default_factory=dict)
 
+    @property
+    def carried(self) -> Term:
+        """What a loop carries, inside of it."""
+        return self.make("carried", "")
+
     def make(self, opcode: str, element_type: str, key: Any = None, operands: tuple[Term, ...] = ()) -> Term:
         """The one term that is this."""
         identity = opcode, element_type, key, operands
         return self.known.setdefault(identity, Term(opcode, element_type, key, operands))
 
+    def number(self, element_type: str, value: np.ndarray[Any, np.dtype[Any]]) -> Term:
+        """The term of a number."""
+        return self.make("constant", element_type, described(value))
 
-class Reading:
-    """The terms of the instructions of computations.
-
-    ``named`` gives the term to put in place of one, where there is a better. With ``of_scalars`` an ``any`` of all
-    elements is what it is of a single one: the element. Computations that would take long to see through are leaves.
-    """
-
-    def __init__(self, terms: Terms, named: Callable[[Term], Term], of_scalars: bool = False) -> None:
-        self.terms, self.named, self.of_scalars = terms, named, of_scalars
-        self._sizes: dict[Computation, tuple[int, int]] = {}
-        self._bodies: dict[Computation, Term] = {}
-
-    def measure(self, computations: Iterable[Computation]) -> None:
-        """Learn how long computations are and how deep they call others; callees come before their callers."""
-        for computation in computations:
-            called = [self._sizes[each] for i in computation.instructions for each in i.called]
-            count = len(computation.instructions) + sum(count for count, _ in called)
-            if any(i.opcode == "custom-call" or OPCODES[i.opcode].has_side_effect for i in computation.instructions):
-                count = _MOST_INSTRUCTIONS + 1  # it must stay
-            self._sizes[computation] = count, 1 + max((depth for _, depth in called), default=0)
-
-    def values(self, computation: Computation, arguments: Iterable[Term]) -> dict[Instruction, Term]:
-        """The terms of the instructions of a computation that is given terms."""
-        found: dict[Instruction, Term] = dict(zip(computation.parameters, arguments, strict=True))
-        for instruction in computation.instructions:
-            if instruction not in found:
-                operands = tuple(found[operand] for operand in instruction.operands)
-                found[instruction] = self._term(instruction, operands)
-        return found
-
-    def leaf(self, instruction: Instruction) -> Term:
-        """A term that is equal to none but itself."""
-        return self.terms.make("leaf", element_type(instruction.shape), instruction)
-
-    def _term(self, instruction: Instruction, operands: tuple[Term, ...]) -> Term:
-        if not all(map(self._is_seen_through, instruction.called)):
-            return self.leaf(instruction)
-        opcode, kind = instruction.opcode, element_type(instruction.shape)
-        if opcode in CALLS:
-            called: Computation = instruction[CALLS[opcode]]
-            return self.values(called, operands)[called.root]
-        if opcode == "while":
-            key = self._body(instruction["condition"]), self._body(instruction["body"])
-            return self.terms.make(opcode, kind, key, operands)
-        if opcode == "custom-call" and (name := OWN_TARGETS.get(instruction["custom_call_target"])):
-            return self.terms.make(NAMED, kind, name, operands)
-        if opcode == "tuple":
-            return self.terms.make(opcode, kind, None, operands)
-        if opcode == "get-tuple-element":
-            (whole,), index = operands, instruction["index"]
-            known = whole.operands[index] if whole.opcode == "tuple" else None
-            return known or self.terms.make(opcode, kind, index, (whole,))
-        if _is_scalar_repeated(instruction):
-            return operands[0]
-        if opcode == "constant" and isinstance(instruction.shape, ArrayShape) and instruction.shape.rank == 0:
-            return self.terms.make(opcode, kind, described(instruction["literal"]))
-        if _is_any(instruction):
-            return operands[0] if self.of_scalars else self.terms.make("any", kind, None, operands[:1])
-        if _is_elementwise(instruction):
-            return self.named(self.terms.make(opcode, kind, _key(instruction), operands))
-        return self.leaf(instruction)
-
-    def _is_seen_through(self, computation: Computation) -> bool:
-        count, depth = self._sizes[computation]
-        return count <= _MOST_INSTRUCTIONS and depth <= _MOST_DEPTH
-
-    def _body(self, computation: Computation) -> Term:
-        """Return the term of what a loop's computation gives; equal ones are one, since they see nothing but what they
-        carry.
-        """
-        if computation not in self._bodies:
-            carried = self.terms.make("carried", "")
-            self._bodies[computation] = self.values(computation, (carried,))[computation.root]
-        return self._bodies[computation]
-
-
-def element_type(shape: Shape) -> str:
-    """The name of the element type of an array, nothing for other shapes."""
-    return shape.element_type.name if isinstance(shape, ArrayShape) else ""
-
-
-def _is_scalar_repeated(instruction: Instruction) -> bool:
-    if instruction.opcode not in _REPEATING or not isinstance(instruction.shape, ArrayShape):
-        return False
-    source = instruction.operands[0].shape
-    return isinstance(source, ArrayShape) and source.rank == 0
-
-
-def _is_elementwise(instruction: Instruction) -> bool:
-    """Tell whether it gives each element from the elements at its place, and all sizes are known."""
-    shape = instruction.shape
-    return (
-        OPCODES[instruction.opcode].is_elementwise
-        and isinstance(shape, ArrayShape)
-        and all(
-            isinstance(each.shape, ArrayShape)
-            and each.shape.dimensions == shape.dimensions
-            and not each.shape.is_dynamic
-            for each in (instruction, *instruction.operands)
-        )
-    )
-
-
-def _is_any(instruction: Instruction) -> bool:
-    """Tell whether a reduction tells if any of all elements is true."""
-    is_one = instruction.opcode == "reduce" and len(instruction.operands) == 2
-    if not is_one or not isinstance(instruction.shape, ArrayShape) or instruction.shape.rank:
-        return False
-    init, root = instruction.operands[1], instruction["to_apply"].root
-    parameters = set(instruction["to_apply"].parameters)
-    is_or = root.opcode == "or" and set(root.operands) == parameters
-    is_false = init.opcode == "constant" and not init["literal"].any()
-    return is_or and is_false and element_type(instruction.shape) == "pred"
-
-
-def _key(instruction: Instruction) -> Any:
-    """Return what an element-wise operation's attributes say; the type of a comparison follows from its operands."""
-    known = OPCODES[instruction.opcode].attributes
-    total = instruction.attributes.get("type") == "TOTALORDER"
-    return total, described({name: v for name, v in instruction.attributes.items() if name in known and name != "type"})
+    def element(self, whole: Term, element_type: str, index: int) -> Term:
+        """The term of an element of a tuple."""
+        if whole.opcode == "tuple":
+            return whole.operands[index]
+        return self.make("get-tuple-element", element_type, index, (whole,))

@@ -1,0 +1,168 @@
+"""Arithmetic on the numbers among terms, as far as what translates a program for XLA may have done it already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....templates.prelude import gamma
+from ...array.operations import OPERATIONS
+from ...hlo.element_types import ELEMENT_TYPES
+from ...hlo.opcodes import ELEMENTWISE
+from ...kernels.scalars import SCALARS
+from ..to_array.folding import fold
+from .terms import NAMED, Term, Terms
+
+_Rule = Callable[..., Term | None]
+FLIPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+
+
+def folded(terms: Terms, opcode: str, kind: str, key: Any, operands: tuple[Term, ...]) -> Term:
+    """The simplest term of an operation on elements: the number that it gives, the operand that it hands on."""
+    if not any(operand.opcode == "constant" for operand in operands):
+        if opcode == "select" and operands[1] is operands[2]:
+            return operands[1]
+        return terms.make(opcode, kind, key, operands)
+    if all(operand.opcode == "constant" for operand in operands):
+        found = value_of(opcode, kind, key, operands)
+        return terms.make(opcode, kind, key, operands) if found is None else terms.number(kind, found)
+    rule = _RULES.get(opcode)
+    simpler = rule(terms, *operands) if rule else None
+    if simpler is not None:
+        return simpler
+    if operands[0].opcode == "constant" and len(operands) == 2:
+        if opcode == "compare" and key in FLIPPED:
+            return terms.make(opcode, kind, FLIPPED[key], operands[::-1])
+        if is_commutative(opcode):
+            return terms.make(opcode, kind, key, operands[::-1])
+    return terms.make(opcode, kind, key, operands)
+
+
+def is_commutative(opcode: str) -> bool:
+    """Tell whether the operands of an operation may change places."""
+    return opcode in OPERATIONS and OPERATIONS[opcode].is_commutative
+
+
+def loop(terms: Terms, condition: Term, body: Term, start: Term) -> Term:
+    """The results of a loop. What is carried round as it is, and is a number at the start, is that number inside."""
+    whole = terms.make("while", "", (condition, body), (start,))
+    if start.opcode != "tuple" or body.opcode != "tuple":
+        return whole
+    carried = [terms.element(terms.carried, each.element_type, k) for k, each in enumerate(body.operands)]
+    fixed = [k for k, each in enumerate(start.operands) if each.opcode == "constant" and body.operands[k] is carried[k]]
+    if not fixed:
+        return whole
+    left = [k for k in range(len(carried)) if k not in fixed]
+    known = {carried[k]: start.operands[k] for k in fixed}
+    places = {k: place for place, k in enumerate(left)}
+    known |= {carried[k]: terms.element(terms.carried, carried[k].element_type, places[k]) for k in left}
+    rest = terms.make("tuple", "", None, tuple(body.operands[k] for k in left))
+    start_of_rest = terms.make("tuple", "", None, tuple(start.operands[k] for k in left))
+    key = written(terms, condition, dict(known)), written(terms, rest, dict(known))
+    made = terms.make("while", "", key, (start_of_rest,))
+    results = (
+        start.operands[k] if k in fixed else terms.element(made, each.element_type, places[k])
+        for k, each in enumerate(carried)
+    )
+    return terms.make("tuple", "", None, tuple(results))
+
+
+def written(terms: Terms, term: Term, known: dict[Term, Term], worked_out: set[Term] | None = None) -> Term:
+    """A term in which others take the place of those that are known; numbers that come out are worked out."""
+    waiting = [term]
+    while waiting:
+        part = waiting[-1]
+        missing = [] if part in known else [operand for operand in part.operands if operand not in known]
+        if missing:
+            waiting += missing
+            continue
+        waiting.pop()
+        if part in known:
+            continue
+        operands = tuple([known[operand] for operand in part.operands])
+        known[part] = part
+        if operands != part.operands:
+            known[part] = _on(terms, part, operands)
+            if known[part].opcode == "constant" and known[part] not in operands and worked_out is not None:
+                worked_out.add(known[part])
+    return known[term]
+
+
+def _on(terms: Terms, term: Term, operands: tuple[Term, ...]) -> Term:
+    """A term like another, on other operands."""
+    if term.opcode == "get-tuple-element":
+        return terms.element(operands[0], term.element_type, term.key)
+    if term.opcode == "while":
+        return loop(terms, *term.key, *operands)
+    if term.opcode in ELEMENTWISE or term.opcode == NAMED:
+        return folded(terms, term.opcode, term.element_type, term.key, operands)
+    return terms.make(term.opcode, term.element_type, term.key, operands)
+
+
+def value_of(opcode: str, kind: str, key: Any, operands: tuple[Term, ...]) -> np.ndarray[Any, np.dtype[Any]] | None:
+    """Return what an operation gives of numbers, or None where nobody knows."""
+    element_type = ELEMENT_TYPES[kind]
+    values = [value for operand in operands if (value := operand.value) is not None]
+    if element_type.is_extension or any(value.dtype.kind not in "bif" for value in values):
+        return None
+    with np.errstate(all="ignore"):
+        if opcode == NAMED:
+            function: Callable[..., Any] | None = vars(gamma).get(key)
+        else:
+            parameters = {"direction": key} if opcode == "compare" else {}
+            found = fold(_VIEWED.get(opcode, opcode), values, element_type, parameters)
+            if found is not None:
+                return found
+            function = SCALARS.get(opcode)
+        return None if function is None else np.asarray(function(*values)).astype(element_type.dtype)
+
+
+_VIEWED = {"bitcast-convert": "view"}
+
+
+def _is(term: Term, number: float) -> bool:
+    value = term.value
+    return value is not None and bool(value == number)
+
+
+def _neutral(number: float, *, on_the_left: bool = True) -> _Rule:
+    """The rule that an operation with a number is the other operand."""
+
+    def rule(terms: Terms, left: Term, right: Term) -> Term | None:
+        if _is(right, number):
+            return left
+        return right if on_the_left and _is(left, number) else None
+
+    return rule
+
+
+def _logic(neutral: bool) -> _Rule:
+    """The rule for truth values: one is neutral, and the other decides."""
+
+    def rule(terms: Terms, left: Term, right: Term) -> Term | None:
+        if left.element_type != "pred":
+            return None
+        known, other = (left, right) if left.opcode == "constant" else (right, left)
+        return other if _is(known, neutral) else known
+
+    return rule
+
+
+def _select(terms: Terms, which: Term, chosen: Term, other: Term) -> Term | None:
+    if which.opcode == "constant":
+        return other if _is(which, False) else chosen
+    return chosen if chosen is other else None
+
+
+_RULES: dict[str, _Rule] = {
+    "add": _neutral(0),
+    "subtract": _neutral(0, on_the_left=False),
+    "multiply": _neutral(1),
+    "divide": _neutral(1, on_the_left=False),
+    "power": _neutral(1, on_the_left=False),
+    "and": _logic(True),
+    "or": _logic(False),
+    "select": _select,
+}

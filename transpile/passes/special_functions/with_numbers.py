@@ -1,0 +1,173 @@
+"""Special functions that are given numbers: what is written for them has been worked out in parts.
+
+What the parameters stand for is guessed first, where a pattern and a term go alike; then the pattern is written for
+these arguments, worked out as well, and compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice, product
+
+import numpy as np
+
+from .folding import FLIPPED, is_commutative, value_of, written
+from .terms import Term, Terms
+
+_PASSED_THROUGH = frozenset(("select", "and", "or", "not"))  # one operand is left of these where another is known
+_MOST_PAIRS, _MOST_GUESSES, _LIKELIEST = 3000, 12, 3
+_DOUBT = 1024  # units in the last place of numbers that were worked out: XLA's approximations differ from ours
+
+
+def roots(pattern: Term) -> set[str]:
+    """The opcodes that may be at the root of what a pattern becomes where arguments are numbers."""
+    found: set[str] = set()
+    waiting = [pattern]
+    while waiting:
+        term = waiting.pop()
+        found.add(term.opcode)
+        if term.opcode in _PASSED_THROUGH or term.opcode == "multiply":  # by 1
+            waiting += term.operands
+    return found - {"constant", "parameter"}
+
+
+def arguments_of(terms: Terms, parameters: list[Term], pattern: Term, term: Term) -> tuple[Term, ...] | None:
+    """Return the arguments, numbers among them, for which a pattern is a term; None where there are none."""
+    votes = _votes(terms, pattern, term)
+    if any(parameter not in votes for parameter in parameters):
+        return None
+    likely = [[each for each, _ in votes[parameter].most_common(_LIKELIEST)] for parameter in parameters]
+    for arguments in islice(product(*likely), _MOST_GUESSES):
+        count = sum(argument.opcode == "constant" for argument in arguments)
+        if 0 < count < len(arguments):
+            worked_out: set[Term] = set()
+            made = written(terms, pattern, dict(zip(parameters, arguments, strict=True)), worked_out)
+            if _agrees(made, term, worked_out):
+                return arguments
+    return None
+
+
+def _votes(terms: Terms, pattern: Term, term: Term) -> Mapping[Term, Counter[Term]]:
+    """What each parameter may stand for, and in how many places it does."""
+    votes: dict[Term, Counter[Term]] = defaultdict(Counter)
+    waiting = [(pattern, term)]
+    seen = set(waiting)
+    while waiting and len(seen) < _MOST_PAIRS:
+        wanted, given = waiting.pop()
+        for pair in _below(terms, wanted, given):
+            operand, argument = pair
+            if operand.opcode == "parameter":
+                if operand.element_type == argument.element_type:
+                    votes[operand][argument] += 1
+            elif pair not in seen:
+                seen.add(pair)
+                waiting.append(pair)
+        if wanted.opcode in _PASSED_THROUGH or (wanted.opcode == "multiply" and given.opcode != "multiply"):
+            left = {(operand, given) for operand in wanted.operands if operand.opcode != "parameter"}
+            waiting += left - seen
+            seen |= left
+    return votes
+
+
+def _below(terms: Terms, wanted: Term, given: Term) -> Iterator[tuple[Term, Term]]:
+    """The pairs of operands that may go together where these two terms do."""
+    if not wanted.operands or wanted is given:
+        return
+    if given.opcode == "constant":
+        yield from _solved(terms, wanted, given)
+        return
+    operands = _operands_like(wanted, given)
+    if operands is not None:
+        pairs = list(zip(wanted.operands, operands, strict=True))
+        if all(a is b for a, b in pairs if a.opcode == "constant"):
+            yield from pairs
+
+
+def _operands_like(wanted: Term, given: Term) -> tuple[Term, ...] | None:
+    """The operands of a term that does what another does, in its order; None where it does something else. A number,
+    which is always last, may have come first."""
+    operands = given.operands
+    if (wanted.opcode, wanted.element_type) != (given.opcode, given.element_type):
+        return None
+    if len(operands) != len(wanted.operands):
+        return None
+    if len(operands) == 2 and operands[1].opcode == "constant" and wanted.operands[1].opcode != "constant":
+        if wanted.opcode == "compare" and wanted.key != given.key:
+            return operands[::-1] if wanted.key == FLIPPED.get(given.key) else None
+        if is_commutative(wanted.opcode):
+            return operands[::-1]
+    return operands if wanted.key == given.key else None
+
+
+def _solved(terms: Terms, wanted: Term, given: Term) -> Iterator[tuple[Term, Term]]:
+    """The operand that gives a number, where a simple operation on it and at most one number does."""
+    if wanted.opcode == "select":
+        yield from ((operand, given) for operand in wanted.operands[1:])
+    rule, value = _INVERSE.get(wanted.opcode), given.value
+    if rule is None or value is None or wanted.element_type != given.element_type:
+        return
+    for place, operand in enumerate(wanted.operands):
+        others = wanted.operands[:place] + wanted.operands[place + 1 :]
+        numbers = [other.value for other in others]
+        if operand.value is None and all(number is not None for number in numbers):
+            opcode, arguments = rule(place, given, *others)
+            found = value_of(opcode, operand.element_type, None, arguments)
+            if found is not None and not np.isnan(found):
+                yield operand, terms.number(operand.element_type, found)
+
+
+_Undone = tuple[str, tuple[Term, ...]]
+
+
+def _sum_undone(place: int, given: Term, other: Term) -> _Undone:
+    return "subtract", (given, other)
+
+
+def _difference_undone(place: int, given: Term, other: Term) -> _Undone:
+    return ("subtract", (other, given)) if place else ("add", (given, other))
+
+
+def _product_undone(place: int, given: Term, other: Term) -> _Undone:
+    return "divide", (given, other)
+
+
+def _quotient_undone(place: int, given: Term, other: Term) -> _Undone:
+    return ("divide", (other, given)) if place else ("multiply", (given, other))
+
+
+_INVERSE: Mapping[str, Callable[..., _Undone]] = {
+    "add": _sum_undone,
+    "subtract": _difference_undone,
+    "multiply": _product_undone,
+    "divide": _quotient_undone,
+    "negate": lambda place, given: ("negate", (given,)),
+    "bitcast-convert": lambda place, given: ("bitcast-convert", (given,)),
+}
+
+
+def _agrees(made: Term, term: Term, worked_out: set[Term]) -> bool:
+    """Tell whether two terms are one, but for the last digits of numbers that were worked out."""
+    waiting = [(made, term)]
+    seen = set(waiting)
+    while waiting:
+        wanted, given = waiting.pop()
+        if wanted is given:
+            continue
+        same = (wanted.opcode, wanted.element_type) == (given.opcode, given.element_type)
+        if wanted in worked_out and same and _is_close(wanted, given):
+            continue
+        if not (same and wanted.operands and wanted.key == given.key and len(wanted.operands) == len(given.operands)):
+            return False
+        pairs = set(zip(wanted.operands, given.operands, strict=True)) - seen
+        seen |= pairs
+        waiting += pairs
+    return True
+
+
+def _is_close(wanted: Term, given: Term) -> bool:
+    """Tell whether two numbers of a type are the same up to rounding."""
+    a, b = wanted.value, given.value
+    if a is None or b is None or a.dtype.kind != "f" or not (np.isfinite(a) and np.isfinite(b)):
+        return a is not None and b is not None and a.tobytes() == b.tobytes()
+    return bool(abs(a - b) <= _DOUBT * np.finfo(a.dtype).eps * max(abs(a), abs(b), 1e-3))
