@@ -12,7 +12,7 @@ from ...array.operations import OPERATIONS
 from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.opcodes import ELEMENTWISE
 from ...kernels.scalars import SCALARS
-from ..to_array.folding import fold
+from ..constants.folding import fold
 from .terms import NAMED, Term, Terms
 
 _Rule = Callable[..., Term | None]
