@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ...array.intervals import fits
+from ...array.intervals import fits, type_interval
 from ...array.node import Node
 from ...array.operation import Interval
 from ...array.program import Loop, range_length
@@ -37,6 +37,7 @@ class Knowledge:
     unchanged: set[int] = field(default_factory=set)
     assumed: dict[int, Interval] = field(default_factory=dict)  # bounds to be proved by induction
     is_proved: bool = False
+    may_grow: bool = True  # that some never fall below their first value has not been assumed yet
     start: int = 0
     stop: int = 0
     step: int = 0  # 0: the loop does not count
@@ -76,16 +77,16 @@ class Knowledge:
     def learn(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
         """True where another lowering would come out better, or must be done because an assumption was wrong."""
         if not self.is_proved:
-            refuted = [k for k, interval in self.assumed.items() if not _keeps(attempt.following[k].node, interval)]
+            refuted = [k for k, interval in self.assumed.items() if not _keeps(attempt, k, interval)]
             for k in refuted:
                 del self.assumed[k]
             self.is_proved = not refuted
             if refuted:
                 return True  # what this lowering seems to show may rest on what is not so
         found = self._learn_unchanged(attempt)
-        if not self.is_counted:
-            return self._learn_counter(attempt, leaves) or found
-        return self._turn(attempt) or found
+        if self.is_counted:
+            return self._turn(attempt) or found
+        return self._learn_counter(attempt, leaves) or self._assume_growth(attempt, leaves) or found
 
     def _learn_unchanged(self, attempt: Attempt) -> bool:
         unchanged = {
@@ -121,6 +122,30 @@ class Knowledge:
                 del self.steps[k]
         return True
 
+    def _assume_growth(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
+        """Assume that integers which begin at 0 or above stay there, as places in arrays do that a loop fills until
+        its condition says that it is done; and that they stay below what the condition says.
+        """
+        if not self.may_grow:
+            return False
+        self.may_grow = False
+        before = len(self.assumed)
+        for k, leaf in enumerate(leaves):
+            first, element_type = leaf.node.interval, leaf.node.type
+            if integer_value(leaf.node) is not None:
+                first = (integer_value(leaf.node),) * 2
+            if k in self.assumed or k in self.unchanged or first is None or first[0] < 0 or leaf.node.ndim:
+                continue
+            if not element_type.is_integral or element_type.is_unsigned:
+                continue
+            limit, step = _limit(attempt, k), _step(attempt.inside[k], attempt.following[k])
+            last = type_interval(element_type)[1]
+            if limit is not None and step is not None and step > 0:
+                last = min(last, max(first[1], limit + step))
+            self.assumed[k] = first[0], last
+        self.is_proved = len(self.assumed) == before
+        return not self.is_proved
+
     def _turn(self, attempt: Attempt) -> bool:
         """Count ``48 - i`` or ``i + 1`` instead, where the body reads nothing else of the counter."""
         loop = attempt.loop
@@ -143,8 +168,37 @@ class Knowledge:
         return True
 
 
-def _keeps(node: Node, interval: Interval) -> bool:
-    return node.interval is not None and interval[0] <= node.interval[0] and node.interval[1] <= interval[1]
+def _keeps(attempt: Attempt, k: int, interval: Interval) -> bool:
+    """Tell whether a leaf is within an interval after a round, if it was before and the condition held."""
+    inside, limit = attempt.inside[k], _limit(attempt, k)
+    waiting = [attempt.following[k].node]
+    while waiting:
+        node = waiting.pop()
+        step = _step(inside, Value.of(node)) if limit is not None else None
+        if node is inside.node or (step is not None and step > 0 and limit is not None and limit + step <= interval[1]):
+            continue
+        if node.interval is not None and interval[0] <= node.interval[0] and node.interval[1] <= interval[1]:
+            continue
+        if node.opcode != "select":
+            return False
+        waiting += node.operands[1:]
+    return True
+
+
+def _limit(attempt: Attempt, k: int) -> int | None:
+    """Return the greatest value of a leaf for which the condition may hold, where that compares it with a constant."""
+    limits = []
+    waiting = [attempt.condition.node]
+    while waiting:
+        node = waiting.pop()
+        if node.opcode == "and":
+            waiting += node.operands
+        elif node.opcode == "compare":
+            left, right = node.operands
+            direction, number = node.parameters["direction"], integer_value(right)
+            if left is attempt.inside[k].node and number is not None and direction in ("LT", "LE"):
+                limits.append(number - (direction == "LT"))
+    return min(limits, default=None)
 
 
 def _counter_terms(counter: Node, roots: Iterable[Node]) -> set[tuple[int, int]]:
