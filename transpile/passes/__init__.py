@@ -54,6 +54,7 @@ from .reductions.variances import variances
 from .rematerialization import rematerialization
 from .shapes.aranges import aranges
 from .shapes.differences import differences
+from .shapes.joins import joins
 from .shapes.linspaces import linspaces
 from .shapes.paddings import paddings
 from .shapes.ranges import ranges, tables
@@ -92,6 +93,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     filters,
     crosses,
     bincount,
+    joins,
     rolls,
     paddings,
     tilings,
