@@ -11,7 +11,7 @@ from .argument_names import argument_names, short_names
 from .argument_trees import Path
 from .chains import Leaf
 from .expression import PRIMARY, Expression
-from .names import base_name, common_words, is_argument, own_name
+from .names import base_name, common_words, is_argument
 from .signature import TREE, Type, parameter_types
 from .writing import Writing
 
@@ -108,7 +108,9 @@ class ArgumentWriter:
                 for node in self.function.sources
             ]
         computation = self.function.computation
-        wanted = self.writer.source_names.functions.parameters(computation, own_name(self.function).removeprefix("d_"))
+        names_of = self.writer.source_names
+        own = names_of.contexts.of_called(self.function).removeprefix("d_")
+        wanted = names_of.functions.parameters(computation, own)
         return _lettered(
             wanted[node.parameters["argument"]] or self._own_or_given(names[node.parameters["argument"]], given)
             for node, given in zip(self.function.parameters, self._given(), strict=True)

@@ -7,6 +7,7 @@ would be told apart by a number else.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,14 +15,17 @@ from typing import NamedTuple
 
 from ..array.graph import Graph
 from ..array.node import Node, Region
+from ..array.program import Function
 from ..array.traversal import users_of
 from ..hlo.function_words import own_parts, word_of
-from ..hlo.ir import HloModule, Instruction
+from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.stack_frames import CallChains
-from .names import base_name
+from .names import base_name, own_name, plain_name
 from .sections import scope_parts
 
 _LONGEST = 20  # characters of a name that tells values within a call apart: longer ones cost more than numbers
+
+_CALLED = re.compile(r"\bjit\((\w+)\)", re.ASCII)
 
 GRADIENT = "d_"  # before the name of what it is the gradient of
 
@@ -53,6 +57,22 @@ _NOWHERE = Around(((), ()), "")  # around what a function returns
 _Values = dict[tuple[object, bool], list[tuple[Node, str]]]
 
 
+def called_names(module: HloModule) -> dict[Computation, str]:
+    """Return the names of jitted functions as their calls have them, ``transpose(jvp(jit(softmax)))``, where JAX told
+    several of one name apart by numbers, ``softmax_9``, or a computation is only a gradient.
+    """
+    found: dict[Computation, set[str]] = {}
+    for instruction in module.instructions():
+        computations = instruction.called if instruction.opcode == "call" else ()
+        for computation in computations:
+            place = instruction.metadata.op_name.rpartition("/")[2] if instruction.metadata is not None else ""
+            jitted, own = _CALLED.findall(place), plain_name(computation.name)
+            is_known = bool(jitted) and re.fullmatch(re.escape(jitted[-1]) + r"(_\d+)?", own) is not None
+            name = (GRADIENT if "transpose(" in place else "") + jitted[-1] if is_known else ""
+            found.setdefault(computation, set()).add(name)
+    return {computation: name for computation, (name, *others) in found.items() if name and not others}
+
+
 class ContextNames:
     """The names of a module's values after the calls and scopes around them."""
 
@@ -62,6 +82,7 @@ class ContextNames:
         traced = module.name.removeprefix("jit_")
         names = [frame.function_name for frame in self._chains.frames]
         self._own = own_parts(names, traced)
+        self._called = called_names(module)
 
     def names(self, graph: Graph, nodes: Sequence[Node], results: Iterable[Node], named: set[Node]) -> dict[Node, str]:
         """Return names for those of ``nodes``, the live nodes of a function, that have statements of their own."""
@@ -75,6 +96,10 @@ class ContextNames:
         leaving, inside = left.sorted(wanted)
         found = left.last_values(leaving, inside)
         return found | _told_apart(inside, graph, around, gradients)
+
+    def of_called(self, function: Function) -> str:
+        """The name of a function without what XLA and JAX add to it: that which its calls have for it."""
+        return self._called.get(function.computation) or own_name(function)
 
     def of_function(self, instructions: Iterable[Instruction]) -> str:
         """The word of the innermost call or scope that is around all instructions of a function; empty for none."""

@@ -74,7 +74,7 @@ def function_name(function: Function, program: Program, contexts: ContextNames) 
         return (identifier(program.module.name.removeprefix("jit_")) or "loop") + "_steps"
     if function.origin is not None:
         return _block_name(function, function.origin)
-    name = identifier(own_name(function)).lower().strip("_")
+    name = identifier(contexts.of_called(function)).lower().strip("_")
     prefix = GRADIENT if name.startswith(GRADIENT) else ""
     if _SAYS_NOTHING.fullmatch(name.removeprefix(GRADIENT)):
         return prefix + (contexts.of_function(function.computation.instructions) or "step")

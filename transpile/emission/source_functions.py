@@ -89,12 +89,12 @@ class SourceFunctions:
         if len(wanted) == len(instructions) and all(
             not names or own in names for own, names in zip(wanted, possible, strict=True)
         ):
-            return list(wanted)
+            return _telling(wanted)
         chosen = _only_choices(possible)
         left = [name for name in wanted if name not in chosen]
         if len(wanted) == len(instructions) and len(left) == 1:
             chosen[chosen.index(None)] = left[0]
-        return chosen
+        return _telling(chosen)
 
     def _possible(self, computation: Computation, parameter: Instruction, name: str, wanted: set[str]) -> set[str]:
         """The arguments that every expression reads which uses a parameter."""
@@ -279,3 +279,8 @@ def _flat(target: ast.expr) -> Iterator[ast.expr]:
             yield from _flat(part)
     else:
         yield target
+
+
+def _telling(names: Sequence[str | None]) -> list[str | None]:
+    """The names without those that a method has for its object, which its function has no more."""
+    return [None if name in ("self", "cls") else name for name in names]
