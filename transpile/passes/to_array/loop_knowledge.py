@@ -131,15 +131,14 @@ class Knowledge:
         self.may_grow = False
         before = len(self.assumed)
         for k, leaf in enumerate(leaves):
-            first, element_type = leaf.node.interval, leaf.node.type
-            if integer_value(leaf.node) is not None:
-                first = (integer_value(leaf.node),) * 2
+            number, bounds = integer_value(leaf.node), type_interval(leaf.node.type)
+            first = leaf.node.interval if number is None else (number, number)
             if k in self.assumed or k in self.unchanged or first is None or first[0] < 0 or leaf.node.ndim:
                 continue
-            if not element_type.is_integral or element_type.is_unsigned:
+            if bounds is None or bounds[0] >= 0:
                 continue
             limit, step = _limit(attempt, k), _step(attempt.inside[k], attempt.following[k])
-            last = type_interval(element_type)[1]
+            last = bounds[1]
             if limit is not None and step is not None and step > 0:
                 last = min(last, max(first[1], limit + step))
             self.assumed[k] = first[0], last

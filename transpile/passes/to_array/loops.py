@@ -25,7 +25,7 @@ _MOST_LOWERINGS = 6  # of one loop; nested loops multiply
 @lowers("while")
 def while_(lowering: FunctionLowering, instruction: Instruction, state: Lowered) -> Lowered:
     leaves = flattened(state)
-    knowledge = Knowledge(_passed_through(instruction, leaves))
+    knowledge = Knowledge(_passed_through(instruction, leaves), may_grow=not lowering.graph.sizes_reach)
     if "loops" not in lowering.module.options.disabled:
         attempt, postponed = _explored(lowering, instruction, leaves, knowledge)
         if knowledge.is_counted and knowledge.trip_count == 0:
