@@ -211,6 +211,19 @@ def test_what_comes_after_an_instruction_comes_after_its_call():
     assert call in found.entry.root["control-predecessors"]
 
 
+def test_arguments_that_one_function_picks_are_told_apart():
+    """A function that is called for each argument has one slice inside, which is of another array each time."""
+    pick = jax.jit(lambda x, n: lax.dynamic_slice(x, (n,), (2,)))
+
+    def function(a, x, n):
+        return lax.igamma(pick(a, n), pick(x, n))
+
+    arrays = [np.float32([1, 2, 3]), np.float32([0.5, 4, 2]), np.int32(1)]
+    text = hlo(function, *arrays)
+    assert text.count("dynamic-slice(") == 1 and "gammainc(" in main(text)
+    np.testing.assert_allclose(on_numpy(text, arrays)[0], run_hlo_in_child(text, *arrays)[0], rtol=1e-5)
+
+
 def test_a_function_that_is_computed_twice_is_named_both_times():
     x = samples("lgamma", np.float32)[0]
     text = hlo(lambda x: lax.lgamma(x) * lax.cos(lax.lgamma(x)), x)

@@ -52,13 +52,14 @@ class Reading:
                 found[instruction] = self._term(instruction, operands)
         return found
 
-    def leaf(self, instruction: Instruction) -> Term:
-        """A term that is equal to none but itself."""
-        return self.terms.make("leaf", element_type(instruction.shape), instruction)
+    def leaf(self, instruction: Instruction, operands: tuple[Term, ...] = ()) -> Term:
+        """A term that is equal to none but itself: to the same instruction, of a function that is called again, on the
+        same operands."""
+        return self.terms.make("leaf", element_type(instruction.shape), instruction, operands)
 
     def _term(self, instruction: Instruction, operands: tuple[Term, ...]) -> Term:
         if not all(map(self._is_seen_through, instruction.called)):
-            return self.leaf(instruction)
+            return self.leaf(instruction, operands)
         opcode, kind = instruction.opcode, element_type(instruction.shape)
         if opcode in CALLS:
             called: Computation = instruction[CALLS[opcode]]
@@ -79,7 +80,7 @@ class Reading:
             return operands[0] if self.of_scalars else self.terms.make("any", kind, None, operands[:1])
         if _is_elementwise(instruction):
             return self.named(folded(self.terms, opcode, kind, _key(instruction), operands))
-        return self.leaf(instruction)
+        return self.leaf(instruction, operands)
 
     def _is_seen_through(self, computation: Computation) -> bool:
         count, depth = self._sizes[computation]
