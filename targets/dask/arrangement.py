@@ -40,7 +40,7 @@ def arrange(
 def _written(found: ChunkProgram) -> tuple[Program, dict[Node, Node]]:
     """The program with ``main`` rewritten, and its block functions; and what it has for nodes that it replaces."""
     program, schedule, chunks = found.program, found.schedule, found.chunks
-    main = MainWriter(program.entry, chunks, schedule.kept)
+    main = MainWriter(program.entry, chunks, schedule.kept, schedule.in_pieces)
     for phase in schedule.phases:
         if isinstance(phase, BlockPhase):
             write_blocks(phase, main)

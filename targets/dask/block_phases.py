@@ -87,6 +87,11 @@ class BlockPhase:
         joined = tuple(way for way in ways if way is not None)
         return Tiles(symbol, cut, joined, self._most_rows(symbol.cut)) if len(joined) == len(ways) else None
 
+    @property
+    def takes_pieces(self) -> bool:
+        """Tell whether its tasks take a few rows of their blocks at a time, and may find them in files."""
+        return self.tiles is not None and not self.accumulates and not self.note
+
     def _most_rows(self, cut: CutAxis | None) -> int | None:
         """Return as many rows as fit into the cache, where a block function makes much more of them than they are."""
         assert cut is not None

@@ -53,7 +53,7 @@ def write_blocks(phase: BlockPhase, main: MainWriter) -> None:
     indices = tuple(
         None if is_plain_number(source.node) else index.of_source(source.index, source.node.shape) for source in sources
     )
-    takes_one_by_one = (phase.accumulates or phase.tiles is not None) and not function.note
+    takes_one_by_one = phase.takes_pieces or (phase.accumulates and not phase.note)
     way = "read" if not takes_one_by_one else "in_files" if phase.accumulates else "pieces"
     operands = tuple(main.given(source.node, phase.region, way) for source in sources)
     known = {

@@ -59,7 +59,8 @@ class ChunkedImplementation:
     less than ``least_bytes`` says for the shape of a block; and there are ``tasks`` for each chunk of the result and of
     the operand ``each``, if any. Where it ``is_sized``, the call is told the ``chunks`` of the result, which may be cut
     along any axis. Where it ``takes_files``, arrays that are computed lie in files for it; ``by_rows`` it goes through
-    what lies in files a little at a time.
+    what lies in files a little at a time. Where all that uses its result reads it a few rows at a time, the call is
+    told that tasks are those of the class ``for_pieces``, if there is one.
     """
 
     function: str
@@ -77,6 +78,7 @@ class ChunkedImplementation:
     is_sized: bool = False
     takes_files: bool = False
     by_rows: bool = False
+    for_pieces: str = ""
 
 
 Implementations = Mapping[str, tuple[ChunkedImplementation, ...]]  # by operation or function, the first choice first

@@ -37,12 +37,14 @@ class MainWriter:
     """Rewrites an entry function to ``main`` over chunks, a node at a time.
 
     ``made`` has what ``main`` has for a node, if it is another one, and ``kept`` are the arrays that are needed by
-    several levels of phases.
+    several levels of phases, and ``in_pieces`` those of which tasks take a few rows at a time.
     """
 
-    def __init__(self, function: Function, chunks: Chunks, kept: frozenset[Node]) -> None:
+    def __init__(
+        self, function: Function, chunks: Chunks, kept: frozenset[Node], in_pieces: frozenset[Node] = frozenset()
+    ) -> None:
         self.function, self.graph = function, function.graph
-        self.chunks, self.kept = chunks, kept
+        self.chunks, self.kept, self.in_pieces = chunks, kept, in_pieces
         self.made: dict[Node, Node] = {}
         self.block_functions: dict[Hashable, Function] = {}  # by what they do
 

@@ -6,7 +6,7 @@ read once. What is needed later is computed again from ``main``'s arguments, whi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -28,7 +28,8 @@ class Schedule:
     """The phases of ``main`` in the order in which it does them.
 
     ``choices`` say how each node is done, ``levels`` how many others each array of ``main`` has to wait for, one after
-    the other, and ``kept`` are those that are used at several levels.
+    the other, and ``kept`` are those that are used at several levels. All that reads those that are ``in_pieces`` takes
+    a few rows of their blocks at a time.
     """
 
     chunks: Chunks
@@ -36,6 +37,7 @@ class Schedule:
     levels: Mapping[Node, int]
     phases: tuple[Phase, ...]
     kept: frozenset[Node]
+    in_pieces: frozenset[Node]
 
     def level(self, phase: Phase) -> int:
         """Return how many phases it has to wait for, one after the other."""
@@ -66,7 +68,23 @@ def scheduled(function: Function, chunks: Chunks, choices: Choices) -> Schedule:
     position = {node: at for at, node in enumerate(chunks.classes.nodes)}
     phases: list[Phase] = [*_block_phases(chunks, choices, levels), *arrays]
     phases.sort(key=lambda phase: (levels[node_of(phase)], position[node_of(phase)]))
-    return Schedule(chunks, choices, MappingProxyType(levels), tuple(phases), kept)
+    return Schedule(chunks, choices, MappingProxyType(levels), tuple(phases), kept, _in_pieces(function, phases))
+
+
+def _in_pieces(function: Function, phases: Iterable[Phase]) -> frozenset[Node]:
+    """Return the arrays that nothing reads but block functions which take a few rows at a time."""
+    takes: set[Node] = set()
+    others = {*tree_nodes(function.results), function.effect}
+    for phase in phases:
+        if isinstance(phase, BlockPhase):
+            sources = {source.node for source in phase.trace.sources.values()}
+            if phase.takes_pieces:
+                takes |= sources
+            else:
+                others |= sources
+        else:
+            others |= {*phase.strategy.needs(phase)}
+    return frozenset(takes - others)
 
 
 def _needs(function: Function, chunks: Chunks, choices: Choices) -> tuple[dict[Node, list[Node]], list[ArrayPhase]]:

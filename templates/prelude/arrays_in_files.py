@@ -5,14 +5,17 @@ from typing import Any
 
 import numpy as np
 
+from .memory import MEMORY
+
 MAPPED_BYTES = 1 << 22  # of a file at a time, where not all of them are wanted
 FAR_BYTES = 1 << 15  # between rows that are read one by one
+SHORT_BYTES = 1 << 8  # in one piece: less is slow to compute with where it lies
 
 
 class FileArray:
-    """An array in a file, by the file's name. A slice that is one piece of the file is
-    mapped into memory as long as it is used. Any other is read: the pages between would
-    count as the process's memory, and may be all of the file.
+    """An array in a file, by the file's name. A slice that is one piece of the file, or
+    nearly so, is mapped into memory as long as it is used. Any other is read: the pages
+    between would count as the process's memory, and may be all of the file.
     """
 
     def __init__(
@@ -37,9 +40,9 @@ class FileArray:
 
     def __getitem__(self, index: Any) -> np.ndarray:
         view: np.ndarray = np.asarray(self.mapped())[index]
-        if view.flags.c_contiguous:
+        if is_dense(view):
             return view
-        result = np.empty(view.shape, self.dtype)
+        result = MEMORY.room(view.shape, self.dtype)
         self.read_into(result, index)
         return result
 
@@ -49,7 +52,7 @@ class FileArray:
             for at, there, here in self.pieces(index, result):
                 if in_one_piece(there, here):
                     file.seek(at)
-                    file.readinto(np.ravel(here).view(np.uint8).data)
+                    file.readinto(here.reshape(-1).view(np.uint8).data)
                 else:
                     here[...] = self.pages(at, there)
 
@@ -58,8 +61,12 @@ class FileArray:
         where each begins.
         """
         file = self.mapped()
-        for there, part in pieces_of(np.asarray(file)[index], here):
-            yield self.offset + address(there) - address(file), there, part
+        there = np.asarray(file)[index]
+        order = (slice(None, None, -1 if n < 0 else 1) for n in there.strides)
+        forward: Any = (*order, ...)
+        there, here = there[forward], here[forward]
+        at = self.offset + address(there) - address(file)
+        yield from pieces_of(at, there, here)
 
     def pages(self, at: int, like: np.ndarray, mode: Any = "r") -> np.ndarray:
         """Pages of the file from a place on, with elements that lie as others do."""
@@ -69,29 +76,43 @@ class FileArray:
         return np.ndarray(like.shape, self.dtype, pages.data, 0, like.strides)
 
 
-def pieces_of(there: np.ndarray, here: np.ndarray) -> Iterator[Any]:
-    """The parts of an array in a file, and the same ones of an array in memory: each in
-    one piece in both, or close together in the file.
+def pieces_of(at: int, there: np.ndarray, here: np.ndarray) -> Iterator[Any]:
+    """The parts of an array that begins there in a file, and the same ones of an array
+    in memory: each in one piece in both, or close together in the file.
     """
-    order = (slice(None, None, -1 if n < 0 else 1) for n in there.strides)
-    forward: Any = (*order, ...)
-    there, here = there[forward], here[forward]
     if in_one_piece(there, here):
-        yield there, here
+        yield at, there, here
         return
-    is_near = len(there) > 1 and there.strides[0] <= FAR_BYTES
-    rows = MAPPED_BYTES // there.strides[0] if is_near else 1
+    stride = there.strides[0]
+    is_near = len(there) > 1 and stride <= FAR_BYTES
+    rows = MAPPED_BYTES // stride if is_near else 1
     for start in range(0, len(there), rows):
+        place = at + start * stride
         if is_near:
             part = slice(start, start + rows)
-            yield there[part], here[part]
+            yield place, there[part], here[part]
         else:
-            yield from pieces_of(there[start, ...], here[start, ...])
+            yield from pieces_of(place, there[start, ...], here[start, ...])
 
 
 def in_one_piece(there: np.ndarray, here: np.ndarray) -> bool:
     """Tell whether two arrays lie in one piece each."""
     return bool(there.flags.c_contiguous and here.flags.c_contiguous)
+
+
+def is_dense(view: np.ndarray) -> bool:
+    """Tell whether an array fills most of the pages that are mapped for it: it lies in
+    long pieces, or in short ones with little between.
+    """
+    axes = list(zip(view.shape, view.strides, strict=True))[::-1]
+    span = view.itemsize + sum((n - 1) * abs(stride) for n, stride in axes)
+    piece = view.itemsize
+    for n, stride in axes:
+        if n > 1 and stride != piece:
+            break
+        piece *= n
+    is_near = piece >= SHORT_BYTES and span <= 2 * view.nbytes
+    return bool(view.flags.c_contiguous or piece >= FAR_BYTES or is_near)
 
 
 def address(view: np.ndarray) -> int:

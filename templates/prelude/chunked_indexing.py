@@ -12,6 +12,7 @@ from .arrays_in_files import FileArray
 from .chunked import Chunked, as_chunked, spans_of
 from .chunked_names import name_for
 from .indexing import clamp_start
+from .memory import MEMORY
 from .tiles_in_files import flat, in_files
 
 PAGES_BYTES = 1 << 16  # that the system maps where an element is looked up
@@ -191,7 +192,7 @@ def join_found(parts: Iterable[Found]) -> np.ndarray:
             shape = values.shape[:k] + inside.shape + values.shape[k + 1 :]
             if inside.all():
                 return values.reshape(shape)
-            result = np.empty(shape, values.dtype)
+            result = MEMORY.room(shape, values.dtype)
         result[place] = values
     assert result is not None
     return result

@@ -8,6 +8,7 @@ import dask.array as da
 import numpy as np
 
 from .chunked import Chunked, spans_of
+from .memory import MEMORY
 from .tiles import block_of, left_in_file, put_part
 
 
@@ -41,7 +42,8 @@ def box_from(source: Any, box: Sequence[slice]) -> np.ndarray:
         return np.asarray(source[tuple(box)])
     edges, blocks = source
     blocks = [left_in_file(block) for block in blocks]
-    result = np.empty([part.stop - part.start for part in box], blocks[0].dtype)
+    shape = [part.stop - part.start for part in box]
+    result = MEMORY.room(shape, blocks[0].dtype)
     for places, block in zip(product(*edges), blocks, strict=True):
         inside, own = overlap(box, places, box)
         if len(blocks) == 1:

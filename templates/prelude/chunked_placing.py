@@ -5,6 +5,7 @@ lies there, and nothing is joined or cut before.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, product
+from math import prod
 from typing import Any
 
 import dask.array as da
@@ -12,8 +13,10 @@ import numpy as np
 
 from .chunked import Chunked, as_chunked, spans_of
 from .chunked_names import name_for
+from .chunked_neighbours import overlap
 from .chunked_tasks import array_of_tasks
-from .tiles import block_of, left_in_file, put_part
+from .memory import MEMORY
+from .tiles import Unread, block_of, is_in_file, left_in_file, put_part
 
 Box = tuple[slice, ...]
 # An array, and its place that stands at the first of the result: before or behind all
@@ -22,7 +25,12 @@ Placed = tuple[Any, Sequence[int]]
 
 
 def roll_in_chunks(
-    x: Any, shift: Sequence[int], axis: Sequence[int], *, chunks: Sequence[int]
+    x: Any,
+    shift: Sequence[int],
+    axis: Sequence[int],
+    *,
+    chunks: Sequence[int],
+    task: "type[Placing] | None" = None,
 ) -> da.Array:
     """``np.roll`` of a lazy array, which stands there twice along each axis."""
     shape = as_chunked(x).array.shape
@@ -30,11 +38,14 @@ def roll_in_chunks(
     for k, by in zip(axis, shift, strict=True):
         starts[k] = -by % shape[k], -by % shape[k] - shape[k]
     placed = [(x, start) for start in product(*starts)]
-    return placed_in_chunks("roll", placed, shape, chunks)
+    return placed_in_chunks("roll", placed, shape, chunks, task=task)
 
 
 def concatenate_in_chunks(
-    *parts: Any, axis: int = 0, chunks: Sequence[int]
+    *parts: Any,
+    axis: int = 0,
+    chunks: Sequence[int],
+    task: "type[Placing] | None" = None,
 ) -> da.Array:
     """``np.concatenate`` of lazy arrays."""
     shape, placed = list(as_chunked(parts[0]).array.shape), []
@@ -44,17 +55,22 @@ def concatenate_in_chunks(
         start[axis] = -shape[axis]
         placed.append((x, start))
         shape[axis] += as_chunked(x).array.shape[axis]
-    return placed_in_chunks("concatenate", placed, shape, chunks)
+    return placed_in_chunks("concatenate", placed, shape, chunks, task=task)
 
 
 def pad_in_chunks(
-    x: Any, fill: Any, widths: Sequence[tuple[int, int]], *, chunks: Sequence[int]
+    x: Any,
+    fill: Any,
+    widths: Sequence[tuple[int, int]],
+    *,
+    chunks: Sequence[int],
+    task: "type[Placing] | None" = None,
 ) -> da.Array:
     """``np.pad`` of a lazy array with a number."""
     sizes = zip(as_chunked(x).array.shape, widths, strict=True)
     shape = [low + n + high for n, (low, high) in sizes]
     placed = [(x, [-low for low, _ in widths])]
-    return placed_in_chunks("pad", placed, shape, chunks, fill)
+    return placed_in_chunks("pad", placed, shape, chunks, fill, task=task)
 
 
 def slice_in_chunks(
@@ -64,20 +80,27 @@ def slice_in_chunks(
     steps: Sequence[int] = (),
     *,
     chunks: Sequence[int],
+    task: "type[Placing] | None" = None,
 ) -> da.Array:
     """The box of a ``shape`` that begins at ``starts`` of a lazy array and goes in
     ``steps``, one by default, through it.
     """
-    return placed_in_chunks("slice", [(x, starts)], shape, chunks, steps=steps)
+    placed = [(x, starts)]
+    return placed_in_chunks("slice", placed, shape, chunks, 0, steps, task=task)
 
 
 def update_slice_in_chunks(
-    x: Any, update: Any, starts: Sequence[int], *, chunks: Sequence[int]
+    x: Any,
+    update: Any,
+    starts: Sequence[int],
+    *,
+    chunks: Sequence[int],
+    task: "type[Placing] | None" = None,
 ) -> da.Array:
     """A lazy array with another written into it, which begins at ``starts``."""
     shape = as_chunked(x).array.shape
     placed = [(x, (0,) * len(shape)), (update, [-start for start in starts])]
-    return placed_in_chunks("update_slice", placed, shape, chunks)
+    return placed_in_chunks("update_slice", placed, shape, chunks, task=task)
 
 
 def placed_in_chunks(
@@ -87,9 +110,12 @@ def placed_in_chunks(
     chunks: Sequence[int],
     fill: Any = 0,
     steps: Sequence[int] = (),
+    *,
+    task: "type[Placing] | None" = None,
 ) -> da.Array:
     """An array with others in it, the later ones over those before; ``fill`` is where
-    none is. All go in ``steps``, which may be negative.
+    none is. All go in ``steps``, which may be negative. A ``task`` makes each chunk,
+    ``Placing`` by default.
 
     Along axes that are as long as those of the first it has the chunks of that, and
     else ``chunks`` of so many elements.
@@ -105,7 +131,8 @@ def placed_in_chunks(
         )
     )
     spans = [spans_of(cut) for cut in cuts]
-    key, dtype = name_for(name, arrays, cuts, steps, fill), first.array.dtype
+    kind, dtype = task or Placing, first.array.dtype
+    key = name_for(name, arrays, cuts, steps, fill, kind.__name__)
     tasks: dict[Any, Any] = {}
     for place in np.ndindex(*map(len, spans)):
         box = tuple(span[k] for span, k in zip(spans, place, strict=True))
@@ -117,8 +144,9 @@ def placed_in_chunks(
         for k, (own, _, _) in enumerate(pieces):
             if own == whole_of(box):  # what was there before is not needed
                 pieces = pieces[k:]
-        task = Placing(name, [piece[:2] for piece in pieces], steps, box, dtype, fill)
-        tasks[key, *place] = (task, *(source for _, _, source in pieces))
+        parts = [piece[:2] for piece in pieces]
+        placing = kind(name, parts, steps, box, dtype, fill)
+        tasks[key, *place] = (placing, *(source for _, _, source in pieces))
     return array_of_tasks(key, tasks, [x.array for x, _ in arrays], cuts, dtype)
 
 
@@ -189,7 +217,7 @@ class Placing:
         self.box = whole_of(box)
         self.__name__ = name  # for dask's progress bars and dashboard
 
-    def __call__(self, *sources: Any) -> np.ndarray:
+    def __call__(self, *sources: Any) -> Any:
         parts = [
             (own, left_in_file(source), inner)
             for (own, inner), source in zip(self.pieces, sources, strict=True)
@@ -198,7 +226,64 @@ class Placing:
             ((_, source, inner),) = parts
             return np.asarray(block_of(source[inner]))[self.order]
         shape = [part.stop for part in self.box]
-        result = np.full(shape, self.fill, self.dtype)
+        result = MEMORY.room(shape, self.dtype)
+        if sum(result[own].size for own, _, _ in parts) < result.size:
+            result[...] = self.fill
         for own, source, inner in parts:
             put_part(result[own][self.order], source, inner)
         return result
+
+
+class PlacingUnread(Placing):
+    """A task that reads nothing of files, for others that read a few rows at a time."""
+
+    def __call__(self, *sources: Any) -> Any:
+        found = [left_in_file(source) for source in sources]
+        is_turned = any(along.step < 0 for along in self.order)
+        if is_turned or not all(map(is_in_file, found)):
+            return super().__call__(*sources)
+        parts = [
+            (own, source[inner] if hasattr(source, "read") else Unread(source, inner))
+            for (own, inner), source in zip(self.pieces, found, strict=True)
+        ]
+        return Unread(PlacedParts(parts, self.box, self.dtype, self.fill), self.box)
+
+
+class PlacedParts:
+    """A box with parts of arrays in files, the later ones over those before: what is
+    wanted of it is read when it is.
+    """
+
+    def __init__(
+        self, parts: Sequence[tuple[Box, Any]], box: Box, dtype: Any, fill: Any
+    ) -> None:
+        self.parts, self.dtype, self.fill = parts, dtype, fill
+        self.shape = tuple(part.stop for part in box)
+
+    def __getitem__(self, index: Box) -> np.ndarray:
+        found = self.parts_in(index)
+        if len(found) == 1 and found[0][0] == whole_of(index):
+            ((_, part),) = found
+            return np.asarray(part.read())
+        result = MEMORY.room([part.stop - part.start for part in index], self.dtype)
+        self.read_into(result, index)
+        return result
+
+    def read_into(self, result: np.ndarray, index: Box) -> None:
+        """Write a box of it to an array in memory."""
+        found = self.parts_in(index)
+        if sum(prod(part.shape) for _, part in found) < result.size:
+            result[...] = self.fill
+        for own, part in found:
+            put_part(result[own], part.array, part.index)
+
+    def parts_in(self, index: Box) -> list[tuple[Box, Any]]:
+        """The parts that reach into a box, each with where it lies there."""
+        found: list[tuple[Box, Any]] = []
+        for places, part in self.parts:
+            inside, own = overlap(index, places, index)
+            if inside == whole_of(index):  # what was there before is not needed
+                found = []
+            if all(along.start < along.stop for along in inside):
+                found.append((inside, part[own]))
+        return found

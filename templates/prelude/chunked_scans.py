@@ -12,7 +12,8 @@ import numpy as np
 from .chunked import as_chunked
 from .chunked_names import name_for
 from .chunked_tasks import array_of_tasks, one_of
-from .tiles import MEMORY, TILE_BYTES, block_of, left_in_file, rows_of
+from .memory import MEMORY
+from .tiles import TILE_BYTES, block_of, left_in_file, rows_of
 from .windows import associative_scan
 
 Scan = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]

@@ -120,7 +120,7 @@ def scatter_by_tiles(
     by_rows: Any = None if combine is None else ByRows(combine)
     for start in range(0, len(first), step):
         tile = slice(start, start + step)
-        rows = first[tile].astype(np.int64) - begin
+        rows = first[tile].astype(np.int64) - begin if begin else first[tile]
         index = (rows, *(i[tile] for i in others))
         scatter_into(result, index, values[tile], by_rows)
 
@@ -144,11 +144,15 @@ class ByRows:
             return
         before, width = x.shape[: len(places)], prod(x.shape[len(places) :])
         table = x.reshape(prod(before), width)
-        rows = np.ravel_multi_index(places, before).ravel()
+        rows = places[0]
+        if len(places) > 1:
+            rows = np.ravel_multi_index(places, before)
+        rows = rows.ravel()
         values = values.reshape(len(rows), width)
         if width < LONG_ROW or len(rows) < OFTEN * len(table):
-            elements = rows[:, None] * width + np.arange(width)
-            self.combine.at(table.reshape(-1), elements.ravel(), values.ravel())
+            if width > 1:
+                rows = (rows[:, None] * width + np.arange(width)).ravel()
+            self.combine.at(table.reshape(-1), rows, values.ravel())
             return
         order = np.argsort(rows, kind="stable")
         stops = np.cumsum(np.bincount(rows, minlength=len(table)))[:-1]

@@ -194,10 +194,10 @@ def scatter_into(
 ) -> None:
     """``scatter_at`` in place."""
     places = np.broadcast_arrays(*indices)
-    fits = [(i >= 0) & (i < n) for i, n in zip(places, x.shape, strict=False)]
-    inside = np.logical_and.reduce(fits)
-    kept = np.broadcast_to(values, inside.shape + x.shape[len(places) :])
-    if not inside.all():
+    kept = np.broadcast_to(values, places[0].shape + x.shape[len(places) :])
+    sizes = list(zip(places, x.shape, strict=False))
+    if any(i.size and (i.min() < 0 or i.max() >= n) for i, n in sizes):
+        inside = np.logical_and.reduce([(i >= 0) & (i < n) for i, n in sizes])
         kept, places = kept[inside], tuple(i[inside] for i in places)
     if combine is None:
         x[tuple(places)] = kept

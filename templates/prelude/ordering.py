@@ -143,7 +143,7 @@ def search_many(
     if np.size(values) >= len(table) and is_sorted(table, values):
         places = places_by_steps(table, values, side)
         if places is not None:
-            return np.asarray(places, np.uint32)
+            return places.view(np.uint32)
     return search_sorted(table, values, side)
 
 
@@ -165,8 +165,9 @@ def places_by_steps(
         distance: np.ndarray = x - table[0]
         distance *= steps
         distance += of(0.5)
-        np.fmax(distance, 0, out=distance)  # of NaN, too
-        np.fmin(distance, count - 1, out=distance)
+        if np.isnan(distance.min()):
+            distance[np.isnan(distance)] = 0
+        np.clip(distance, 0, count - 1, out=distance)
         return distance.astype(np.int32)
 
     with np.errstate(all="ignore"):
@@ -177,7 +178,7 @@ def places_by_steps(
             return None
         places = nearest(values)
     compare = np.less if side == "left" else np.less_equal
-    places += compare(table.take(places), values)
+    places += compare(table.take(places, mode="clip"), values)
     nothing = np.isnan(values)
     if nothing.any():
         places[nothing] = count

@@ -1,14 +1,13 @@
 """Block functions that work through their blocks a few rows at a time."""
 
-import weakref
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from .arrays_in_files import MAPPED_BYTES
+from .memory import MEMORY
 
 # Of one argument in a call: little enough to stay in the cache, and enough that threads
 # seldom wait for the interpreter. Windows read rows of their neighbours again.
@@ -114,14 +113,18 @@ def left_in_file(argument: Any) -> Any:
     """A block of which parts are taken: one that lies in a file stays there."""
     while isinstance(argument, list):
         (argument,) = argument
-    is_in_file = hasattr(getattr(argument, "array", None), "mapped")
-    return argument if is_in_file else block_of(argument)
+    return argument if is_in_file(argument) else block_of(argument)
+
+
+def is_in_file(argument: Any) -> bool:
+    """Tell whether a block, or an array, is one of which any part can be read."""
+    return hasattr(getattr(argument, "array", argument), "read_into")
 
 
 def own_block(argument: Any) -> np.ndarray:
     """A block that may be changed."""
     block = left_in_file(argument)
-    result = np.empty(block.shape, block.dtype)
+    result = MEMORY.room(block.shape, block.dtype)
     put_part(result, block, ())
     return result
 
@@ -137,40 +140,6 @@ def put_part(result: np.ndarray, source: Any, index: tuple[slice, ...]) -> None:
         source.read_into(result, index)
     else:
         result[...] = source[index]
-
-
-class Memory:
-    """That of results which are gone, for the next ones: fresh pages are cleared by the
-    system first, which can take as long as twenty operations.
-
-    malloc does the same for smaller arrays, once it has seen that they come and go.
-    None takes the memory of a much larger one, which would live on with it.
-    """
-
-    def __init__(self) -> None:
-        self.free: deque[np.ndarray] = deque(maxlen=8)
-        np.empty(31 << 20, np.uint8)  # comes and goes; the most that glibc keeps
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Memory, ()  # each process has its own
-
-    def room(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-        """An array of any values, whose memory is free when its last view is gone."""
-        size = prod(shape) * dtype.itemsize
-        if size < TILE_BYTES:
-            return np.empty(shape, dtype)
-        try:
-            memory = self.free.pop()
-        except IndexError:
-            memory = np.empty(size, np.uint8)
-        if not size <= memory.size <= 2 * size:
-            memory = np.empty(size, np.uint8)
-        flat = np.frombuffer(memory.data, dtype, prod(shape))  # the base of all views
-        weakref.finalize(flat, self.free.append, memory)
-        return flat.reshape(shape)
-
-
-MEMORY = Memory()
 
 
 class Rows:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .arrays_in_files import FileArray
 from .chunked_names import name_for, phase_of
-from .tiles import Unread, block_of
+from .tiles import Unread, block_of, is_in_file
 
 
 class BlockFile(FileArray):
@@ -44,14 +44,19 @@ class Stored(Unread):
         )
 
 
+def put_in_file(block: Any) -> Any:
+    """A block in a file, unless its parts are in some already."""
+    return block if is_in_file(block) else Stored(block)
+
+
 def in_files(x: da.Array) -> da.Array:
-    """An array whose blocks are put into files as soon as they are computed:
-    ``Stored``.
-    """
+    """An array whose blocks are put into files as soon as they are computed."""
     letters = "ijklmnopqr"[: x.ndim]
     meta = np.zeros((0,) * x.ndim, x.dtype)
     name = name_for(phase_of(x), "in files", x)
-    stored: da.Array = da.blockwise(Stored, letters, x, letters, name=name, meta=meta)
+    stored: da.Array = da.blockwise(
+        put_in_file, letters, x, letters, name=name, meta=meta
+    )
     return stored
 
 

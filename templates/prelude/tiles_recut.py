@@ -13,6 +13,7 @@ import numpy as np
 from .arrays_in_files import FileArray, in_one_piece
 from .chunked_names import name_for, phase_of
 from .chunked_tasks import array_of_tasks
+from .memory import MEMORY
 from .tiles import put_part
 from .tiles_in_files import Stored, in_files
 
@@ -54,7 +55,7 @@ def assembled(
 
 def joined(shape: Sizes, found: list[Overlaps], blocks: Sequence[Stored]) -> np.ndarray:
     """A block made of parts of others, which were ``found`` along each axis."""
-    result = np.empty(shape, blocks[0].dtype)
+    result = MEMORY.room(shape, blocks[0].dtype)
     for target, block, source in parts_of(found, blocks):
         put_part(result[target], block, source)
     return result

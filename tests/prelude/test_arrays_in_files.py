@@ -1,5 +1,7 @@
 """Arrays in files: what is read of them, and written into them, is what NumPy reads and writes in memory."""
 
+import mmap
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -77,3 +79,27 @@ def test_parts_are_written(array, index, limits, tmp_path):
 def test_blocks_that_are_stored_are_read_in_parts(array):
     block = Stored(array)
     np.testing.assert_array_equal(block[1:3, :, 2:4].read(), array[1:3, :, 2:4])
+
+
+@pytest.mark.parametrize(
+    ("index", "is_mapped"),
+    [
+        ((slice(3, 9),), True),
+        ((slice(None, None, 2),), True),
+        ((slice(None, None, -1),), True),
+        ((slice(None, None, 4),), False),  # three times as many pages between
+        ((WHOLE, slice(1, 1 + (1 << 13))), True),  # long rows
+        ((WHOLE, slice(0, 1 << 6)), False),
+        ((WHOLE, slice(1, -1)), True),
+        ((WHOLE, slice(None, None, 2)), False),  # in pieces of one element
+    ],
+)
+def test_what_fills_its_pages_is_mapped(index, is_mapped, tmp_path):
+    array = GENERATOR.random((12, 1 << 15), np.float32)
+    if index[0] != WHOLE:
+        array = array.reshape(-1, 128)
+    found = stored(array, tmp_path)[index]
+    np.testing.assert_array_equal(found, array[index])
+    while isinstance(found, np.ndarray):
+        found = found.base
+    assert isinstance(found, mmap.mmap) == is_mapped

@@ -7,7 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xla2py.templates.prelude.tiles import Memory, Tiled
+from xla2py.templates.prelude.memory import Memory
+from xla2py.templates.prelude.tiles import Tiled
 
 
 def place(array):
@@ -33,7 +34,7 @@ VIEWS = {
 @pytest.fixture
 def is_for_all(monkeypatch):
     """Results of any size lie in memory that is used again."""
-    monkeypatch.setattr("xla2py.templates.prelude.tiles.TILE_BYTES", 0)
+    monkeypatch.setattr("xla2py.templates.prelude.memory.REUSED_BYTES", 0)
 
 
 @pytest.mark.parametrize("name", VIEWS)

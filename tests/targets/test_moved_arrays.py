@@ -1,17 +1,22 @@
 """Arrays that are moved, joined, cut or written into each other along axes in chunks, and running combinations."""
 
+import pickle
 from math import inf
 
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.templates.prelude.chunked import Chunked
+from xla2py.templates.prelude.chunked_placing import PlacingUnread, pad_in_chunks, roll_in_chunks, slice_in_chunks
+from xla2py.templates.prelude.tiles_in_files import in_files as in_blocks
 from xla2py.tests.passes.raising import hlo
 from xla2py.tests.targets.chunked import Case, check, check_plan
 from xla2py.transpile.equivalence.comparison import Budget
 
 jnp = pytest.importorskip("jax.numpy")
 lax = pytest.importorskip("jax.lax")
+dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
 RNG = np.random.default_rng(0)
@@ -76,6 +81,77 @@ CASES = {
 def test_the_results_are_those_of_numpy(name, chunks):
     function, given, written = CASES[name]
     check(Case(hlo(function, *given), written), chunks, given, CLOSE if "floats" in name else None)
+
+
+MOVING = ("roll_in", "concatenate_in", "slice_in", "pad_in")
+MOVED = [name for name, (*_, written) in CASES.items() if any(move in written for move in MOVING)]
+
+
+@pytest.mark.parametrize("chunks", ["1", "5", "11"])
+@pytest.mark.parametrize("name", MOVED)
+def test_files_are_moved_as_arrays_in_memory_are(name, chunks, tmp_path):
+    function, given, _ = CASES[name]
+    generated = xla2py.emit(hlo(function, *given), "dask", chunks=chunks)
+    wanted = xla2py.emit(hlo(function, *given)).load().main(*given)
+    module = generated.load()
+    module.TILE_BYTES = 1
+    found = module.main(*in_files(given, tmp_path)).compute(scheduler="sync")
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def in_files(arrays, folder):
+    for k, x in enumerate(arrays):
+        np.save(folder / f"{k}.npy", x)
+        yield np.load(folder / f"{k}.npy", mmap_mode="r")
+
+
+def centred(x):
+    """What is rolled is read three times, by phases that wait for each other."""
+    y = jnp.roll(x, 2, 0)
+    z = jnp.tanh(y - y.mean(0))
+    return jnp.roll(z, -1, 0) * 2 + y + z.max(0)
+
+
+def test_what_is_read_row_by_row_is_left_in_files(tmp_path):
+    x = RNG.normal(size=(5000, 64)).astype(np.float32)
+    generated = xla2py.emit(hlo(centred, x), "dask", chunks="300KiB")
+    assert generated.source.count("task=PlacingUnread") == 2
+    wanted = xla2py.emit(hlo(centred, x)).load().main(x)
+    for given in (x, *in_files([x], tmp_path), da.from_array(x, (700, 30))):
+        np.testing.assert_allclose(generated.load().main(given).compute(), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_read_as_a_whole_is_not():
+    assert "PlacingUnread" not in xla2py.emit(hlo(lambda x: jnp.roll(x, 2, 0), TABLE), "dask", chunks="300KiB").source
+
+
+CUT = ((7, 7, 7, 2), (4, 2))
+PLACED = {
+    "roll": (roll_in_chunks, [(5, 1), (0, 1)], lambda x: np.roll(x, (5, 1), (0, 1))),
+    "slice": (slice_in_chunks, [(1, 2), (20, 3)], lambda x: x[1:21, 2:5]),
+    "steps": (slice_in_chunks, [(2, 0), (7, 3), (3, 2)], lambda x: x[2::3, ::2]),
+    "pad": (pad_in_chunks, [-1, [(9, 2), (0, 1)]], lambda x: np.pad(x, [(9, 2), (0, 1)], constant_values=-1)),
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_any_part_of_a_block_that_is_left_can_be_read(name, tmp_path):
+    """It is in several chunks of what it was, which are next to each other or have something between them."""
+    function, arguments, expected = PLACED[name]
+    (x,) = in_files([X], tmp_path)
+    for source in (Chunked(x, CUT), in_blocks(da.from_array(X, CUT))):
+        placed = function(source, *arguments, chunks=(6, 3), task=PlacingUnread)
+        wanted = expected(X)
+        for place, box in zip(np.ndindex(placed.numblocks), da.core.slices_from_chunks(placed.chunks), strict=True):
+            (block,) = dask.get(placed.dask, [(placed.name, *place)])
+            for left in (block, pickle.loads(pickle.dumps(block))):
+                np.testing.assert_array_equal(left.read(), wanted[box])
+            for part in np.ndindex(block.shape):
+                inner = tuple(slice(min(1, k), k + 1) for k in part)
+                np.testing.assert_array_equal(block[inner].read(), wanted[box][inner])
+                room = np.zeros_like(wanted[box][inner])
+                block.read_into(room, inner)
+                np.testing.assert_array_equal(room, wanted[box][inner])
 
 
 TABLE = np.zeros((1 << 14, 64), np.float32)

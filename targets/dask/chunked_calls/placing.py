@@ -140,6 +140,7 @@ def _placing(
             is_sized=True,
             takes_files=True,
             by_rows=True,
+            for_pieces="PlacingUnread",
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from math import prod
 
-from ....transpile.array.node import Node
+from ....transpile.array.node import Node, PreludeName
 from ..axis_classes import Axis, AxisClasses
 from ..chunked_calls import implementations_of
 from ..chunked_implementation import ChunkedImplementation, OperandAxes
@@ -82,8 +82,11 @@ class ChunkedCall(ArrayStrategy):
         node, chunks = phase.node, main.chunks
         chosen = _chosen(node, chunks)
         arguments, keywords = chosen.arguments(node)
-        sized = {"chunks": chunks.block_shape(node)} if chosen.is_sized else {}
-        main.call(node, Call(chosen.function, arguments, {**keywords, **sized}, chosen.reads, chosen.takes_files))
+        if chosen.is_sized:
+            keywords = {**keywords, "chunks": chunks.block_shape(node)}
+        if chosen.for_pieces and node in main.in_pieces:
+            keywords = {**keywords, "task": PreludeName(chosen.for_pieces)}
+        main.call(node, Call(chosen.function, arguments, keywords, chosen.reads, chosen.takes_files))
 
 
 def _divided(node: Node) -> OperandAxes:

@@ -1,0 +1,45 @@
+"""Memory for blocks of arrays that come and go."""
+
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+REUSED_BYTES = 1 << 20  # at least; malloc keeps what is smaller
+
+
+class Memory:
+    """That of blocks which are gone, for the next ones: fresh pages are cleared by the
+    system first, which can take as long as twenty operations.
+
+    malloc does the same for smaller arrays, once it has seen that they come and go.
+    None takes the memory of a much larger one, which would live on with it.
+    """
+
+    def __init__(self) -> None:
+        self.free: deque[np.ndarray] = deque(maxlen=8)
+        np.empty(31 << 20, np.uint8)  # comes and goes; the most that glibc keeps
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Memory, ()  # each process has its own
+
+    def room(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+        """An array of any values, whose memory is free when its last view is gone."""
+        size = prod(shape) * dtype.itemsize
+        if size < REUSED_BYTES:
+            return np.empty(shape, dtype)
+        try:
+            memory = self.free.pop()
+        except IndexError:
+            memory = np.empty(size, np.uint8)
+        if not size <= memory.size <= 2 * size:
+            memory = np.empty(size, np.uint8)
+        flat = np.frombuffer(memory.data, dtype, prod(shape))  # the base of all views
+        weakref.finalize(flat, self.free.append, memory)
+        return flat.reshape(shape)
+
+
+MEMORY = Memory()
