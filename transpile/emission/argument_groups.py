@@ -16,14 +16,18 @@ from ..array.traversal import topological
 from .argument_names import last_word
 from .argument_trees import Key, Path
 from .names import Names, identifier
+from .nested_results import Nested
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A result, by its number, of a function that gives an object with named results."""
+    """A result, by its number, of a function that gives an object with named results; behind the results there are the
+    objects that it hands on, of which ``maker`` is the function that gave one.
+    """
 
     function: Function
     index: int
+    maker: Function | None = None
 
 
 Steps = tuple[Key | Field, ...]
@@ -49,6 +53,12 @@ class Place:
         """Return what is left without the last ``size`` steps."""
         return self.root.key, self.steps[: len(self.steps) - size]
 
+    def maker(self, size: int) -> Function | None:
+        """Return the function that gave what is left without the last ``size`` steps, None where that is no object."""
+        _, steps = self.before(size)
+        last = steps[-1] if steps else self.root
+        return last.maker if isinstance(last, Field | Root) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -67,12 +77,16 @@ FieldNames = Callable[[Function], Sequence[str]]  # those of a function's result
 
 
 def argument_groups(
-    program: Program, paths: Sequence[Path | None], makers: Mapping[Function, str], order: Sequence[Function]
+    program: Program,
+    paths: Sequence[Path | None],
+    makers: Mapping[Function, str],
+    nested: Nested,
+    order: Sequence[Function],
 ) -> Groups:
     """Return what the functions of a program take in place of parts of it.
 
     ``paths`` are those of the entry's parameters; ``makers`` the functions with named results, and what each is called;
-    ``order`` has callers before what they call.
+    ``nested`` are the objects that they hand on, ``order`` has callers before what they call.
     """
     if program.functions == [program.entry]:
         return {}
@@ -90,7 +104,7 @@ def argument_groups(
     groups: Groups = {}
     for function in order:
         if function in calls and function not in handed_on and not function.block_of:
-            found = groups[function] = tuple(_grouped(calls[function], places, sizes))
+            found = groups[function] = tuple(_grouped(calls[function], places, sizes, makers))
             for number, group in enumerate(found):
                 root = Root((function, number), group.word, group.maker)
                 places.update((function.parameters[k], Place(root, steps)) for k, steps in group.parts.items())
@@ -98,11 +112,25 @@ def argument_groups(
             maker = node.operands[0].parameters.get("function") if node.opcode == "item" else None
             if isinstance(maker, Function) and maker in makers:
                 root = Root(node.operands[0], f"{makers[maker]}_results", maker)
-                places[node] = Place(root, (Field(maker, node.parameters["index"]),))
+                places[node] = Place(root, _fields(maker, node.parameters["index"], nested))
     return groups
 
 
-def _grouped(calls: Sequence[Node], places: Mapping[Node, Place], sizes: Mapping[Hashable, int]) -> Iterator[Group]:
+def _fields(function: Function, index: int, nested: Nested) -> Steps:
+    """The steps to a result of a function, through the objects that it hands on."""
+    for number, each in enumerate(nested.get(function, ())):
+        if index in each.indices:
+            outer = Field(function, len(function.flat_results) + number, each.function)
+            return outer, *_fields(each.function, each.indices[index], nested)
+    return (Field(function, index),)
+
+
+def _grouped(
+    calls: Sequence[Node],
+    places: Mapping[Node, Place],
+    sizes: Mapping[Hashable, int],
+    makers: Mapping[Function, str],
+) -> Iterator[Group]:
     """The largest groups first, and of these the ones whose trees are smallest."""
     given = {
         number: [places[operand] for operand in operands]
@@ -126,10 +154,10 @@ def _grouped(calls: Sequence[Node], places: Mapping[Node, Place], sizes: Mapping
         size = candidates[key][left[key][0]]
         parts = {number: given[number][0].steps[-candidates[key][number] :] for number in left[key]}
         chosen.append((found, size, parts))
-    words = [_word(found, size) for found, size, _ in chosen]
+    words = [_word(found, size, makers) for found, size, _ in chosen]
     names = Names(set())
     for word, (found, size, parts) in zip(words, chosen, strict=True):
-        maker = found[0].root.maker if not found[0].before(size)[1] else None
+        maker = found[0].maker(size)
         own = _word_of_key(found, size) if words.count(word) > 1 else ""
         yield Group(names.fresh(own or word), parts, maker)
 
@@ -147,13 +175,17 @@ def _is_tidy(key: tuple[tuple[Hashable, Steps], ...], members: Sequence[int], si
     return all(steps or 2 * len(members) >= sizes.get(root, 0) for root, steps in key)
 
 
-def _word(places: Sequence[Place], size: int) -> str:
+def _word(places: Sequence[Place], size: int, makers: Mapping[Function, str]) -> str:
     """``params`` for ``params["layers"][3]``, ``mu`` for ``state[0].mu["layers"][3]``."""
     ways = [(place.root.word, *place.before(size)[1]) for place in places]
     attributes = [
         steps[0][1:] for steps in zip(*ways, strict=False) if len(set(steps)) == 1 and _is_attribute(steps[0])
     ]
-    words = {place.root.word for place in places}
+    made = [place.maker(size) for place in places]
+    words = {
+        place.root.word if maker is None else f"{makers[maker]}_results"
+        for place, maker in zip(places, made, strict=True)
+    }
     return attributes[-1] if attributes else words.pop() if len(words) == 1 else "tree"
 
 
@@ -186,12 +218,17 @@ def given_texts(groups: Sequence[Group], operands: Sequence[str], fields: FieldN
     texts: list[str | None] = list(operands)
     for group in groups:
         first = min(group.parts)
-        steps = Path("", _keys(group.parts[first], fields)).text("")
+        steps = steps_text(group, first, fields)
         assert operands[first].endswith(steps), f"{operands[first]} is no part at the end of {steps}"
         texts[first] = operands[first].removesuffix(steps)
         for number in group.parts:
             texts[number] = texts[number] if number == first else None
     return [text for text in texts if text is not None]
+
+
+def steps_text(group: Group, number: int, fields: FieldNames) -> str:
+    """Return what stands behind a group's tree or object for one of its parts: ``["norm"]``."""
+    return Path("", _keys(group.parts[number], fields)).text("")
 
 
 def _keys(steps: Steps, fields: FieldNames) -> tuple[Key, ...]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..array.node import Node
-from .argument_groups import paths_of
+from ..array.program import Function
+from .argument_groups import paths_of, steps_text
 from .argument_names import argument_names, short_names
 from .argument_trees import Path
 from .chains import Leaf
+from .context_names import is_gradient
 from .expression import PRIMARY, Expression
 from .names import base_name, common_words, is_argument
 from .signature import TREE, Type, parameter_types
 from .writing import Writing
 
+_NUMBERED = re.compile(r"(?<!\d)(\d{1,4})\"?\]?$", re.ASCII)  # a part of a tree, or a name
 _NAMELESS = re.compile(r"x|[Aa]rg_\d+")
 
 
@@ -75,6 +78,20 @@ class ArgumentWriter:
             self._unpack(node, name)
         return parameters
 
+    def numbers(self, function: Function, calls: Sequence[Node]) -> Sequence[int]:
+        """Return a number for each call of a function: that of the part of a tree that it is given, ``blocks[2]`` or
+        ``params["block_2"]``, or of an object, ``block_2``; else which of the calls it is.
+        """
+        renderer = self.writer.renderer
+        for group in renderer.argument_groups.get(function, ()):
+            number = min(group.parts)
+            steps = steps_text(group, number, renderer.field_names)
+            given = [self.texts.get(call.operands[number], Expression("")).removesuffix(steps) for call in calls]
+            found = [int(end[1]) for end in map(_NUMBERED.search, given) if end is not None]
+            if len(found) == len(set(found)) == len(calls):
+                return found
+        return range(len(calls))
+
     def unpack_trees(self) -> None:
         """Give names to the leaves of trees, where the library does something to its arguments first."""
         for node, wanted in self.leaf_names.items():
@@ -112,8 +129,9 @@ class ArgumentWriter:
         own = names_of.contexts.of_called(self.function).removeprefix("d_")
         wanted = names_of.functions.parameters(computation, own)
         return _lettered(
-            wanted[node.parameters["argument"]] or self._own_or_given(names[node.parameters["argument"]], given)
-            for node, given in zip(self.function.parameters, self._given(), strict=True)
+            (not is_other and wanted[node.parameters["argument"]])
+            or self._own_or_given(names[node.parameters["argument"]], given)
+            for node, given, is_other in zip(self.function.parameters, self._given(), self._others(), strict=True)
         )
 
     def _shorter(self) -> dict[Node, str]:
@@ -130,15 +148,31 @@ class ArgumentWriter:
         for none.
         """
         given: list[list[str]] = [[] for _ in self.function.parameters]
-        for caller in self.writer.callers:
-            for node in caller.plan.nodes:
-                if node.opcode == "call" and node.parameters["function"] is self.function:
-                    for names, operand in zip(given, node.operands, strict=True):
-                        names.append(caller.wanted.of_argument(operand))
+        for caller, call in self._calls():
+            for names, operand in zip(given, call.operands, strict=True):
+                names.append(caller.wanted.of_argument(operand))
         words = dict(enumerate(common_words(given)))
         for caller in self.writer.callers:
             words |= caller.leaf_maps.words(self.function)
         return [*words.values()]
+
+    def _others(self) -> list[bool]:
+        """Tell for each parameter whether a call gives what is no parameter of the author's: a gradient, or a part of
+        a tree.
+        """
+        found = [False] * len(self.function.parameters)
+        for caller, call in self._calls():
+            for k, operand in enumerate(call.operands):
+                of_gradient = any(map(is_gradient, caller.graph.results.get(operand, ())))
+                found[k] |= of_gradient or operand in caller.arguments.leaves
+        return found
+
+    def _calls(self) -> Iterator[tuple[Writing, Node]]:
+        """The calls of the function, each with the writer of what calls it."""
+        for caller in self.writer.callers:
+            for node in caller.plan.nodes:
+                if node.opcode == "call" and node.parameters["function"] is self.function:
+                    yield caller, node
 
     def _own_or_given(self, name: str, given: str) -> str:
         """A parameter's own name; that of what it is given where it says only its number, or that it is one."""

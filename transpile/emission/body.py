@@ -279,7 +279,8 @@ class FunctionWriter:
         calls = self.calls[function]
         self.trees.name_fields(node, named)
         own = self.renderer.function_names[function]
-        name = self.names.fresh(name_of_call(own, calls.index(node)) if len(calls) > 1 else f"{own}_results")
+        number = self.arguments.numbers(function, calls)[calls.index(node)]
+        name = self.names.fresh(name_of_call(own, number) if len(calls) > 1 else f"{own}_results")
         taken = 4 * self.indent + len(name) + len(" = ")
         self.assign([name], self.fitting.fitted(node, partial(self.value, node), taken), node)
         parts = self.items.get(node, {})

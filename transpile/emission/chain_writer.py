@@ -179,7 +179,7 @@ class ChainWriter:
         else:
             writer.trees.name_fields(last, named)
             parts = named.parts
-            if len(parts) > _MOST_TARGETS or self._is_handed_on(last.parameters["function"]):
+            if len(parts) > _MOST_TARGETS or named.nested or self._is_handed_on(last.parameters["function"]):
                 return self._records(chain, named, names)
         groups = dict(named.groups) if named is not None else {}
         targets: list[At] = []

@@ -102,14 +102,14 @@ class ContextNames:
         return self._called.get(function.computation) or own_name(function)
 
     def of_function(self, instructions: Iterable[Instruction]) -> str:
-        """The word of the innermost call or scope that is around all instructions of a function; empty for none."""
+        """The word of the innermost call or scope that is around all instructions of a function; empty for none.
+
+        A scope inside of one that is called as the call is says more than the call.
+        """
         around = [levels for instruction in instructions if (levels := self._levels(instruction)) is not None]
-        for kind in (1, 0):
-            given = [levels.kinds[kind] for levels in around if levels.kinds[kind]]
-            for level in reversed(given[0][: _common(given)] if given else ()):
-                if level.word:
-                    return level.word
-        return ""
+        scopes, calls = (_common_words([levels.kinds[kind] for levels in around]) for kind in (0, 1))
+        words = scopes if not calls or calls[-1] in scopes[:-1] else calls
+        return words[-1] if words else ""
 
     def _levels(self, instruction: Instruction) -> Around | None:
         """The scopes and the calls around an instruction, outermost first; None where the program does not tell."""
@@ -244,6 +244,12 @@ def _common(levels: Sequence[Levels]) -> int:
             break
         count += 1
     return count
+
+
+def _common_words(levels: Sequence[Levels]) -> list[str]:
+    """Return the words of the levels that are in common to all values that are in any, outermost first."""
+    given = [each for each in levels if each]
+    return [level.word for level in given[0][: _common(given)] if level.word] if given else []
 
 
 def _left(own: Around, users: Sequence[Around], common: Sequence[int]) -> Level | None:

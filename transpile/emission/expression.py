@@ -338,9 +338,9 @@ class Renderer:
         return given_texts(self.argument_groups.get(node.parameters["function"], ()), texts, self.field_names)
 
     def field_names(self, function: Function) -> Sequence[str]:
-        """The names of the results of a function that gives an object."""
-        fields: Sequence[str] = self.named_results[function].fields
-        return fields
+        """The names of the results of a function that gives an object, and of the objects in that."""
+        steps: Sequence[str] = self.named_results[function].steps
+        return steps
 
     def argument(self, item: Any, operands: Sequence[str]) -> str:
         """One static or dynamic argument. Only values of our own making reach the text; strings are quoted."""

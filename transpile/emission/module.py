@@ -171,10 +171,15 @@ class _ModuleWriter:
         renderer.function_names[program.entry] = self.entry.name
         renderer.of_any_shape |= of_any_shape(program)
         if self.target.arrange is None:
-            renderer.named_results.update(named_results(program, renderer, self.module_names))
+            with_tree = self.entry.result_tree is not None
+            found = named_results(program, renderer, self.module_names, with_tree=with_tree)
+            renderer.named_results.update(found)
             makers = {function: renderer.function_names[function] for function in renderer.named_results}
+            nested = {
+                function: [each for _, each, _ in named.nested] for function, named in renderer.named_results.items()
+            }
             order = in_written_order(program)
-            renderer.argument_groups.update(argument_groups(program, self.entry.paths, makers, order))
+            renderer.argument_groups.update(argument_groups(program, self.entry.paths, makers, nested, order))
         classes = {named.class_name for named in renderer.named_results.values()}
         return reserved | set(renderer.function_names.values()) | classes
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..array.node import Node
 from ..array.program import Function, Program, roots
 from ..array.result_trees import Path, placed
-from ..array.traversal import topological
+from ..array.traversal import topological, users_of
 from ..hlo.ir import Built
+from .context_names import GRADIENT
 from .expression import Renderer
 from .lines import LARGE
 from .names import Names, common_start, common_words, outer_words
+from .nested_results import NestedResults, nested_results
 from .result_groups import ResultGroup
 from .result_trees import quoted
 from .signature import result_type
@@ -29,14 +31,19 @@ _NEW = "new_"
 class NamedResults:
     """The class of a function's results; the first caller that is written names its fields.
 
-    ``fields`` has what leads to each result, ``scores`` or ``new_norm["bias"]``; ``parts`` the names of the class's own
-    fields, each with the number of its result, or the dict of several.
+    ``fields`` has what leads to each result, ``scores``, ``new_norm["bias"]`` or ``layer_norm.mean``; ``parts`` the
+    names of the class's own fields, each with the number of its result, or the dict or the object of several.
+    ``nested`` are the objects, each with its word and with what names its fields. A field that nothing names is called
+    ``otherwise``.
     """
 
     class_name: str
+    otherwise: str = "value"
+    nested: tuple[tuple[str, NestedResults, NamedResults], ...] = ()
     fields: tuple[str, ...] = ()
     parts: tuple[tuple[str, Any], ...] = ()
     groups: tuple[tuple[str, ResultGroup], ...] = ()
+    objects: tuple[str, ...] = ()  # the names of the nested ones
     words: tuple[str, ...] = ()  # what the results would be called in the function
 
     def name_fields(
@@ -52,27 +59,56 @@ class NamedResults:
         for number, maker in makers.items():
             if counts[words[number]] > 1 and not words[number].startswith(maker):
                 words[number] = f"{maker}_{words[number]}".rstrip("_")
-        grouped = {number: at for at, group in enumerate(groups) for number in group.keys}
+        wholes = [_Whole.of_group(group, given) for group in groups]
+        wholes += [_Whole.of_object(*each) for each in self.nested]
+        held = {number: at for at, whole in enumerate(wholes) for number in whole.steps}
         found: dict[int, str] = {}
         parts: list[tuple[str, Any]] = []
         fields: list[str] = []
         for number, own in enumerate(given):
-            at = grouped.get(number)
+            at = held.get(number)
             if at is None:
-                parts.append((names.fresh(_field(words[number] or "value", own)), number))
+                parts.append((names.fresh(_field(words[number] or self.otherwise, own)), number))
                 fields.append(parts[-1][0])
                 continue
             if at not in found:
-                members = zip(*(given[each] for each in groups[at].keys), strict=True)
-                found[at] = names.fresh(groups[at].word or outer_words([*map(common_start, members)]) or "part")
-                parts.append((found[at], groups[at].tree))
-            fields.append(field_path(found[at], groups[at].keys[number]))
+                found[at] = names.fresh(wholes[at].word)
+                parts.append((found[at], wholes[at].tree))
+            fields.append(found[at] + wholes[at].steps[number])
         self.fields, self.parts = tuple(fields), tuple(parts)
         self.groups = tuple((found[at], group) for at, group in enumerate(groups))
+        self.objects = tuple(found[len(groups) + at] for at in range(len(self.nested)))
+
+    @property
+    def steps(self) -> Sequence[str]:
+        """The names of the fields that are results, and behind them those of the nested objects."""
+        return *self.fields, *self.objects
 
     def built(self, results: Sequence[Node]) -> Built:
         """The object of these results."""
         return Built("", self.class_name, tuple(placed(tree, list(results)) for _, tree in self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """Several results in one field, which is called by the ``word``: the ``tree`` of their numbers, and by these the
+    steps to each.
+    """
+
+    word: str
+    tree: Any
+    steps: Mapping[int, str]
+
+    @classmethod
+    def of_group(cls, group: ResultGroup, given: Sequence[Sequence[str]]) -> _Whole:
+        members = zip(*(given[each] for each in group.keys), strict=True)
+        word = group.word or outer_words([*map(common_start, members)]) or "part"
+        return cls(word, group.tree, {number: field_path("", keys) for number, keys in group.keys.items()})
+
+    @classmethod
+    def of_object(cls, word: str, nested: NestedResults, named: NamedResults) -> _Whole:
+        steps = {number: f".{named.fields[index]}" for number, index in nested.indices.items()}
+        return cls(word, Built("", named.class_name, tuple(steps)), steps)
 
 
 def field_path(name: str, keys: Path) -> str:
@@ -87,19 +123,26 @@ def _field(word: str, given: Sequence[str]) -> str:
 
 def makers_of_results(function: Function, function_names: Mapping[Function, str]) -> dict[int, str]:
     """What those results are called after that a function has of one of its several calls of another."""
+    names = {call: name for own in _calls(function) if len(own) > 1 for call, name in _named(own, function_names)}
     results = function.flat_results
+    made = {number: node.operands[0] for number, node in enumerate(results) if node.opcode == "item"}
+    return {number: names[call] for number, call in made.items() if call in names}
+
+
+def _calls(function: Function) -> Iterable[Sequence[Node]]:
+    """The calls in a function, those of each other one together."""
     calls: dict[Function, list[Node]] = {}
     for node in topological(roots(function)):
         if node.opcode == "call":
             calls.setdefault(node.parameters["function"], []).append(node)
-    names = {
-        call: name_of_call(function_names[called], own.index(call))
-        for called, own in calls.items()
-        if len(own) > 1
-        for call in own
-    }
-    made = {number: node.operands[0] for number, node in enumerate(results) if node.opcode == "item"}
-    return {number: names[call] for number, call in made.items() if call in names}
+    return calls.values()
+
+
+def _named(calls: Sequence[Node], function_names: Mapping[Function, str]) -> Iterator[tuple[Node, str]]:
+    """Yield all calls of a function, each with what its results are called."""
+    name = function_names[calls[0].parameters["function"]]
+    for number, call in enumerate(calls):
+        yield call, name_of_call(name, number) if len(calls) > 1 else name
 
 
 def name_of_call(function_name: str, number: int) -> str:
@@ -107,8 +150,11 @@ def name_of_call(function_name: str, number: int) -> str:
     return f"{function_name}_{number}"
 
 
-def named_results(program: Program, renderer: Renderer, names: Names) -> dict[Function, NamedResults]:
-    """The functions of a program that have a class for their results.
+def named_results(
+    program: Program, renderer: Renderer, names: Names, *, with_tree: bool
+) -> dict[Function, NamedResults]:
+    """The functions of a program that have a class for their results: those of many, and those of some that are parts
+    of the tree that the program returns, if it is one ``with_tree``.
 
     Loops take their results apart, and so does what may let go of large arrays one by one.
     """
@@ -120,18 +166,43 @@ def named_results(program: Program, renderer: Renderer, names: Names) -> dict[Fu
         for node in topological(roots(caller)):
             if node.opcode == "call":
                 (called if node.region is caller.graph.root else in_bodies).add(node.parameters["function"])
+    of_tree = _of_parts(program.entry) if with_tree else set()
+    found: dict[Function, NamedResults] = {}
+    for function in program.functions[:-1]:  # what is called stands before its callers
+        if function in called - in_bodies and _has_many(function, 2 if function in of_tree else _MOST_TARGETS):
+            words = dict(pair for own in _calls(function) for pair in _named(own, renderer.function_names))
+            nested = [(words[each.call], each, found[each.function]) for each in nested_results(function, found)]
+            name = renderer.function_names[function]
+            otherwise = "gradient" if name.startswith(GRADIENT) else "value"
+            found[function] = NamedResults(names.fresh(_class_name(name)), otherwise, tuple(nested))
+    return found
+
+
+def _of_parts(function: Function) -> set[Function]:
+    """Return what a function calls several times for parts of the tree that it returns, and for something else that the
+    next call is given.
+    """
+    results = function.flat_results
+    nodes = topological(roots(function))
+    users = users_of(nodes, results)
+    returned: dict[Function, list[set[int]]] = {}
+    for call in nodes:
+        if call.opcode == "call" and call.region is function.graph.root:
+            items = [user for user in users[call] if user is not None and user.opcode == "item"]
+            own = {item.parameters["index"] for item in items if set(users.get(item, ())) == {None}}
+            returned.setdefault(call.parameters["function"], []).append(own)
     return {
-        function: NamedResults(names.fresh(_class_name(renderer.function_names[function])))
-        for function in program.functions[:-1]
-        if function in called - in_bodies and _has_many(function)
+        called
+        for called, each in returned.items()
+        if len(each) > 1 and 1 < len(set.intersection(*each)) < len(called.flat_results)
     }
 
 
-def _has_many(function: Function) -> bool:
+def _has_many(function: Function, least: int) -> bool:
     results = function.results
     return (
         isinstance(results, tuple)
-        and len(results) > _MOST_TARGETS
+        and len(results) > least
         and all(isinstance(node, Node) and _bytes(node) < LARGE for node in results)
     )
 
@@ -146,6 +217,8 @@ def _class_name(function_name: str) -> str:
 
 def class_text(function: Function, named: NamedResults, renderer: Renderer) -> str:
     """The definition of the class of a function's results."""
+    objects = {name: inner for name, (_, _, inner) in zip(named.objects, named.nested, strict=True)}
     names = [name for name, _ in named.parts]
-    fields = list(zip(names, result_type(named.built(function.results).parts), strict=True))
+    types = result_type(named.built(function.results).parts)
+    fields = [(name, objects.get(name, kind)) for name, kind in zip(names, types, strict=True)]
     return renderer.statement("result_class", named.class_name, renderer.function_names[function], fields)

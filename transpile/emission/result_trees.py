@@ -19,6 +19,8 @@ class Spread:
 def display(tree: Any, *, outermost: bool = True) -> str:
     """Return a tree of texts as Python spells it; a tuple of several without parentheses where it is ``outermost``."""
     if isinstance(tree, dict):
+        if len(tree) == 1 and isinstance(only := next(iter(tree)), Spread):
+            return only.text
         return f"{{{', '.join(_item(key, part) for key, part in tree.items())}}}"
     if isinstance(tree, list | tuple):
         inner = ", ".join(display(part, outermost=False) for part in tree)

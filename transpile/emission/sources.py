@@ -214,8 +214,8 @@ class SourceNames:
 
 
 def _is_like(node: Node, other: Node, sites: dict[Node, list[Site]]) -> bool:
-    """Tell whether two nodes may be one expression that runs again: the same operation, and neither a part of the
-    other.
+    """Tell whether two nodes may be one expression that runs again: the same operation on as many axes of one dtype,
+    and neither a part of the other.
     """
     if node is other or _is_call_like(node, other):
         return True
@@ -223,9 +223,9 @@ def _is_like(node: Node, other: Node, sites: dict[Node, list[Site]]) -> bool:
         maker, others = node.operands[0], other.operands[0]
         if maker is others or _is_call_like(maker, others):
             return bool(node.parameters["index"] == other.parameters["index"])
-    same = node.opcode == other.opcode and node.parameters.get("function") == other.parameters.get("function")
+    kinds = [(each.opcode, each.parameters.get("function"), each.element_type, each.ndim) for each in (node, other)]
     is_value = not any(name.startswith(GRADIENT) for name, *_ in sites[node])
-    return same and is_value and node not in _parts(other, sites)
+    return kinds[0] == kinds[1] and is_value and node not in _parts(other, sites)
 
 
 def _is_call_like(node: Node, other: Node) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from ..array.node import Node
 from ..array.program import Function
 from ..array.result_trees import Path, leaves_of, mapped, placed
+from .argument_names import path_of
 from .context_names import GRADIENT
 from .expression import WIDTH, Expression
 from .named_results import NamedResults, makers_of_results
@@ -65,6 +66,7 @@ class TreeWriter:
         if named.fields:
             return
         writer, function = self.writer, node.parameters["function"]
+        self._name_nested(named)
         calls = [writer.items.get(call, {}) for call in writer.calls[function]]
         given = [[parts[k] for parts in calls if k in parts] for k in range(len(node.results))]
         trees = [tree for tree, _ in self.all]
@@ -75,6 +77,14 @@ class TreeWriter:
         named.name_fields(([writer.wanted.of(part) for part in parts] for parts in given), makers, groups)
         self.groups[function] = named.groups
 
+    def _name_nested(self, named: NamedResults) -> None:
+        """Name the fields of the objects that are handed on, as their own functions call them."""
+        for _, nested, inner in named.nested:
+            if not inner.fields:
+                self._name_nested(inner)
+                makers = makers_of_results(nested.function, self.writer.renderer.function_names)
+                inner.name_fields([[word] for word in self.writer.words_of_results(nested.function)], makers, ())
+
     def _word(self, place: Path) -> str:
         """Return what a part of the trees is called after: a tree, or a field of results, with gradients."""
         number, *way = place
@@ -82,7 +92,19 @@ class TreeWriter:
             return self.all[number][1]
         named = self.writer.renderer.named_results.get(self.writer.function)
         field = named.parts[way[0]][0] if named is not None and way else ""
-        return field if field.startswith(GRADIENT) else ""
+        return field if field.startswith(GRADIENT) else self._gradient_of(place)
+
+    def _gradient_of(self, place: Path) -> str:
+        """``d_params`` for a part of the results with gradients of parts of ``params``; else empty."""
+        function, gradients = self.writer.function, self.writer.wanted.gradients
+        leaves = (node for path, node in leaves_of([tree for tree, _ in self.all]) if path[: len(place)] == place)
+        arguments = [gradients.get(node) for node in leaves]
+        roots = {
+            path_of(function.computation.parameters[each.parameters["argument"]])[0] if each is not None else ""
+            for each in arguments
+        }
+        root = roots.pop() if len(roots) == 1 else ""
+        return GRADIENT + identifier(root).lower() if root else ""
 
     def gradients(self) -> dict[Node, str]:
         """Return what the gradients are called that are parts of trees among the results: ``d_dense_bias``."""
@@ -94,8 +116,14 @@ class TreeWriter:
         return {node: identifier(GRADIENT + "_".join(map(str, path))).lower() for path, node in leaves}
 
     def note_groups(self, call: Node, name: str) -> None:
-        """Note that the results of a call are fields of what has that name."""
+        """Note that the results of a call are fields of what has that name; where this function hands on all of it, it
+        returns that.
+        """
         function = call.parameters["function"]
+        own: NamedResults | None = self.writer.renderer.named_results.get(self.writer.function)
+        for field, (_, nested, _) in zip(own.objects, own.nested, strict=True) if own is not None else ():
+            if own is not None and nested.call is call:
+                self.grouped[0, [word for word, _ in own.parts].index(field)] = name
         place = self.writer.calls[function].index(call)
         for field, group in self.groups.get(function, ()):
             self.grouped[group.places[place]] = self.writer.renderer.statement("field", name, field)

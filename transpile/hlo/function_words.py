@@ -6,6 +6,7 @@ import re
 from collections.abc import Container
 
 _LONGEST = 28  # characters of a word
+_SHORTENED = 22  # characters of what is left of a longer one
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MACHINERY = re.compile(r"<|__|_[A-Z]")  # comprehensions, operators, and classes that nobody but their module knows
 _VERB = re.compile(r"(?:get|compute|calculate|calc|make|eval|evaluate|tree)_(?=[a-z])")
@@ -30,8 +31,18 @@ def word_of(name: str, own: Container[str] = ()) -> str:
             word = re.sub(r"__+", "_", _CAMEL.sub("_", part)).strip("_").lower()
             word = _KIND.sub("", _VERB.sub("", re.sub(r"(_\d+)+$", "", word)))
             if word not in _SAYS_NOTHING:
-                return word if 1 < len(word) <= _LONGEST else ""
+                return _shortened(word)
     return ""
+
+
+def _shortened(word: str) -> str:
+    """``dot_product_attention`` of ``multi_head_dot_product_attention``; empty where a single letter or a long word is
+    left.
+    """
+    if len(word) > _LONGEST:
+        while len(word) > _SHORTENED and "_" in word:
+            word = word.partition("_")[2]
+    return word if 1 < len(word) <= _LONGEST else ""
 
 
 def own_parts(function_names: list[str], traced: str) -> frozenset[str]:

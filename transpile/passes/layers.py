@@ -57,7 +57,8 @@ def _label(function: Function, parts: list[Part], chains: CallChains, own: froze
     """``block``, after the author's function, and ``d_block`` where it runs backward; else ``layer``."""
     graph = function.graph
     label = label_of(function, parts, chains, own).removeprefix("part_of_") or "layer"
-    origins = [graph.origins[node] for node in parts[0].nodes if node in graph.origins]
+    # Views may stand where what they are of is made.
+    origins = [graph.origins[n] for n in parts[0].nodes if n in graph.origins and not n.operation.is_light]
     is_gradient = any(origin.metadata is not None and "transpose(" in origin.metadata.op_name for origin in origins)
     return f"d_{label}" if is_gradient and not label.startswith("d_") else label
 

@@ -1,0 +1,85 @@
+"""What a call gives inside a layer is handed on as one object, and read out of it: ``block_0.norm.root``."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import xla2py
+
+WIDTH = 4
+X, Y = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, WIDTH), np.ones((3, WIDTH), np.float32)
+
+
+def norm(params, x):
+    centred = x - x.mean(-1, keepdims=True)
+    root = jnp.sqrt((centred**2).mean(-1, keepdims=True) + 1)
+    normal = centred / root
+    return jnp.tanh(normal * params["scale"] + params["bias"]) * jnp.exp(normal)
+
+
+def block(params, x):
+    x = x + jnp.sin(norm(params["norm_0"], x) @ params["w"])
+    return x + norm(params["norm_1"], x) * x
+
+
+def gradient(params, x, y):
+    def loss(params, h):
+        for k in range(len(params)):
+            h = block(params[f"block_{k}"], h)
+        return ((h - y) ** 2).mean()
+
+    return jax.grad(loss, (0, 1))(params, x)
+
+
+def parameters(count):
+    rng = np.random.default_rng(5)
+
+    def norm_of():
+        return {each: rng.normal(size=WIDTH).astype(np.float32) for each in ("scale", "bias")}
+
+    return {
+        f"block_{k}": {
+            "norm_0": norm_of(),
+            "norm_1": norm_of(),
+            "w": rng.normal(size=(WIDTH, WIDTH)).astype(np.float32),
+        }
+        for k in range(count)
+    }
+
+
+def emitted(count):
+    """The text for that many blocks, whose values are XLA's."""
+    params = parameters(count)
+    of_arrays = xla2py.numpy(gradient)
+    found, wanted = of_arrays(params, X, Y), jax.jit(gradient)(params, X, Y)
+    assert jax.tree.structure(found) == jax.tree.structure(wanted)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-3, atol=2e-5)
+    return of_arrays.source
+
+
+@pytest.mark.parametrize("count", [3, 6])
+def test_a_layer_hands_on_all_that_a_call_in_it_gave(count):
+    text = emitted(count)
+    fields = text[text.index("class BlockResults(NamedTuple)") :].split("\n\n\n")[0]
+    assert re.findall(r"^    (norm_\d): NormResults$", fields, re.M) == ["norm_0", "norm_1"]
+    assert len(fields.splitlines()) < 10
+    assert re.search(r"block_results\.norm_1\.tanh", text[text.index("def d_block(") :])
+    assert re.search(r"return BlockResults\(norm_0,", text)
+
+
+def test_backward_calls_have_the_numbers_of_what_they_go_back_through():
+    text = emitted(3)
+    for number in range(3):
+        assert re.search(rf"^    block_{number} = block\(", text, re.M)
+        assert re.search(rf"^    d_block_{number} = d_block\(.*\bblock_{number}\b", text, re.M | re.S)
+        assert f'"block_{number}": d_block_{number}.' in text
+
+
+def test_gradients_are_no_parameters_of_the_author():
+    text = emitted(3)
+    for head in re.findall(r"^def d_norm\w*\((.*?)\) ->", text, re.M | re.S):
+        assert "params: Array" not in head
