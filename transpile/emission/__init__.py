@@ -28,6 +28,7 @@ from .entry_point import SIZES
 from .formatting import formatted
 from .generated import GeneratedModule
 from .header import body_sha256, with_body_hash
+from .likely_trees import with_likely_trees
 from .module import Settings, joined, write_module
 from .names import identifier
 from .result_trees import has_trees
@@ -111,7 +112,7 @@ def emit(
     if sources is not None:
         module = with_sources(module, Path(sources))
     nested = nested if nested is not None else _takes_trees(module)
-    module = module if nested else replace(module, trees=None)
+    module = replace(module, trees=None) if not nested else module if module.trees else with_likely_trees(module)
     chosen = written_as(_target(target), module)
     hooks = checked_hooks(custom_calls or {})
     require_style(style, chosen)
