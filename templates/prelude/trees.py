@@ -1,6 +1,7 @@
 """Trees of arrays, and objects among the results of a function."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from importlib import import_module
 from operator import attrgetter
 from typing import Any
@@ -54,3 +55,39 @@ def map_leaves(
     if isinstance(last, dict):
         return tuple(dict(zip(keys, parts, strict=True)) for parts in several)
     return tuple(map(type(last), several))
+
+
+def map_object_leaves(
+    function: Callable[..., Any], trees: Sequence[Any], *shared: Any
+) -> tuple[Any, ...]:
+    """Call a function for each leaf of the last tree, where fields of objects are in
+    dicts, with what the others have there and what all calls share; return for each of
+    its results a tree with objects as the first one has.
+    """
+    like, last = trees[0], trees[-1]
+    if not isinstance(last, dict | list | tuple):
+        results: tuple[Any, ...] = function(*trees, *shared)
+        return results
+    found = []
+    for k in last if isinstance(last, dict) else range(len(last)):
+        parts = [
+            each[k] if isinstance(each, Mapping | Sequence) else getattr(each, str(k))
+            for each in trees
+        ]
+        found.append(map_object_leaves(function, parts, *shared))
+    several = zip(*found, strict=True)
+    if not isinstance(last, dict):
+        return tuple(map(type(last), several))
+    return tuple(
+        with_fields(like, dict(zip(last, each, strict=True))) for each in several
+    )
+
+
+def with_fields(like: Any, fields: dict[Any, Any]) -> Any:
+    """Return an object like another but for some fields; these alone for a mapping."""
+    if isinstance(like, Mapping):
+        return fields
+    made = copy(like)
+    for field, value in fields.items():
+        object.__setattr__(made, field, value)
+    return made

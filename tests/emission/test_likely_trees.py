@@ -72,7 +72,7 @@ def test_what_is_like_no_tree_stays_a_tuple(function, arguments):
 def test_objects_are_not_made_anew():
     import collections
 
-    Point = collections.namedtuple("Point", "x y z")  # noqa: PYI024, as a user may
+    Point = collections.namedtuple("Point", "x y z")
     point = Point(B, W, SCALE)
     text = text_of(lambda p: (p.x + 1, p.y * 2, p.z), point)
     assert any(path is not None for path in leaf_paths(xla2py.load(text)))

@@ -14,7 +14,7 @@ from ..hlo.ir import Built, ResultTree
 from .node import Node
 from .program import Tree
 
-Path = tuple[Any, ...]  # keys and numbers, from the whole tree
+Path = tuple[Any, ...]  # from the whole tree: keys, numbers, and fields of objects with a dot before them
 
 _WORD = re.compile(r"[ !#-&(-\[\]-~]{1,60}", re.ASCII)  # nothing that a string has to escape
 
@@ -54,11 +54,18 @@ def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def parts_of(tree: Any) -> Iterator[tuple[Any, Any]]:
-    """The parts of a tree that is no leaf, by their keys or numbers."""
+    """The parts of a tree that is no leaf, by their keys, numbers or fields."""
     if isinstance(tree, dict):
         yield from tree.items()
+    elif isinstance(tree, Built) and tree.fields:
+        yield from zip((f".{each}" for each in tree.fields), tree.parts, strict=True)
     elif isinstance(tree, list | tuple | Built):
         yield from enumerate(tree.parts if isinstance(tree, Built) else tree)
+
+
+def is_field(key: Any) -> bool:
+    """Tell whether a key of a way is a field of an object; no key of a dict has a dot before it."""
+    return isinstance(key, str) and key.startswith(".")
 
 
 def leaves_of(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Node]]:

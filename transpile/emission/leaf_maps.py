@@ -9,7 +9,8 @@ from typing import Any
 
 from ..array.node import Node
 from ..array.program import Function
-from ..array.result_trees import Path, leaves_of, mapped
+from ..array.result_trees import Path, is_field, leaves_of, mapped
+from ..hlo.ir import Built
 from ..passes.leaf_calls import LeafCalls, leaf_calls, part_at, pruned
 from .chains import Leaf
 from .context_names import GRADIENT, is_gradient
@@ -19,19 +20,20 @@ from .names import identifier
 from .updates import updates
 from .writing import Writing
 
-_PRELUDE = "map_leaves"
+_PRELUDE, _OF_OBJECTS = "map_leaves", "map_object_leaves"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LeafMap:
     """Calls for the leaves of trees: the texts of those that are arguments or parts of them, and the others as trees of
-    values. ``shared`` is what all calls are given behind the leaves.
+    values. ``shared`` is what all calls are given behind the leaves; ``of_objects`` says that some leaves are fields.
     """
 
     found: LeafCalls
     trees: tuple[Any, ...]
     shared: tuple[Node, ...]
     last: Node  # of the calls, in the order of the program
+    of_objects: bool
 
 
 class LeafMaps:
@@ -51,9 +53,12 @@ class LeafMaps:
             columns = list(zip(*(call.operands for call in found.calls), strict=True))
             count = sum(len(set(column)) > 1 for column in columns)
             given = [self._tree(column, found) for column in columns[:count]]
+            of_objects = any(is_field(key) for path in found.leaves for key in path)
+            if of_objects and (count == 0 or not isinstance(given[0], str)):
+                continue  # nothing tells what objects to make
             if count and all(len(set(column)) == 1 for column in columns[count:]) and not isinstance(given[-1], str):
                 last = max(found.calls, key=writer.priority)
-                made = LeafMap(found, tuple(given), tuple(column[0] for column in columns[count:]), last)
+                made = LeafMap(found, tuple(given), tuple(column[0] for column in columns[count:]), last, of_objects)
                 self.by_call.update(dict.fromkeys(found.calls, made))
                 writer.trees.made += ((tree, self._word(tree, made)) for tree in given if not isinstance(tree, str))
 
@@ -63,7 +68,8 @@ class LeafMaps:
         """
         maps = (made for call, made in self.by_call.items() if call.parameters["function"] is function)
         trees = next((made.trees for made in maps), ())
-        return {k: _word(tree) if isinstance(tree, str) else self._made(tree)[1] for k, tree in enumerate(trees)}
+        words = _words(trees)
+        return {k: words[k] if isinstance(tree, str) else self._made(tree)[1] for k, tree in enumerate(trees)}
 
     def _made(self, tree: Any) -> tuple[int, str]:
         """Return the number of a tree that is made for a map, and what it is called."""
@@ -77,11 +83,11 @@ class LeafMaps:
             return text
         operands = {self.writer.items[call][0]: node for call, node in zip(found.calls, column, strict=True)}
         tree = part_at(self.writer.results, found.trees[0])
-        return mapped(pruned(tree, found.leaves), operands.__getitem__)
+        return mapped(_in_dicts(pruned(tree, found.leaves)), operands.__getitem__)
 
     def _word(self, tree: Any, made: LeafMap) -> str:
         """Return what a tree is called that has values for the leaves of another."""
-        (like, *_) = [*(_word(text) for text in made.trees if isinstance(text, str)), "leaves"]
+        (like, *_) = [*filter(None, _words(made.trees)), "leaves"]
         origins = (self.writer.graph.results.get(node, ()) for _, node in leaves_of(tree))
         return GRADIENT + like if all(any(map(is_gradient, each)) for each in origins) else f"{like}_values"
 
@@ -100,8 +106,9 @@ class LeafMaps:
         shared = [writer.array_text(node) for node in made.shared]
         targets = [writer.names.fresh(word) for word in _words_of_results(function, made)]
         own = writer.renderer.function_names[function]
-        writer.renderer.used_prelude[_PRELUDE] = None
-        writer.line(writer.renderer.statement(_PRELUDE, targets, own, texts, shared), made.last)
+        mapping = _OF_OBJECTS if made.of_objects else _PRELUDE
+        writer.renderer.used_prelude[mapping] = None
+        writer.line(writer.renderer.statement("map_leaves", targets, mapping, own, texts, shared), made.last)
         for k, (target, start) in enumerate(zip(targets, found.trees, strict=True)):
             for whole in _whole_parts(part_at(writer.results, start), found.leaves):
                 writer.trees.grouped[(0, *start, *whole)] = field_path(target, whole)
@@ -123,6 +130,15 @@ def _whole_parts(tree: Any, leaves: Sequence[Path]) -> Iterator[Path]:
             yield from ((key, *way) for way in _whole_parts(part, inside))
 
 
+def _in_dicts(tree: Any) -> Any:
+    """Return a tree with dicts in place of its objects."""
+    if isinstance(tree, Built):
+        return {field: _in_dicts(part) for field, part in zip(tree.fields, tree.parts, strict=True)}
+    if isinstance(tree, dict):
+        return {key: _in_dicts(part) for key, part in tree.items()}
+    return type(tree)(map(_in_dicts, tree)) if isinstance(tree, list | tuple) else tree
+
+
 def _around(leaf: Leaf | None, end: Path) -> str:
     """Return the text of the tree in which a leaf stands at the end of such a way; empty if it does in none."""
     if leaf is None or leaf.path.keys[-len(end) :] != end:
@@ -130,16 +146,21 @@ def _around(leaf: Leaf | None, end: Path) -> str:
     return replace(leaf.path, keys=leaf.path.keys[: -len(end)]).text(leaf.argument)
 
 
-def _word(text: str) -> str:
-    """``mu`` of ``opt_state[0].mu``."""
-    return identifier(re.findall(r"[A-Za-z]\w*", text)[-1])
+def _words(trees: Sequence[Any]) -> list[str]:
+    """``params`` and ``mu`` of ``params.layers`` and ``opt_state[0].mu.layers``; empty for trees that are made."""
+    words = [re.findall(r"[A-Za-z]\w*", tree) if isinstance(tree, str) else [] for tree in trees]
+    given = list(filter(None, words))
+    while len(given) > 1 and len({each[-1] for each in given}) == 1 < min(map(len, given)):
+        for each in given:
+            each.pop()
+    return [identifier(each[-1]) if each else "" for each in words]
 
 
 def _words_of_results(function: Function, made: LeafMap) -> Iterator[str]:
     """Yield what the trees of results are called: ``new_mu`` where they are what becomes of ``opt_state[0].mu``."""
-    updated = updates(function)
+    updated, words = updates(function), _words(made.trees)
     for k, result in enumerate(function.flat_results):
         argument = updated.get(result)
         number = function.parameters.index(argument) if argument is not None else len(made.trees)
-        text = made.trees[number] if number < len(made.trees) else None
-        yield f"new_{_word(text)}" if isinstance(text, str) else f"leaves_{k + 1}"
+        word = words[number] if number < len(words) else ""
+        yield f"new_{word}" if word else f"leaves_{k + 1}"

@@ -111,9 +111,9 @@ class _ModuleWriter:
         if self.replicas is not None and layout is not None and SPLIT in self.library.definitions:
             self.parts.append(ShardedArrays(layout, self.replicas, self.parameters))
         self.entry = entry_point(program, self.replicas, settings.nested, settings.checks)
-        classes = ResultClasses(self.entry.result_tree)
-        self.parts.append(classes)
-        self.result_tree = classes.tree
+        self.classes = ResultClasses(self.entry.result_tree)
+        self.parts.append(self.classes)
+        self.result_tree = self.classes.tree
         all_in_parentheses = settings.parenthesise_all
         self.renderer = Renderer(
             target.macros,
@@ -262,6 +262,9 @@ class _ModuleWriter:
         """The top of the page, kernels, functions, and what they use of the prelude and of the parts."""
         renderer, program, entry = self.renderer, self.program, self.entry
         last = self._names_of_tasks()
+        lines = "\n".join(line.text for writer in self.writers for line in writer.lines)
+        for unused in self.classes.keep(lines):
+            del renderer.used_prelude[unused]
         missing = sorted(set(renderer.used_prelude) - set(self.library.definitions))
         assert not missing, f"the prelude has no {missing}"
         self._cut_prelude([*kernels.texts, *self.constants.lines])

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..array.node import Node
 from ..array.program import Function, Program, roots
-from ..array.result_trees import Path, placed
+from ..array.result_trees import Path, is_field, placed
 from ..array.traversal import topological, users_of
 from ..hlo.ir import Built
 from .context_names import GRADIENT
@@ -112,8 +112,8 @@ class _Whole:
 
 
 def field_path(name: str, keys: Path) -> str:
-    """``new_norm["bias"]``."""
-    return name + "".join(f"[{quoted(key)}]" for key in keys)
+    """``new_norm["bias"]``, and ``new_layers[0].bias`` where a part is an object."""
+    return name + "".join(key if is_field(key) else f"[{quoted(key)}]" for key in keys)
 
 
 def _field(word: str, given: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..hlo.ir import Built, ResultTree
@@ -32,6 +33,14 @@ class ResultClasses(Part):
         if key not in self._by_class:
             self._by_class[key] = self._names.kept(built.name.rpartition(".")[2])
         return self._by_class[key]
+
+    def keep(self, text: str) -> set[str]:
+        """Forget the classes of which no object is made in the text of the functions; return what of the prelude is
+        needed no more.
+        """
+        before = set(self.prelude_names)
+        self._by_class = {key: name for key, name in self._by_class.items() if re.search(rf"\b{name}\(", text)}
+        return before - set(self.prelude_names)
 
     @property
     def prelude_names(self) -> Sequence[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..array.node import Node
@@ -91,8 +91,7 @@ def with_texts(tree: Any, texts: Mapping[Path, str], path: Path = ()) -> Any:
     if path in texts:
         return texts[path]
     if isinstance(tree, Built):
-        parts = tuple(with_texts(part, texts, (*path, key)) for key, part in enumerate(tree.parts))
-        return Built(tree.module, tree.name, parts, tree.fields, tree.constants)
+        return replace(tree, parts=tuple(with_texts(part, texts, (*path, key)) for key, part in parts_of(tree)))
     if isinstance(tree, dict):
         return {key: with_texts(part, texts, (*path, key)) for key, part in tree.items()}
     if isinstance(tree, list | tuple):

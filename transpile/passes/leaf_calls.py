@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..array.node import Node
@@ -34,8 +34,8 @@ class LeafCalls:
 def leaf_calls(tree: Any, items: Items, uses: Mapping[Node, int]) -> list[LeafCalls]:
     """Return those among the calls of ``items`` whose several results are only returned, in that tree of results.
 
-    The trees that they give are dicts, lists and tuples; only in dicts may be something else, too. ``uses`` says how
-    often a value is used.
+    The trees that they give are dicts, lists, tuples and objects with fields; only dicts may hold something else, too.
+    ``uses`` says how often a value is used.
     """
     leaves = list(leaves_of(tree))
     counts = Counter(node for _, node in leaves)
@@ -49,10 +49,18 @@ def leaf_calls(tree: Any, items: Items, uses: Mapping[Node, int]) -> list[LeafCa
             starts = tuple(path[: len(path) - shared] for path in given)
             found.setdefault((call.parameters["function"], starts), []).append((call, given[0][len(starts[0]) :]))
     made = [
-        LeafCalls(tuple(call for call, _ in own), tuple(end for _, end in own), starts)
+        _inner(tree, LeafCalls(tuple(call for call, _ in own), tuple(end for _, end in own), starts))
         for (_, starts), own in found.items()
     ]
     return [each for each in made if len(each.calls) >= _LEAST_CALLS and _are_parts(tree, each)]
+
+
+def _inner(tree: Any, found: LeafCalls) -> LeafCalls:
+    """Return calls for the leaves of trees, where they are those of a part of each, as calls for these parts."""
+    while not _are_parts(tree, found) and len({path[:1] for path in found.leaves}) == 1 < min(map(len, found.leaves)):
+        starts = tuple((*start, found.leaves[0][0]) for start in found.trees)
+        found = replace(found, leaves=tuple(path[1:] for path in found.leaves), trees=starts)
+    return found
 
 
 def _are_parts(tree: Any, found: LeafCalls) -> bool:
@@ -72,7 +80,10 @@ def pruned(tree: Any, leaves: Sequence[Path]) -> Any:
         return None
     if isinstance(tree, dict):
         return parts
-    return type(tree)(parts.values()) if len(parts) == len(tree) else None
+    if len(parts) < sum(1 for _ in parts_of(tree)):
+        return None
+    whole = tuple(parts.values())
+    return replace(tree, parts=whole) if isinstance(tree, Built) else type(tree)(whole)
 
 
 def part_at(tree: Any, path: Path) -> Any:
@@ -89,9 +100,9 @@ def _shared_keys(paths: Sequence[Path]) -> int:
 
 
 def _plain_keys(tree: Any, path: Path) -> int:
-    """The number of last keys of a way that lead through no object."""
+    """The number of last keys of a way that lead through no object whose parts have no names."""
     found = 0
     for key in path:
-        found = 0 if isinstance(tree, Built) else found + 1
+        found = 0 if isinstance(tree, Built) and not tree.fields else found + 1
         tree = dict(parts_of(tree))[key]
     return found
