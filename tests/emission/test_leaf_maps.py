@@ -59,6 +59,30 @@ def test_an_optimiser_is_one_call(count):
     assert "return [new_params, new_mu, new_nu], count + 1" in main_of(text)
 
 
+def lion(p, m, g):
+    return p - 0.1 * (jnp.sign(0.9 * m + 0.1 * g) + 0.01 * p), 0.99 * m + 0.01 * g
+
+
+def adagrad(p, s, g):
+    s = s + g * g
+    return p - 0.1 * g * jnp.where(s > 0, jax.lax.rsqrt(s + 1e-7), 0), s
+
+
+@pytest.mark.parametrize("update", [lion, adagrad])
+def test_results_that_share_what_they_read_are_one_call(update):
+    """The new weights and the new momentum have nothing else in common, or a mask between them."""
+
+    def step(params, state, x, y):
+        grads = jax.grad(loss)(params, x, y)
+        leaves = [*map(jax.tree.leaves, (params, state, grads))]
+        found = [update(*each) for each in zip(*leaves, strict=True)]
+        return [jax.tree.unflatten(jax.tree.structure(params), column) for column in zip(*found, strict=True)]
+
+    text = emitted(step, parameters(3), ZEROS, X, Y)
+    assert f" = map_leaves({update.__name__}, [params, state, d_params])" in main_of(text)
+    assert "return [new_params, new_state]" in main_of(text)
+
+
 def test_a_step_is_as_long_for_any_number_of_layers():
     lengths = []
     for count in (4, 9):

@@ -19,6 +19,7 @@ from ..array.live import LiveNodes, live_nodes
 from ..array.node import Node
 from ..array.program import Function, Program, roots
 from ..array.traversal import dependencies, topological
+from ..hlo.element_types import PRED
 from ..hlo.function_words import own_parts
 from ..hlo.stack_frames import CallChains
 from .parts import Call, Part, function_of, in_a_circle, label_of, put_calls
@@ -108,7 +109,7 @@ def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
         and node.operation.is_elementwise
         and isinstance(node.parameters.get("function", ""), str)
         and node.ndim
-        and node.type.is_floating
+        and (node.type.is_floating or node.element_type is PRED)
     }
     parent: dict[Node, Node] = {node: node for node in members}
 
@@ -125,7 +126,34 @@ def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
     together: dict[Node, list[Node]] = {}
     for node in sorted(members, key=lambda node: node.number):
         together.setdefault(leader(node), []).append(node)
-    return list(together.values())
+    return _joined(list(together.values()), members)
+
+
+def _joined(parts: list[list[Node]], members: set[Node]) -> list[list[Node]]:
+    """Join a part to the only other one that reads all arrays that it reads, where these are several: of an optimiser
+    the new weights and the new momentum, which are both made of the gradient and the old momentum.
+    """
+    read = [
+        {operand for node in nodes for operand in node.operands if operand.ndim and operand not in members}
+        for nodes in parts
+    ]
+    readers: dict[Node, list[int]] = {}
+    for number, arrays in enumerate(read):
+        for array in arrays:
+            readers.setdefault(array, []).append(number)
+    into: dict[int, int] = {}
+    for number, arrays in enumerate(read):
+        others = set.intersection(*(set(readers[array]) for array in arrays)) - {number} if len(arrays) > 1 else set()
+        (other,) = others if len(others) == 1 else (number,)
+        if other != number and into.get(other) != number:
+            into[number] = other
+    joined = {number: list(nodes) for number, nodes in enumerate(parts) if number not in into}
+    for number, other in into.items():
+        if other in joined:
+            joined[other] = sorted([*joined[other], *parts[number]], key=lambda node: node.number)
+        else:
+            joined[number] = parts[number]
+    return list(joined.values())
 
 
 def _by_use(nodes: list[Node]) -> list[Node]:
