@@ -315,3 +315,14 @@ def test_debug_verifies_the_program_after_every_pass(xla2py, monkeypatch, argume
 def test_limits_that_no_target_keeps_are_named(xla2py):
     assert "note: --memory without effect: numpy does not work in chunks" in xla2py("model.hlo", "--memory", "1GiB")[2]
     assert "without effect" not in xla2py("model.hlo", "--memory", "1GiB", "-t", "dask")[2]
+
+
+def test_leaves_of_trees_are_noted_where_they_are_many(xla2py, folder):
+    leaves = "\n".join(
+        f"  p{k} = f32[2] parameter({k}), metadata={{op_name=\"params['layer_{k}']\"}}" for k in range(24)
+    )
+    (folder / "many.hlo").write_text(f"HloModule many\n\nENTRY main {{\n{leaves}\n  ROOT r = f32[2] add(p0, p23)\n}}\n")
+    note = "note: main takes 24 arrays one by one: with --nested it takes the trees that they are of, params"
+    assert note in xla2py("many.hlo")[2]
+    assert "note" not in xla2py("many.hlo", "--nested")[2]
+    assert "note" not in xla2py("model.hlo")[2]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 STALE = 1
 STDOUT = "-"
+_MANY_LEAVES = 24  # of trees, for arguments one by one
 SPMD = "spmd"  # one program for all devices
 
 
@@ -169,6 +170,8 @@ def _emit(
     from ..emission.shared_helpers import form_in
 
     module = read()
+    if not options["nested"]:
+        _note_leaves(module)
 
     def emit_for(job: Job) -> int:
         helpers = options["helpers"] if job.destination is None else form_in(options["helpers"], job.destination.parent)
@@ -176,6 +179,18 @@ def _emit(
         return deliver(generated, job.destination)
 
     return run_all([partial(emit_for, job) for job in jobs])
+
+
+def _note_leaves(module: HloModule | Witnesses) -> None:
+    """Say so where ``main`` takes the many leaves of trees one by one."""
+    from ..emission.argument_trees import leaf_paths
+
+    if not isinstance(module, HloModule) or device_count(module) > 1:
+        return
+    paths = list(filter(None, leaf_paths(module)))
+    if len(paths) >= _MANY_LEAVES:
+        trees = ", ".join(dict.fromkeys(path.root for path in paths))
+        note(f"main takes {len(paths)} arrays one by one: with --nested it takes the trees that they are of, {trees}")
 
 
 def generate(module: HloModule | Witnesses, target: str, name: str, options: dict[str, Any]) -> GeneratedModule:
