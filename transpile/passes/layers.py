@@ -26,6 +26,8 @@ from .parts import Call, Part, function_of, label_of, put_calls
 
 _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a layer worth a name
+_LONG_CHAIN = 16  # copies of which those of one operation are, where they only work on what the last one gave
+_ALONE = 2  # values of what works on nothing but what it is given: that, and what it gives
 _MOST_LENGTHS = 4  # numbers of copies that are tried
 _MOST_ANCHORS = 4  # anchors that are tried for each number of copies
 _MOST_CUTS = 6  # places that are tried to cut copies anew
@@ -86,14 +88,21 @@ def _best(function: Function, left_out: set[Node]) -> list[Part]:
     found: list[Part] = []
     most = 0
     for anchors in _anchors(around):
-        copies = Copies.grown(around, anchors, _LEAST_WORK)
-        if copies is not None:
-            parts = copies.parts()
-            saving = copies.saving(parts)
+        is_long = len(anchors) >= _LONG_CHAIN
+        copies = Copies.grown(around, anchors, 1 if is_long else _LEAST_WORK)
+        parts = copies.parts() if copies is not None else []
+        if copies is not None and (copies.work >= _LEAST_WORK or _are_alone(parts)):
+            # Calls on nothing but what the last one gave are the two lines of a loop.
+            saving = copies.saving(parts) if copies.work >= _LEAST_WORK else len(parts)
             has_more = best is not None and len(anchors) > len(best.rows[0])
             if saving > (_MOST_LOST * most if has_more else most):
                 best, found, most = copies, parts, saving
     return _recut(function, around, best, found, most) if best is not None else []
+
+
+def _are_alone(parts: list[Part]) -> bool:
+    """Tell whether each part works on nothing but what the last one gave, and is more than a call."""
+    return parts[1].values == _ALONE and any(node.opcode != "call" for node in parts[1].nodes)
 
 
 def _recut(function: Function, around: Surroundings, best: Copies, found: list[Part], most: int) -> list[Part]:
