@@ -143,3 +143,15 @@ def test_a_first_layer_that_is_given_one_array_twice():
     text = bare(chain, weights)
     assert xla2py.emit(text).source.count(" = layer(") + xla2py.emit(text).source.count("return layer(") == 4
     assert_agrees(text, *weights, without="layers")
+
+
+def test_a_long_chain_of_one_operation_is_a_loop():
+    def further(x):
+        for _ in range(40):
+            x = jnp.nextafter(x, jnp.inf)
+        return x
+
+    x = np.linspace(0, 1, 5, dtype=np.float32)
+    emitted = xla2py.emit(xla2py.from_jax(further, x))
+    np.testing.assert_array_equal(emitted.load().main(x), jax.jit(further)(x))
+    assert "for _ in range(40):" in emitted.source and emitted.source.count("np.nextafter(") == 1

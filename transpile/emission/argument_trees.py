@@ -16,11 +16,13 @@ from ..errors import Diagnostic
 from ..hlo.ir import HloModule, Instruction
 from .names import RESERVED
 
-_STEP = r"\['[ -&(-\[\]-~]{1,60}'\]|\[\d{1,5}\]|\.(?!__)[A-Za-z_]\w{0,60}"
+_WORDS = r"\((?:'[\w ]{1,60}'(?:, |,?(?=\)))){1,12}\)"  # a key of several words
+_STEP = rf"\['[ -&(-\[\]-~]{{1,60}}'\]|\[{_WORDS}\]|\[\d{{1,5}}\]|\.(?!__)[A-Za-z_]\w{{0,60}}"
 _PATH = re.compile(rf"([A-Za-z]\w{{0,60}})((?:{_STEP}){{1,12}})", re.ASCII)
-_KEY = re.compile(r"\['(?P<word>[^']+)'\]|\[(?P<place>\d+)\]|(?P<attribute>\.\w+)")
+_KEY = re.compile(rf"\['(?P<word>[^']+)'\]|\[(?P<words>{_WORDS})\]|\[(?P<place>\d+)\]|(?P<attribute>\.\w+)")
 
-Key = str | int  # "w" of a dict, 0 of a sequence, ".scale" of an object
+# "w" or ("w", "b") of a dict, 0 of a sequence, ".scale" of an object
+Key = str | int | tuple[str, ...]
 Tree = dict[Key, Any]  # trees and leaves by their keys
 
 
@@ -49,14 +51,13 @@ class Path:
 
 
 def _step(key: Key) -> str:
-    if isinstance(key, int):
-        return f"[{key}]"
-    return key if key.startswith(".") else f"[{_quoted(key)}]"
+    return key if isinstance(key, str) and key.startswith(".") else f"[{quoted_key(key)}]"
 
 
 def leaf_paths(module: HloModule) -> list[Path | None]:
     """The path of each parameter that is a leaf of a tree, None for the others."""
-    found = [_path(parameter) for parameter in module.entry.parameters]
+    ways = module.trees.ways if module.trees is not None else {}
+    found = [_path(parameter, ways.get(k, "")) for k, parameter in enumerate(module.entry.parameters)]
     if module.trees is not None:
         nameless = module.trees.nameless
         found = [
@@ -85,8 +86,10 @@ def captured_objects(module: HloModule) -> list[Diagnostic]:
     return [Diagnostic("XP307", message.format(name, why), leaf.span, hint=hint) for name, (why, leaf) in found.items()]
 
 
-def _path(parameter: Instruction) -> Path | None:
+def _path(parameter: Instruction, way: str) -> Path | None:
+    """The place of a parameter, whose keys are those of the ``way`` if there is one."""
     op_name = parameter.metadata.op_name if parameter.metadata is not None else ""
+    op_name = re.split(r"[.\[]", op_name, maxsplit=1)[0] + way if way else op_name
     match = _PATH.fullmatch(op_name.replace("\\'", "'"))
     if match is None or match[1] in RESERVED:
         return None
@@ -107,6 +110,8 @@ def _key(part: re.Match[str]) -> Key | None:
         return int(part["place"])
     if part["attribute"] is not None:
         return part["attribute"] if not iskeyword(part["attribute"][1:]) else None
+    if part["words"] is not None:
+        return tuple(re.findall(r"'([^']+)'", part["words"]))
     word: str = part["word"]
     return None if word.startswith(".") or '"' in word else word
 
@@ -131,8 +136,6 @@ def tree_of(leaves: Sequence[tuple[str, tuple[Key, ...], str]]) -> Tree:
 
 def quoted_key(key: Key) -> str:
     """A key of such a tree as a literal."""
-    return str(key) if isinstance(key, int) else _quoted(key)
-
-
-def _quoted(word: str) -> str:
-    return f'"{word}"'
+    if isinstance(key, tuple):
+        return f"({', '.join(map(quoted_key, key))}{',' if len(key) == 1 else ''})"
+    return str(key) if isinstance(key, int) else f'"{key}"'

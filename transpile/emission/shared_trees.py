@@ -75,7 +75,7 @@ def _parts(form: Branch, word: str) -> Iterator[tuple[Branch, str]]:
 
 def _word(key: Key, around: str) -> str:
     """``params`` for its own key, ``layer`` for a number in ``layers`` and for ``layer_3``."""
-    if isinstance(key, int):
+    if not isinstance(key, str):
         return around.removesuffix("s") or "part"
     word = key.removeprefix(".").rstrip("0123456789").rstrip("_")
     return word or around or "part"

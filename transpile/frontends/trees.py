@@ -31,9 +31,30 @@ def trees_of(jax: Any, lowered: Any, parameter_count: int) -> Trees | None:
         return None
     paths = [path for path, _ in util.tree_flatten_with_path(given)[0]]
     has_name = [not any(isinstance(key, util.FlattenedIndexKey) for key in path) for path in paths]
-    nameless = frozenset(k for k, leaf in enumerate(leaves) if not has_name[leaf])
+    unnamed = {k: _by_attributes(util, given, paths[leaf]) for k, leaf in enumerate(leaves) if not has_name[leaf]}
+    ways = {k: util.keystr(path[len(("args", 0)) :]) for k, path in unnamed.items() if path is not None}
+    nameless = frozenset(unnamed.keys() - ways.keys())
     depths = tuple(len(paths[leaf]) - len(("args", 0)) for leaf in leaves)
-    return Trees(leaves, nameless, depths, found.tree(results), tuple(found.notes))
+    return Trees(leaves, nameless, depths, found.tree(results), tuple(found.notes), ways)
+
+
+def _by_attributes(util: Any, tree: Any, path: Any) -> tuple[Any, ...] | None:
+    """Return a path with the attributes that parts of objects are, in place of their numbers; None where one is none.
+
+    A class that is registered without keys may keep its parts as attributes.
+    """
+    found: list[Any] = []
+    for key in path:
+        children, _ = util.default_registry.flatten_one_level_with_keys(tree)
+        part = next(child for own, child in children if own == key)
+        if isinstance(key, util.FlattenedIndexKey):
+            names = [name for name, value in _attributes(tree).items() if value is part]
+            if len(names) != 1 or not names[0].isidentifier():
+                return None
+            key = util.GetAttrKey(names[0])
+        found.append(key)
+        tree = part
+    return tuple(found)
 
 
 def _kept(lowered: Any, parameter_count: int) -> tuple[int, ...] | None:
@@ -121,6 +142,8 @@ def _attributes(value: Any) -> dict[str, Any]:
     """Return the attributes of an object, in order."""
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value) if hasattr(value, field.name)}
+    if isinstance(value, tuple):
+        return {name: getattr(value, name) for name in getattr(value, "_fields", ())}
     return dict(getattr(value, "__dict__", {}))
 
 

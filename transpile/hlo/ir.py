@@ -169,7 +169,8 @@ class Built:
 class Trees:
     """The trees of arrays that a traced function takes and returns.
 
-    ``leaves`` has for each parameter the number of the leaf of the arguments that it is, ``nameless`` the parameters
+    ``leaves`` has for each parameter the number of the leaf of the arguments that it is, ``ways`` the keys to those of
+    them that have no name of their own, but are attributes all the same: ``.state[0]``; ``nameless`` are the parameters
     that are parts of objects whose parts cannot be reached by a name or a number, ``depths`` how many keys lead to each
     parameter from the argument of the call. ``results`` is None where the results can only be given one after the
     other; ``notes`` says what of them is given in another form than the function's.
@@ -180,6 +181,7 @@ class Trees:
     depths: tuple[int, ...]
     results: ResultTree
     notes: tuple[str, ...] = ()
+    ways: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,0 +1,70 @@
+"""Leaves that JAX has no plain names for: keys of several words, attributes of classes that are registered without."""
+
+import jax
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.transpile.emission.argument_trees import leaf_paths
+
+X = np.arange(3, dtype=np.float32)
+
+
+def is_equal(function, *arguments):
+    """The text of a function; main gives on the same arguments what XLA does."""
+    emitted = xla2py.emit(xla2py.from_jax(function, *arguments))
+    found, wanted = emitted.load().main(*arguments), jax.jit(function)(*arguments)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_array_equal(one, other)
+    return emitted.source
+
+
+def test_keys_may_be_of_several_words():
+    text = is_equal(lambda state: state["mass", "of all"] + state["one",], {("mass", "of all"): X, ("one",): X + 1})
+    assert 'state[("mass", "of all")] + state[("one",)]' in text
+
+
+class Packed:
+    def __init__(self, packed, rest):
+        self.packed, self.rest = packed, rest
+
+
+jax.tree_util.register_pytree_node(Packed, lambda p: ((p.packed,), p.rest), lambda rest, parts: Packed(*parts, rest))
+
+
+def test_parts_may_be_attributes_of_classes_without_keys():
+    text = is_equal(lambda state, x: state["s"].packed[0] * x + state["s"].packed[1], {"s": Packed((X, X + 1), 3)}, X)
+    assert 'state["s"].packed[0] * x + state["s"].packed[1]' in text
+
+
+class Computed:
+    """Keeps another form of what it gives as its parts."""
+
+    def __init__(self, values):
+        self.values = dict(values)
+
+
+jax.tree_util.register_pytree_node(
+    Computed,
+    lambda c: (tuple(c.values.values()), tuple(c.values)),
+    lambda keys, parts: Computed(zip(keys, parts, strict=True)),
+)
+
+
+def test_parts_that_are_no_attributes_stay_arguments_of_their_own():
+    module = xla2py.from_jax(lambda c: c.values["a"] + c.values["b"], Computed({"a": X, "b": X}))
+    assert leaf_paths(module) == [None, None]
+    assert (xla2py.emit(module).load().main(X, X) == X + X).all()
+
+
+@pytest.mark.parametrize("words", ["('a', b)", "('a' 'b')", "('a',, 'b')", "()", "('a', ('b',))", "('a\\\"', 'b')"])
+def test_what_is_no_key_of_words_is_no_path(words):
+    text = f"""HloModule m
+
+ENTRY main {{
+  p = f32[3] parameter(0), metadata={{op_name="state[{words}]"}}
+  q = f32[3] parameter(1), metadata={{op_name="state['q']"}}
+  ROOT r = f32[3] add(p, q)
+}}
+"""
+    assert leaf_paths(xla2py.load(text))[0] is None
