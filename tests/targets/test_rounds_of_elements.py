@@ -124,3 +124,10 @@ def test_the_interpreter_leaves_as_the_loops_do(function):
         made = by_interpreter(module, [x])
     for one, expected in zip(made, jax.jit(function)(x), strict=True):
         np.testing.assert_allclose(one, np.asarray(expected), rtol=1e-5)
+
+
+def test_what_a_loop_reads_is_still_there_behind_it():
+    """Names go to other values when all have read the first one: a loop of kernels is one reader."""
+    x = np.linspace(0.1, 3, 7, dtype=np.float32)
+    module = xla2py.emit(xla2py.from_jax(lambda x: jax.scipy.special.betainc(x, x + 1, x / 4), x), style="fast")
+    assert_as_in_xla(module, lambda x: jax.scipy.special.betainc(x, x + 1, x / 4), (x,), 2e-5)

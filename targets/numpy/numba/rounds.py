@@ -119,7 +119,6 @@ class RoundWriter(ControlFlowWriter):
             if name != written and written in self.buffers.names:
                 self._copy_into(name, written)
         self.give([(name, written) for name, written in places if written not in self.buffers.names])
-        writer.allocation.has_read(writer.reads.of(node))
 
     def _input(self, operand: Node) -> Expression:
         text = self.writer.text(operand)
