@@ -1,5 +1,7 @@
 """What depends on the places of elements and is cut: triangles, diagonals, masks. The same in any chunks."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -242,7 +244,7 @@ def test_slices_of_sums_of_arguments_are_sums_of_slices(tmp_path):
     text, x = second_differences(), np.random.default_rng(7).random((20, 6), np.float32)
     generated = xla2py.emit(text, "dask", chunks="24B")
     source = generated.source.replace("def slice_in_chunks(", "")
-    assert source.count("slice_in_chunks(x, ") == source.count("slice_in_chunks(") == 4
+    assert len(re.findall(r"slice_in_chunks\(\s*x, ", source)) == source.count("slice_in_chunks(") == 4
     wanted, module = xla2py.emit(text).load().main(x), generated.load()
     for given in (x, uneven(x), as_file(tmp_path, x)):
         for cut in (None, (7, 6), (1, 6)):

@@ -124,7 +124,7 @@ _VIEWED = {"bitcast-convert": "view"}
 
 def _is(term: Term, number: float) -> bool:
     value = term.value
-    return value is not None and bool(value == number)
+    return value is not None and value.dtype.kind in "bif" and bool(value == number)  # bfloat16 is bytes here
 
 
 def _neutral(number: float, *, on_the_left: bool = True) -> _Rule:
