@@ -12,8 +12,8 @@ REUSED_BYTES = 1 << 20  # at least; malloc keeps what is smaller
 
 
 class Memory:
-    """That of blocks which are gone, for the next ones: fresh pages are cleared by the
-    system first, which can take as long as twenty operations.
+    """Keeps the memory of blocks that are gone for the next ones: the system clears
+    fresh pages first, which can take as long as twenty operations.
 
     malloc does the same for smaller arrays, once it has seen that they come and go.
     None takes the memory of a much larger one, which would live on with it.

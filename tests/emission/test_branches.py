@@ -80,7 +80,7 @@ def nested(i, x, y, z):
 @pytest.mark.parametrize("choose", [step, rotation, nested])
 @pytest.mark.parametrize("x", [X, np.float32([3, 0.5, -1])])
 def test_a_branch_writes_what_it_gives_under_the_name_of_the_result(choose, x):
-    """What it computes has no name of its own first, and old values are read before they are gone."""
+    """A branch assigns its results to their final names, and reads old values before it overwrites them."""
     program = rounds(choose)
     generated = xla2py.emit(xla2py.from_jax(program, x))
     given = x.copy()

@@ -85,7 +85,7 @@ def test_what_has_the_same_fields_will_do():
 
 
 def test_parts_of_objects_that_cannot_be_made():
-    """Of a class that nobody can import only what it holds is given; the trees are those of its layers."""
+    """An object whose class cannot be imported is returned as a tuple; the map is over its layers."""
 
     @partial(jax.tree_util.register_dataclass, data_fields=["layers", "head"], meta_fields=["scale"])
     @dataclass(frozen=True)

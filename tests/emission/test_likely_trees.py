@@ -18,7 +18,7 @@ def text_of(function, *arguments):
 
 
 def results(function, *arguments):
-    """What main of the nested module of the text gives; its leaves are what the function gives."""
+    """Return what main of the nested module gives; its leaves must be those that the function gives."""
     emitted = xla2py.emit(text_of(function, *arguments), nested=True)
     found, wanted = emitted.load().main(*arguments), jax.jit(function)(*arguments)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):

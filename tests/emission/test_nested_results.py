@@ -1,4 +1,4 @@
-"""What a call gives inside a layer is handed on as one object, and read out of it: ``block_0.norm.root``."""
+"""A layer hands on the results of a call inside it as one object: ``block_0.norm.root``."""
 
 import re
 

@@ -90,7 +90,7 @@ def test_branches_do_not_give_what_only_feeds_itself():
 
 
 def test_branches_give_what_one_of_them_reads():
-    """What is read in the other branch, or behind the loop, stays."""
+    """A carry stays if the other branch reads it, or something behind the loop does."""
 
     def function(x):
         def body(state):

@@ -106,7 +106,7 @@ def in_files(arrays, folder):
 
 
 def centred(x):
-    """What is rolled is read three times, by phases that wait for each other."""
+    """Three phases, each of which waits for the last, read the same rolled array."""
     y = jnp.roll(x, 2, 0)
     z = jnp.tanh(y - y.mean(0))
     return jnp.roll(z, -1, 0) * 2 + y + z.max(0)

@@ -121,9 +121,11 @@ class TreeWriter:
         """
         function = call.parameters["function"]
         own: NamedResults | None = self.writer.renderer.named_results.get(self.writer.function)
-        for field, (_, nested, _) in zip(own.objects, own.nested, strict=True) if own is not None else ():
-            if own is not None and nested.call is call:
-                self.grouped[0, [word for word, _ in own.parts].index(field)] = name
+        if own is not None:
+            fields = [word for word, _ in own.parts]
+            for field, (_, nested, _) in zip(own.objects, own.nested, strict=True):
+                if nested.call is call:
+                    self.grouped[0, fields.index(field)] = name
         place = self.writer.calls[function].index(call)
         for field, group in self.groups.get(function, ()):
             self.grouped[group.places[place]] = self.writer.renderer.statement("field", name, field)

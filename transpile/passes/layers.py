@@ -26,7 +26,7 @@ from .parts import Call, Part, function_of, label_of, put_calls
 
 _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a layer worth a name
-_LONG_CHAIN = 16  # copies of which those of one operation are, where they only work on what the last one gave
+_LONG_CHAIN = 16  # copies that may be of a single operation, where each only works on what the last one gave
 _ALONE = 2  # values of what works on nothing but what it is given: that, and what it gives
 _MOST_LENGTHS = 4  # numbers of copies that are tried
 _MOST_ANCHORS = 4  # anchors that are tried for each number of copies

@@ -137,13 +137,13 @@ def _joined(parts: list[list[Node]], members: set[Node]) -> list[list[Node]]:
         {operand for node in nodes for operand in node.operands if operand.ndim and operand not in members}
         for nodes in parts
     ]
-    readers: dict[Node, list[int]] = {}
+    readers: dict[Node, set[int]] = {}
     for number, arrays in enumerate(read):
         for array in arrays:
-            readers.setdefault(array, []).append(number)
+            readers.setdefault(array, set()).add(number)
     into: dict[int, int] = {}
     for number, arrays in enumerate(read):
-        others = set.intersection(*(set(readers[array]) for array in arrays)) - {number} if len(arrays) > 1 else set()
+        others = set.intersection(*(readers[array] for array in arrays)) - {number} if len(arrays) > 1 else set()
         (other,) = others if len(others) == 1 else (number,)
         if other != number and into.get(other) != number:
             into[number] = other

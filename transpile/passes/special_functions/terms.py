@@ -38,7 +38,7 @@ class Terms:
 
     @property
     def carried(self) -> Term:
-        """What a loop carries, inside of it."""
+        """The term for what a loop carries, as its body reads it."""
         return self.make("carried", "")
 
     def make(self, opcode: str, element_type: str, key: Any = None, operands: tuple[Term, ...] = ()) -> Term:

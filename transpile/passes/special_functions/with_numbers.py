@@ -49,7 +49,7 @@ def arguments_of(terms: Terms, parameters: list[Term], pattern: Term, term: Term
 
 
 def _votes(terms: Terms, pattern: Term, term: Term) -> Mapping[Term, Counter[Term]]:
-    """What each parameter may stand for, and in how many places it does."""
+    """Return the terms that each parameter may stand for, with the number of places where it does."""
     votes: dict[Term, Counter[Term]] = defaultdict(Counter)
     waiting = [(pattern, term)]
     seen = set(waiting)
