@@ -11,7 +11,8 @@ nothing: that the kit works is tested where there is no GPU.
 Steps: the machine and its versions; facts that tests without a GPU had to assume; the common programs of docs/cupy.md
 on large arrays against ``jax.jit``; the kernels that XLA makes of them on small ones; every example in both styles
 against NumPy, as a graph where it can be one, and once without any permission to wait; NCCL in a world of one process;
-cases of every operation against XLA on the CPU or a definition. Then, alone on the GPU, times of the common programs
+programs of JAX libraries and special functions against NumPy; cases of every operation against XLA on the CPU or a
+definition. Then, alone on the GPU, times of the common programs
 and of the examples against ``jax.jit``, on the device by events and by the clock, median of five blocks.
 """
 
@@ -32,6 +33,7 @@ from typing import Any
 from xla2py.benchmarks.gpu_kit.device import Device, Record, why_no_device
 from xla2py.benchmarks.gpu_kit.facts import FACTS, fact, machine
 from xla2py.benchmarks.gpu_kit.large_programs import ARGUMENTS, agreement
+from xla2py.benchmarks.gpu_kit.libraries import LIBRARIES, SPECIAL_FUNCTIONS, library_program, special_function
 from xla2py.benchmarks.gpu_kit.programs import EXAMPLES, WORLD, example, operation, world
 from xla2py.benchmarks.gpu_kit.times import program_times, times
 from xla2py.benchmarks.gpu_kit.xla_kernels import xla_kernels
@@ -48,6 +50,8 @@ STEPS: dict[str, tuple[list[str], Callable[[Device, str], Record]]] = {
     "kernels": (list(ARGUMENTS), xla_kernels),
     "examples": (EXAMPLES, example),
     "world": (list(WORLD), world),
+    "libraries": (LIBRARIES, library_program),
+    "special functions": (SPECIAL_FUNCTIONS, special_function),
     "operations": (list(cases_by_opcode()), operation),
     "programs": (list(ARGUMENTS), program_times),
     "times": (list(LOWER.NAMES), times),
