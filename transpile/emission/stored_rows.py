@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from ..array.in_place import is_own_array
 from ..array.node import Node, Slot
 from ..array.program import Loop, Store
@@ -17,11 +19,13 @@ class StoredRows:
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
-        self.stores: dict[Node, tuple[Store, Node]] = {}  # by the value that is stored: with the loop's node
+        self.stores: dict[Node, tuple[Store, Node]] = {}  # by the value that is stored once: with the loop's node
         for node in writer.plan.nodes:
             if node.opcode == "loop":
                 loop: Loop = node.parameters["loop"]
-                self.stores.update((store.value, (store, node)) for store in loop.stores)
+                times = Counter(store.value for store in loop.stores)
+                stores = [store for store in loop.stores if times[store.value] == 1]
+                self.stores.update((store.value, (store, node)) for store in stores)
 
     def write(self, node: Node) -> bool:
         """Write the call of a kernel where at least half of its results are such rows; tell whether they are."""

@@ -24,6 +24,7 @@ from .algebra.selections import selections
 from .algebra.squares import squares
 from .algebra.ufuncs import ufuncs
 from .constants.constants import constants
+from .equal_stores import equal_stores
 from .indexing.counted_places import counted_places
 from .indexing.indices import indices
 from .indexing.reshapes import reshapes
@@ -73,6 +74,7 @@ ArrayPass = Callable[[Function, Support], None]  # raises what a target supports
 
 # The passes over functions of the array dialect, in order. Each may be left out by name.
 PIPELINE: tuple[ArrayPass, ...] = (
+    equal_stores,
     unread_carries,
     unread_results,
     idioms,
