@@ -141,3 +141,10 @@ def test_deep_loops_of_numbers_are_read():
     x = np.float32(1.5)
     text = hlo(run, x)
     np.testing.assert_allclose(on_numpy(text, [x])[0], run_hlo_in_child(text, x)[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["f8e4m3fnuz", "f8e5m2", "f4e2m1fn", "s4", "bf16"])
+def test_numbers_of_narrow_types_are_read(kind):
+    lines = f"c = {kind}[] constant(1)", "w = f32[] convert(c)", "ROOT r = f32[] negate(w)"
+    text = "\n".join(["HloModule m", "ENTRY e {", *lines, "}"])
+    np.testing.assert_array_equal(xla2py.emit(text).load().main(), np.float32(-1))

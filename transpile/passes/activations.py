@@ -141,7 +141,7 @@ def described(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return tuple(map(described, value))
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, value.tobytes()
+        return value.dtype.name, value.shape, value.tobytes()
     if isinstance(value, Computation):
         places = {instruction: k for k, instruction in enumerate(value.instructions)}
         rows = [

@@ -66,6 +66,10 @@ class CudaDeclarations(Declarations):
             return self._of_lines(writer)
         if kernel.at_once > 1:
             return self._of_neighbours(writer)
+        brought = {_HEADERS.get(node.type.name) for node in (*kernel.function.parameters, *writer.results)}
+        for header in _headers(kernel, self.renderer.preamble):
+            if header not in (*brought, "complex"):
+                self.renderer.device(header.upper(), "")
         return self.caller_renderer.statement(
             "elementwise_kernel",
             self.caller_renderer.kernel_names[kernel],

@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -166,6 +166,7 @@ class ElementwiseKernel:
 
     def source(self, types: tuple[np.dtype[Any], ...]) -> str:
         """The loop around the operation, with the letters of types replaced by what they stand for."""
+        _require_headers(f"{self.preamble}{self.operation}", [dtype.name for dtype in types])
         letters = {}
         pointers, sizes, elements, raws = [], [], [], []
         for k, (param, dtype) in enumerate(zip(self.params, types, strict=True)):
@@ -188,6 +189,16 @@ class ElementwiseKernel:
             f"    long long i = order ? n - 1 - at : at;\n    {' '.join(elements)}\n"
             f"    {{ {self.operation}; }}\n  }}\n  return is_read_outside;\n}}\n"
         )
+
+
+def _require_headers(text: str, dtypes: Sequence[str]) -> None:
+    """CuPy brings the headers of half-width types where an argument is of one; raise AssertionError where a kernel
+    needs another.
+    """
+    code = re.sub("//.*", "", text)
+    for name in ("float16", "bfloat16"):
+        is_there = name in dtypes or f"cupy/{name}.cuh" in code
+        assert is_there or not re.search(rf"\b{name}\b", code), f"NVRTC does not know {name} in\n{text}"
 
 
 def _size(param: Any, number: int) -> Any:

@@ -26,6 +26,10 @@ SIGMOID = """
 __device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 """
 
+FLOAT16 = """
+#include <cupy/float16.cuh>
+"""
+
 BFLOAT16 = """
 #include <cupy/bfloat16.cuh>
 // Arithmetic of bfloat16 by its own units, which take two numbers at once, and round as float32 rounded does.

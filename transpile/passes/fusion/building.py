@@ -3,7 +3,7 @@ operations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 from ...array.graph import Graph
@@ -40,14 +40,16 @@ def _called(function: Function, region: FusedRegion, kernel: Kernel) -> list[tup
     with graph.inside(region.body):
         with graph.standing_for(last, graph):
             operands = tuple(strong(graph, graph.current(node)) for node in region.inputs)
-            if len(region.outputs) == 1:
+            if len(kernel.outputs) == 1:
                 (shape,) = kernel.shapes
                 call = graph.typed("kernel", operands, shape, last.element_type, kernel=kernel, **_origin(region, last))
-                return [(last, _finished(graph, region, last, call))]
-            types = tuple((shape, node.element_type) for node, shape in zip(region.outputs, kernel.shapes, strict=True))
+                return [(node, _finished(graph, region, node, call)) for node in region.outputs]
+            types = tuple((shape, node.element_type) for node, shape in zip(kernel.outputs, kernel.shapes, strict=True))
             call = graph.typed("kernel", operands, results=types, kernel=kernel)
         made: list[tuple[Node, Node]] = []
-        for index, (node, shape) in enumerate(zip(region.outputs, kernel.shapes, strict=True)):
+        given = dict(zip(kernel.outputs, enumerate(kernel.shapes), strict=True))
+        for node in region.outputs:
+            index, shape = given[region.equal.get(node, node)]
             with graph.standing_for(node, graph):
                 item = graph.typed("item", (call,), shape, node.element_type, index=index, **_origin(region, node))
                 made.append((node, _finished(graph, region, node, item)))
@@ -79,6 +81,11 @@ def _given(region: FusedRegion, node: Node) -> tuple[tuple[int, ...], tuple[int,
         return tuple(1 if axis in region.axes else size for axis, size in sizes), tuple(sorted(rest))
     kept = [axis for axis in range(len(region.loop)) if axis not in region.axes]
     return tuple(region.loop[axis] for axis in kept), tuple(k for k, axis in enumerate(kept) if axis in rest)
+
+
+def _given_shape(region: FusedRegion, node: Node) -> tuple[int, ...]:
+    """The shape of what a kernel gives of a result."""
+    return _given(region, node)[0] if node in region.unfinished else node.shape
 
 
 def _finished(graph: Graph, region: FusedRegion, node: Node, given: Node) -> Node:
@@ -113,19 +120,25 @@ class KernelBuilder:
         for node in region.inputs:
             self.inputs[node] = self.graph.parameter(node.shape, given_type(node), self.graph.root)
         kernel.whole = {self.inputs[node] for node in region.inputs if node in elsewhere}
-        kernel.inputs, kernel.outputs = list(region.inputs), list(region.outputs)
+        kernel.inputs = list(region.inputs)
         kernel.function.parameters = list(self.inputs.values())
         made: dict[Node, Node] = {}
         for node in region.nodes:
             with self.graph.inside(self._body(region.pieces.get(node))):
                 made[node] = self._joined(node, made) if node.operation.joins else self._copy(node, made)
-        kernel.function.results = tuple(made[node] for node in region.outputs)
+        first: dict[Hashable, Node] = {}
+        for node in region.outputs:
+            shape, at = _given_shape(region, node), _given_at(region, node)
+            before = first.setdefault((made[node], shape, at, node in region.unfinished), node)
+            if before is not node:
+                region.equal[node] = before
+                continue
+            kernel.outputs.append(node)
+            kernel.shapes.append(shape)
+            kernel.at.append(at)
+        kernel.function.results = tuple(made[node] for node in kernel.outputs)
         whole = identity(region.loop)
-        kernel.shapes = [
-            _given(region, node)[0] if node in region.unfinished else node.shape for node in region.outputs
-        ]
-        kernel.at = [_given_at(region, node) for node in region.outputs]
-        kernel.of_lines = {made[node] for node in region.outputs if region.at[node] != whole}
+        kernel.of_lines = {made[node] for node in kernel.outputs if region.at[node] != whole}
         kernel.stands_for = self._readable()
         kernel.cut = frozenset(self._cut_axes((*region.at.items(), *reads)))
         return kernel

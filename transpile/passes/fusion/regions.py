@@ -37,6 +37,7 @@ class FusedRegion:
     nodes: list[Node] = field(default_factory=list)
     at: dict[Node, Map] = field(default_factory=dict)
     outputs: list[Node] = field(default_factory=list)
+    equal: dict[Node, Node] = field(default_factory=dict)  # outputs that are what another one is, found when built
     inputs: list[Node] = field(default_factory=list)
     reductions: set[Node] = field(default_factory=set)
     axes: tuple[int, ...] = ()  # of the loop, along which reductions, and what is running, go

@@ -1,0 +1,71 @@
+"""Kernels of elements that a compiler would refuse, or that would leave results unwritten."""
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+
+from jax import numpy as jnp  # noqa: E402
+
+import xla2py  # noqa: E402
+from xla2py.targets.cupy.twin.modules import twin  # noqa: E402
+from xla2py.tests.ladder.running import on_twin  # noqa: E402
+from xla2py.tests.passes.raising import hlo  # noqa: E402
+
+X = np.linspace(-3, 3, 12, dtype=np.float32)
+
+
+def fast(function, *arguments):
+    return xla2py.emit(hlo(function, *arguments), "cupy", style="fast")
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_headers_of_types_that_no_argument_has(dtype):
+    def function(x):
+        return jnp.tanh(x).astype(dtype).astype(jnp.float32) * 2
+
+    emitted = fast(function, X)
+    assert f"preamble={np.dtype(dtype).name.upper()}," in emitted.source
+    assert f"#include <cupy/{np.dtype(dtype).name}.cuh>" in emitted.source
+    np.testing.assert_allclose(on_twin(emitted, [X]), function(X), rtol=1e-2)
+
+
+def test_the_twin_knows_no_type_whose_header_is_missing():
+    with twin():
+        import cupy as cp
+
+        kernel = cp.ElementwiseKernel("float32 x", "float32 y", "y = (float)(float16)x;", "half")
+        with pytest.raises(AssertionError, match="NVRTC does not know float16"):
+            kernel(cp.asarray(X))
+
+
+TURNED = """HloModule m
+add {
+  a = f16[] parameter(0)
+  b = f16[] parameter(1)
+  ROOT c = f16[] add(a, b)
+}
+multiply {
+  a = f16[] parameter(0)
+  b = f16[] parameter(1)
+  ROOT c = f16[] multiply(a, b)
+}
+ENTRY e {
+  x = f16[1] parameter(0)
+  one = f16[] constant(1)
+  ones = f16[1] broadcast(one), dimensions={}
+  shifted = f16[1] subtract(x, ones)
+  turned = f16[1] reverse(shifted), dimensions={0}
+  zero = f16[] constant(0)
+  sum = f16[] reduce(shifted, zero), dimensions={0}, to_apply=add
+  product = f16[] reduce(turned, one), dimensions={0}, to_apply=multiply
+  ROOT r = (f16[], f16[]) tuple(sum, product)
+}
+"""
+
+
+def test_results_that_are_equal_are_given_once():
+    emitted = xla2py.emit(TURNED, "cupy", style="fast")
+    assert '"float16 x",\n    "float32 converted",' in emitted.source
+    assert [float(result) for result in on_twin(emitted, [np.float16([4.5])])] == [3.5, 3.5]
