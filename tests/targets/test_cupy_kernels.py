@@ -13,6 +13,7 @@ from xla2py.targets.cupy.twin.modules import twin  # noqa: E402
 from xla2py.tests.ladder.running import on_twin  # noqa: E402
 from xla2py.tests.passes.raising import hlo  # noqa: E402
 
+GENERATOR = np.random.default_rng(8)
 X = np.linspace(-3, 3, 12, dtype=np.float32)
 
 
@@ -69,3 +70,42 @@ def test_results_that_are_equal_are_given_once():
     emitted = xla2py.emit(TURNED, "cupy", style="fast")
     assert '"float16 x",\n    "float32 converted",' in emitted.source
     assert [float(result) for result in on_twin(emitted, [np.float16([4.5])])] == [3.5, 3.5]
+
+
+def test_a_choice_by_a_constant_is_none():
+    """CuPy's ``where`` takes no condition of Python."""
+    text = """HloModule m
+or {
+  a = pred[] parameter(0)
+  b = pred[] parameter(1)
+  ROOT c = pred[] or(a, b)
+}
+ENTRY e {
+  x = f16[4] parameter(0)
+  k = f16[5] iota(), iota_dimension=0
+  above = pred[5] compare(k, k), direction=GT
+  no = pred[] constant(false)
+  any = pred[] reduce(above, no), dimensions={0}, to_apply=or
+  two = f16[] constant(-2)
+  twos = f16[4] broadcast(two), dimensions={}
+  ROOT r = f16[4] select(any, x, twos)
+}
+"""
+    emitted = xla2py.emit(text, "cupy")
+    assert "return cp.full(4, -2, dtype=cp.float16)" in emitted.source
+    assert on_twin(emitted, [np.float16([1, 2, 3, 4])]).tolist() == [-2] * 4
+    with twin():
+        import cupy as cp
+
+        with pytest.raises(AttributeError, match="'bool' object"):
+            cp.where(False, cp.asarray(X), cp.asarray(X))
+
+
+def test_a_spectrum_of_one_number_is_that_number():
+    """cuFFT takes spectra to be symmetric along the axis before such an axis."""
+    transform = "f32[3,4,1] fft(x), fft_type=IRFFT, fft_length={4,1}"
+    text = f"HloModule m\nENTRY e {{\n  x = c64[3,4,1] parameter(0)\n  ROOT r = {transform}\n}}"
+    x = (GENERATOR.normal(size=(3, 4, 1)) + 1j * GENERATOR.normal(size=(3, 4, 1))).astype(np.complex64)
+    for target in ("numpy", "cupy"):
+        assert "fft.ifft2(x).real" in xla2py.emit(text, target).source
+    np.testing.assert_allclose(xla2py.emit(text).load().main(x), np.fft.irfft2(x, (4, 1)), rtol=1e-5, atol=1e-6)

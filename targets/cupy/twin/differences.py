@@ -78,6 +78,8 @@ def _where(condition: Any, *choices: Any) -> Any:
     """Chooses in one of CuPy's loops, of which none is of bfloat16."""
     if len(choices) != 2:
         raise AssertionError("where with one argument waits for the count")
+    if isinstance(condition, bool):
+        raise AttributeError("'bool' object has no attribute 'astype'")
     weak = [type(each) if type(each) in (int, float, complex) else False for each in choices]
     dtypes = (np.dtype(bool), *(np.asarray(each).dtype for each in choices))
     loop = search._where_ufunc._ops._guess_routine_from_in_types(dtypes, (False, *weak) if not all(weak) else None)

@@ -1,12 +1,12 @@
 """A mask becomes a number in one step: ``mask.astype(np.int32).astype(np.float32)`` is ``mask.astype(np.float32)``.
 
-JAX takes the mean of a mask in two steps.
+JAX takes the mean of a mask in two steps. A choice by a mask that has turned out to be one constant is none.
 """
 
 from __future__ import annotations
 
 from ...array.graph import Graph
-from ...array.node import Node
+from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.support import Support
 from ...hlo.element_types import PRED
@@ -23,9 +23,21 @@ def _converted(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add("convert", (mask,), element_type=node.element_type, interval=node.interval)
 
 
-RULES = (Rule("convert((number := convert(mask)))", _converted, once=("number",)),)
+def _chosen(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    chosen = found["x"] if literal_value(found["M"]) else found["y"]
+    if chosen.is_literal:
+        return graph.add("full", (chosen,), shape=node.shape, element_type=node.element_type) if node.ndim else None
+    if chosen.element_type is not node.element_type or chosen.is_python_int:
+        return None
+    return chosen if chosen.shape == node.shape else graph.add("broadcast_to", (chosen,), shape=node.shape)
+
+
+RULES = (
+    Rule("convert((number := convert(mask)))", _converted, once=("number",)),
+    Rule("select(M, x, y)", _chosen),
+)
 
 
 def masks(function: Function, supports: Support) -> None:
-    """Leave out the integers between masks and other numbers."""
+    """Leave out the integers between masks and other numbers, and choices by a constant."""
     apply_rules(function, RULES, supports)

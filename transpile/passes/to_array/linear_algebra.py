@@ -61,6 +61,10 @@ def fft(lowering: FunctionLowering, instruction: Instruction, x: Value) -> Value
         return lowering.call("fourier_transform", (node,), arguments=arguments)
     # A spectrum does not tell whether its signal has an odd length: where sizes are free, it may have at others.
     may_be_odd = bool(lowering.module.module.free_sizes)
+    if kind == "IRFFT" and lengths[-1] == 1 and len(lengths) > 1 and not may_be_odd:
+        # cuFFT takes such a spectrum to be symmetric along the axis before the last; that of one number is itself.
+        spectrum = lowering.graph.add("fft", (node,), kind="ifft", lengths=lengths, own_length=True)
+        return Value.of(lowering.graph.add("real", (spectrum,)))
     own = kind != "IRFFT" or (lengths[-1] == 2 * (node.shape[-1] - 1) and not may_be_odd)
     return Value.of(
         lowering.graph.add(
