@@ -28,7 +28,9 @@ def held(array: Any) -> Any:
 
 def on_device(array: Any) -> Any:
     """A copy of a NumPy array on the current device. Raises what CuPy raises where there is none."""
-    return import_module("cupy").asarray(held(array))
+    found = held(array)
+    # CuPy fills an array of one number with it, and loses the sign of -0.
+    return import_module("cupy").asarray(found) if found.ndim else import_module("cupy").asarray(found[None])[0]
 
 
 def _missing() -> str:

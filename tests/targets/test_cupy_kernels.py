@@ -1,4 +1,4 @@
-"""Kernels of elements that a compiler would refuse, or that would leave results unwritten."""
+"""What only a GPU told: kernels that a compiler refuses, and functions of CuPy that give something else."""
 
 import numpy as np
 import pytest
@@ -109,3 +109,21 @@ def test_a_spectrum_of_one_number_is_that_number():
     for target in ("numpy", "cupy"):
         assert "fft.ifft2(x).real" in xla2py.emit(text, target).source
     np.testing.assert_allclose(xla2py.emit(text).load().main(x), np.fft.irfft2(x, (4, 1)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
+def test_the_sign_of_zero(kind):
+    """CuPy fills with zeros by writing zero bytes."""
+    text = f"""HloModule m
+ENTRY e {{
+  zero = {kind}[] constant(-0.0)
+  zeros = {kind}[3] broadcast(zero), dimensions={{}}
+  ROOT r = ({kind}[], {kind}[3]) tuple(zero, zeros)
+}}
+"""
+    for result in on_twin(xla2py.emit(text, "cupy"), []):
+        assert np.signbit(np.float32(result)).all()
+    with twin():
+        import cupy as cp
+
+        assert not np.signbit(cp.full(2, -0.0).on_host).any()

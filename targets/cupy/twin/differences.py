@@ -86,6 +86,11 @@ def _where(condition: Any, *choices: Any) -> Any:
     return np.where(condition, *choices).astype(loop.out_types[0])
 
 
+def _full(shape: Any, fill: Any, dtype: Any = None) -> Any:
+    """Zeros are written as zero bytes, so that -0 loses its sign."""
+    return np.full(shape, fill, dtype) if np.any(fill) else np.zeros(shape, dtype or np.asarray(fill).dtype)
+
+
 def _no_bfloat16(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def checked(x: Any, *arguments: Any, **keywords: Any) -> Any:
         if np.asarray(x).dtype.name == "bfloat16":
@@ -181,6 +186,7 @@ DIFFERENT: dict[str, Callable[..., Any]] = {
     "fmod": _fmod,
     "clip": _clip,
     "where": _where,
+    "full": _full,
     "bitwise_count": lambda x: np.bitwise_count(np.abs(x)),
     "argmax": _no_bfloat16("argmax", np.argmax),
     "argmin": _no_bfloat16("argmin", np.argmin),
