@@ -153,10 +153,10 @@ class KernelBuilder:
 
     def _readable(self) -> Function:
         """A function of the region's operations as they are, views among them."""
-        region, graph = self.region, Graph()
+        region, graph, outputs = self.region, Graph(), self.kernel_made.outputs
         made = {node: graph.parameter(node.shape, node.element_type, graph.root) for node in region.inputs}
         parameters = list(made.values())
-        for node in topological(region.outputs, lambda node: () if node in region.inputs else node.operands):
+        for node in topological(outputs, lambda node: () if node in region.inputs else node.operands):
             if node not in made:
                 with graph.standing_for(node, self.caller):
                     operands = tuple(made[operand] for operand in node.operands)
@@ -167,7 +167,7 @@ class KernelBuilder:
                         node.opcode, operands, node.shape, node.element_type, interval=node.interval, **node.parameters
                     )
         function = self.kernel_made.function
-        results = tuple(made[node] for node in region.outputs)
+        results = tuple(made[node] for node in outputs)
         return Function(function.computation, graph, parameters, results, originals=function.originals)
 
     def _body(self, of: Piece | None) -> Region:
