@@ -123,6 +123,12 @@ class BlockPhase:
         is_alone = len(self.roots) == 1 and self.first.opcode == "matmul"
         return is_alone and all(node.opcode == "transpose" and node.ndim == 2 for node in before)
 
+    @property
+    def is_transpose(self) -> bool:
+        """Tell whether this is the transpose of a matrix, and nothing else."""
+        nodes = {self.first, *(node for node, _ in self.trace.order)}
+        return len(nodes) == len(self.roots) == 1 and self.first.opcode == "transpose" and self.first.ndim == 2
+
     def _is_turned(self) -> bool:
         """Tell whether this has all elements of its blocks in another order of the axes."""
         nodes = [root.node for root in self.roots] + [node for node, _ in self.trace.order]

@@ -44,6 +44,8 @@ class BlockCall:
 
 def write_blocks(phase: BlockPhase, main: MainWriter) -> None:
     """Add the block function of a phase, the node that applies it, and what is left to do with its results."""
+    if phase.is_transpose:
+        return main.rewrite(phase.first)
     function = main.block_function(_block_function(phase, main))
     roots, sources = phase.roots, list(phase.trace.sources.values())
     index, cut = BlockwiseIndex(), [symbol for symbol in roots[0].index if symbol.is_cut]

@@ -98,10 +98,7 @@ def _equations(function: str) -> Rule:
         is_known = all(each.ndim <= 2 and each.type.name in _FACTORED for each in node.operands)
         if not is_known or matrix.ndim != 2 or not 0 < matrix.shape[-1] <= _MOST_EQUATIONS or not _has_elements(node):
             return None
-        keywords = dict(node.parameters["keywords"])
-        if keywords.pop("transpose", "N") != "N":  # of real numbers the conjugate is the same
-            keywords["transposed"] = True
-        return OwnCall(function, node.parameters["arguments"], tuple(keywords.items()))
+        return OwnCall(function, node.parameters["arguments"], tuple(node.parameters["keywords"].items()))
 
     return rule
 

@@ -44,9 +44,9 @@ def apply_q(
     v = np.where(tau[..., None, :] == 0, 0, v).astype(a.dtype)
     diagonal = np.eye(k, dtype=a.dtype) / np.where(tau == 0, 1, tau)[..., None]
     inverse = np.triu(v.conj().mT @ v, 1) + diagonal
-    transpose = "C" if adjoint else "N"
+    inverse = inverse.conj().mT if adjoint else inverse
     result: np.ndarray = c - v @ triangular_solve(
-        inverse, v.conj().mT @ c, transpose=transpose
+        inverse, v.conj().mT @ c, lower=adjoint
     )
     return result
 

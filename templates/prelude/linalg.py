@@ -29,28 +29,15 @@ def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
 def triangular_solve(
     a: np.ndarray,
     b: np.ndarray,
-    *,
     lower: bool = False,
     unit_diagonal: bool = False,
-    transpose: str = "N",
-    left_side: bool = True,
 ) -> np.ndarray:
     """x [.., n, k] with ``a`` @ x == ``b``, of ``a`` [.., n, n] one triangle.
 
-    Not ``left_side``: with x @ ``a`` == ``b`` [.., k, n]. ``unit_diagonal`` takes the
-    diagonal as 1. ``transpose`` puts in place of ``a`` its transpose ("T"), or the
-    conjugate of that ("C").
+    ``unit_diagonal`` takes the diagonal as 1.
     """
-    if not left_side:
-        flipped = {"N": "T", "T": "N", "C": "N"}[transpose]
-        matrix = a.conj() if transpose == "C" else a
-        return triangular_solve(
-            matrix, b.mT, lower=lower, unit_diagonal=unit_diagonal, transpose=flipped
-        ).mT
     work = np.result_type(working_dtype(a.dtype), working_dtype(b.dtype))
     matrix, x = a.astype(work, copy=False), b.astype(work)
-    if transpose != "N":
-        matrix, lower = (matrix.conj() if transpose == "C" else matrix).mT, not lower
     if lower:  # turned by 180 degrees, it is an upper triangle
         matrix, x = matrix[..., ::-1, ::-1], x[..., ::-1, :]
     if matrix.shape[-1] <= SOLVE_BLOCK:
@@ -74,8 +61,7 @@ def back_substitute(a: np.ndarray, x: np.ndarray, unit_diagonal: bool) -> np.nda
     upper = np.triu(a)
     if unit_diagonal:
         upper = np.triu(a, 1) + np.eye(a.shape[-1], dtype=a.dtype)
-    diagonal = np.diagonal(upper, axis1=-2, axis2=-1)
-    if np.isfinite(upper).all() and diagonal.all():
+    if np.isfinite(upper).all() and np.diagonal(upper, 0, -2, -1).all():
         x = np.linalg.solve(upper, x)  # it has nothing to eliminate
     else:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -61,8 +61,7 @@ def factor_tile(
         rest -= one.read() @ other.read().conj().mT
     if corner is None:
         return Stored(cholesky(rest))
-    keywords: dict[str, Any] = {"lower": True, "transpose": "C", "left_side": False}
-    return Stored(triangular_solve(corner.read(), rest, **keywords))
+    return Stored(triangular_solve(corner.read(), rest.conj().mT, lower=True).conj().mT)
 
 
 def result_tile(
@@ -84,41 +83,28 @@ def result_tile(
 def triangular_solve_in_chunks(
     a: Chunked | da.Array,
     b: Chunked | da.Array,
-    *,
     lower: bool = False,
     unit_diagonal: bool = False,
-    transpose: str = "N",
-    left_side: bool = True,
 ) -> da.Array:
     """``triangular_solve`` with matrices that are cut: by substitution of tiles."""
     *batch, _, sizes = a.chunks
-    sides = (sizes, b.chunks[-1]) if left_side else (b.chunks[-2], sizes)
-    tiles, given = tiles_of(a, (*batch, sizes, sizes)), tiles_of(b, (*batch, *sides))
-    keywords: dict[str, Any] = {
-        "lower": lower,
-        "unit_diagonal": unit_diagonal,
-        "transpose": transpose,
-        "left_side": left_side,
-    }
+    tiles = tiles_of(a, (*batch, sizes, sizes))
+    given = tiles_of(b, (*batch, sizes, b.chunks[-1]))
+    keywords: dict[str, Any] = {"lower": lower, "unit_diagonal": unit_diagonal}
     task = partial(solution_tile, **keywords)
-    forward = (lower == (transpose == "N")) == left_side
-    order = range(len(sizes)) if forward else range(len(sizes) - 1, -1, -1)
+    order = range(len(sizes)) if lower else range(len(sizes) - 1, -1, -1)
     name = name_for("triangular_solve", tiles, given, keywords)
     work = f"{name}-tiles"
     tasks: dict[Any, Any] = {}
-    for *place, one, other in np.ndindex(*given.numblocks):
-        i = one if left_side else other
+    for *place, i, column in np.ndindex(*given.numblocks):
         known = list(order)[: order.index(i)]
-        here = [(*place, k, other) if left_side else (*place, one, k) for k in known]
-        swap = left_side == (transpose == "N")
-        factors = [(tiles.name, *place, *((i, k) if swap else (k, i))) for k in known]
-        at = (*place, one, other)
+        at = (*place, i, column)
         tasks[work, *at] = (
             task,
             (given.name, *at),
             (tiles.name, *place, i, i),
-            factors,
-            [(work, *k) for k in here],
+            [(tiles.name, *place, i, k) for k in known],
+            [(work, *place, k, column) for k in known],
         )
         tasks[name, *at] = (partial(read_as, dtype=given.dtype), (work, *at))
     return array_of_tasks(name, tasks, [tiles, given], given.chunks, given.dtype)
@@ -139,10 +125,7 @@ def solution_tile(
         np.result_type(working_dtype(corner.dtype), working_dtype(tile.dtype))
     )
     for factor, part in zip(factors, known, strict=True):
-        matrix = block_of(factor)
-        if keywords["transpose"] != "N":
-            matrix = (matrix.conj() if keywords["transpose"] == "C" else matrix).mT
-        rest -= matrix @ part.read() if keywords["left_side"] else part.read() @ matrix
+        rest -= block_of(factor) @ part.read()
     return Stored(triangular_solve(corner, rest, **keywords))
 
 

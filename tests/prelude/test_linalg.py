@@ -98,29 +98,25 @@ def test_many_equations_are_factored_by_blocks(n, options, name, agrees):
     agrees(ours, "cholesky", [a], lower=True, rtol=1e-4, atol=1e-4)
 
 
-def hlo_options(lower, unit_diagonal, transpose, left_side):
-    names = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
-    return {"lower": lower, "unit_diagonal": unit_diagonal, "transpose_a": names[transpose], "left_side": left_side}
+FROM_THE_LEFT = {"left_side": True, "transpose_a": "NO_TRANSPOSE"}
 
 
-@pytest.mark.parametrize("left_side", [True, False])
-@pytest.mark.parametrize("transpose", ["N", "T", "C"])
 @pytest.mark.parametrize("unit_diagonal", [True, False])
 @pytest.mark.parametrize("lower", [True, False])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_triangular_solve(agrees, dtype, lower, unit_diagonal, transpose, left_side):
+def test_triangular_solve(agrees, dtype, lower, unit_diagonal):
     a = random((2, 5, 5), dtype)
     a += np.eye(5, dtype=dtype) * dtype(4)
     other = np.triu_indices(5, 1) if lower else np.tril_indices(5, -1)
     a[(..., *other)] = np.nan
     if unit_diagonal:
         a[..., range(5), range(5)] = np.nan
-    b = random((2, 5, 3) if left_side else (2, 3, 5), dtype)
+    b = random((2, 5, 3), dtype)
     before = a.tobytes(), b.tobytes()
-    options = {"lower": lower, "unit_diagonal": unit_diagonal, "transpose": transpose, "left_side": left_side}
+    options = {"lower": lower, "unit_diagonal": unit_diagonal}
     tolerance = TOLERANCE[np.dtype(dtype).name] * (30 if unit_diagonal else 1)
     ours = triangular_solve(a, b, **options)
-    agrees(ours, "triangular-solve", [a, b], rtol=tolerance, atol=tolerance, **hlo_options(**options))
+    agrees(ours, "triangular-solve", [a, b], rtol=tolerance, atol=tolerance, **options, **FROM_THE_LEFT)
     assert (a.tobytes(), b.tobytes()) == before
 
 
@@ -137,8 +133,8 @@ def test_triangular_solve_in_blocks(n, lower):
 )
 def test_triangular_solve_of_few_elements(agrees, shape_a, shape_b):
     a, b = np.ones(shape_a, np.float32), np.ones(shape_b, np.float32)
-    options = hlo_options(True, False, "N", True)
-    agrees(triangular_solve(a, b, lower=True), "triangular-solve", [a, b], **options)
+    options = {"lower": True, "unit_diagonal": False}
+    agrees(triangular_solve(a, b, lower=True), "triangular-solve", [a, b], **options, **FROM_THE_LEFT)
 
 
 def test_a_singular_system_divides_by_zero():

@@ -76,29 +76,17 @@ def test_one_triangle_is_read(lower):
         assert_same(cholesky_in_chunks(in_blocks(a, sizes, sizes), lower), wanted)
 
 
-SYSTEMS = list(itertools.product([True, False], [True, False], "NTC", [True, False]))
-KINDS = [("float32", ()), ("complex64", (2,)), ("float16", ())]  # a system is adjoint where that is another
-
-
-@pytest.mark.parametrize(
-    ("dtype", "batch", "lower", "unit_diagonal", "transpose", "left_side"),
-    [
-        (*kind, *system)
-        for kind, transposes in zip(KINDS, ["NT", "C", "N"], strict=True)
-        for system in SYSTEMS
-        if system[2] in transposes
-    ],
-)
-def test_triangular_systems(dtype, batch, lower, unit_diagonal, transpose, left_side):
+@pytest.mark.parametrize(("dtype", "batch"), [("float32", ()), ("complex64", (2,)), ("float16", ())])
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("unit_diagonal", [True, False])
+def test_triangular_systems(dtype, batch, lower, unit_diagonal):
     a = positive_definite(batch, dtype)
     a = a / a.dtype.type(10) if unit_diagonal else a
     b = positive_definite(batch, dtype)[..., :4]
-    b = b if left_side else np.ascontiguousarray(b.mT)
-    keywords = {"lower": lower, "unit_diagonal": unit_diagonal, "transpose": transpose, "left_side": left_side}
+    keywords = {"lower": lower, "unit_diagonal": unit_diagonal}
     wanted = triangular_solve(a, b, **keywords)
     for sizes, others in zip(CHUNKS, itertools.cycle([(4,), (1, 3)])):
-        sides = (sizes, others) if left_side else (others, sizes)
-        found = triangular_solve_in_chunks(in_blocks(a, sizes, sizes), in_blocks(b, *sides), **keywords)
+        found = triangular_solve_in_chunks(in_blocks(a, sizes, sizes), in_blocks(b, sizes, others), **keywords)
         assert_same(found, wanted)
 
 

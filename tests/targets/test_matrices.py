@@ -43,9 +43,16 @@ TILED = {
     "factors": (factor(3, 11, 11), ["cholesky_in_chunks(a)"]),
     "factors of complex matrices": (factor(11, 11, kind="c64"), ["cholesky_in_chunks(a)"]),
     "a system": (system(11, 5), ["triangular_solve_in_chunks(a, b, lower=True)"]),
-    "a system from the right": (system(11, 5, "false"), ["triangular_solve_in_chunks(", "left_side=False"]),
-    "a transposed system": (system(11, 5, transpose="TRANSPOSE"), ['transpose="T")']),
-    "a solution": (SOLVED, ["cholesky_in_chunks(total)", "triangular_solve_in_chunks(factor, solution"]),
+    "a system from the right": (system(11, 5, "false"), ["triangular_solve_in_chunks(a.read().T, b.read().T).T"]),
+    "a transposed system": (system(11, 5, transpose="TRANSPOSE"), ["triangular_solve_in_chunks(a.read().T, b)"]),
+    "a solution": (
+        SOLVED,
+        [
+            "cholesky_in_chunks(total)",
+            "triangular_solve_in_chunks(factor, b, lower=True)",
+            "triangular_solve_in_chunks(factor.T, solution",
+        ],
+    ),
 }
 
 

@@ -56,20 +56,18 @@ def test_small_matrices_have_the_factors_of_the_shared_prelude(n, dtype):
             assert np.isnan(small_equations.small_cholesky(matrix, lower)).all()
 
 
-@pytest.mark.parametrize("left_side", [True, False])
-@pytest.mark.parametrize("transpose", ["N", "T", "C"])
 @pytest.mark.parametrize("unit_diagonal", [True, False])
 @pytest.mark.parametrize("lower", [True, False])
-def test_small_triangles_are_solved_as_by_the_shared_prelude(lower, unit_diagonal, transpose, left_side):
+def test_small_triangles_are_solved_as_by_the_shared_prelude(lower, unit_diagonal):
     """By one triangle, with zeros and infinities on the diagonal, too, and arrays of any order."""
     for n, k in ((1, 1), (4, 3), (7, 1)):
-        a, b = positive(n) + normal(n, n), normal(n, k) if left_side else normal(k, n)
+        a, b = positive(n) + normal(n, n), normal(n, k)
         singular, huge = a.copy(), a.copy()
         singular[n // 2, n // 2], huge[0, 0] = 0, np.inf
-        shared = {"lower": lower, "unit_diagonal": unit_diagonal, "left_side": left_side}
+        ways = {"lower": lower, "unit_diagonal": unit_diagonal}
         for matrix in (a, singular, huge, np.asfortranarray(a)):
-            expected = linalg.triangular_solve(matrix, b, transpose=transpose, **shared)
-            made = small_equations.small_triangular_solve(matrix, b, transposed=transpose != "N", **shared)
+            expected = linalg.triangular_solve(matrix, b, **ways)
+            made = small_equations.small_triangular_solve(matrix, b, **ways)
             np.testing.assert_allclose(made, expected, 1e-4, 1e-5)
 
 

@@ -66,6 +66,16 @@ def permute(graph: Graph, node: Node, order: Sequence[int]) -> Node:
     return graph.add("transpose", (node,), axes=order)
 
 
+def transposed(graph: Graph, node: Node) -> Node:
+    """The transposes of matrices [.., m, n]."""
+    return permute(graph, node, last_two_swapped(node.ndim))
+
+
+def last_two_swapped(ndim: int) -> tuple[int, ...]:
+    """The order of axes that transposes matrices."""
+    return (*range(ndim - 2), ndim - 1, ndim - 2)
+
+
 def strong(graph: Graph, node: Node) -> Node:
     """A Python int as a NumPy scalar of the type HLO gives it; anything else itself."""
     if not node.is_python_int or node.element_type is None:

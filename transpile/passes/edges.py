@@ -21,7 +21,7 @@ from ..array.operations import OPERATIONS
 from ..array.program import Function
 from ..array.rewriting import call_parameters, called
 from ..array.support import Support
-from ..array.value import FULL, permute
+from ..array.value import FULL, last_two_swapped, transposed
 from ..hlo.element_types import ElementType
 from .matching import Bindings
 from .rules import Rule, apply_rules, is_full_float
@@ -139,6 +139,8 @@ def _converted_once(graph: Graph, node: Node, found: Bindings) -> Node:
 
 def _triangle(graph: Graph, matrix: Node, *, lower: bool) -> Node:
     """A matrix with zeros beside one triangle; itself where it has them already."""
+    if matrix.opcode == "transpose" and matrix.parameters["axes"] == last_two_swapped(matrix.ndim):
+        return transposed(graph, _triangle(graph, matrix.operands[0], lower=not lower))
     opcode = "tril" if lower else "triu"
     is_factor = lower and matrix.parameters.get("function") == "linalg.cholesky"
     is_r = not lower and matrix.opcode == "item" and matrix.operands[0].opcode == "qr" and matrix.parameters["index"]
@@ -146,27 +148,12 @@ def _triangle(graph: Graph, matrix: Node, *, lower: bool) -> Node:
     return matrix if is_factor or is_r or is_cut else graph.add(opcode, (matrix,), diagonal=0)
 
 
-def _turned(graph: Graph, matrix: Node) -> Node:
-    axes = range(matrix.ndim)
-    return permute(graph, matrix, (*axes[:-2], axes[-1], axes[-2]))
-
-
 def _triangular(graph: Graph, node: Node, found: Bindings) -> Node | None:
     a, b = found["a"], found["b"]
     given: dict[str, Any] = node.parameters["keywords"]
-    if given.get("unit_diagonal") or given.get("transpose") == "C" or a.element_type is not b.element_type:
+    if given.get("unit_diagonal") or a.element_type is not b.element_type or a.shape[:-2] != b.shape[:-2]:
         return None
-    if a.shape[:-2] != b.shape[:-2]:
-        return None
-    on_left = given.get("left_side", True)
-    matrix = _triangle(graph, a, lower=given.get("lower", False))
-    if (given.get("transpose") == "T") == on_left:
-        matrix = _turned(graph, matrix)
-    if on_left:
-        return called(graph, "np.linalg.solve", (matrix, b), node)
-    right = _turned(graph, b)
-    solved = graph.add("library", (matrix, right), **call_parameters("linalg.solve", (matrix, right)))
-    return _turned(graph, solved)
+    return called(graph, "np.linalg.solve", (_triangle(graph, a, lower=given.get("lower", False)), b), node)
 
 
 def _column(graph: Graph, node: Node, found: Bindings) -> Node | None:

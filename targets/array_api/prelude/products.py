@@ -36,16 +36,12 @@ def einsum(subscripts: str, x: Any, y: Any) -> Any:
 def triangular_solve(
     a: Any,
     b: Any,
-    *,
     lower: bool = False,
     unit_diagonal: bool = False,
-    transpose: str = "N",
-    left_side: bool = True,
 ) -> Any:
-    """x [.., n, k] with op(a) @ x == ``b``, or with x @ op(a) == ``b`` [.., k, n].
+    """x [.., n, k] with ``a`` @ x == ``b``, of ``a`` [.., n, n] one triangle.
 
-    Only one triangle of ``a`` [.., n, n] is read; ``unit_diagonal`` takes its diagonal
-    as 1. op is "N" nothing, "T" the transpose, "C" the conjugate transpose.
+    ``unit_diagonal`` takes the diagonal as 1.
     """
     xp = array_namespace(a, b)
     a = xp.tril(a) if lower else xp.triu(a)
@@ -53,12 +49,7 @@ def triangular_solve(
         n = a.shape[-1]
         ones = xp.eye(n, dtype=a.dtype, device=device(a))
         a = xp.where(xp.astype(ones, xp.bool), ones, a)
-    if transpose != "N":
-        a = xp.matrix_transpose(xp.conj(a) if transpose == "C" else a)
-    if left_side:
-        return xp.linalg.solve(a, b)
-    a, b = xp.matrix_transpose(a), xp.matrix_transpose(b)
-    return xp.matrix_transpose(xp.linalg.solve(a, b))
+    return xp.linalg.solve(a, b)
 
 
 def cholesky(a: Any, lower: bool = True) -> Any:

@@ -17,8 +17,7 @@ def _sides(node: Node) -> SquareAxes:
     rows, columns = node.ndim - 2, node.ndim - 1
     if len(node.operands) == 1:
         return {(0, rows): rows, (0, columns): columns}
-    solved = rows if node.parameters["keywords"].get("left_side", True) else columns
-    return {(0, rows): solved, (0, columns): solved, (1, solved): solved}
+    return {(0, rows): rows, (0, columns): rows, (1, rows): rows}
 
 
 def _same_chunks(node: Node) -> Iterator[tuple[Axis, Axis]]:
@@ -46,6 +45,8 @@ IMPLEMENTATIONS: Implementations = {
         ChunkedImplementation("cholesky_in_chunks", _sides, as_it_is, _same_chunks, _propose, reads=1, holds=4),
     ),
     "triangular_solve": (
-        ChunkedImplementation("triangular_solve_in_chunks", _sides, as_it_is, _same_chunks, _propose, reads=2, holds=4),
+        ChunkedImplementation(
+            "triangular_solve_in_chunks", _sides, as_it_is, _same_chunks, _propose, reads=2, holds=4, takes_files=True
+        ),
     ),
 }

@@ -34,30 +34,19 @@ def cholesky(a: cp.ndarray, lower: bool = True) -> cp.ndarray:
 def triangular_solve(
     a: cp.ndarray,
     b: cp.ndarray,
-    *,
     lower: bool = False,
     unit_diagonal: bool = False,
-    transpose: str = "N",
-    left_side: bool = True,
 ) -> cp.ndarray:
-    """x [.., n, k] with op(a) @ x == ``b``, or with x @ op(a) == ``b`` [.., k, n].
+    """x [.., n, k] with ``a`` @ x == ``b``, of ``a`` [.., n, n] one triangle.
 
-    Only one triangle of ``a`` [.., n, n] is read; ``unit_diagonal`` takes its diagonal
-    as 1. op is "N" nothing, "T" the transpose, "C" the conjugate transpose.
+    ``unit_diagonal`` takes the diagonal as 1.
     """
-    if not left_side:
-        flipped = {"N": "T", "T": "N", "C": "N"}[transpose]
-        matrix = a.conj() if transpose == "C" else a
-        return triangular_solve(
-            matrix, b.mT, lower=lower, unit_diagonal=unit_diagonal, transpose=flipped
-        ).mT
     work = cp.result_type(working_dtype(a.dtype), working_dtype(b.dtype))
     if b.size == 0:
         return b
     x = solve_triangular(
         a.astype(work),
         b.astype(work),
-        trans=transpose,
         lower=lower,
         unit_diagonal=unit_diagonal,
         check_finite=False,

@@ -25,25 +25,17 @@ def cholesky_by_lapack(a: np.ndarray, lower: bool = True) -> np.ndarray:
 def triangular_solve_by_blas(
     a: np.ndarray,
     b: np.ndarray,
-    *,
     lower: bool = False,
     unit_diagonal: bool = False,
-    transpose: str = "N",
-    left_side: bool = True,
 ) -> np.ndarray:
     """``triangular_solve`` of one matrix ``a`` [n, n]."""
     if not (np.isfinite(a).all() and np.isfinite(b).all() and np.diagonal(a).all()):
-        return triangular_solve(
-            a,
-            b,
-            lower=lower,
-            unit_diagonal=unit_diagonal,
-            transpose=transpose,
-            left_side=left_side,
-        )
+        return triangular_solve(a, b, lower=lower, unit_diagonal=unit_diagonal)
     trsm = get_blas_funcs("trsm", (a, b))
-    way = "NTC".index(transpose)
-    x = trsm(1, a.T, b.T, left_side, not lower, way, unit_diagonal)
+    if a.flags.f_contiguous:  # it is not copied
+        x = trsm(1, a, b.T, True, lower, 1, unit_diagonal)
+    else:
+        x = trsm(1, a.T, b.T, True, not lower, 0, unit_diagonal)
     return np.asarray(x.T)
 
 

@@ -38,26 +38,19 @@ def small_triangular_solve(
     b: np.ndarray,
     lower: bool = False,
     unit_diagonal: bool = False,
-    transposed: bool = False,
-    left_side: bool = True,
 ) -> np.ndarray:
-    """x [n, k] with ``a`` @ x == ``b``, of ``a`` [n, n] one triangle, or of its
-    transpose; not ``left_side``: with x @ ``a`` == ``b`` [k, n].
-    """
-    turns = transposed == left_side
-    matrix = a.T.copy() if turns else a.copy()
-    x = b.copy() if left_side else b.T.copy()
-    n, from_top = len(matrix), lower != turns
+    """x [n, k] with ``a`` @ x == ``b``, of ``a`` [n, n] one triangle."""
+    x, n = b.copy(), len(a)
     for step in range(n):
-        i = step if from_top else n - 1 - step
+        i = step if lower else n - 1 - step
         for done in range(step):
-            k = done if from_top else n - 1 - done
+            k = done if lower else n - 1 - done
             for column in range(x.shape[1]):
-                x[i, column] -= matrix[i, k] * x[k, column]
+                x[i, column] -= a[i, k] * x[k, column]
         if not unit_diagonal:
             for column in range(x.shape[1]):
-                x[i, column] /= matrix[i, i]
-    return x if left_side else x.T.copy()
+                x[i, column] /= a[i, i]
+    return x
 
 
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)

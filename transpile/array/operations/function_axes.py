@@ -35,7 +35,7 @@ def _bitcast(node: Any) -> list[AxisMap]:
 def _right_sides(node: Any) -> list[AxisMap]:
     """Triangular systems share a matrix, and are independent of each other."""
     matrix, sides = axes.matrices(node)
-    free = node.ndim - (1 if node.parameters["keywords"].get("left_side", True) else 2)
+    free = node.ndim - 1
     return [matrix, tuple(free if axis == free else place for axis, place in enumerate(sides))]
 
 

@@ -15,7 +15,7 @@ from ...array.program import Function, roots
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.traversal import dependencies, topological
-from ...array.value import permute
+from ...array.value import last_two_swapped, permute, transposed
 
 Users = Mapping[Node, list[Node | None]]
 Axes = tuple[int, ...]
@@ -64,16 +64,12 @@ def products(function: Function, _: Support) -> None:
 def _back(node: Node) -> Axes | None:
     """How to transpose a product that is turned round to have its value; None for what is no product to turn."""
     if node.opcode == "matmul" and all(operand.ndim >= 2 for operand in node.operands):
-        return _swap(node.ndim)
+        return last_two_swapped(node.ndim)
     if node.opcode != "tensordot":
         return None
     (left, right), axes = node.operands, node.parameters["axes"]
     own, others = left.ndim - len(axes[0]), right.ndim - len(axes[1])
     return (*range(others, others + own), *range(others))
-
-
-def _swap(ndim: int) -> tuple[int, ...]:
-    return (*range(ndim - 2), ndim - 1, ndim - 2)
 
 
 def _group(product: Node, users: Users) -> set[Node]:
@@ -109,7 +105,7 @@ def _is_simpler(product: Node, back: Axes, group: set[Node], users: Users) -> bo
     for operand in product.operands if product.opcode == "matmul" else ():
         is_turned = operand.opcode == "transpose"
         before += is_turned
-        after += not (is_turned and operand.parameters["axes"] == _swap(operand.ndim))
+        after += not (is_turned and operand.parameters["axes"] == last_two_swapped(operand.ndim))
     outside = {user for node in group for user in users.get(node, ()) if user is not None and user not in group}
     transposes = [user for user in outside if user.opcode == "transpose"]
     for user in transposes:
@@ -122,7 +118,7 @@ def _turned(graph: Graph, node: Node) -> Node:
     operands = node.operands
     if node.opcode == "matmul":
         left, right = operands
-        operands = permute(graph, right, _swap(right.ndim)), permute(graph, left, _swap(left.ndim))
+        operands = transposed(graph, right), transposed(graph, left)
     parameters = node.parameters
     if node.opcode == "tensordot":
         operands, parameters = operands[::-1], {**parameters, "axes": parameters["axes"][::-1]}

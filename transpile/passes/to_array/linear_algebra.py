@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...array.node import Slot
-from ...array.value import Value
+from ...array.rewriting import called
+from ...array.value import Value, transposed
 from ...hlo.ir import Instruction
 from .lowering import FunctionLowering, lowers
-
-_TRANSPOSES = {"NO_TRANSPOSE": "N", "TRANSPOSE": "T", "ADJOINT": "C"}
 
 
 @lowers("cholesky")
@@ -20,35 +19,19 @@ def cholesky(lowering: FunctionLowering, instruction: Instruction, a: Value) -> 
 
 @lowers("triangular-solve")
 def triangular_solve(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value:
-    return solve(
-        lowering,
-        instruction,
-        a,
-        b,
-        lower=instruction["lower"],
-        unit_diagonal=instruction["unit_diagonal"],
-        transpose=_TRANSPOSES[instruction["transpose_a"]],
-        left_side=instruction["left_side"],
-    )
-
-
-def solve(
-    lowering: FunctionLowering,
-    instruction: Instruction,
-    a: Value,
-    b: Value,
-    *,
-    lower: bool,
-    unit_diagonal: bool,
-    transpose: str,
-    left_side: bool,
-) -> Value:
-    """The prelude's triangular solve; what is usual is left out of the call."""
-    given = {"lower": lower, "unit_diagonal": unit_diagonal, "transpose": transpose, "left_side": left_side}
-    usual = {"lower": False, "unit_diagonal": False, "transpose": "N", "left_side": True}
-    keywords: dict[str, Any] = {key: value for key, value in given.items() if value != usual[key]}
-    nodes = (lowering.plain(a), lowering.plain(b))
-    return lowering.call("triangular_solve", nodes, **keywords)
+    """The prelude's function solves from the left; what is transposed, or solved from the right, are transposes."""
+    graph, matrix, sides = lowering.graph, lowering.plain(a), lowering.plain(b)
+    form, left_side, lower = instruction["transpose_a"], instruction["left_side"], instruction["lower"]
+    if form == "ADJOINT" and matrix.type.is_complex:
+        matrix = called(graph, "np.conj", (matrix,), matrix)
+    if (form == "NO_TRANSPOSE") != left_side:
+        matrix, lower = transposed(graph, matrix), not lower
+    if not left_side:
+        sides = transposed(graph, sides)
+    flags = {"lower": lower, "unit_diagonal": instruction["unit_diagonal"]}
+    keywords: dict[str, Any] = {name: True for name, is_set in flags.items() if is_set}
+    solution = lowering.call("triangular_solve", (matrix, sides), **keywords)
+    return solution if left_side else Value.of(transposed(graph, lowering.plain(solution)))
 
 
 @lowers("fft")
