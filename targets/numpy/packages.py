@@ -57,7 +57,8 @@ _SPECIAL = {
     **dict.fromkeys(("normal_cdf", "normal_cdf_float64"), "ndtr"),
     **dict.fromkeys(("i0e", "i0e_float64"), "i0e"),
     **dict.fromkeys(("i1e", "i1e_float64"), "i1e"),
-    **{name: name for name in ("xlogy", "xlog1py", "entr")},
+    **dict.fromkeys(("erfcx", "erfcx_float64"), "erfcx"),
+    **{name: name for name in ("entr", "ndtri", "xlogy", "xlog1py")},
 }
 # Those that give something else at infinities and poles.
 _SPECIAL_INSIDE = {"lgamma": "gammaln"} | {

@@ -91,6 +91,9 @@ DISTRIBUTIONS = [
     (lambda x: stats.chi2.cdf(x, 3.0), "gammainc("),
     (lambda x: stats.poisson.cdf(jnp.floor(4 * x), 2.0), "gammaincc("),
     (jax.grad(lambda x: special.polygamma(2, x).sum()), "polygamma("),
+    (lambda x: stats.norm.ppf(x, 1.0, 2.0), "ndtri("),
+    (lambda x: stats.norm.logsf(x), "log_ndtr("),
+    (jax.grad(lambda x: stats.norm.logcdf(x).sum()), "log_ndtr("),
 ]
 
 

@@ -154,6 +154,7 @@ def special_functions(x, y):
     return (
         *(special.erf(x), special.erfc(x), special.erfinv(x), special.entr(x)),
         *(special.i0e(x), special.i1e(x), special.xlogy(x, y), special.xlog1py(x, y)),
+        *(special.ndtri(x), special.ndtri(abs(x)), special.erfcx(x)),
     )
 
 
@@ -164,7 +165,7 @@ def test_special_functions_are_those_of_scipy_where_they_give_the_same(kind):
         module = xla2py.from_jax(special_functions, x, y)
         expected = jax.jit(special_functions)(x, y)
     generated = xla2py.emit(module, allow=("scipy",), debug=True)
-    for name in ("erf", "erfc", "erfinv", "entr", "i0e", "i1e", "xlogy", "xlog1py"):
+    for name in ("erf", "erfc", "erfinv", "entr", "i0e", "i1e", "xlogy", "xlog1py", "ndtri", "erfcx"):
         assert f"scipy.special.{name}(" in generated.source
     assert "\ndef erf" not in generated.source
     for leaf, wanted in zip(generated.load().main(x, y), expected, strict=True):

@@ -16,12 +16,15 @@ SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "betaln": (2, ()),
     "digamma": (1, ("xla_builder.math.Digamma", "chlo.digamma", "mhlo.digamma")),
     "entr": (1, ()),
+    "erfcx": (1, ()),
     "gammainc": (2, ("xla_builder.math.Igamma",)),
     "gammaincc": (2, ("xla_builder.math.Igammac",)),
     "i0e": (1, ("xla_builder.math.BesselI0e",)),
     "i1e": (1, ("xla_builder.math.BesselI1e", "chlo.bessel_i1e", "mhlo.bessel_i1e")),
     "igamma_grad_a": (2, ("xla_builder.math.IgammaGradA",)),
     "lgamma": (1, ("xla_builder.math.Lgamma", "chlo.lgamma", "mhlo.lgamma")),
+    "log_ndtr": (1, ()),
+    "ndtri": (1, ()),
     "np.nextafter": (2, ("chlo.next_after", "mhlo.next_after")),
     "polygamma": (2, ("xla_builder.math.Polygamma", "chlo.polygamma", "mhlo.polygamma")),
     "random_gamma_grad": (2, ("xla_builder.math.RandomGammaGrad",)),
@@ -33,7 +36,7 @@ SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
 
 ASSOCIATIVE_SCAN = "xla2py.associative_scan"  # the target of calls that were recognised, too: ``to_apply`` combines
 LINEAR_RECURRENCE = "xla2py.linear_recurrence"  # the scan of pairs, factors and terms, of which the states are read
-WITH_FLOAT64 = frozenset(("i0e", "i1e"))  # have a function of their own for float64, ``i0e_float64``
+WITH_FLOAT64 = frozenset(("erfcx", "i0e", "i1e", "log_ndtr"))  # have one of their own for float64: ``i0e_float64``
 
 
 def own_target(function: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ....templates.prelude import normal, special
 from ...array.node import Node
 from ...kernels.scalars import SCALARS
 from .folding import is_exact
@@ -25,7 +26,17 @@ def _lgamma(x: float) -> float:
     return math.lgamma(x) if x > 0 else math.nan
 
 
-CALLS: Mapping[str, Callable[..., Any]] = {"lgamma": np.vectorize(_lgamma, otypes=[np.float64])}
+def _log_ndtr(x: Array) -> Array:
+    # Where the probability is nearly 1, its logarithm would have few digits.
+    return np.where(x > 0, np.log1p(-special.normal_cdf_float64(-x)), normal.log_ndtr_float64(x))
+
+
+CALLS: Mapping[str, Callable[..., Any]] = {
+    "erfcx": normal.erfcx_float64,
+    "lgamma": np.vectorize(_lgamma, otypes=[np.float64]),
+    "log_ndtr": _log_ndtr,
+    "ndtri": normal.ndtri,
+}
 
 
 def is_rounded(node: Node) -> bool:

@@ -1,7 +1,7 @@
 """The terms of instructions.
 
 Calls and fusions are seen through, and so are broadcasts of scalars: ``1 + x`` is the same term for a number and for an
-array. What is not done element by element is a leaf that is equal to nothing else.
+array. So are the slices of short tables. What is not done element by element is a leaf that is equal to nothing else.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from .terms import NAMED, Term, Terms
 
 CALLS = {"call": "to_apply", "fusion": "calls"}
 _REPEATING = frozenset(("broadcast", "copy"))  # a scalar
+_MOVING = frozenset(("broadcast", "copy", "reshape", "slice", "transpose"))
+_MOST_NUMBERS = 64  # of a table, such as the coefficients of a polynomial
 _MOST_INSTRUCTIONS, _MOST_DEPTH = 800, 8  # of a computation that is seen through, with those that it calls
 
 
@@ -76,11 +78,27 @@ class Reading:
             return operands[0]
         if opcode == "constant" and isinstance(instruction.shape, ArrayShape) and instruction.shape.rank == 0:
             return self.terms.number(kind, instruction["literal"])
+        if _is_table(instruction):
+            return self.terms.table(kind, instruction["literal"], 0)
+        if operands and (moved := self._moved(instruction, operands[0])):
+            return moved
         if _is_any(instruction):
             return operands[0] if self.of_scalars else self.terms.make("any", kind, None, operands[:1])
         if _is_elementwise(instruction):
             return self.named(folded(self.terms, opcode, kind, _key(instruction), operands))
         return self.leaf(instruction, operands)
+
+    def _moved(self, instruction: Instruction, operand: Term) -> Term | None:
+        """A table, or the number that it is everywhere, in another place; None for what does not only move one."""
+        if operand.opcode == "constant" and instruction.opcode in _MOVING:
+            return operand
+        if operand.opcode != "table" or instruction.opcode not in ("broadcast", "slice"):
+            return None
+        axis, numbers = operand.table
+        if instruction.opcode == "broadcast":
+            return self.terms.table(operand.element_type, numbers, instruction["dimensions"][axis])
+        part = instruction["slice"][axis]
+        return self.terms.table(operand.element_type, numbers[part.start : part.limit : part.stride], axis)
 
     def _is_seen_through(self, computation: Computation) -> bool:
         count, depth = self._sizes[computation]
@@ -105,6 +123,12 @@ def _is_scalar_repeated(instruction: Instruction) -> bool:
         return False
     source = instruction.operands[0].shape
     return isinstance(source, ArrayShape) and source.rank == 0
+
+
+def _is_table(instruction: Instruction) -> bool:
+    shape = instruction.shape
+    is_row = instruction.opcode == "constant" and isinstance(shape, ArrayShape) and shape.rank == 1
+    return is_row and instruction.array_shape.size <= _MOST_NUMBERS and instruction["literal"].dtype.kind == "f"
 
 
 def _is_elementwise(instruction: Instruction) -> bool:

@@ -29,6 +29,12 @@ class Term:
         dtype, _, data = self.key
         return np.frombuffer(data, dtype).reshape(())
 
+    @property
+    def table(self) -> tuple[int, np.ndarray[Any, np.dtype[Any]]]:
+        """The axis of a table and the numbers along it."""
+        axis, dtype, _, data = self.key
+        return axis, np.frombuffer(data, dtype)
+
 
 @dataclass(slots=True)
 class Terms:
@@ -49,6 +55,12 @@ class Terms:
     def number(self, element_type: str, value: np.ndarray[Any, np.dtype[Any]]) -> Term:
         """The term of a number."""
         return self.make("constant", element_type, described(value))
+
+    def table(self, element_type: str, values: np.ndarray[Any, np.dtype[Any]], axis: int) -> Term:
+        """The term of numbers along an axis, the same along all others; that of a number, where there is one."""
+        if values.size == 1:
+            return self.number(element_type, values.reshape(()))
+        return self.make("table", element_type, (axis, *described(values)))
 
     def element(self, whole: Term, element_type: str, index: int) -> Term:
         """The term of an element of a tuple."""
