@@ -10,6 +10,10 @@ X = np.float32([-2, -0.0, 0.5, 1.5, np.nan, 7])
 Y = np.float32([3, -1, 0, np.inf, 2, np.nan])
 
 
+def two_masks_for_one_value(x, y):
+    return jnp.where(number_of(x < 0, y > 1) < 1, x, y)
+
+
 def select(x, y):
     return jnp.select([x < 0, x < 1, y > 2], [y, x * 2, x * y], 7)
 
@@ -27,8 +31,9 @@ def select(x, y):
             lambda x, y: jnp.piecewise(x, [x < 0, x < 1], [lambda x: -x, lambda x: x * 2, 1]) + y,
             "return np.where(x < 1, x * 2, np.where(x < 0, -x, 1)) + y",  # the last mask that holds wins
         ),
+        (two_masks_for_one_value, "return np.where((x < 0) | (y > 1), y, x)"),
     ],
-    ids=["three", "one", "two", "piecewise"],
+    ids=["three", "one", "two", "piecewise", "two for one value"],
 )
 @pytest.mark.parametrize("inputs", [(X, Y), (X.reshape(2, 3), Y.reshape(2, 3))], ids=["line", "matrix"])
 def test_masks_choose(function, expected, inputs):
@@ -74,10 +79,6 @@ def chosen_by_other_limits(x, y):
     return jnp.where(number < 2, x, jnp.where(number < 1, y, 3))
 
 
-def two_masks_for_one_value(x, y):
-    return jnp.where(number_of(x < 0, y > 1) < 1, x, y)
-
-
 @pytest.mark.parametrize(
     "function",
     [
@@ -86,7 +87,6 @@ def two_masks_for_one_value(x, y):
         chosen_by_counts,
         chosen_behind_a_mask_that_holds,
         chosen_by_other_limits,
-        two_masks_for_one_value,
     ],
 )
 def test_other_choices_stay(function):

@@ -33,13 +33,11 @@ def _masks(held: Node, axis: int) -> list[Node] | None:
 
 def _leaves(node: Node, number: Node, first: int, end: int, steps: list[Node]) -> list[Node] | None:
     """Return what is chosen for each number from ``first`` to below ``end``, or None; ``steps`` are given the choices
-    on the way.
+    on the way. Neighbours that choose the same are not told apart.
     """
-    if end - first == 1:
-        return [node]
-    found = pattern(_CHOICE).match(node)
+    found = pattern(_CHOICE).match(node) if end - first > 1 else None
     if found is None or found["number"] is not number:
-        return None
+        return [node] * (end - first)
     at = int(literal_value(found["AT"]))
     if not first < at < end:
         return None
@@ -55,11 +53,12 @@ def _rules(live: LiveNodes) -> tuple[Rule, ...]:
         so_far = _HELD_SO_FAR.match(held)
         is_last = so_far is not None and so_far["axis"] == axis and held.type.is_integral and held.type.bits >= 32
         masks = _masks(so_far["masks"] if so_far is not None and is_last else held, axis)
-        if masks is None or live.count(number) != len(masks):
+        if masks is None:
             return None
         steps: list[Node] = []
         values = _leaves(node, number, 0, len(masks) + 1, steps)
-        if values is None or any(live.count(step) > 1 for step in steps[1:]):
+        is_whole = live.count(number) == len(steps)
+        if values is None or not is_whole or any(live.count(step) > 1 for step in steps[1:]):
             return None
         chosen, *values = values
         cases = list(zip(masks, values, strict=True))
