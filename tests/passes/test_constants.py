@@ -132,6 +132,19 @@ def test_densities_of_given_parameters_have_numbers_of_them():
     agrees(program, X, budget=ROUNDED)
 
 
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("start", [0, 1, 2, 9])
+def test_an_update_of_a_constant_by_a_constant(start, size):
+    text = entry(
+        *("x = f32[6] parameter(0)", "z = f32[] constant(0)", "zeros = f32[6] broadcast(z), dimensions={}"),
+        *(f"t = f32[{size}] constant({{{', '.join('1234'[:size])}}})", f"squares = f32[{size}] multiply(t, t)"),
+        *(f"q = s32[] constant({start})", "u = f32[6] dynamic-update-slice(zeros, squares, q)", "y = f32[6] add(x, u)"),
+    )
+    x = np.arange(6, dtype=np.float32)
+    np.testing.assert_array_equal(xla2py.emit(text).load().main(x), run_hlo_in_child(text, x)[0])
+    assert main(text).startswith("return x + np.array(")
+
+
 def test_a_table_that_is_read_elsewhere_stays_beside_its_sum():
     text = entry(
         *("x = f32[2] parameter(0)", "c = f32[2] constant({-1, 1})", "e = f32[2] exponential(c)"),

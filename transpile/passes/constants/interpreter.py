@@ -129,14 +129,17 @@ def _argument(item: Any, operands: Sequence[Array]) -> Any:
 def _index(node: Node, *operands: Array) -> tuple[Any, ...]:
     """Return the index of an operation: numbers and slices, and the values of those operands that it has."""
 
-    def bound(part: Any) -> Any:
-        return operands[part.index] if isinstance(part, Slot) else part
+    def taken(item: Any) -> Any:
+        if item == FULL:
+            return slice(None)
+        if isinstance(item, Slot):
+            return operands[item.index]
+        if isinstance(item, tuple) and isinstance(item[0], Slot):
+            start, size = int(operands[item[0].index]), item[1]
+            return slice(start, start + size)
+        return slice(*item) if isinstance(item, tuple) else item
 
-    items = node.parameters["index"]
-    return tuple(
-        slice(None) if item == FULL else slice(*map(bound, item)) if isinstance(item, tuple) else bound(item)
-        for item in items
-    )
+    return tuple(map(taken, node.parameters["index"]))
 
 
 def _part(node: Node, *operands: Array) -> Array:
