@@ -55,6 +55,25 @@ def test_arrays_are_made_before_the_first_round():
     assert lines.index("copy_into(before, now)") < lines.index("copy_into(now, ")
 
 
+def test_an_array_that_both_branches_write_is_made():
+    def chosen(y, x, least):
+        return jnp.where(y.sum() > least, y, x), y.sum() > least
+
+    def function(x, a):
+        def step(carry):
+            n, x, scale = carry
+            y, done = lax.cond(
+                scale > 3, lambda: chosen(jnp.sin(x) + a * x, x, 1), lambda: chosen(jnp.cos(x) * a - x, x, 2)
+            )
+            x = lax.cond(~done, lambda: jnp.tanh(y + scale * a), lambda: y)
+            return n + 1, x, scale + x.sum()
+
+        return lax.while_loop(lambda carry: carry[0] < 5, step, (0, x, jnp.float32(1)))[1]
+
+    module = as_in_xla(function, np.linspace(0, 1, 6, dtype=np.float32), np.linspace(1, 2, 6, dtype=np.float32))
+    assert module.source.count("np.empty(6, np.float32)") == 3 and "np.empty" not in rounds(module)
+
+
 def test_what_loops_begin_with_keeps_its_name_until_they_read_it():
     def bisected(x, y):
         def step(carry):

@@ -89,10 +89,14 @@ class RoundWriter(ControlFlowWriter):
             ready += chosen[:1]
             waiting.remove(chosen[0])
         for name, text, node in ready:
-            if name not in self.buffers.names:
-                self.buffers.make(name, node.shape, self.elements.stored_dtype(node.type))
+            self._have(name, node)
             self._copy_into(name, text)
         self.give([(name, self._copy(node, text) if node.ndim else text) for name, text, node in waiting])
+
+    def _have(self, name: str, node: Node) -> None:
+        """Make the array of a name, if there is none yet."""
+        if name not in self.buffers.names:
+            self.buffers.make(name, node.shape, self.elements.stored_dtype(node.type))
 
     def _copy_into(self, name: str, text: str) -> None:
         function = self.elements.called_function("copy_into")
@@ -142,10 +146,12 @@ class RoundWriter(ControlFlowWriter):
             writer.texts[part] = row
             return row, row
         if name is not None and (nest.may_replace(number, name, inputs) or not _mentions(inputs, name)):
+            if part.ndim:
+                self._have(name, part)
             return name, name
         written = Expression(writer.names.fresh(f"next_{name}" if name else writer.wanted.of(part)))
         if part.ndim:
-            self.buffers.make(written, part.shape, self.elements.stored_dtype(part.type))
+            self._have(written, part)
         writer.texts[part] = name or written
         return name or written, written
 
