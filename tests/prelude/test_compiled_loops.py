@@ -9,13 +9,14 @@ pytest.importorskip("numba", reason="Numba is not installed")
 import jax
 
 import xla2py
+from xla2py.templates.dask.loops.generators import threefry_2x32 as threefry_2x32_of_blocks
 from xla2py.templates.numpy.prelude.generators import compiled_bits, compiled_philox, compiled_uniform
 from xla2py.templates.numpy.prelude.scatters import COMBINERS, scatter_in_order
 from xla2py.templates.numpy.prelude.windows import compiled_pool, compiled_pool_gradient, compiled_search
 from xla2py.templates.prelude.indexing import scatter_at
 from xla2py.templates.prelude.keys import random_bits, random_uniform
 from xla2py.templates.prelude.ordering import search_sorted
-from xla2py.templates.prelude.random import philox_bits
+from xla2py.templates.prelude.random import philox_bits, threefry_2x32
 from xla2py.templates.prelude.windows import reduce_window, select_and_scatter
 from xla2py.transpile.equivalence.xla_reference import run_hlo
 
@@ -70,6 +71,17 @@ def test_random_numbers_are_those_of_the_shared_prelude():
     for key in (np.array([0, 42], np.uint32), np.array([2**32 - 1, 2**31], np.uint32)):
         assert np.array_equal(compiled_bits(key, (7, 700)), random_bits(key, (7, 700)))
         assert np.array_equal(compiled_uniform(key, (5000,), -1, 3), random_uniform(key, (5000,), -1, 3))
+
+
+@pytest.mark.parametrize("keys", [(), (1,), (1, 1), (3, 1), (1, 4), (3, 4), (2, 3, 1)], ids=str)
+@pytest.mark.parametrize("words", [(), (4,), (3, 4), (3, 1)], ids=str)
+def test_ciphers_of_blocks_have_a_key_for_each_pair_or_one_for_all(keys, words):
+    arguments = [RNG.integers(0, 2**32, size, np.uint32) for size in (keys, keys, words, words)]
+    arguments = [np.asarray(each, np.uint32) for each in arguments]
+    made, expected = threefry_2x32_of_blocks(*arguments), threefry_2x32(*arguments)
+    for one, other in zip(made, expected, strict=True):
+        assert (one.dtype, one.shape) == (np.uint32, other.shape)
+        assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("state", [(5, 2**64 - 3), (5, 2**64 - 3, 2**64 - 1), (2**63 + 7, 2**35 + 1, 2**50 + 3)])

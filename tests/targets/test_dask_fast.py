@@ -191,6 +191,17 @@ def test_random_numbers_of_blocks_are_loops_of_the_same_plan(chunks):
         assert_close(dask.compute(*leaves(fast.load(keep_compiled=False).main(argument)), scheduler="sync"), wanted)
 
 
+def test_numbers_that_have_a_key_each_are_drawn():
+    words = np.array([7, 9], np.uint32)
+
+    def drawn(words):
+        return jax.random.gamma(jax.random.wrap_key_data(words), 2.5, (6,))
+
+    module = xla2py.emit(xla2py.from_jax(drawn, words), "dask", style="fast")
+    found = dask.compute(*leaves(module.load(keep_compiled=False).main(words)), scheduler="sync")
+    np.testing.assert_allclose(found[0], jax.jit(drawn)(words), rtol=1e-4)
+
+
 def test_searches_and_windows_of_blocks_are_loops():
     """Along axes that are cut, of whatever size blocks are."""
 

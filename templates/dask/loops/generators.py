@@ -16,19 +16,27 @@ from ...numpy.prelude.generators import (
 
 
 @njit(error_model="numpy", cache=True, nogil=True)
-def threefry_pairs_loop(key0: Any, key1: Any, x0: np.ndarray, x1: np.ndarray) -> None:
-    """Put the Threefry-2x32 cipher of the pairs `(x0, x1)` of uint32 in their place."""
+def threefry_pairs_loop(
+    key0: np.ndarray, key1: np.ndarray, x0: np.ndarray, x1: np.ndarray
+) -> None:
+    """Put the Threefry-2x32 cipher of the pairs `(x0, x1)` of uint32 in their place:
+    by a key for each pair, or one for all.
+    """
     for i in range(len(x0)):
-        x0[i], x1[i] = threefry_pair(key0, key1, x0[i], x1[i])
+        k = i if len(key0) > 1 else 0
+        x0[i], x1[i] = threefry_pair(key0[k], key1[k], x0[i], x1[i])
 
 
 def threefry_2x32(
     key0: np.ndarray, key1: np.ndarray, x0: Any, x1: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """The Threefry-2x32 cipher of the pairs `(x0, x1)` of uint32 words."""
-    first, second = (np.array(x, order="C") for x in np.broadcast_arrays(x0, x1))
-    keys = np.uint32(key0), np.uint32(key1)
-    threefry_pairs_loop(*keys, first.reshape(-1), second.reshape(-1))
+    *keys, x0, x1 = np.broadcast_arrays(key0, key1, x0, x1)
+    if np.size(key0) == np.size(key1) == 1:
+        keys = [key0, key1]
+    first, second = np.array(x0, order="C"), np.array(x1, order="C")
+    rows = [np.ascontiguousarray(key).reshape(-1) for key in keys]
+    threefry_pairs_loop(*rows, first.reshape(-1), second.reshape(-1))
     return first, second
 
 
