@@ -74,6 +74,21 @@ def test_an_array_that_both_branches_write_is_made():
     assert module.source.count("np.empty(6, np.float32)") == 3 and "np.empty" not in rounds(module)
 
 
+def test_an_array_of_a_round_is_copied_where_a_carry_is_changed_from_it():
+    """The next round writes into the array while it still reads the carry."""
+
+    def function(x, y):
+        def step(_, carry):
+            before, now = carry
+            scale = jnp.exp(-jnp.abs(before))
+            return (-now).at[1:].multiply(0.5), jnp.where(now > scale, now, scale * 0.5)
+
+        return lax.fori_loop(0, 4, step, (x, y))
+
+    lines = rounds(as_in_xla(function, X, Y))
+    assert "copy_into(before, " in lines
+
+
 def test_what_loops_begin_with_keeps_its_name_until_they_read_it():
     def bisected(x, y):
         def step(carry):

@@ -18,6 +18,12 @@ class LoopCompiler(Protocol):
         """Write the lines of a kernel where such a loop calls it."""
         ...
 
+    def overwrite(self, writer: Any, name: str, source: str, node: Node) -> bool:
+        """Write that the array ``source``, which is to change, goes into that of a name, where the rounds of such a
+        loop write into ``source``; tell whether they do.
+        """
+        ...
+
     def scatter(self, node: Node, name: str) -> None:
         """Write the lines of a scatter in such a loop, into the array of a name."""
         ...

@@ -164,6 +164,11 @@ class LoopWriter:
         assert self.rounds is not None
         self.rounds.kernel(node)
 
+    def overwrite(self, writer: FunctionWriter, name: str, source: str, node: Node) -> bool:
+        """Copy the array of a round where it gets another name: the next round writes into it again."""
+        rounds = writer.control_flow
+        return isinstance(rounds, RoundWriter) and rounds.overwrite(name, source, node)
+
     def scatter(self, node: Node, name: str) -> None:
         """Write the lines of a scatter among those of the loop around it."""
         assert self.rounds is not None

@@ -93,6 +93,14 @@ class RoundWriter(ControlFlowWriter):
             self._copy_into(name, text)
         self.give([(name, self._copy(node, text) if node.ndim else text) for name, text, node in waiting])
 
+    def overwrite(self, name: str, source: str, node: Node) -> bool:
+        """Copy an array that rounds write into to that of another name; tell whether it is such an array."""
+        if source not in self.buffers.names:
+            return False
+        self._have(name, node)
+        self._copy_into(name, source)
+        return True
+
     def _have(self, name: str, node: Node) -> None:
         """Make the array of a name, if there is none yet."""
         if name not in self.buffers.names:
