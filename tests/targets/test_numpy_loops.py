@@ -74,6 +74,22 @@ def test_an_array_that_both_branches_write_is_made():
     assert module.source.count("np.empty(6, np.float32)") == 3 and "np.empty" not in rounds(module)
 
 
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_what_a_loop_in_a_branch_reads_is_named_there_alone(n):
+    def grown(carry):
+        return lax.while_loop(lambda c: c[0].sum() < 9, lambda c: (c[0] * 1.5 + abs(c[1]), jnp.tanh(c[1])), carry)[0]
+
+    def function(x, y, n):
+        def step(carry, row):
+            branches = [lambda: carry * row, lambda: grown((abs(carry), row)), lambda: carry + row]
+            return lax.switch(n, branches) + row.sum(), row * 2
+
+        return lax.scan(step, x, jnp.stack([x, y, x * y]))
+
+    module = as_in_xla(function, X, Y, np.int32(n), tolerance=1e-4)
+    assert "row = stacked[i]" in module.source
+
+
 def test_an_array_of_a_round_is_copied_where_a_carry_is_changed_from_it():
     """The next round writes into the array while it still reads the carry."""
 

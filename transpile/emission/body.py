@@ -181,8 +181,10 @@ class FunctionWriter:
             self.kept.update(body.in_place)
             self.allocation.hold_carries(body, loop, self.texts)
             self.changed_in_place.update(self._changed_in_place(body, loop))
+        count = len(self.fitting.parts)
         for statement in body.statements:
             self.statement(statement)
+        self.fitting.forget(count, region)
         return body
 
     def _changed_in_place(self, body: Body, loop: Loop) -> set[Node]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..array.node import Node
+from ..array.node import Node, Region
+from ..array.traversal import is_inside
 from .expression import PRIMARY, WIDTH, Expression
 from .plan import is_sum
 from .writing import Writing
@@ -17,6 +18,7 @@ class Fitting:
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
+        self.parts: list[Node] = []  # that were cut, in their order
 
     def fitted(self, node: Node, value: Callable[[], Expression], taken: int, *, alone: bool = True) -> Expression:
         """The value's text, after cutting parts out of it while the line, of which ``taken`` are used, is too long.
@@ -46,11 +48,22 @@ class Fitting:
         allocation, reads = self.writer.allocation, self.writer.reads
         before = reads.of(node)
         self.writer.plan.named.add(part)
+        self.parts.append(part)
         after = reads.of(node)
         allocation.keep(part)  # others may read it, too
         allocation.expect([*reads.of(part), *(after - before)])
         if node in self.writer.plan.named:  # results are read together, at the end
             allocation.has_read(before - after)
+
+    def forget(self, count: int, region: Region) -> None:
+        """Take the names of parts behind the first so many, but for those of a region that ends: what is computed
+        around it was named in a branch or a loop that may not run.
+        """
+        for part in self.parts[count:]:
+            if not is_inside(part.region, region):
+                self.writer.plan.named.discard(part)
+                self.writer.texts.pop(part, None)
+        self.parts[count:] = [part for part in self.parts[count:] if part in self.writer.plan.named]
 
     def is_sum_of_lines(self, node: Node) -> bool:
         """A sum of several terms that black writes one a line, as people do."""
