@@ -47,3 +47,22 @@ def assert_as_in_xla(
     for leaf, expected in zip(jax.tree.leaves(made), jax.tree.leaves(jax.jit(function)(*arguments)), strict=True):
         assert (leaf.dtype, leaf.shape) == (expected.dtype, expected.shape)
         np.testing.assert_allclose(leaf, np.asarray(expected), rtol=tolerance, atol=tolerance)
+
+
+def as_in_xla(
+    function: Callable[..., Any], *arguments: np.ndarray, tolerance: float = 2e-6, style: str = "fast"
+) -> GeneratedModule:
+    """The module of a function, which gives what XLA gives and leaves its arguments as they are."""
+    module = xla2py.emit(xla2py.from_jax(function, *arguments), style=style, format=False, checks=False)
+    before = [argument.copy() for argument in arguments]
+    assert_as_in_xla(module, function, arguments, tolerance)
+    assert all(np.array_equal(*pair, equal_nan=True) for pair in zip(arguments, before, strict=True))
+    return module
+
+
+def rounds(module: GeneratedModule) -> str:
+    """The lines of the loop of a module that has but one function of Numba."""
+    (name,) = kernels(module)
+    assert name.endswith("_loop")
+    text = module.source[module.source.index(f"def {name}(") :]
+    return text[text.index("for ") : text.index("return")]

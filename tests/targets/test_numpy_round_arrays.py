@@ -1,0 +1,168 @@
+"""Arrays of loops that Numba compiles as one function: none is made in a round, and none changes that is still to be
+read."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("numba", reason="Numba is not installed")
+
+import jax
+
+from xla2py.tests.targets.numpy_fast import as_in_xla, rounds
+
+jnp, lax = jax.numpy, jax.lax
+X, Y = np.random.default_rng(3).normal(size=(2, 12)).astype(np.float32)
+
+
+def test_arrays_are_made_before_the_first_round():
+    def waves(now, before):
+        def step(_, carry):
+            now, before = carry
+            return 1.9 * now - before + 0.01 * jnp.roll(now, 1), now
+
+        return lax.fori_loop(0, 9, step, (now, before))
+
+    lines = rounds(as_in_xla(waves, X, Y))
+    assert not any(made in lines for made in ("np.empty", ".copy()"))
+    assert lines.index("copy_into(before, now)") < lines.index("copy_into(now, ")
+
+
+def test_an_array_that_both_branches_write_is_made():
+    def chosen(y, x, least):
+        return jnp.where(y.sum() > least, y, x), y.sum() > least
+
+    def function(x, a):
+        def step(carry):
+            n, x, scale = carry
+            y, done = lax.cond(
+                scale > 3, lambda: chosen(jnp.sin(x) + a * x, x, 1), lambda: chosen(jnp.cos(x) * a - x, x, 2)
+            )
+            x = lax.cond(~done, lambda: jnp.tanh(y + scale * a), lambda: y)
+            return n + 1, x, scale + x.sum()
+
+        return lax.while_loop(lambda carry: carry[0] < 5, step, (0, x, jnp.float32(1)))[1]
+
+    module = as_in_xla(function, np.linspace(0, 1, 6, dtype=np.float32), np.linspace(1, 2, 6, dtype=np.float32))
+    assert module.source.count("np.empty(6, np.float32)") == 3 and "np.empty" not in rounds(module)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_what_a_loop_in_a_branch_reads_is_named_there_alone(n):
+    def grown(carry):
+        return lax.while_loop(lambda c: c[0].sum() < 9, lambda c: (c[0] * 1.5 + abs(c[1]), jnp.tanh(c[1])), carry)[0]
+
+    def function(x, y, n):
+        def step(carry, row):
+            branches = [lambda: carry * row, lambda: grown((abs(carry), row)), lambda: carry + row]
+            return lax.switch(n, branches) + row.sum(), row * 2
+
+        return lax.scan(step, x, jnp.stack([x, y, x * y]))
+
+    module = as_in_xla(function, X, Y, np.int32(n), tolerance=1e-4)
+    assert "row = stacked[i]" in module.source
+
+
+def test_an_array_of_a_round_is_copied_where_a_carry_is_changed_from_it():
+    """The next round writes into the array while it still reads the carry."""
+
+    def function(x, y):
+        def step(_, carry):
+            before, now = carry
+            scale = jnp.exp(-jnp.abs(before))
+            return (-now).at[1:].multiply(0.5), jnp.where(now > scale, now, scale * 0.5)
+
+        return lax.fori_loop(0, 4, step, (x, y))
+
+    lines = rounds(as_in_xla(function, X, Y))
+    assert "copy_into(before, " in lines
+
+
+def test_what_loops_begin_with_keeps_its_name_until_they_read_it():
+    def bisected(x, y):
+        def step(carry):
+            count, low, middle, high = carry
+            above = x > middle
+            low, high = jnp.where(above, middle, low), jnp.where(above, high, middle)
+            return count + 1, low, (low + high) / 2, high
+
+        begun = [jnp.broadcast_to(number, x.shape) for number in (y.min(), y.sum(), y.max())]
+        return lax.while_loop(lambda c: (c[0] < 9) & ((c[3] - c[1]).max() > 0), step, (0, *begun))[2] * y.min()
+
+    as_in_xla(bisected, X, Y)
+
+
+def test_arguments_may_be_called_like_types():
+    def steps(f4, i4, sin_f32):
+        return lax.fori_loop(0, 5, lambda i, x: jnp.sin(x) * i4[i] + i + sin_f32.sum(), f4)
+
+    as_in_xla(steps, X, Y, Y / 8, tolerance=2e-5)
+
+
+def test_arrays_that_change_places():
+    def turns(x, y):
+        def step(i, carry):
+            x, y, z = carry
+            return y, z + 0.1 * x[::-1], x
+
+        return lax.fori_loop(0, 7, step, (x, y, x * y))
+
+    as_in_xla(turns, X, Y)
+
+
+def test_an_array_is_changed_where_it_is_if_each_step_reads_its_own_element():
+    def springs(x, v):
+        def step(_, carry):
+            x, v = carry
+            v = v - 0.1 * x * jnp.abs(x)
+            return x + 0.1 * v, v
+
+        return lax.fori_loop(0, 20, lambda i, c: step(i, step(i, (c[0][::-1], c[1]))), (x, v))
+
+    as_in_xla(springs, X, Y)
+
+
+def test_a_view_of_what_changes_is_a_copy():
+    def reversed_sum(x, y):
+        def step(carry, row):
+            x, total = carry
+            back = x[::-1]
+            new = jnp.sin(x) + row
+            return (new, total + jnp.dot(back, new) * jnp.dot(back, x)), back[:3]
+
+        return lax.scan(step, (x, jnp.float32(0)), jnp.stack([y] * 6))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # as Numba's of products of what is not side by side
+        as_in_xla(reversed_sum, X, Y, tolerance=2e-5)
+
+
+def test_branches_write_into_the_arrays_of_the_loop():
+    def walk(x, y):
+        def step(i, carry):
+            x, y, n = carry
+            moved = jnp.cumsum(x)[::-1] * 0.1 + y
+            return lax.cond(
+                moved.sum() > i % 3 - 1, lambda: (moved, x, n + 1), lambda: (y, 0.5 * moved, n - jnp.int32(2))
+            )
+
+        return lax.fori_loop(0, 11, step, (x, y, jnp.int32(0)))
+
+    as_in_xla(walk, X, Y)
+
+
+def test_loops_in_loops():
+    def relax(x, y):
+        def inner(_, x):
+            return 0.5 * (jnp.roll(x, 1) + y)
+
+        def outer(_, carry):
+            x, sums = carry
+            z = lax.fori_loop(0, 5, inner, x)
+            return x + 0.1 * lax.fori_loop(0, 4, inner, z * z), sums + z
+
+        return lax.fori_loop(0, 6, outer, (x, x))
+
+    as_in_xla(relax, X, Y)
