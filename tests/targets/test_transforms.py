@@ -148,4 +148,4 @@ LARGE = {
 @pytest.mark.parametrize("name", LARGE)
 def test_a_run_takes_no_more_than_is_planned(name):
     text = LARGE[name]
-    check_plan(text, [signal(text)], "fft", below=inf, times=4, chunks="2MiB")
+    check_plan(text, [signal(text)], "fft", below=inf, times=8, chunks="2MiB")  # threads that take turns hold less
