@@ -76,7 +76,8 @@ def ndtri(p: np.ndarray) -> np.ndarray:
     Source: Cephes, ndtri.c.
     """
     with np.errstate(all="ignore"):
-        tail = np.where(p > 0.8646647167633873, 1 - p, p)
+        is_high = p > 0.8646647167633873
+        tail = np.where(is_high, 1 - p, p)
         shifted = tail - 0.5
         square = shifted * shifted
         ratio = horner(NDTRI_MIDDLE_NUMERATOR, square)
@@ -88,7 +89,7 @@ def ndtri(p: np.ndarray) -> np.ndarray:
         far = horner(NDTRI_TAIL_NUMERATOR, t) / horner(NDTRI_TAIL_DENOMINATOR, t)
         outer = root - np.log(root) / root - np.where(root >= 8, far, outer) / root
         size = np.where(tail > 0.1353352832366127, middle, outer)
-        quantile = np.where(p > 0.8646647167633873, size, -size)
+        quantile = np.where(is_high, size, -size)
         quantile = np.where(p == 1, np.inf, quantile)
         return np.where(p == 0, -np.inf, quantile)
 

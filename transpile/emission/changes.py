@@ -55,13 +55,12 @@ class ChangeWriter:
             writer.fit_change(node, partial(self._change, node, name or Expression(writer.names.free(wanted))))
         if name is None and self._keeps_its_name(before, node) and self._is_last_read(before, node):
             takes_over, name = True, writer.texts[before]
-        is_given = name is not None
         name = name or Expression(writer.names.fresh(wanted))
         if not takes_over and node not in writer.changed_in_place:
             source = writer.text(before)
             is_new = self._is_new(before, node)
             copied = source if is_new else Expression(writer.renderer.statement("copy", before, source), PRIMARY)
-            compiler = writer.loop_compiler if is_given else None
+            compiler = writer.loop_compiler if node in writer.texts else None
             if copied != name and not (compiler and compiler.overwrite(writer, name, copied, node)):
                 writer.assign([name], copied, node)
         writer.texts[node] = name

@@ -18,7 +18,7 @@ class Fitting:
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
-        self.parts: list[Node] = []  # that were cut, in their order
+        self.parts: list[Node] = []  # that were cut in the regions that are being written
 
     def fitted(self, node: Node, value: Callable[[], Expression], taken: int, *, alone: bool = True) -> Expression:
         """The value's text, after cutting parts out of it while the line, of which ``taken`` are used, is too long.
@@ -56,14 +56,14 @@ class Fitting:
             allocation.has_read(before - after)
 
     def forget(self, count: int, region: Region) -> None:
-        """Take the names of parts behind the first so many, but for those of a region that ends: what is computed
-        around it was named in a branch or a loop that may not run.
+        """End a region, in which all parts behind the first ``count`` were cut. Those that are computed around it lose
+        their names: it may be a branch or a loop that does not run.
         """
         for part in self.parts[count:]:
             if not is_inside(part.region, region):
                 self.writer.plan.named.discard(part)
                 self.writer.texts.pop(part, None)
-        self.parts[count:] = [part for part in self.parts[count:] if part in self.writer.plan.named]
+        del self.parts[count:]
 
     def is_sum_of_lines(self, node: Node) -> bool:
         """A sum of several terms that black writes one a line, as people do."""

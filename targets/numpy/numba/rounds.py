@@ -102,8 +102,8 @@ class RoundWriter(ControlFlowWriter):
         return True
 
     def _have(self, name: str, node: Node) -> None:
-        """Make the array of a name, if there is none yet."""
-        if name not in self.buffers.names:
+        """Make the array of a name, if there is none yet; numbers need none."""
+        if node.ndim and name not in self.buffers.names:
             self.buffers.make(name, node.shape, self.elements.stored_dtype(node.type))
 
     def _copy_into(self, name: str, text: str) -> None:
@@ -154,12 +154,10 @@ class RoundWriter(ControlFlowWriter):
             writer.texts[part] = row
             return row, row
         if name is not None and (nest.may_replace(number, name, inputs) or not _mentions(inputs, name)):
-            if part.ndim:
-                self._have(name, part)
+            self._have(name, part)
             return name, name
         written = Expression(writer.names.fresh(f"next_{name}" if name else writer.wanted.of(part)))
-        if part.ndim:
-            self._have(written, part)
+        self._have(written, part)
         writer.texts[part] = name or written
         return name or written, written
 

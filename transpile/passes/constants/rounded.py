@@ -27,7 +27,7 @@ def _lgamma(x: float) -> float:
 
 
 def _log_ndtr(x: Array) -> Array:
-    # Where the probability is nearly 1, its logarithm would have few digits.
+    # The logarithm of a probability next to 1 loses digits; ``log1p`` of the other tail keeps them.
     return np.where(x > 0, np.log1p(-special.normal_cdf_float64(-x)), normal.log_ndtr_float64(x))
 
 
