@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .transpile.frontends import load as load
     from .transpile.hlo.builder import XlaBuilder as XlaBuilder
     from .transpile.hlo.ir import HloModule as HloModule
+    from .transpile.vendoring.packages import package as package
 
 __version__ = VERSION
 
@@ -36,6 +37,7 @@ _HOME = {
     "emit": ".transpile.emission",
     "from_jax": ".transpile.frontends",
     "load": ".transpile.frontends",
+    "package": ".transpile.vendoring.packages",
 }
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "errors",
     "from_jax",
     "load",
+    "package",
 ]
 
 

@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "emit": "Turn HLO into Python source.",
     "run": "Emit a program, run it and show its results.",
     "vendor": "Generated modules inside another project.",
+    "package": "A project that pip installs, with a function for each program.",
     "lockstep": "Name the first instruction that emitted code gets wrong.",
     "reduce": "Find the smallest program that still differs.",
     "check": "Compare targets with each other and with XLA.",

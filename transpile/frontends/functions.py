@@ -32,6 +32,19 @@ def is_reference(argument: str) -> bool:
     return _REFERENCE.fullmatch(argument) is not None and not Path(argument).exists()
 
 
+def reference_parts(reference: str) -> tuple[str, str]:
+    """The module and the name that a reference names."""
+    match = _REFERENCE.fullmatch(reference)
+    assert match is not None
+    return match["module"], match["name"]
+
+
+def referenced(reference: str, folder: Path) -> Any:
+    """The object that a reference names, imported with ``folder`` first on the path. Raises ``UsageError`` (XP721)."""
+    with _importing_from(folder):
+        return _object(*reference_parts(reference))
+
+
 def load_function(reference: str, folder: Path) -> HloModule:
     """The program that an importable object is. Its module is imported with ``folder`` first on the path.
 

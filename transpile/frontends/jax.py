@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -79,6 +80,15 @@ def _called(function: Callable[..., Any], *arguments: Any) -> Any:
 def with_trees(module: HloModule, found: Any) -> HloModule:
     """Return the module with the trees of the ``Lowered``, ``Compiled`` or ``Exported`` that it was read from."""
     return replace(module, trees=trees_of(required_jax(), found, len(module.entry.parameters)))
+
+
+def source_folder(found: Any) -> Path | None:
+    """The folder of the file that a function of Python is written in, None where it has none."""
+    try:
+        path = Path(inspect.getsourcefile(inspect.unwrap(found)) or "")
+    except TypeError:  # no function
+        return None
+    return path.parent if path.is_file() else None
 
 
 def _files_of_function(frames: tuple[StackFrame, ...]) -> set[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from .freshness import Freshness, State, as_edited, inspect_module, program_of, regenerate
+from .freshness import Freshness, State, as_edited, inspect_module, regenerate
 from .manifest import Project, VendoredModule, find_project, nearest_project
+from .packages import package
+from .programs import program_of
 from .update import Outcome, add_module, eject_module, update_module
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "find_project",
     "inspect_module",
     "nearest_project",
+    "package",
     "program_of",
     "regenerate",
     "update_module",

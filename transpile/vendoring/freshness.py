@@ -12,13 +12,11 @@ from ..emission.header import recorded_hashes
 from ..emission.helper_modules import names_in_folder
 from ..emission.shared_helpers import form_in, helpers_file, stem
 from ..files import read_bytes
-from ..frontends import load_program
-from ..frontends.witnesses import Witnesses, files_at_sizes, free_sizes, function_at_sizes, parse_sizes
-from ..hlo.ir import HloModule
-from ..hlo.verifier import verify
 from ..settings import emission_options
 from .manifest import Project, VendoredModule
 from .merge import has_conflicts
+from .package_files import package_file
+from .programs import program_of
 from .text_files import TextFile
 
 
@@ -74,30 +72,18 @@ def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
     """Return what xla2py writes for a module now. Raises what ``load``, ``verify`` and ``emit`` raise."""
     if module.is_helpers:
         return generated_helpers(project, module)
+    if module.is_of_package:
+        return package_file(project, module)
     program = program_of(project, module)
     options = emission_options({**project.settings.values, **module.options})
     options["helpers"] = form_in(options["helpers"], project.place(module.output).parent)
     return emit(program, module.target, name=module.source, **options)
 
 
-def program_of(project: Project, module: VendoredModule) -> HloModule | Witnesses:
-    """The program that a module comes from, at several sizes where some are free. Raises what ``load`` and ``verify``
-    raise, and UsageError (XP425) for sizes that are none.
-    """
-    sizes = parse_sizes(module.sizes)
-    if free_sizes(module.source):
-        return function_at_sizes(module.source, project.folder, sizes or None)
-    names = (module.source, *module.others)
-    programs = [load_program(name, project.folder) for name in names]
-    for program in programs:
-        verify(program, program.source)
-    return files_at_sizes(programs, sizes, names) if sizes or module.others else programs[0]
-
-
 def as_edited(project: Project, module: VendoredModule) -> GeneratedModule | None:
     """The module as it lies there, with constants, None where neither it nor its helpers were edited."""
     file = read_vendored(project, module)
-    if file is None or module.is_helpers or has_conflicts(file.file.text):
+    if file is None or module.is_helpers or module.is_of_package or has_conflicts(file.file.text):
         return None
     generated = regenerate(project, module)
     helpers = ""

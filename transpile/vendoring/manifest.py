@@ -2,7 +2,8 @@
 
 Each has ``source`` and ``output``, relative to the file, and optionally ``target``, ``edited`` and any setting of
 ``[tool.xla2py]``, which it overrides. Of modules for any size, ``sizes`` are the words of ``--sizes``, and ``others``
-further dumps of the program.
+further dumps of the program. The modules of a package have the name of their ``function``, its docstring ``doc``, and
+``imports``, the folder that a source in Python is imported from, relative to the file.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,9 +27,11 @@ from .text_files import TextFile
 
 OPTIONS = {name: setting for name, setting in SETTINGS.items() if name != "target"}
 HELPERS = "@helpers"  # the source of the file that modules import helpers from
+PACKAGE = "@package"  # the source of files that make a package of the modules
 _HEADER = "[[tool.xla2py.module]]"
 _LISTS = ("others", "sizes")
-_KEYS = ("source", *_LISTS, "output", "target", "edited", *OPTIONS)
+_WORDS = ("function", "doc", "imports")
+_KEYS = ("source", *_LISTS, "output", "target", "edited", *_WORDS, *OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,14 @@ class VendoredModule:
     options: Mapping[str, Value] = field(default_factory=dict)
     others: tuple[str, ...] = ()  # dumps of the same program at other sizes
     sizes: tuple[str, ...] = ()  # such as B=3,5,7
+    function: str = ""  # of a package: the name that it gives what the module computes
+    doc: str = ""
+    imports: str = ""
+
+    @property
+    def is_of_package(self) -> bool:
+        """Tell whether it is a file that makes a package of the modules."""
+        return self.source == PACKAGE
 
     @property
     def is_helpers(self) -> bool:
@@ -130,7 +142,9 @@ def _modules(entries: list[dict[str, Any]], source: SourceText) -> tuple[Vendore
             entry.get("target", "numpy"),
             entry.get("edited", False),
             {name: OPTIONS[name].read(value, folder) for name, value in entry.items() if name in OPTIONS},
-            **{name: tuple(entry.get(name, ())) for name in _LISTS},
+            tuple(entry.get("others", ())),
+            tuple(entry.get("sizes", ())),
+            *(str(entry.get(name, "")) for name in _WORDS),
         )
         for entry in entries
     )
@@ -139,7 +153,7 @@ def _modules(entries: list[dict[str, Any]], source: SourceText) -> tuple[Vendore
 def _problems(entry: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what is wrong with one entry, as codes and messages."""
     title = f"module '{entry.get('output', '?')}'"
-    kinds = {"source": str, "output": str, "target": str, "edited": bool}
+    kinds = {"source": str, "output": str, "target": str, "edited": bool, **dict.fromkeys(_WORDS, str)}
     problems = [("XP411", f"{title} has the unknown key '{name}'") for name in entry if name not in _KEYS]
     problems += [("XP412", f"{title} has no {name}") for name in ("source", "output") if name not in entry]
     problems += [
@@ -154,7 +168,15 @@ def _problems(entry: dict[str, Any]) -> list[tuple[str, str]]:
     output = entry.get("output")
     if isinstance(output, str) and not is_inside(output):
         problems.append(("XP702", f"{title} does not lie below the folder of pyproject.toml as a .py file"))
+    function = entry.get("function")
+    if isinstance(function, str) and not is_name(function):
+        problems.append(("XP412", f"{title}: '{function}' is no name of a function"))
     return problems
+
+
+def is_name(word: str) -> bool:
+    """Tell whether a word can be the public name of a function or a package."""
+    return word.isidentifier() and word.isascii() and not iskeyword(word) and not word.startswith("_")
 
 
 def _is_list(entry: dict[str, Any], name: str) -> bool:
@@ -190,6 +212,9 @@ def with_module(project: Project, module: VendoredModule) -> Project:
         entry["target"] = module.target
     if module.edited:
         entry["edited"] = True
+    entry.update(
+        {name: tomlkit.string(word, multiline="\n" in word) for name in _WORDS if (word := getattr(module, name))}
+    )
     entry.update({name: _written(project, name, value) for name, value in module.options.items()})
 
     return _rewritten(project, lambda entries: entries.append(entry))

@@ -9,9 +9,10 @@ leaves the old module or the new one, each with its ancestor.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from ..emission import GeneratedModule, body_sha256
 from ..emission.header import without_header
@@ -59,12 +60,14 @@ def add_module(
     *,
     others: Sequence[str] = (),
     sizes: Sequence[str] = (),
+    facts: Mapping[str, Any] | None = None,
 ) -> tuple[Project, VendoredModule]:
     """Emit ``source`` to ``output`` and list it in the manifest; the new project and entry.
 
     ``source`` is a path or a function, ``module:function(shapes)``, that can be imported from the project's folder;
     names in its shapes are sizes that may be any. So are those that differ between it and the ``others``, dumps of the
-    same program; ``sizes`` are words such as ``B=3,5,7``, or what chunks are planned for, ``B=1000000``.
+    same program; ``sizes`` are words such as ``B=3,5,7``, or what chunks are planned for, ``B=1000000``. ``facts`` are
+    what the manifest says of a function of a package: ``function``, ``doc``, ``imports``.
 
     Raises ``UsageError``: XP702 where the output lies outside the project or is listed already, XP403 where the file
     is not one that xla2py wrote; and what reading and emitting the source raises.
@@ -72,6 +75,7 @@ def add_module(
     first, *further = (name if is_reference(name) else relative_name(project, Path(name)) for name in (source, *others))
     place = relative_name(project, output)
     module = VendoredModule(first, place, target, options=options, others=tuple(further), sizes=tuple(sizes))
+    module = replace(module, **(facts or {}))
     if not is_inside(module.output):
         message = f"{output} is not a .py file below {project.folder}, the folder of the project"
         raise UsageError(Diagnostic("XP702", message, hint="name a place inside the project with -o"))

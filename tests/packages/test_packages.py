@@ -1,0 +1,169 @@
+"""Projects that pip installs: what is in them, their own tests, updates, and what is refused."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xla2py as library
+from xla2py.transpile.errors import UsageError
+from xla2py.transpile.frontends.tree_files import trees_as_json, with_trees_beside
+from xla2py.transpile.hlo.ir import Built, Trees
+from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.vendoring import packages, recordings
+
+STEP = """
+HloModule jit_step
+
+ENTRY main {
+  w = f32[3] parameter(0), metadata={op_name="params['w']"}
+  b = f32[3] parameter(1), metadata={op_name="params['b']"}
+  x = f32[3] parameter(2), metadata={op_name="x"}
+  scaled = f32[3] multiply(w, x)
+  ROOT y = f32[3] add(scaled, b)
+}
+"""
+NARROW = """
+HloModule jit_halve
+
+ENTRY main {
+  x = bf16[4] parameter(0), metadata={op_name="x"}
+  half = bf16[] constant(0.5)
+  halves = bf16[4] broadcast(half), dimensions={}
+  ROOT y = bf16[4] multiply(x, halves)
+}
+"""
+
+
+@pytest.fixture
+def sources(folder):
+    (folder / "step.hlo").write_text(STEP, encoding="utf-8")
+    (folder / "halve.hlo").write_text(NARROW, encoding="utf-8")
+    return folder
+
+
+def python(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Python in the folder of a project, with nothing of this checkout in its path."""
+    environment = {**os.environ, "PYTHONPATH": "src", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_package_is_a_project_whose_tests_pass(sources, xla2py, wrong_types):
+    code, out, err = xla2py("package", "step.hlo", "narrow=halve.hlo", "-o", "kernels")
+    assert (code, out) == (0, ""), err
+    project = Path("kernels")
+    assert python(project, "-m", "pytest", "-p", "no:cacheprovider").returncode == 0
+    np.savez(
+        "kernels/in.npz",
+        **{"params.w": np.ones(3, np.float32), "params.b": np.ones(3, np.float32), "x": np.arange(3, dtype=np.float32)},
+    )
+    called = python(project, "-m", "kernels", "in.npz", "-o", "out.npz", "-f", "step")
+    assert called.returncode == 0, called.stderr
+    with np.load("kernels/out.npz") as results:
+        assert results["result"].tolist() == [1, 2, 3]
+    assert wrong_types(project / "src", "-p", "kernels") == ""
+    assert xla2py("package", "--check", "kernels")[0] == 0
+    text = (project / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'dependencies = ["ml_dtypes>=0.5", "numpy>=2.0"]' in text
+    readme = (project / "README.md").read_text(encoding="utf-8")
+    assert "| `step` | `params`: 2 arrays, `x`: float32[3] | float32[3] |" in readme
+
+
+def test_edits_are_kept_and_new_sources_recorded_again(sources, xla2py):
+    assert xla2py("package", "step.hlo", "-o", "one")[0] == 0
+    init, recorded = Path("one/src/one/__init__.py"), Path("one/tests/recorded/step-0.npz")
+    init.write_text(init.read_text(encoding="utf-8").replace('"""Step', '"""My step'), encoding="utf-8")
+    code, out, _ = xla2py("package", "--check", "one")
+    assert code == 1 and "edited" in out
+    before = recorded.read_bytes()
+    Path("step.hlo").write_text(STEP.replace("add(scaled", "subtract(scaled"), encoding="utf-8")
+    code, out, err = xla2py("package", "--update", "one")
+    assert code == 0, err
+    assert "src/one/_step.py: updated" in out and "src/one/__init__.py: unchanged" in out
+    assert init.read_text(encoding="utf-8").startswith('"""My step')
+    assert recorded.read_bytes() != before
+    assert python(Path("one"), "-m", "pytest", "-p", "no:cacheprovider").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["step.hlo", "-o", "full"], "XP707"),
+        (["step.hlo", "-o", "out", "--name", "random"], "XP708"),
+        (["step.hlo", "-o", "out", "--name", "numpy"], "XP708"),
+        (["step.hlo", "-o", "out", "--name", "two words"], "XP708"),
+        (["import=step.hlo", "-o", "out"], "XP708"),
+        (["f=step.hlo", "f=halve.hlo", "-o", "out"], "XP708"),
+        (["step.hlo", "-o", "out", "-t", "dask"], "XP402"),
+        (["step.hlo"], "XP402"),
+        (["--check", "full"], "XP707"),
+    ],
+)
+def test_what_is_refused_writes_nothing(sources, xla2py, arguments, code):
+    Path("full").mkdir()
+    Path("full/mine.txt").write_text("mine", encoding="utf-8")
+    before = sorted(map(str, Path().rglob("*")))
+    status, _, err = xla2py("package", *arguments)
+    assert status == 2 and code in err
+    assert sorted(map(str, Path().rglob("*"))) == before
+
+
+def test_a_module_that_gives_other_values_is_no_package(sources, monkeypatch):
+    monkeypatch.setattr(recordings, "run_hlo_in_child", lambda text, *arrays: [np.full(3, 7, np.float32)])
+    with pytest.raises(UsageError, match="XP709"):
+        library.package("step.hlo", to="out")
+    assert not [path for path in Path().iterdir() if path.name.endswith("out")]
+
+
+def test_results_of_a_text_with_trees_beside_it_are_that_tree(tmp_path):
+    tree = ({"b": 0, "a": [1, None]}, Built("lib.states", "State", (2,), ("count",), "{'size': 3}"))
+    trees = Trees((0, 1, 2), frozenset({2}), (1, 1, 0), tree, ("a note",), {2: ".count"})
+    module = parse_module(STEP)
+    (tmp_path / "step.trees.json").write_text(trees_as_json(trees), encoding="utf-8")
+    assert with_trees_beside(module, tmp_path / "step.hlo").trees == trees
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        trees_as_json(Trees((0,), frozenset(), (0,), 0)),
+        trees_as_json(Trees((0, 1, 2), frozenset(), (0, 0, 0), Built("os; x", "State", (0,)))),
+        trees_as_json(Trees((0, 1, 2), frozenset(), (0, 0, 0), Built("os", "State", (0,), (), "print(1)"))),
+    ],
+)
+def test_trees_of_another_program_are_refused(tmp_path, text):
+    (tmp_path / "step.trees.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match="XP725"):
+        with_trees_beside(parse_module(STEP), tmp_path / "step.hlo")
+
+
+def test_docstrings_cannot_end_early():
+    from xla2py.transpile.vendoring.package_files import docstring_text
+
+    for text in ('Ends with "', 'Has """ in it', "Has \\ in it", 'Two\n    lines """'):
+        assert eval(f'"""{docstring_text(text)}"""').split() == text.split()
+
+
+def test_a_live_function_has_the_authors_name_docstring_and_trees(tmp_path):
+    jax = pytest.importorskip("jax")
+
+    def scale(params, x):
+        """Scale and shift x."""
+        y = x * params["w"]
+        return {"y": y, "total": y.sum()}
+
+    x = jax.ShapeDtypeStruct((4,), "float32")
+    packages.package({"scale": (scale, {"w": x}, x)}, to=tmp_path / "scaling")
+    init = (tmp_path / "scaling/src/scaling/__init__.py").read_text(encoding="utf-8")
+    assert "def scale(" in init and '"""Scale and shift x."""' in init
+    module = (tmp_path / "scaling/src/scaling/_scale.py").read_text(encoding="utf-8")
+    assert 'y = x * params["w"]' in module and 'return {"total": y.sum(), "y": y}' in module
+    program = (tmp_path / "scaling/programs/scale.hlo").read_text(encoding="utf-8")
+    assert str(Path(__file__).parent) not in program

@@ -1,0 +1,93 @@
+"""``xla2py package SOURCE... -o DIR``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...targets.base import require_targets
+from ..errors import Diagnostic, UsageError
+from ..settings import SETTINGS, load_settings
+from .options import Command, choose, setting_options
+from .terminal import note, working, write_table
+
+ACTION_NEEDED = 1
+_NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.DOTALL)
+
+
+@click.command(cls=Command)
+@click.argument("programs", metavar="[NAME=]SOURCE...", nargs=-1)
+@click.option("-o", "--output", metavar="DIR", help="The folder of the new project.")
+@click.option("--name", default="", help="Name of the package. Default: the folder's.")
+@click.option("--check", metavar="DIR", help="Tell whether a package is what its sources give today; exit 1 if not.")
+@click.option("--update", metavar="DIR", help="Write a package anew where its sources changed; edits are merged.")
+@click.option("--discard-edits", is_flag=True, help="With --update: write edited files anew, without the edits.")
+@setting_options(*SETTINGS)
+def command(
+    programs: tuple[str, ...],
+    output: str | None,
+    name: str,
+    check: str | None,
+    update: str | None,
+    discard_edits: bool,
+    **given: Any,
+) -> int:
+    """Write a project that pip installs, with a function for each SOURCE.
+
+    SOURCE is what emit takes: a file, or a JAX function with its arguments, 'module:function(f32[4,8])'. The project
+    has the modules, `python -m NAME in.npz -o out.npz`, a README, and tests with inputs and the results that XLA gives
+    for them now. It needs neither JAX nor xla2py to run or to be tested.
+    """
+    wanted = [word for word in (output, check, update) if word is not None]
+    if len(wanted) != 1 or bool(programs) != (output is not None):
+        raise UsageError(Diagnostic("XP402", "give SOURCE... with -o DIR, or one of --check DIR and --update DIR"))
+    if check is not None:
+        return _checked(Path(check))
+    if update is not None:
+        return _updated(Path(update), discard_edits)
+    return _written(programs, Path(str(output)), name, given)
+
+
+def _written(programs: tuple[str, ...], folder: Path, name: str, given: dict[str, Any]) -> int:
+    from ..vendoring.packages import package_all
+
+    target, *others = require_targets(choose(given, load_settings(Path.cwd()))["target"])
+    if others:
+        raise click.UsageError("a package is for one target: give -t one name")
+    options = {each: value for each in SETTINGS if (value := given[each.replace("-", "_")]) is not None}
+    options.pop("target", None)
+    with working(f"packaging {', '.join(programs)}"):
+        package_all(list(map(_named, programs)), (), folder, name, target, options)
+    note(f"wrote {folder}: 'pip install {folder}' installs it, 'pytest {folder}' runs its tests")
+    return 0
+
+
+def _named(word: str) -> tuple[str, str]:
+    """A name, empty where none is given, and a source."""
+    found = _NAMED.fullmatch(word)
+    return (found[1], found[2]) if found is not None and not Path(word).exists() else ("", word)
+
+
+def _checked(folder: Path) -> int:
+    from ..vendoring import inspect_module
+    from ..vendoring.packages import package_in
+
+    project = package_in(folder)
+    found = [inspect_module(project, module) for module in project.modules]
+    rows = [(each.module.output, each.state.value, each.module.source) for each in found]
+    write_table(("file", "state", "source"), rows)
+    return ACTION_NEEDED if any(each.needs_action for each in found) else 0
+
+
+def _updated(folder: Path, discard_edits: bool) -> int:
+    from ..vendoring import Outcome
+    from ..vendoring.packages import update_package
+
+    with working(f"updating {folder}"):
+        outcomes = update_package(folder, discard_edits=discard_edits)
+    for output, outcome in outcomes.items():
+        click.echo(f"{output}: {outcome.value}")
+    return ACTION_NEEDED if Outcome.CONFLICT in outcomes.values() else 0

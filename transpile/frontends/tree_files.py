@@ -1,0 +1,79 @@
+"""The trees of a traced function in a file beside its HLO text, which has no place for them."""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import Diagnostic, UsageError
+from ..files import read_text
+from ..hlo.ir import Built, HloModule, ResultTree, Trees
+
+SUFFIX = ".trees.json"  # in place of the suffix of the HLO text
+_TUPLE, _DICT, _OBJECT = "tuple", "dict", "object"
+
+
+def trees_as_json(trees: Trees) -> str:
+    """The text of a file for :func:`with_trees_beside`."""
+    record = asdict(replace(trees, results=None, nameless=frozenset()))
+    record["nameless"] = sorted(trees.nameless)
+    record["results"] = _coded(trees.results)
+    return json.dumps(record, indent=1) + "\n"
+
+
+def with_trees_beside(module: HloModule, path: Path) -> HloModule:
+    """The module with the trees in the file beside its text at ``path``; the same where there is no such file.
+
+    Raises ``UsageError`` (XP725) for a file that has no trees for this module.
+    """
+    place = path.with_suffix(SUFFIX)
+    if module.trees is not None or not place.is_file():
+        return module
+    text = read_text(place)
+    try:
+        return replace(module, trees=_read(json.loads(text), len(module.entry.parameters)))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(Diagnostic("XP725", f"{place} has no trees of {path.name}: {error}")) from error
+
+
+def _read(record: dict[str, Any], count: int) -> Trees:
+    leaves, depths = (tuple(map(int, record[key])) for key in ("leaves", "depths"))
+    if len(leaves) != count or len(depths) != count:
+        raise ValueError(f"it is about {len(leaves)} arguments, and there are {count}")
+    ways = {int(number): str(way) for number, way in record["ways"].items()}
+    notes = tuple(map(str, record["notes"]))
+    return Trees(leaves, frozenset(record["nameless"]), depths, _decoded(record["results"]), notes, ways)
+
+
+def _coded(tree: ResultTree) -> Any:
+    if isinstance(tree, dict):
+        return {_DICT: [[key, _coded(part)] for key, part in tree.items()]}
+    if isinstance(tree, Built):
+        return {_OBJECT: [tree.module, tree.name, list(map(_coded, tree.parts)), list(tree.fields), tree.constants]}
+    parts = list(map(_coded, tree)) if isinstance(tree, list | tuple) else tree
+    return {_TUPLE: parts} if isinstance(tree, tuple) else parts
+
+
+def _decoded(found: Any) -> ResultTree:
+    if isinstance(found, list):
+        return list(map(_decoded, found))
+    if not isinstance(found, dict):
+        return None if found is None else int(found)
+    ((kind, parts),) = found.items()
+    if kind == _TUPLE:
+        return tuple(map(_decoded, parts))
+    if kind == _DICT:
+        return {key: _decoded(part) for key, part in parts}
+    return _object(*parts)
+
+
+def _object(module: str, name: str, parts: list[Any], fields: list[str], constants: str) -> Built:
+    """An object, of which only names and literals become code."""
+    if not all(word.isidentifier() for word in (*module.split("."), *name.split("."), *fields)):
+        raise ValueError(f"'{module}.{name}' is no class")
+    if constants:
+        ast.literal_eval(constants)
+    return Built(module, name, tuple(map(_decoded, parts)), tuple(fields), constants)

@@ -1,0 +1,336 @@
+"""A project that pip installs, made of one function or several: modules, command, recorded results of XLA, README."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import getdoc
+from pathlib import Path
+from typing import Any
+
+from ..emission.description import type_text
+from ..emission.names import identifier
+from ..errors import Diagnostic, UsageError
+from ..files import file_error, write_atomically
+from ..frontends import from_jax, load
+from ..frontends.functions import is_reference, reference_parts, referenced
+from ..frontends.jax import source_folder
+from ..frontends.tree_files import SUFFIX, trees_as_json
+from ..frontends.witnesses import Witnesses
+from ..hlo.ir import HloModule
+from ..hlo.printer import print_module
+from ..hlo.shapes import leaves
+from ..settings import Value
+from ..version import VERSION
+from .manifest import PACKAGE, Project, VendoredModule, is_name, read_project, with_module
+from .package_files import (
+    FILES,
+    INIT,
+    MAIN,
+    TESTS,
+    argument_leaves,
+    environment,
+    functions_of,
+    listed,
+    package_name,
+    source_of,
+)
+from .programs import program_of
+from .recordings import Agreement, record
+from .update import Outcome, add_module, prepare_update, update_module, write_update
+
+PROGRAMS = "programs"  # the folder of the programs that came as no file
+_FILES = (f"src/{{name}}/{INIT}", f"src/{{name}}/{MAIN}", f"src/{{name}}/{FILES}", f"tests/{TESTS}")
+_NEEDS = {
+    "ml_dtypes": ("ml_dtypes>=0.5", "ml_dtypes"),
+    "numba": ("numba>=0.62", "Numba"),
+    "numpy": ("numpy>=2.0", "NumPy"),
+    "scipy": ("scipy>=1.13", "SciPy"),
+}  # by import: the requirement, and what people call it
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A function of a package before it is written.
+
+    ``source`` is a file or a function as a command names it, where it came as one; else there is the ``program``.
+    """
+
+    name: str
+    source: str
+    program: HloModule | None
+    doc: str
+    sources: Path | None  # the folder of the author's Python
+
+
+def package(
+    source: Any,
+    *arguments: Any,
+    to: str | os.PathLike[str],
+    name: str = "",
+    target: str = "numpy",
+    options: Mapping[str, Value] | None = None,
+) -> Path:
+    """Write a project that pip installs, with a function for each program; the folder ``to``.
+
+    ``source`` is what :func:`xla2py.emit` takes: a path, ``module:function(f32[8])``, a function of JAX with example
+    ``arguments``, an object of JAX; or a mapping of several such by the names that their functions shall have, where a
+    function stands in a tuple with its arguments: ``{"encode": (encode, params, x)}``. The package has the modules,
+    ``python -m NAME``, tests with inputs and the results that XLA gives for them now, a README and the manifest by
+    which :func:`update_package` writes it anew. ``name`` is the package's, else the folder's; ``options`` are settings
+    of emission by name, such as ``{"style": "fast"}``.
+
+    Raises ``UsageError``: XP707 where the folder has something in it, XP708 for a name that cannot be imported, XP709
+    where a module gives other values than XLA; and what reading and emitting the programs raises. Nothing is written
+    then.
+    """
+    pairs = list(source.items()) if isinstance(source, Mapping) else [("", source)]
+    return package_all(pairs, arguments, Path(to), name, target, options or {})
+
+
+def package_all(
+    sources: Sequence[tuple[str, Any]],
+    arguments: Sequence[Any],
+    folder: Path,
+    name: str,
+    target: str,
+    options: Mapping[str, Value],
+) -> Path:
+    """Do as :func:`package` says, for pairs of a name, empty for the source's own, and a source."""
+    name = name or identifier(folder.resolve().name)
+    require_name(name, "package")
+    if target != "numpy":
+        hint = "xla2py vendor add keeps modules for other targets in a project"
+        raise UsageError(Diagnostic("XP402", f"a package is for numpy, not {target}", hint=hint))
+    require_empty(folder)
+    parts = [_part(word, each, arguments) for word, each in sources]
+    require_distinct(parts)
+    with _appearing(folder.resolve()) as project:
+        write_package(project, parts, name, target, options)
+    return folder
+
+
+@contextmanager
+def _appearing(folder: Path) -> Iterator[Path]:
+    """A folder beside ``folder`` that takes its place where the body raises nothing, and is removed else."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            yield made
+            if folder.exists():
+                folder.rmdir()
+            made.chmod(0o755)
+            os.replace(made, folder)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise file_error("write", folder, error) from error
+
+
+def update_package(folder: Path, *, discard_edits: bool = False) -> dict[str, Outcome]:
+    """Write the modules and files of a package anew where something changed; the outcome of each, by its place.
+
+    Edits are merged. The results of XLA are recorded again for modules whose text changed. Raises what
+    :func:`.update.update_module` raises, and XP709.
+    """
+    project = package_in(folder)
+    outcomes = {
+        module.output: update_module(project, module, discard_edits=discard_edits) for module in project.modules
+    }
+    for module in functions_of(project):
+        if outcomes[module.output] is not Outcome.UNCHANGED:
+            record(project, module, package_name(project))
+    return outcomes
+
+
+def package_in(folder: Path) -> Project:
+    """The project of a package. Raises ``UsageError``: XP707 where the folder holds none."""
+    path = folder / "pyproject.toml"
+    project = read_project(path) if path.is_file() else None
+    if project is None or not functions_of(project):
+        hint = "xla2py package SOURCE -o DIR writes one"
+        raise UsageError(Diagnostic("XP707", f"{folder} holds no package of xla2py", hint=hint))
+    return project
+
+
+def require_name(name: str, what: str) -> None:
+    """Raise ``UsageError`` (XP708) for a name that is no identifier, or that of a module of the standard library."""
+    if not is_name(name):
+        raise UsageError(Diagnostic("XP708", f"'{name}' is no name of a {what}", hint="give another with --name"))
+    if what == "package" and name in {*sys.stdlib_module_names, *_NEEDS}:
+        message = f"there is a package '{name}' already, which would hide this one or be hidden"
+        raise UsageError(Diagnostic("XP708", message, hint="give another with --name"))
+
+
+def require_empty(folder: Path) -> None:
+    """Raise ``UsageError`` (XP707) where a folder has something in it, or is none."""
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        hint = f"name a new folder with -o, or write a package anew with xla2py package --update {folder}"
+        raise UsageError(Diagnostic("XP707", f"{folder} is there already", hint=hint))
+
+
+def require_distinct(parts: Sequence[Part]) -> None:
+    """Raise ``UsageError`` (XP708) where two functions would have one name."""
+    names = [part.name for part in parts]
+    for name in names:
+        if names.count(name) > 1:
+            hint = "name them: NAME=SOURCE for each"
+            raise UsageError(Diagnostic("XP708", f"several functions are called '{name}'", hint=hint))
+
+
+def _part(name: str, source: Any, arguments: Sequence[Any]) -> Part:
+    """A function of the package: its own name, unless another is given."""
+    if isinstance(source, tuple):
+        source, *arguments = source
+    text = os.fspath(source) if isinstance(source, str | os.PathLike) else ""
+    if text and is_reference(text):
+        found = referenced(text, Path())
+        part = Part(name or reference_parts(text)[1], text, None, _doc(found), source_folder(found))
+    elif text and "\n" not in text and Path(text).is_file():
+        part = Part(name or identifier(Path(text).name.partition(".")[0]), text, None, "", None)
+    else:
+        program = _program(source, arguments)
+        own = getattr(source, "__name__", "") or program.name.removeprefix("jit_")
+        sources = source_folder(source) or _folder_of(program)
+        part = Part(name or identifier(own), "", program, _doc(source), sources)
+    require_name(part.name, "function")
+    return part
+
+
+def _program(source: Any, arguments: Sequence[Any]) -> HloModule:
+    program = from_jax(source, *arguments) if callable(source) else load(source, examples=arguments)
+    if isinstance(program, Witnesses):
+        hint = "package it from a file: 'module:function(f32[B,4])'"
+        raise UsageError(Diagnostic("XP426", "a live function whose sizes are free cannot be packaged", hint=hint))
+    return program
+
+
+def _folder_of(program: HloModule) -> Path | None:
+    """The folder of the file in which the traced function stands."""
+    name = program.name.removeprefix("jit_")
+    files = (frame.file_name for frame in program.stack_frames if frame.function_name == name)
+    return next((Path(file).parent for file in files if file in program.sources), None)
+
+
+def _doc(found: Any) -> str:
+    """The author's docstring of a function of JAX."""
+    return (getdoc(found) or "") if hasattr(found, "__wrapped__") or hasattr(found, "__code__") else ""
+
+
+def write_package(folder: Path, parts: Sequence[Part], name: str, target: str, options: Mapping[str, Value]) -> Project:
+    """Write all files of a package into an empty folder."""
+    path = folder / "pyproject.toml"
+    write_atomically(path, b"")
+    project = read_project(path)
+    project = _with_files(project, parts, name, target, options)
+    values = {"package": name, "description": _description(parts), "version": VERSION}
+    needs = _needs(project)
+    manifest = path.read_text(encoding="utf-8")
+    head = environment().get_template("pyproject.toml.j2").render(**values, dependencies=[each[0] for each in needs])
+    write_atomically(path, f"{head}\n{manifest}".encode())
+    write_atomically(folder / "src" / name / "py.typed", b"")
+    project = read_project(path)
+    agreements = {module.function: record(project, module, name) for module in functions_of(project)}
+    rows = [_row(project, module, agreements[module.function]) for module in functions_of(project)]
+    text = (
+        environment()
+        .get_template("README.md.j2")
+        .render(**values, functions=rows, needs=listed([each[1] for each in needs]))
+    )
+    write_atomically(folder / "README.md", text.encode())
+    return project
+
+
+def _with_files(
+    project: Project, parts: Sequence[Part], name: str, target: str, options: Mapping[str, Value]
+) -> Project:
+    """Write the modules and the files that make a package of them, each listed in the manifest."""
+    for part in parts:
+        source, own = part.source, dict(options)
+        if part.program is not None:
+            source = str(_written_program(project.folder / PROGRAMS / f"{part.name}.hlo", part))
+        if part.sources is not None:
+            own.setdefault("sources", str(part.sources))
+        project, _ = add_module(
+            project,
+            source,
+            project.folder / "src" / name / f"_{part.name}.py",
+            target,
+            {"nested": True, **own},
+            facts={"function": part.name, "doc": part.doc, "imports": _imports(project, source)},
+        )
+    for each in _FILES:
+        file = VendoredModule(PACKAGE, each.format(name=name), target)
+        write_update(project, file, prepare_update(project, file))
+        project = with_module(project, file)
+    return project
+
+
+def _written_program(path: Path, part: Part) -> Path:
+    """Write a program that came as no file, with its trees beside it; it names the author's files as found from their
+    folder, and those of libraries as they are imported.
+    """
+    assert part.program is not None
+    text = print_module(part.program)
+    for place in sorted({str(part.sources or Path().resolve()), *filter(None, sys.path)}, key=len, reverse=True):
+        text = text.replace(f'"{place}{os.sep}', '"')
+    write_atomically(path, text.encode())
+    if part.program.trees is not None:
+        write_atomically(path.with_suffix(SUFFIX), trees_as_json(part.program.trees).encode())
+    return path
+
+
+def _imports(project: Project, source: str) -> str:
+    """The folder that a source in Python is imported from: this process's, relative to the project."""
+    return Path(os.path.relpath(Path(), project.folder.resolve())).as_posix() if is_reference(source) else ""
+
+
+def _description(parts: Sequence[Part]) -> str:
+    """What the package is, on a line that TOML and Markdown take as it is."""
+    sentence = next((part.doc.splitlines()[0] for part in parts if part.doc), "")
+    plain = "".join(c for c in sentence if c.isprintable() and c not in '"\\<>|`[]')
+    return plain.strip() or f"{listed([part.name for part in parts])} on NumPy, without a compiler."
+
+
+def _needs(project: Project) -> list[tuple[str, str]]:
+    """The packages that the modules import, as requirements and as people call them."""
+    texts = [source_of(project, module) for module in project.modules if module.output.startswith("src/")]
+    nodes = [node for text in texts for node in ast.walk(ast.parse(text))]
+    names = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {
+        (node.module or "").split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom) and not node.level
+    }
+    return [_NEEDS[name] for name in sorted(names & _NEEDS.keys())]
+
+
+def _row(project: Project, module: VendoredModule, agreement: Agreement) -> dict[str, Any]:
+    """What the README tells of a function."""
+    program = program_of(project, module)
+    first = program.modules[0] if isinstance(program, Witnesses) else program
+    found = argument_leaves(project, module)
+    shapes = [shape for parameter in first.entry.parameters for _, shape in leaves(parameter.shape)]
+    by_argument: dict[str, list[str]] = {}
+    for leaf, shape in zip(found, shapes, strict=False):
+        by_argument.setdefault(leaf.argument, []).append(type_text(shape))
+    takes = [
+        f"`{name}`: {types[0]}" if len(types) == 1 else f"`{name}`: {len(types)} arrays"
+        for name, types in by_argument.items()
+    ]
+    return {
+        "name": module.function,
+        "arguments": ", ".join(by_argument),
+        "takes": ", ".join(takes) or "nothing",
+        "gives": ", ".join(dict.fromkeys(map(type_text, first.entry.root.element_shapes))),
+        "arrays": [leaf.name for leaf in found],
+        "source": f"`{Path(module.source).name if not is_reference(module.source) else module.source}`",
+        "compared": agreement.runs,
+        "difference": agreement.text,
+    }

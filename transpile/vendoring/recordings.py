@@ -1,0 +1,151 @@
+"""What XLA gives for chosen inputs, beside a package, and how closely its functions agree."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..equivalence.budgets import budgets_for
+from ..equivalence.comparison import Budget, LeafResult, compare_leaf
+from ..equivalence.inputs import make_inputs
+from ..equivalence.reference_process import run_hlo_in_child
+from ..errors import Diagnostic, UsageError
+from ..files import write_atomically
+from ..frontends.witnesses import Witnesses
+from ..hlo.element_types import from_dtype
+from ..hlo.printer import print_module
+from .manifest import Project, VendoredModule
+from .package_files import argument_leaves
+from .programs import program_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FOLDER = Path("tests", "recorded")
+SEEDS = (0, 1)  # of the inputs that are recorded
+_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The number of runs beside XLA, and the largest difference in them: absolute, and in units in the last place."""
+
+    runs: int
+    absolute: float
+    ulps: float
+
+    @property
+    def text(self) -> str:
+        return f"{self.absolute:.2g} ({self.ulps:.2g} ulp)" if self.absolute else "none"
+
+
+def record(project: Project, module: VendoredModule, package: str) -> Agreement:
+    """Run a function of a package beside XLA and write inputs, XLA's results and what they may differ by.
+
+    Raises ``UsageError``: XP709 where the function fails or gives other values, XP460 where there is no XLA.
+    """
+    program = program_of(project, module)
+    programs = program.modules if isinstance(program, Witnesses) else (program,)
+    names = [leaf.name for leaf in argument_leaves(project, module)]
+    found: list[LeafResult] = []
+    runs = [(each, seed) for each in programs for seed in SEEDS]
+    for number, (each, seed) in enumerate(runs):
+        arguments = dict(zip(names, make_inputs(each, seed), strict=True))
+        expected = run_hlo_in_child(print_module(each), *arguments.values())
+        actual = _called(project, module, package, {name: wide(x) for name, x in arguments.items()})
+        if len(actual) != len(expected):
+            raise _differs(module, f"it gives {len(actual)} arrays, and XLA {len(expected)}")
+        budgets = budgets_for(each)
+        verdicts = list(_verdicts(actual, expected, budgets))
+        for name, verdict in zip(actual, verdicts, strict=True):
+            if not verdict.status.is_good:
+                raise _differs(module, f"{name}: {verdict}")
+        found += verdicts
+        _write(project.folder / FOLDER / f"{module.function}-{number}.npz", arguments, actual, expected, budgets)
+    finite = [verdict for verdict in found if np.isfinite(verdict.absolute)]
+    return Agreement(
+        len(runs),
+        max((verdict.absolute for verdict in finite), default=0.0),
+        max((verdict.ulps for verdict in finite), default=0.0),
+    )
+
+
+def wide(array: Array) -> Array:
+    """An array in a type that files have a name for and that holds all its numbers."""
+    element_type = from_dtype(array.dtype)
+    if not element_type.is_extension:
+        return array
+    return array.astype(np.int8 if element_type.is_integral else np.float32)
+
+
+def _differs(module: VendoredModule, why: str) -> UsageError:
+    hint = "xla2py check tells where; nothing was written"
+    return UsageError(Diagnostic("XP709", f"{module.function} is not what XLA computes: {why}", hint=hint))
+
+
+def _called(project: Project, module: VendoredModule, package: str, arguments: dict[str, Array]) -> dict[str, Array]:
+    """The results of a function, by name, of the package's own command in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        given, results = Path(folder, "in.npz"), Path(folder, "out.npz")
+        np.savez(given, allow_pickle=False, **arguments)
+        command = [sys.executable, "-m", package, str(given), "-o", str(results)]
+        if sum(bool(each.function) for each in project.modules) > 1:
+            command += ["-f", module.function]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str((project.folder / "src").resolve()),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+        if done.returncode:
+            raise _differs(module, (done.stderr.strip().splitlines() or ["it failed"])[-1])
+        with np.load(results, allow_pickle=False) as stored:
+            return dict(stored)
+
+
+def _verdicts(actual: dict[str, Array], expected: Sequence[Array], budgets: Sequence[Budget]) -> Iterator[LeafResult]:
+    for x, wanted, budget in zip(actual.values(), expected, budgets, strict=True):
+        yield compare_leaf(wanted, x.astype(wanted.dtype) if x.dtype == wide(wanted).dtype else x, budget)
+
+
+def _write(
+    path: Path,
+    arguments: dict[str, Array],
+    actual: dict[str, Array],
+    expected: Sequence[Array],
+    budgets: Sequence[Budget],
+) -> None:
+    arrays = {f"arguments/{name}": wide(x) for name, x in arguments.items()}
+    for name, x, budget in zip(actual, expected, budgets, strict=True):
+        arrays[f"results/{name}"] = wide(x)
+        arrays[f"allowed/{name}"] = np.array(_allowed(x, budget))
+    stream = io.BytesIO()
+    np.savez_compressed(stream, allow_pickle=False, **arrays)
+    write_atomically(path, stream.getvalue())
+
+
+def _allowed(expected: Array, budget: Budget) -> tuple[float, float]:
+    """The relative and the absolute tolerance of a result: the rule of comparisons in two numbers."""
+    element_type = from_dtype(expected.dtype)
+    if not (element_type.is_floating or element_type.is_complex):
+        return 0.0, 0.0
+    relative, absolute = budget.tolerance(expected.dtype)
+    values = np.abs(wide(expected))
+    largest = float(values[np.isfinite(values)].max(initial=0.0))
+    return relative, absolute + 4 * _eps(expected.dtype) * budget.terms * largest
+
+
+def _eps(dtype: np.dtype[Any]) -> float:
+    """The distance from 1 to the next number of a float or complex type."""
+    return float(ml_dtypes.finfo(from_dtype(dtype).real.dtype).eps)
