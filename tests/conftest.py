@@ -8,6 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from xla2py.transpile import cli
 from xla2py.transpile.compilation import stages
@@ -18,6 +19,9 @@ from xla2py.transpile.equivalence.reference_process import ReferenceWorker
 # A module that a test writes, imports and changes within a second would be taken for its old self.
 sys.dont_write_bytecode = True
 gc.set_threshold(20_000, 20, 20)
+# How long a machine takes that does other work, too, says nothing about a strategy.
+settings.register_profile("any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any_machine")
 
 MODEL = """
 ENTRY main {
