@@ -1,6 +1,8 @@
 # make demo   set up, emit an example for NumPy and run it
 # make test   set up, lint, check types and imports, run the tests
 # make quick  lint, check types and imports, run the tests that need neither XLA nor a browser
+# make record write what XLA and JAX answer to tests and is not recorded; drop what nobody asks any more
+# make prove  the tests, with all answers asked anew of the installed XLA; an hour or more
 # make docs   write the generated documentation again
 # make clean  remove what the others made
 
@@ -12,7 +14,7 @@ EXAMPLE ?= examples/hlo/attention.before.hlo
 # Modules are compiled once, not by each process that a test starts.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test quick lint types contract pytest quick-pytest docs clean
+.PHONY: demo test quick record prove lint types contract pytest quick-pytest docs clean
 
 # tests that need no other process, no XLA and no array library but NumPy
 QUICK = tests/array tests/builder tests/commands/test_emit.py tests/commands/test_other_commands.py \
@@ -49,6 +51,14 @@ pytest: $(VENV)/.ready-to-test
 
 quick-pytest: $(VENV)/.ready-to-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
+
+# A test file's answers are written by the process that runs all its tests. TESTS may be a folder or some files.
+TESTS ?= tests
+record: $(VENV)/.ready-to-test
+	$(BIN)/python -m pytest -n 2 --dist loadfile --answers=record $(TESTS)
+
+prove: $(VENV)/.ready-to-test
+	$(BIN)/python -m pytest -n 2 --dist worksteal --answers=live $(TESTS)
 
 docs: $(VENV)/.ready-to-test
 	$(BIN)/python -m xla2py.tests.operations.write_coverage

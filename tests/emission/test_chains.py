@@ -3,12 +3,11 @@
 import ast
 import re
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.equivalence.lockstep import lockstep
 
 COUNT = 5

@@ -11,6 +11,7 @@ import numpy as np
 
 import xla2py
 from xla2py.targets.base import load_target
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.array.node import Node
 from xla2py.transpile.array.program import roots
 from xla2py.transpile.array.traversal import topological
@@ -25,23 +26,17 @@ EXACT = Budget(relative=0, absolute=0)
 
 def hlo(function: Callable[..., Any], *arguments: Any) -> str:
     """What JAX lowers a function to, before XLA optimises it."""
-    import jax
-
     return str(jax.jit(function, keep_unused=True).lower(*arguments).compiler_ir(dialect="hlo").as_hlo_text())
 
 
 def cuda(function: Callable[..., Any], *arguments: Any) -> str:
     """What JAX lowers a function to for GPUs by NVIDIA, which needs none."""
-    import jax
-
     traced = jax.jit(function, keep_unused=True).trace(*arguments)
     return str(traced.lower(lowering_platforms=("cuda",)).as_text("hlo"))
 
 
 def optimised(function: Callable[..., Any], *arguments: Any) -> str:
     """What XLA makes of it."""
-    import jax
-
     return str(jax.jit(function, keep_unused=True).lower(*arguments).compile().as_text())
 
 

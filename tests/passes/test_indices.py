@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main
+from xla2py.tests.recording.lazy_jax import jax
 
 jnp = pytest.importorskip("jax.numpy")
 lax = pytest.importorskip("jax.lax")
@@ -57,8 +58,6 @@ def test_what_one_rewrite_makes_always_comes_in_the_same_order():
 
 
 def test_what_is_stored_needs_no_type():
-    import jax
-
     def rows(x, state):
         return jax.lax.scan(lambda state, row: (state + row, (jnp.argmax(row), jnp.sum(row > 2))), state, x)
 

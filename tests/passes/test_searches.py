@@ -5,6 +5,7 @@ import pytest
 
 from xla2py.templates.prelude.ordering import search_sorted
 from xla2py.tests.passes.raising import EXACT, assert_agrees, called, hlo, no_prelude, optimised
+from xla2py.tests.recording.lazy_jax import jax
 
 jnp = pytest.importorskip("jax.numpy")
 SORTED = np.array([-np.inf, -2, -0.0, 0, 0, 1, 5, np.inf, np.nan], np.float32)
@@ -76,8 +77,6 @@ def test_calls_that_begin_with_a_part_of_an_array_stay(before, after):
 
 
 def test_another_loop_over_two_bounds_stays():
-    import jax
-
     def search(table, values):  # three parts, not two
         def step(_, bounds):
             low, high = bounds

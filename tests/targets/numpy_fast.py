@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.emission.generated import GeneratedModule
 from xla2py.transpile.equivalence.comparison import compare, flatten
 from xla2py.transpile.equivalence.xla_reference import run_hlo
@@ -40,8 +41,6 @@ def assert_as_in_xla(
 ) -> None:
     """Run a module beside the JAX function that it was emitted from: types, shapes and values are the same, NaN and
     infinities stand in the same places."""
-    import jax  # tests without it import this module, too
-
     with np.errstate(all="ignore"):
         made = module.load(keep_compiled=False).main(*arguments)
     for leaf, expected in zip(jax.tree.leaves(made), jax.tree.leaves(jax.jit(function)(*arguments)), strict=True):

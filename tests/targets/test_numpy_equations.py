@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
 pytest.importorskip("numba", reason="Numba is not installed")
 
-import jax
 
 import xla2py
 from xla2py.templates.numpy.prelude import small_equations
 from xla2py.templates.prelude import lapack, linalg
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.numpy_fast import assert_as_in_xla
 from xla2py.transpile.emission.generated import GeneratedModule
 

@@ -1,0 +1,103 @@
+"""Answers of XLA and JAX: recorded ones where there are, else asked of what is installed.
+
+``--answers=recorded`` (the default) asks what is not recorded, ``record`` also writes it and drops what nobody asks any
+more, ``live`` believes no recording and tells where the installed versions say something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+from xla2py.tests.recording.questions import Question
+from xla2py.tests.recording.store import Record, Records, Store, is_same
+from xla2py.tests.recording.values import NoAnswerError, from_json, to_json
+from xla2py.transpile.errors import Diagnostic, XlaToPythonError
+from xla2py.transpile.hlo.source import SourceText
+
+_REFUSALS = ("XP461", "XP462")  # XLA refused the program, or ended the process
+
+
+class NotRecordedError(AssertionError):
+    """A question that is not recorded where JAX is not installed."""
+
+
+def installed_version() -> str:
+    """Return the version of JAX that texts are recorded for, such as 0.10; nothing where it is not installed."""
+    try:
+        return ".".join(version("jax").split(".")[:2]) if find_spec("jax") else ""
+    except ImportError:
+        return ""
+
+
+class Answers:
+    """Answers for the tests of one process."""
+
+    def __init__(self, store: Store, mode: str) -> None:
+        self.store, self.mode = store, mode
+        self.version = installed_version()
+        self.module, self.test = "", ""  # that ask now
+        self.disagreements: list[str] = []
+
+    def ask(self, question: Question, live: Callable[[], Any]) -> Any:
+        """Return the answer to a question; ``live`` asks what is installed. Raises what it raises."""
+        key = question.key
+        records = self.store.records(self.module)
+        records.asked.add(key)
+        found = self._recorded(key, question.is_text)
+        if found is None and not self.version:
+            raise NotRecordedError(
+                f"the answer to this is not recorded: run 'make record' where JAX is installed\n{question.title}"
+            )
+        if found is not None and self.mode != "live":
+            return _given(found.answer)
+        answer, outcome = _answered(live)
+        if found is not None and not is_same(found.answer, answer):
+            self.disagreements.append(f"{self.module}: {found.test}: {found.question}")
+        if self.mode == "record" and answer is not None:
+            records.add(Record(key, self.test, question.title, [self.version], answer))
+        return _given(answer) if answer is not None else outcome
+
+    def _recorded(self, key: str, is_text: bool) -> Record | None:
+        """Return the answer under the installed version, or else, where that need not be the same, under any."""
+        found = [record for record in self.store.find(self.module, key) if record.versions]
+        exact = [record for record in found if self.version in record.versions]
+        if exact or (is_text and self.version):
+            return exact[0] if exact else None
+        if found and self.mode == "record":
+            found[0].versions = sorted({*found[0].versions, self.version})
+        return found[0] if found else None
+
+    def write(self, modules: set[str], whole: set[str]) -> None:
+        """Write the records of modules; those whose tests all ran and passed lose what nobody asked."""
+        for name in sorted(modules):
+            records: Records = self.store.records(name)
+            if name in whole:
+                records.drop(self.version)
+            records.write()
+
+
+def _answered(live: Callable[[], Any]) -> tuple[Any, Any]:
+    """Return an answer or a refusal as JSON, None for what cannot be kept, and the answer itself."""
+    outcome = None
+    try:
+        outcome = live()
+        return {"gives": to_json(outcome)}, outcome
+    except NoAnswerError:
+        return None, outcome
+    except XlaToPythonError as error:
+        if any(each.code not in _REFUSALS for each in error.diagnostics):
+            raise
+        return {"refuses": [[each.code, each.message] for each in error.diagnostics]}, None
+
+
+def _given(answer: Any) -> Any:
+    if "refuses" in answer:
+        source = SourceText("", "<hlo>")
+        raise XlaToPythonError(*(Diagnostic(code, message, source=source) for code, message in answer["refuses"]))
+    return from_json(answer["gives"])
+
+
+ANSWERS = Answers(Store(), "recorded")  # of the tests of this process

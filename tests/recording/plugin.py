@@ -1,0 +1,152 @@
+"""The plugin of pytest that answers tests' questions to XLA from the recordings, and writes these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xla2py.tests.recording.answers import ANSWERS
+from xla2py.tests.recording.modules import recorded_modules
+from xla2py.tests.recording.questions import Question, program, title
+from xla2py.transpile.equivalence import xla_reference
+from xla2py.transpile.equivalence.participants import REFERENCES, Workers
+from xla2py.transpile.equivalence.reference_process import ReferenceWorker
+from xla2py.transpile.equivalence.worker import Answer
+
+TESTS = Path(__file__).parents[1]
+MODES = ("recorded", "record", "live")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--answers", choices=MODES, default=MODES[0], help="whether answers of XLA are believed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    ANSWERS.mode = config.getoption("--answers")
+    config.addinivalue_line("markers", "live_xla: asks XLA itself, and is skipped where JAX is not installed")
+    config.pluginmanager.register(_Run(), "recorded answers")
+
+
+class _Run:
+    """The test that asks, and what is written when all have."""
+
+    def __init__(self) -> None:
+        self.modules: set[str] = set()
+        self.failed: set[str] = set()
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
+        if isinstance(collector, pytest.Module):
+            _asking(collector.path)
+        yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        _asking(item.path, item.name)
+        self.modules.add(ANSWERS.module)
+        yield
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(_module(TESTS.parent / report.location[0]))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if ANSWERS.mode == "record":
+            words = [session.config.option.keyword, session.config.option.markexpr, *session.config.args]
+            is_whole = not any(words[:2]) and not any("::" in word for word in words[2:])
+            ANSWERS.write(self.modules, self.modules - self.failed if is_whole else set())
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["disagreements"] = ANSWERS.disagreements
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: Any) -> None:
+        ANSWERS.disagreements += getattr(node, "workeroutput", {}).get("disagreements", [])
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if ANSWERS.disagreements:
+            terminalreporter.section("recordings that the installed XLA does not agree with")
+            for line in ANSWERS.disagreements:
+                terminalreporter.line(line)
+
+
+def _module(path: Path) -> str:
+    return path.relative_to(TESTS).with_suffix("").as_posix() if path.is_relative_to(TESTS) else path.stem
+
+
+def _asking(path: Path, test: str = "") -> None:
+    ANSWERS.module, ANSWERS.test = _module(path), test
+
+
+def _skip_without_xla(item: pytest.Item) -> None:
+    if item.get_closest_marker("live_xla") and not ANSWERS.version:
+        pytest.skip("asks XLA itself, and JAX is not installed")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _skip_without_xla(item)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def recorded_xla() -> Iterator[None]:
+    """XLA, in this process and in others, answers from the recordings."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(xla_reference, "compile_hlo", _compiled(xla_reference.compile_hlo))
+        patch.setattr(ReferenceWorker, "ask", _asked(ReferenceWorker.ask))
+        patch.setattr(Workers, "ask", _checked(Workers.ask))
+        with recorded_modules():
+            yield
+
+
+@pytest.fixture
+def live_xla(recorded_xla: None) -> Iterator[None]:
+    """XLA answers itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ANSWERS, "ask", lambda question, live: live())
+        yield
+
+
+def _compiled(live: Callable[..., Any]) -> Callable[..., Any]:
+    def compile_hlo(text: str) -> Callable[..., list[Any]]:
+        def run(*arrays: Any) -> list[Any]:
+            question = _question("run_xla", text, *arrays, flags=sorted(xla_reference.OPTIONS.items()))
+            return ANSWERS.ask(question, lambda: live(text)(*arrays))
+
+        return run
+
+    return compile_hlo
+
+
+def _asked(live: Callable[..., Any]) -> Callable[..., Any]:
+    def ask(self: ReferenceWorker, function: Callable[..., Any], text: str, *given: Any, timeout: float) -> Any:
+        flags = self._worker.environment.get("XLA_FLAGS", "")
+        question = _question(function.__name__, text, *given, flags=flags)
+        return ANSWERS.ask(question, lambda: live(self, function, text, *given, timeout=timeout))
+
+    return ask
+
+
+def _checked(live: Callable[..., Any]) -> Callable[..., Any]:
+    def ask(self: Workers, participant: str, function: Callable[..., Any], *given: Any) -> Answer:
+        if participant not in REFERENCES:
+            return live(self, participant, function, *given)
+        question = _question(function.__name__, *given, flags=())
+        value = ANSWERS.ask(question, lambda: list(live(self, participant, function, *given).value))
+        return Answer(value, seconds=0.0, peak_bytes=0)
+
+    return ask
+
+
+def _question(what: str, text: str, *given: Any, flags: Any) -> Question:
+    arrays = [_array(each) for each in given]
+    return Question(title(text), (what, program(text), arrays, flags))
+
+
+def _array(given: Any) -> Any:
+    """Return an argument as it counts: arrays of JAX and lists of numbers are arrays, too."""
+    if isinstance(given, tuple | list):
+        return [_array(each) for each in given]
+    return given if isinstance(given, int | str | np.ndarray) else np.asarray(given)
