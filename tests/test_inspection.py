@@ -182,6 +182,7 @@ ENTRY main {
         ("all-to-all(x), dimensions={0}", 1, 4, 1),
         ("collective-permute(x), source_target_pairs={{0,1},{1,2}}", 1, 3, 1),
         ("collective-broadcast(x), replica_groups={{2,0,1},{3}}", 1, 3, 1),
+        ("collective-reduce(x), to_apply=add, replica_groups={{2,0,1},{3}}", 1, 3, 1),
     ],
 )
 def test_collectives_send_what_is_told(monkeypatch, size, call, result, devices, rounds):

@@ -26,10 +26,18 @@ ON_XLA = [family for family in FAMILIES if family != "unusual"]
 NOT_DRAWN = {
     "sizes known at run time make results that XLA on the CPU does not give": ("dynamic-reshape", "set-dimension-size"),
     "only accelerators run it": ("scaled-dot",),
+    "StableHLO, the way to XLA, does not know them": ("exp2", "log2", "shuffle"),
     "they mean something between replicas, or to the host": (
         *("all-gather", "all-gather-done", "all-gather-start", "all-reduce", "all-reduce-done", "all-reduce-start"),
         *("all-to-all", "collective-broadcast", "collective-permute", "collective-permute-done"),
-        *("collective-permute-start", "ragged-all-to-all", "reduce-scatter", "partition-id", "replica-id"),
+        *(
+            "collective-permute-start",
+            "collective-reduce",
+            "ragged-all-to-all",
+            "reduce-scatter",
+            "partition-id",
+            "replica-id",
+        ),
         *("infeed", "outfeed", "recv", "recv-done", "send", "send-done"),
     ),
     "their results are not determined": ("rng", "rng-get-and-update-state"),

@@ -56,9 +56,9 @@ _INTS = "x=s32[4] y=s32[4]"
 _MATRIX = "x=f32[2,3]"
 _NORM = "x=f32[4,3] scale=f32[3] offset=f32[3]"
 _UNARY = (
-    *("abs", "acos", "acosh", "asin", "asinh", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "exp", "expm1", "floor"),
-    *("is_finite", "log", "log1p", "logistic", "neg", "reciprocal", "round", "round_nearest_even", "rsqrt", "sign"),
-    *("sin", "sinh", "sqrt", "square", "tan", "tanh"),
+    *("abs", "acos", "acosh", "asin", "asinh", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "exp", "exp2", "expm1"),
+    *("floor", "is_finite", "log", "log1p", "log2", "logistic", "neg", "reciprocal", "round", "round_nearest_even"),
+    *("rsqrt", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh"),
 )
 _BINARY = ("add", "atan2", "div", "max", "min", "mul", "pow", "rem", "sub", "complex")
 _INTEGER = ("and_", "or_", "xor", "mulhi", "shift_left", "shift_right_arithmetic", "shift_right_logical")
@@ -96,6 +96,7 @@ _EXAMPLES: dict[str, tuple[str, str] | tuple[str, str, int]] = {
     "collapse": ("b.collapse(x, [1, 2])", "x=f32[4,2,3]"),
     "transpose": ("b.transpose(x, [1, 0])", _MATRIX),
     "rev": ("b.rev(x, [1])", _MATRIX),
+    "rotate": ("b.rotate(x, [1], [2])", _MATRIX),
     "broadcast": ("b.broadcast(x, [2])", _X),
     "broadcast_in_dim": ("b.broadcast_in_dim(x, [2, 4, 3], [1, 2])", "x=f32[4,1]"),
     "concat_in_dim": ("b.concat_in_dim([x, y], 0)", _XY),
@@ -212,6 +213,7 @@ _EXAMPLES: dict[str, tuple[str, str] | tuple[str, str, int]] = {
         2,
     ),
     "collective_broadcast": ("b.collective_broadcast(x, [[1, 0]])", _X, 2),
+    "collective_reduce": ("b.collective_reduce(x, lambda a, c: a + c, [[1, 0]])", _X, 2),
     "collective_permute": ("b.collective_permute(x, [(0, 1), (1, 0)])", _X, 2),
     "replica_id": ("b.replica_id()", "", 2),
     "partition_id": ("b.partition_id()", ""),

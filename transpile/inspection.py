@@ -120,6 +120,10 @@ def _to_each(size: int, devices: int) -> tuple[int, int]:
     return size * (devices - 1), min(1, devices - 1)
 
 
+def _to_first(size: int, devices: int) -> tuple[int, int]:
+    return size * min(1, devices - 1), min(1, devices - 1)
+
+
 def _shared_out(size: int, devices: int) -> tuple[int, int]:
     return size * (devices - 1) // devices, min(1, devices - 1)
 
@@ -131,6 +135,7 @@ SENT: Mapping[str, Callable[[int, int], tuple[int, int]]] = {
     "reduce-scatter": _shared_out,
     "all-to-all": _shared_out,
     "collective-broadcast": _to_each,
+    "collective-reduce": _to_first,
     "collective-permute": lambda size, _: (size, 1),
 }
 
@@ -292,6 +297,7 @@ REPEATS: dict[str, Callable[[Instruction], int]] = {
     "scan": _operand_elements,
     "all-reduce": _elements,
     "all-reduce-start": _elements,
+    "collective-reduce": _elements,
     "reduce-scatter": _operand_elements,
 }
 # opcodes that move data without computing

@@ -124,7 +124,7 @@ def _diagonal(node: Node) -> str | None:
 RULES: dict[str, Rule] = {
     **supports("abs acos acosh and asin asinh atanh ceil compare cosine cosh exponential exponential-minus-one floor"),
     **supports(
-        "imag is-finite isnan log log-plus-one logistic negate not or real round-nearest-even rsqrt scalar sign"
+        "imag is-finite isnan log log-plus-one log2 logistic negate not or real round-nearest-even rsqrt scalar sign"
     ),
     **supports("sine sinh sqrt square tan tanh xor retype convert"),
     **dict.fromkeys("add atan2 clamp logaddexp maximum minimum multiply power select subtract compare".split(), _mixes),
@@ -133,6 +133,7 @@ RULES: dict[str, Rule] = {
     "shift-left": _shift,
     "shift-right-arithmetic": _shift,
     "shift-right-logical": _logical_shift,
+    **lacks("exp2", "the standard has no powers of two"),
     **lacks("cbrt", "the standard has no cube root"),
     **lacks("view", "the standard cannot look at the bits of another type"),
     "library": _called_by_name,

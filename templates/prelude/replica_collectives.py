@@ -260,6 +260,29 @@ class CollectiveBroadcast(Replica):
         return self.exchange(send, [first], tag)[first].copy()
 
 
+class CollectiveReduce(Replica):
+    def collective_reduce(
+        self,
+        x: Any,
+        combine: Callable[[Any, Any], Any],
+        groups: Sequence[Sequence[int]] | None = None,
+        channel: int | str | None = None,
+    ) -> Any:
+        """The ``x`` of the whole group, combined in the group's order, for its first
+        member; zeros for the others.
+        """
+        tag, members = self.tag("collective_reduce", x, channel), self.members(groups)
+        first, *others = members
+        arrays = self.exchange(
+            {} if self.device == first else {first: x},
+            others if self.device == first else (),
+            tag,
+        )
+        if self.device != first:
+            return np.zeros_like(x)
+        return reduce(combine, [x, *(arrays[member] for member in others)])
+
+
 class Channels(Replica):
     def send(self, x: Any, channel: int, pairs: Sequence[tuple[int, int]]) -> None:
         """Send ``x`` to where ``pairs`` of (source, target) say, and go on."""

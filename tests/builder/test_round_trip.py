@@ -43,7 +43,7 @@ BY_FORMULA = {
 WAITING = {"infeed", "infeed_with_token", "outfeed", "outfeed_with_token"}
 WAITING |= {"send", "send_with_token", "recv", "recv_with_token"}
 RANDOM = {"rng_uniform", "rng_normal"}  # XLA's numbers differ from run to run
-NOT_ON_CPU = {"ragged_all_to_all", "collective_broadcast"}
+NOT_ON_CPU = {"ragged_all_to_all", "collective_broadcast", "collective_reduce"}
 
 
 @pytest.mark.parametrize("operation", operations())

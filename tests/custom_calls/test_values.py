@@ -357,6 +357,18 @@ def test_real_eigenvectors_come_in_pairs():
             np.testing.assert_allclose(matrix @ vector, value * vector, atol=1e-4)
 
 
+@pytest.mark.parametrize("order", ["TOTAL", "PARTIAL"])
+def test_top_k_that_says_in_which_order(order):
+    """As XLA of jaxlib 0.12 writes it; its function for the CPU gives the total order in either case."""
+    text = EXAMPLES["TopK"].text().replace("[2,3]", "[1,10]").replace("[2,2]", "[1,10]")
+    config = f'backend_config={{is_stable = true, order = "{order}"}}'
+    numbers = np.float32([[1, np.nan, -np.nan, 3, -0.0, 0, np.inf, -np.inf, np.nan, -np.nan]])
+    numbers[0, [2, 9]] = np.copysign(numbers[0, [2, 9]], -1)
+    values, places = emitted(text.replace('"TopK"', f'"TopK", {config}'), numbers)
+    assert places.tolist() == [[1, 8, 6, 3, 0, 5, 4, 7, 2, 9]]
+    np.testing.assert_array_equal(np.signbit(values), [[False] * 6 + [True] * 4])
+
+
 @pytest.mark.parametrize("is_stable", ["true", "false"])
 def test_top_k_that_says_whether_it_is_stable(is_stable):
     """As XLA of jaxlib 0.11 writes it: the lower index comes first in either case."""

@@ -66,6 +66,8 @@ ACCEPTED = [
     "f32[4] collective-permute(a), source_target_pairs={{0,1},{1,0}}",
     "(f32[4], f32[4], u32[], u32[]) collective-permute-start(a), source_target_pairs={{0,1}}",
     "f32[4] collective-broadcast(a), replica_groups={{1,0}}",
+    "(f32[4], f32[]) collective-reduce(a, s), to_apply=add, has_dynamic_root=false",
+    "f32[4,3] shuffle(b), dimensions={1,0}, mode=rotate, shifts={-7,2}",
     "(f32[4], u32[], token[]) send(a, t), channel_id=1",
     "(f32[7], u32[], token[]) recv(t), channel_id=1",
     "((f32[2], s32[]), token[]) infeed(t)",
@@ -164,6 +166,10 @@ REFUSED = [
     ("XP214", "the result needs at least 1 dimensions", "s32[] iota(), iota_dimension=0"),
     ("XP215", "is not a permutation of the dimensions", "f32[3,4] transpose(b), dimensions={1,2}"),
     ("XP215", "names a dimension twice", "f32[4,3] reverse(b), dimensions={1,1}"),
+    ("XP215", "names a dimension twice", "f32[4,3] shuffle(b), dimensions={1,1}, mode=rotate, shifts={1,2}"),
+    ("XP215", "a shift is needed", "f32[4,3] shuffle(b), dimensions={1,0}, mode=rotate, shifts={1}"),
+    ("XP215", "a shift is needed", "f32[4,3] shuffle(b), dimensions={}, mode=rotate, shifts={}"),
+    ("XP211", "exp2 takes floating-point elements, not c64", "c64[4] exp2(z)"),
     ("XP215", "has to name a result dimension for each", "f32[4,3] broadcast(a), dimensions={}"),
     ("XP215", "iota_dimension 1 is not in [0, 1)", "s32[4] iota(), iota_dimension=1"),
     ("XP215", "sorts along one dimension", "f32[4,3] sort(b), dimensions={0,1}, to_apply=less"),
@@ -219,7 +225,7 @@ REFUSED = [
 
 def test_every_opcode_has_a_rule_and_no_other() -> None:
     assert set(SHAPE_RULES) == set(OPCODES)
-    assert len(OPCODES) == 133
+    assert len(OPCODES) == 137
 
 
 @pytest.mark.parametrize("line", ACCEPTED)

@@ -49,6 +49,25 @@ def test_a_device_in_no_group_is_refused():
         xla2py.emit(parse_module(text))  # not verified
 
 
+@pytest.mark.parametrize(
+    ("groups", "sums"),
+    [("{{0,1},{3,2}}", {0: 3, 3: 7}), ("{}", {0: 10}), ("{{0},{1},{2},{3}}", {0: 1, 1: 2, 2: 3, 3: 4})],
+)
+def test_a_sum_for_the_first_of_a_group_and_zeros_for_others(groups, sums):
+    """XLA on the CPU has no such sum; StableHLO's interpreter gives zeros."""
+    line = f"ROOT r = f32[2,3] collective-reduce(x), to_apply=add, replica_groups={groups}, has_dynamic_root=false"
+    expected = [np.full((2, 3), sums.get(k, 0), np.float32) for k in range(4)]
+    np.testing.assert_array_equal(run(entry(line, sizes="2,3"), *([x] for x in X)), expected)
+
+
+@pytest.mark.parametrize("call", ["collective-broadcast(x, n)", "collective-reduce(x, n), to_apply=add"])
+def test_a_root_that_the_program_computes_is_refused(call):
+    lines = ["n = f32[2,3] negate(x)", f"ROOT r = (f32[2,3], f32[2,3]) {call}, has_dynamic_root=true"]
+    text = SeveralDevices("", entry(*lines, sizes="2,3")).text
+    with pytest.raises(UnsupportedError, match=r"XP304: collective-.* with a root that is an operand is not supported"):
+        xla2py.emit(text)
+
+
 def test_a_broadcast_is_of_the_first_of_a_group():
     results = broadcast("{{2,0},{1,3}}")
     np.testing.assert_array_equal(results, [X[2], X[1], X[2], X[1]])

@@ -36,6 +36,7 @@ _COLLECTIVES = {
     "ragged_all_to_all": "exchanged",
     "collective_permute": "received",
     "collective_broadcast": "received",
+    "collective_reduce": "reduced",
 }
 
 

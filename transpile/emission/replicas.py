@@ -30,6 +30,7 @@ _CLASSES = {
     "ragged_all_to_all": "RaggedAllToAll",
     "collective_permute": "CollectivePermute",
     "collective_broadcast": "CollectiveBroadcast",
+    "collective_reduce": "CollectiveReduce",
     "send": "Channels",
     "recv": "Channels",
 }

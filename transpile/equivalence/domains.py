@@ -277,6 +277,7 @@ RULES: dict[str, Rule] = {
     "dynamic-update-slice": _dynamic_update_slice,
     "gather": _gather,
     "log": _for_operand(0, POSITIVE),
+    "log2": _for_operand(0, POSITIVE),
     "log-plus-one": _for_operand(0, POSITIVE),
     "power": _power,
     "remainder": _divisor,

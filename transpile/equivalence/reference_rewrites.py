@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..hlo.attributes import SliceDimension
 from ..hlo.bitcasts import bitcast_as_reshape_transpose
 from ..hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS, is_callback
 from ..hlo.ir import Computation, HloModule, Instruction, with_called
@@ -25,7 +26,7 @@ NOTES = {
     *("output_to_operand_aliasing", "result_accuracy", "statistics"),
 }
 _NEEDS_REWRITE = re.compile(
-    r"\b(?:fusion|bitcast|domain|[\w-]+-start)\("
+    r"\b(?:fusion|bitcast|domain|exp2|log2|shuffle|[\w-]+-start)\("
     r"|\]\{[\d,]*:"  # a layout with tiles or a memory space
     r"|input_output_alias="
     r'|custom_call_target="(?!lapack_)'  # of another backend's library, perhaps
@@ -132,9 +133,12 @@ class Rewriter:
             return self._add(name, "tuple", without_layouts(shape), tuple(parts))
         if not isinstance(shape, ArrayShape):
             return self._add(name, "after-all", shape, ())
-        scalar, literal = ArrayShape(shape.element_type, ()), np.zeros((), shape.element_type.dtype)
-        zero = self._add(f"{name}.zero", "constant", scalar, (), literal=literal)
-        return self._add(name, "broadcast", without_layouts(shape), (zero,), dimensions=())
+        return self._filled(name, shape, 0)
+
+    def _filled(self, name: str, shape: ArrayShape, value: float) -> Instruction:
+        scalar, literal = ArrayShape(shape.element_type, ()), np.full((), value, shape.element_type.dtype)
+        number = self._add(f"{name}.number", "constant", scalar, (), literal=literal)
+        return self._add(name, "broadcast", without_layouts(shape), (number,), dimensions=())
 
     def _bitcast(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
         source, result = old.operands[0].array_shape, old.array_shape
@@ -147,6 +151,36 @@ class Rewriter:
             value = self._transpose(f"{old.name}.out", value, steps.permutation_out)
         opcode = "copy" if source.element_type == result.element_type else "bitcast-convert"
         return self._add(old.name, opcode, result.without_layout(), (value,))
+
+    def _exp2(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+        """StableHLO knows neither powers nor logarithms of two, nor rotations."""
+        two = self._filled(f"{old.name}.two", old.array_shape, 2.0)
+        return self._add(old.name, "power", without_layouts(old.shape), (two, *operands))
+
+    def _log2(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+        shape = without_layouts(old.shape)
+        natural = self._add(f"{old.name}.log", "log", shape, operands)
+        return self._add(old.name, "divide", shape, (natural, self._filled(f"{old.name}.two", shape, np.log(2.0))))
+
+    def _shuffle(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+        """A rotation: what comes before the new first element is joined to the end."""
+        (value,) = operands
+        for dimension, shift in zip(old["dimensions"], old["shifts"], strict=True):
+            value = self._rotated(f"{old.name}.{dimension}", value, dimension, shift)
+        return self._add(old.name, "copy", without_layouts(old.shape), (value,))
+
+    def _rotated(self, name: str, value: Instruction, dimension: int, shift: int) -> Instruction:
+        shape = value.array_shape
+        size = shape.dimensions[dimension]
+        first = shift % max(size, 1)
+        whole = [SliceDimension(0, each, 1) for each in shape.dimensions]
+        parts = []
+        for part, (start, stop) in {"tail": (first, size), "head": (0, first)}.items():
+            index = (*whole[:dimension], SliceDimension(start, stop, 1), *whole[dimension + 1 :])
+            sizes = (*shape.dimensions[:dimension], stop - start, *shape.dimensions[dimension + 1 :])
+            cut = ArrayShape(shape.element_type, sizes)
+            parts.append(self._add(f"{name}.{part}", "slice", cut, (value,), slice=index))
+        return self._add(name, "concatenate", shape, tuple(parts), dimensions=(dimension,))
 
     def _transpose(self, name: str, value: Instruction, permutation: tuple[int, ...]) -> Instruction:
         sizes = tuple(value.array_shape.dimensions[axis] for axis in permutation)
@@ -162,7 +196,10 @@ class Rewriter:
         "copy-start": _first_operand,
         "custom-call": _custom_call,
         "domain": _first_operand,
+        "exp2": _exp2,
         "fusion": _fusion,
+        "log2": _log2,
+        "shuffle": _shuffle,
     }
 
 

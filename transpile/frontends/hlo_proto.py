@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.element_types import ELEMENT_TYPES, ElementType, Kind
+from ..errors import Diagnostic, UsageError
+from ..hlo.element_types import ELEMENT_TYPES, ElementType, Kind, lack_of
 from .protobuf import encode, fields, malformed, messages, packed_varints
 
 # HloProto, HloSnapshot, HloModuleProto, HloComputationProto, HloInstructionProto
@@ -120,6 +121,8 @@ def read_literal(literal: memoryview) -> Any:
     if number not in _PRIMITIVE_TYPES:
         raise malformed(f"there are no literals of element type {number}")
     name, storage = _PRIMITIVE_TYPES[number]
+    if lack_of(name):
+        raise UsageError(Diagnostic("XP720", lack_of(name)))
     element_type = ELEMENT_TYPES[name]
     dimensions = _integers(shape.get(_DIMENSIONS, []))
     layout = _by_number(_message(shape.get(_LAYOUT, [])))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from numpy.typing import DTypeLike
 
-from .element_types import ELEMENT_TYPES, PRED, ElementType, from_dtype
+from .element_types import PRED, ElementType, find_element_type
 from .shapes import ArrayShape, Layout
 from .source import Diagnostic, HloVerificationError, UnsupportedError
 
@@ -61,11 +61,10 @@ def make_shape(
     ``f32[2,3]{0,1}``. Raises ``HloVerificationError`` XP280 where ``minor_to_major`` is no permutation, XP283 for an
     unknown element type or a negative size.
     """
-    if not isinstance(element_type, ElementType):
-        try:
-            element_type = ELEMENT_TYPES.get(str(element_type)) or from_dtype(element_type)
-        except (KeyError, TypeError):
-            raise _error("XP283", f"{element_type!r} is not an element type") from None
+    try:
+        element_type = find_element_type(element_type)
+    except ValueError as error:
+        raise _error("XP283", str(error)) from None
     try:
         sizes = tuple(operator.index(size) for size in dimensions)
     except TypeError:

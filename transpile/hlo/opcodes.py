@@ -113,8 +113,8 @@ def _rows() -> list[OpSpec]:
     # -- element-wise
     add(
         "elementwise",
-        "abs acos acosh asin asinh atanh bitcast-convert cbrt ceil convert cosine cosh count-leading-zeros erf "
-        "exponential exponential-minus-one floor imag is-finite log log-plus-one logistic negate not popcnt real "
+        "abs acos acosh asin asinh atanh bitcast-convert cbrt ceil convert cosine cosh count-leading-zeros erf exp2 "
+        "exponential exponential-minus-one floor imag is-finite log log-plus-one log2 logistic negate not popcnt real "
         "round-nearest-afz round-nearest-even rsqrt sign sine sinh sqrt tan tanh",
         1,
     )
@@ -150,6 +150,7 @@ def _rows() -> list[OpSpec]:
     add("shape", "reshape", 1, {"inferred_dimension": _note(K.INTEGER)})
     add("shape", "broadcast", 1, {"dimensions": _ints})
     add("shape", "transpose reverse", 1, _dimensions)
+    add("shape", "shuffle", 1, _dimensions, {"mode": _required(K.WORD, "rotate"), "shifts": _required(K.INTEGERS)})
     add("shape", "concatenate", (1, MANY), _dimensions)
     add("shape", "slice", 1, {"slice": _required(K.SLICE)})
     add("shape", "pad", 2, {"padding": _required(K.PADDING)})
@@ -338,7 +339,9 @@ def _rows() -> list[OpSpec]:
     add("communication", "all-gather all-gather-start", (1, MANY), _groups, _dimensions, **collective)
     add("communication", "all-to-all", (1, MANY), _groups, {"dimensions": _optional(K.INTEGERS)}, **collective)
     add("communication", "ragged-all-to-all", 6, _groups, **collective)
-    add("communication", "collective-broadcast", (1, MANY), _groups, **collective)
+    _root = {"has_dynamic_root": _optional(K.BOOL, False)}
+    add("communication", "collective-broadcast", (1, MANY), _groups, _root, **collective)
+    add("communication", "collective-reduce", (1, MANY), _groups, _reducer, _root, **collective)
     _permute = {**_channel, "source_target_pairs": _required(K.PAIRS), "slice_sizes": _optional(K.RAW)}
     add("communication", "collective-permute collective-permute-start", (1, MANY), _permute, _aliasing, **collective)
     add("communication", "all-reduce-done all-gather-done collective-permute-done", 1, _channel, **collective)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .element_types import ELEMENT_TYPES
+from .element_types import ELEMENT_TYPES, LACKING, lack_of
 from .lexer import SPACE, WORD, Cursor, quote
 from .shapes import UNBOUNDED, ArrayShape, BufferShape, Layout, OpaqueShape, Shape, TokenShape, TupleShape
 from .source import SourceText
@@ -22,7 +22,7 @@ _LAYOUT = re.compile(SPACE.pattern + r"\{\s*(?:\d|:)")  # a body in braces looks
 _LEVEL = re.compile(r"[DCSHL](?:\+?~|~?\+)?")
 _LAYOUT_PART = re.compile(r"padded_dimensions|padding_value|SC|[TLDESPM#*]")
 _PADDING_VALUE = re.compile(r"[A-Z_]+")
-TYPE_NAMES = frozenset(ELEMENT_TYPES) | {"token", "opaque"}
+TYPE_NAMES = frozenset(ELEMENT_TYPES) | LACKING | {"token", "opaque"}
 
 
 def shape_of_text(text: str) -> Shape:
@@ -83,9 +83,8 @@ def _parse_shape(cursor: Cursor) -> Shape:
     element_type = ELEMENT_TYPES.get(name)
     if element_type is None:
         known = ", ".join(ELEMENT_TYPES)
-        raise cursor.error(
-            "XP106", f"unknown element type {quote(name)}", start, start + len(name), f"known types: {known}"
-        )
+        problem = lack_of(name) or f"unknown element type {quote(name)}"
+        raise cursor.error("XP106", problem, start, start + len(name), f"known types: {known}")
     dimensions, dynamic = _dimensions(cursor)
     if math.prod(size for size in dimensions if size > 0) * element_type.bits >= 1 << 63:
         raise cursor.error("XP106", "this shape has more elements than any machine can address", start)

@@ -27,7 +27,7 @@ ELEMENT_TYPES_OF: dict[str, tuple[str, ...]] = {
         "cosine exponential exponential-minus-one log log-plus-one logistic rsqrt sine sqrt tan tanh".split(),
         FLOATS + COMPLEXES,
     ),
-    **dict.fromkeys("cbrt ceil erf floor is-finite round-nearest-afz round-nearest-even".split(), FLOATS),
+    **dict.fromkeys("cbrt ceil erf exp2 floor is-finite log2 round-nearest-afz round-nearest-even".split(), FLOATS),
     **dict.fromkeys("acos acosh asin asinh atanh cosh sinh".split(), FLOATS + COMPLEXES),
     **dict.fromkeys("count-leading-zeros popcnt".split(), INTEGERS),
     "abs": SIGNED + FLOATS + COMPLEXES,
@@ -49,6 +49,8 @@ BY_NUMPY = {
     "asinh": np.arcsinh,
     "atanh": np.arctanh,
     "cosh": np.cosh,
+    "exp2": np.exp2,
+    "log2": np.log2,
     "sinh": np.sinh,
 }
 

@@ -69,6 +69,12 @@ MOVES: list[tuple[str, str, tuple[tuple[int, ...], ...], Callable[..., Array]]] 
     ("reshape", "[4,3] reshape(p0)", ((2, 6),), lambda x: x.reshape(4, 3)),
     ("transpose", "[4,2,3] transpose(p0), dimensions={2,0,1}", ((2, 3, 4),), lambda x: x.transpose(2, 0, 1)),
     ("reverse", "[2,3,4] reverse(p0), dimensions={0,2}", ((2, 3, 4),), lambda x: x[::-1, :, ::-1]),
+    (
+        "shuffle",
+        "[2,3,4] shuffle(p0), dimensions={2,0}, mode=rotate, shifts={-1,3}",
+        ((2, 3, 4),),
+        lambda x: np.roll(x, (1, -3), axis=(2, 0)),
+    ),
     ("copy", "[2,3] copy(p0)", ((2, 3),), lambda x: x),
     ("slice", "[2,2] slice(p0), slice={[1:4:2], [2:4]}", ((5, 4),), lambda x: x[1:4:2, 2:4]),
     ("concatenate", "[2,5] concatenate(p0, p1), dimensions={1}", ((2, 3), (2, 2)), lambda *xs: np.concatenate(xs, 1)),

@@ -79,6 +79,11 @@ class ArrayOperations(BuilderCore):
         """Reverse the order of elements along the dimensions."""
         return self._instruction("reverse", (self._operand(operand),), {"dimensions": integers("rev", dimensions)})
 
+    def rotate(self, operand: Operand, dimensions: Ints, shifts: Ints) -> XlaOp:
+        """Turn dimensions: element ``shifts[i]`` of ``dimensions[i]`` comes first, and what stood before it last."""
+        along = {"dimensions": integers("rotate", dimensions), "shifts": integers("rotate", shifts)}
+        return self._instruction("shuffle", (self._operand(operand),), {"mode": "rotate", **along})
+
     def broadcast(self, operand: Operand, broadcast_sizes: Ints) -> XlaOp:
         """Repeat the operand along new dimensions on the left."""
         op, broadcast_sizes = self._operand(operand), integers("broadcast", broadcast_sizes)

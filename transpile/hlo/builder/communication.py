@@ -175,6 +175,21 @@ class CommunicationOperations(BuilderCore):
         attributes = _groups("collective-broadcast", replica_groups, channel_id)
         return self._instruction("collective-broadcast", (self._operand(operand),), attributes)
 
+    def collective_reduce(
+        self,
+        operand: Operand,
+        computation: Callee,
+        replica_groups: Groups = (),
+        channel_id: int | ChannelHandle | None = None,
+    ) -> XlaOp:
+        """Reduce an array over the replicas of a group; its first one gets the result, the others zeros."""
+        array = self._operand(operand)
+        attributes = {
+            **_groups("collective-reduce", replica_groups, channel_id),
+            "to_apply": self._collective_reducer("collective-reduce", (array,), computation),
+        }
+        return self._instruction("collective-reduce", (array,), attributes)
+
     def collective_permute(
         self,
         operand: Operand,

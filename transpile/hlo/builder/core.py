@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from ..element_types import C64, ELEMENT_TYPES, F32, PRED, S32, ElementType, from_dtype
+from ..element_types import C64, ELEMENT_TYPES, F32, PRED, S32, ElementType, find_element_type
 from ..ir import Computation, HloModule, Instruction, callees_first
 from ..shape_inference import infer_shape, require_declared
 from ..shape_rules.common import array_parts, refuse, shape_text, sizes_text
@@ -31,14 +31,10 @@ _PYTHON_TYPES = {"b": PRED, "i": S32, "u": S32, "O": S32, "f": F32, "c": C64}  #
 
 def as_element_type(type_: Type) -> ElementType:
     """The element type that a name, a dtype or an element type says; XP232 for anything else."""
-    if isinstance(type_, ElementType):
-        return type_
-    if isinstance(type_, str) and type_ in ELEMENT_TYPES:
-        return ELEMENT_TYPES[type_]
     try:
-        return from_dtype(type_)
-    except (KeyError, TypeError):
-        refuse("XP232", f"{type_!r} is not an element type", hint=f"known: {', '.join(ELEMENT_TYPES)}")
+        return find_element_type(type_)
+    except ValueError as error:
+        refuse("XP232", str(error), hint=f"known: {', '.join(ELEMENT_TYPES)}")
 
 
 def as_array_shape(name: str, shape: Shape) -> ArrayShape:

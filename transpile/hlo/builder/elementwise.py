@@ -75,6 +75,10 @@ class ElementwiseOperations(BuilderCore):
         """``e**x``."""
         return self._unary("exponential", operand)
 
+    def exp2(self, operand: Operand) -> XlaOp:
+        """``2**x``."""
+        return self._unary("exp2", operand)
+
     def expm1(self, operand: Operand) -> XlaOp:
         """``e**x - 1``, exact near 0."""
         return self._unary("exponential-minus-one", operand)
@@ -98,6 +102,10 @@ class ElementwiseOperations(BuilderCore):
     def log1p(self, operand: Operand) -> XlaOp:
         """``log(1 + x)``, exact near 0."""
         return self._unary("log-plus-one", operand)
+
+    def log2(self, operand: Operand) -> XlaOp:
+        """Logarithm to base 2."""
+        return self._unary("log2", operand)
 
     def logistic(self, operand: Operand) -> XlaOp:
         """``1 / (1 + e**-x)``."""

@@ -68,9 +68,11 @@ def _partial_reduce(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
 _TOP_K = CustomCall(
     ("A[*,n] -> A[*,k] s32[*,k]",), _top_k, config={"k": integer(None), "largest": flag(True), "is_stable": flag(False)}
 )
+# PARTIAL leaves the places of NaNs open; XLA's function for the CPU orders them in either case.
+_ORDER = {"order": word("TOTAL", "TOTAL", "PARTIAL")}
 _RADIX_SORT = CustomCall(_KEYS_AND_VALUES, _radix_sort, config={"descending": flag(False)})
 ORDERS: dict[str, CustomCall] = {
-    "TopK": replace(_TOP_K, runs_on_cpu=True),
+    "TopK": replace(_TOP_K, runs_on_cpu=True, config=_TOP_K.config | _ORDER),
     "mhlo.topk": _TOP_K,
     "PartialReduce": CustomCall(
         ("A[?] ... -> A[?] ...",),

@@ -298,6 +298,7 @@ RULES: dict[str, Rule] = {
     "all-to-all": _all_to_all,
     "ragged-all-to-all": _ragged_all_to_all,
     "collective-broadcast": _collective_broadcast,
+    "collective-reduce": _all_reduce,
     "collective-permute": _collective_permute,
     "collective-permute-start": _collective_permute_start,
     "collective-permute-done": _second_element,

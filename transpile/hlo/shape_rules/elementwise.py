@@ -178,7 +178,7 @@ def _reduce_precision(op: Operation) -> Shape:
 
 
 _UNARY: dict[str, _Allowed] = {
-    "ceil floor round-nearest-afz round-nearest-even cbrt erf": _FLOAT,
+    "ceil floor round-nearest-afz round-nearest-even cbrt erf exp2 log2": _FLOAT,
     "acos acosh asin asinh atanh cosine cosh exponential exponential-minus-one log log-plus-one logistic "
     "rsqrt sine sinh sqrt tan tanh": _FLOAT_OR_COMPLEX,
     "count-leading-zeros popcnt": _INTEGER,

@@ -145,6 +145,14 @@ def _reverse(op: Operation) -> Shape:
     return operand.without_layout()
 
 
+def _shuffle(op: Operation) -> Shape:
+    operand, shifts = op.array(0), op["shifts"]
+    require_dimensions(op, op["dimensions"], operand.rank, "dimension")
+    if not shifts or len(shifts) != len(op["dimensions"]):
+        op.refuse("XP215", f"a shift is needed for each of one or more dimensions, not {len(shifts)}")
+    return operand.without_layout()
+
+
 def _concatenate(op: Operation) -> Shape:
     operands = op.arrays()
     if len(op["dimensions"]) != 1:
@@ -287,6 +295,7 @@ RULES: dict[str, Rule] = {
     "broadcast": _broadcast,
     "transpose": _transpose,
     "reverse": _reverse,
+    "shuffle": _shuffle,
     "concatenate": _concatenate,
     "slice": _slice,
     "pad": _pad,

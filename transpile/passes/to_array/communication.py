@@ -23,6 +23,8 @@ from .elementwise import accumulated_type, converted
 from .lowering import FunctionLowering, Lowered, lowers
 from .pieces import pieces_of
 
+_REDUCING = {"reduce-scatter": "reduce_scatter", "collective-reduce": "collective_reduce"}  # methods of the group
+
 
 def _groups(lowering: FunctionLowering, instruction: Instruction) -> Groups | None:
     """The groups of devices; None where each is alone. Raises UnsupportedError XP304 where something is in none."""
@@ -35,6 +37,13 @@ def _groups(lowering: FunctionLowering, instruction: Instruction) -> Groups | No
         message = f"{noun} {left_out} is in none of the groups of {instruction.opcode}"
         raise UnsupportedError(Diagnostic("XP304", message, instruction.span))
     return None if _are_alone(groups) else groups
+
+
+def _require_first_as_root(instruction: Instruction) -> None:
+    """Refuse a member that is chosen when the program runs."""
+    if instruction.attributes.get("has_dynamic_root"):
+        message = f"{instruction.opcode} with a root that is an operand is not supported"
+        raise UnsupportedError(Diagnostic("XP304", message, instruction.span, hint="the first of a group is its root"))
 
 
 def _are_alone(groups: Groups) -> bool:
@@ -137,9 +146,10 @@ def _as_shape_says(instruction: Instruction, operands: Sequence[Value]) -> Lower
     return operands[0] if isinstance(instruction.shape, ArrayShape) else tuple(operands)
 
 
-@lowers("all-reduce", "all-reduce-start", "reduce-scatter")
+@lowers("all-reduce", "all-reduce-start", "collective-reduce", "reduce-scatter")
 def reducing(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
     """Combine narrow floats in float32, and round them once."""
+    _require_first_as_root(instruction)
     groups = _groups(lowering, instruction)
     if instruction.opcode == "reduce-scatter":
         for given, result in zip(instruction.operands, instruction.element_shapes, strict=True):
@@ -150,7 +160,7 @@ def reducing(lowering: FunctionLowering, instruction: Instruction, *operands: Va
     combine = lowering.combiner(instruction["to_apply"])
     scatters = instruction.opcode == "reduce-scatter"
     keywords = {**(_axis(instruction["dimensions"][0]) if scatters else {}), **_of_groups(lowering, groups)}
-    method = "reduce_scatter" if scatters else "all_reduce"
+    method = _REDUCING.get(instruction.opcode, "all_reduce")
     results = []
     for operand, shape in zip(operands, instruction.element_shapes, strict=True):
         own = operand.node.type
@@ -221,6 +231,7 @@ def all_to_all(lowering: FunctionLowering, instruction: Instruction, *operands: 
 @lowers("collective-broadcast")
 def collective_broadcast(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
     """A device that is in no group receives zeros."""
+    _require_first_as_root(instruction)
     groups = _checked_groups(lowering, instruction)
     if _are_alone(groups) and len(groups) == device_count(lowering.module.module):
         return _as_shape_says(instruction, operands)

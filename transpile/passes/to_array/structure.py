@@ -153,6 +153,18 @@ def reverse(lowering: FunctionLowering, instruction: Instruction, operand: Value
     return Value(getitem(lowering.graph, operand.node, index), operand.axes, operand.shape)
 
 
+@lowers("shuffle")
+def shuffle(lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value:
+    """A rotation: element ``shift`` of a dimension comes first."""
+    node = operand.node
+    for dimension, shift in zip(instruction["dimensions"], instruction["shifts"], strict=True):
+        axis, size = operand.axes[dimension], operand.shape[dimension]
+        if axis is not None and size and shift % size:
+            along = min(-shift % size, -(shift % size), key=abs)
+            node = lowering.graph.add("roll", (node,), shift=along, axis=axis)
+    return Value(node, operand.axes, operand.shape)
+
+
 @lowers("slice")
 def slice_(lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value:
     return sliced(lowering, operand, instruction["slice"])
