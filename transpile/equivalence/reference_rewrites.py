@@ -158,7 +158,7 @@ class Rewriter:
         return self._add(old.name, "power", without_layouts(old.shape), (two, *operands))
 
     def _log2(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        shape = without_layouts(old.shape)
+        shape = old.array_shape.without_layout()
         natural = self._add(f"{old.name}.log", "log", shape, operands)
         return self._add(old.name, "divide", shape, (natural, self._filled(f"{old.name}.two", shape, np.log(2.0))))
 

@@ -72,7 +72,7 @@ _TOP_K = CustomCall(
 _ORDER = {"order": word("TOTAL", "TOTAL", "PARTIAL")}
 _RADIX_SORT = CustomCall(_KEYS_AND_VALUES, _radix_sort, config={"descending": flag(False)})
 ORDERS: dict[str, CustomCall] = {
-    "TopK": replace(_TOP_K, runs_on_cpu=True, config=_TOP_K.config | _ORDER),
+    "TopK": replace(_TOP_K, runs_on_cpu=True, config={**_TOP_K.config, **_ORDER}),
     "mhlo.topk": _TOP_K,
     "PartialReduce": CustomCall(
         ("A[?] ... -> A[?] ...",),
