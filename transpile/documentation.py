@@ -3,12 +3,13 @@
 ``docs/builder.md`` comes from the builder's examples, ``docs/edges.md`` from the table of edges, ``docs/errors.md``
 from the catalogue of errors, ``docs/library_programs.md`` from the programs of ``examples/libraries``,
 ``docs/operations.md`` from the table of opcodes and the targets, ``docs/reading.md`` from the programs of
-``examples/by_hand``, the marked parts of ``README.md`` and ``docs/reading_the_output.md`` from operations, targets and
-example programs, and that of ``docs/targets.md`` from the example programs.
+``examples/by_hand``, the marked parts of ``README.md``, ``docs/reading_the_output.md`` and ``docs/targets.md`` from the
+example programs.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections import Counter
@@ -66,7 +67,7 @@ def errors_page(checkout: Path) -> str:
 
 def operations_page(checkout: Path) -> str:
     """Return the page of what every target does with every operation and how that is tested, by topic."""
-    lines = ["# Operations", "", NOTICE, "", *OPERATIONS_INTRODUCTION]
+    lines = ["# Operations", "", NOTICE, "", *_summary(), "", *OPERATIONS_INTRODUCTION]
     tables = {name: coverage(name) for name in target_names()}
     tested = json.loads((checkout / "tests" / "operations" / "coverage.json").read_text(encoding="utf-8"))
     for topic in _topics():
@@ -96,8 +97,8 @@ def _tested(row: dict[str, Any]) -> str:
 
 
 def readme(checkout: Path) -> str:
-    """The README with its marked parts written again."""
-    return _rewritten(checkout, "README.md", example=_example, operations=_summary)
+    """The README with its example written again."""
+    return _rewritten(checkout, "README.md", example=_example)
 
 
 def targets_page(checkout: Path) -> str:
@@ -124,12 +125,13 @@ def _rewritten(checkout: Path, page: str, **parts: Callable[[Path], Iterator[str
 
 
 def _example(checkout: Path) -> Iterator[str]:
-    """HLO and the NumPy code emitted for it."""
-    source = _softmax(checkout)
-    emitted = emit(source, name="example.hlo", checks=False).source
-    function = emitted[emitted.index("def main") :]
-    yield from ("```", source.rstrip(), "```", "", "becomes", "", "```python", "import numpy as np", "", "")
-    yield from (function.rstrip(), "```")
+    """A function of JAX, and the ``main`` of the module that it becomes."""
+    source = (checkout / "examples" / "attention.py").read_text(encoding="utf-8")
+    function = next(node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
+    module = load(checkout / "examples" / "hlo" / "attention.before.hlo")
+    emitted = emit(module, annotate="none", sources=checkout).source
+    yield from ("", "```python", ast.get_source_segment(source, function) or "", "```", "", "becomes", "")
+    yield from ("```python", main_of(emitted), "```")
 
 
 def _softmax(checkout: Path) -> str:
@@ -146,9 +148,13 @@ def _annotated(checkout: Path) -> Iterator[str]:
 
 def _main(source: str, command: str) -> Iterator[str]:
     """A command, and the ``main`` of what it emits."""
-    main = re.search(r"^def main.*?(?=^\S|\Z)", source[source.index("def main") :], re.MULTILINE | re.DOTALL)
-    assert main is not None
-    yield from ("", "```python", f"# {command}", main[0].rstrip(), "```")
+    yield from ("", "```python", f"# {command}", main_of(source), "```")
+
+
+def main_of(source: str) -> str:
+    """The text of ``main`` in an emitted module."""
+    main = next(node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == "main")
+    return ast.get_source_segment(source, main) or ""
 
 
 def _printed(checkout: Path) -> Iterator[str]:
@@ -173,7 +179,7 @@ def _passes(checkout: Path) -> Iterator[str]:
     yield ", ".join(f"`{name}`" for name in optional_names())
 
 
-def _summary(checkout: Path) -> Iterator[str]:
+def _summary() -> Iterator[str]:
     """Return how many operations of each topic the targets support."""
     tables = {name: coverage(name) for name in target_names()}
     rows = []
