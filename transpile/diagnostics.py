@@ -90,9 +90,10 @@ def _escape(character: str) -> str:
 
 
 def _line(diagnostic: Diagnostic) -> int | None:
-    if diagnostic.source is None or diagnostic.span is None:
+    if diagnostic.place is None:
         return None
-    return diagnostic.source.position(diagnostic.span.start).line
+    source, span = diagnostic.place
+    return source.position(span.start).line
 
 
 def _more(places: list[Diagnostic]) -> str:
@@ -108,11 +109,12 @@ def _frame(diagnostic: Diagnostic, gutter: int, width: int) -> Text:
     if not diagnostic.location:
         return frame
     frame.append(f"{' ' * gutter}--> ", "blue").append(f"{printable(diagnostic.location)}\n")
-    if diagnostic.source is None or diagnostic.span is None:
+    if diagnostic.place is None:
         return frame
-    number, column = diagnostic.source.position(diagnostic.span.start)
-    length = diagnostic.span.end - diagnostic.span.start
-    before, marked, after = _window(diagnostic.source.line(number), column - 1, length, width - gutter - 3)
+    source, span = diagnostic.place
+    number, column = source.position(span.start)
+    length = span.end - span.start
+    before, marked, after = _window(source.line(number), column - 1, length, width - gutter - 3)
     carets = "^" * max(cell_len(marked), 1)
     frame.append(f"{' ' * gutter} |\n", "blue")
     frame.append(f"{number:>{gutter}} | ", "blue").append(f"{before}{marked}{after}\n")

@@ -159,7 +159,7 @@ def test_what_jaxlib_refuses_is_named():
     assert code_of(b"ML\xefRnonsense") == "XP431"
     with pytest.raises(UsageError) as caught:
         load("module @m {\n  func.func nonsense\n}", name="bad.mlir")
-    assert caught.value.diagnostics[0].location == "bad.mlir"
+    assert caught.value.diagnostics[0].location == "bad.mlir:2:13"
     assert "StableHLO text" in caught.value.diagnostics[0].message
     assert code_of(b"\n\x03abc\x1a\x02\x08\x01") == "XP431"
 

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, entry, hlo, main
@@ -68,13 +69,51 @@ def test_a_loop_keeps_what_its_branches_hand_through():
     assert_same(text, X)
 
 
-def test_effects_of_branches_that_give_the_same_stay():
+@pytest.mark.parametrize("sent, count", [("n", 2), ("p", 1)])
+def test_effects_of_branches_that_give_the_same_stay(sent, count):
+    other = BRANCH.format("no").replace(" t = ", " n = f32[] negate(p)\n t = ").replace("ROOT n", "ROOT k")
     text = entry(
         "flag = pred[] parameter(0)",
         "x = f32[] parameter(1)",
         "c = f32[] conditional(flag, x, x), true_computation=yes, false_computation=no",
-        functions=BRANCH.format("yes") + BRANCH.format("no"),
+        functions=BRANCH.format("yes") + (other.replace("(p, t)", "(n, t)") if sent == "n" else BRANCH.format("no")),
     )
     lines = main(text).splitlines()
-    assert sum("outfeed(" in line for line in lines) == 2
+    assert sum("outfeed(" in line for line in lines) == count
     assert lines[-1] == "return np.float32(2)"
+
+
+ALIKE = """HloModule m
+one { p = (f32[6]) parameter(0)
+ x = f32[6] get-tuple-element(p), index=0
+ k = f32[] constant(2)
+ b = f32[6] broadcast(k), dimensions={}
+ ROOT y = f32[6] multiply(x, b) }
+two { q = (f32[6]) parameter(0)
+ a = f32[6] get-tuple-element(q), index=0
+ c = f32[] constant(2)
+ d = f32[6] broadcast(c), dimensions={}
+ ROOT e = f32[6] multiply(a, d), metadata={op_name="other"} }
+ENTRY main { n = s32[] parameter(0)
+ x = f32[6] parameter(1)
+ z = f32[6] parameter(2)
+ t = (f32[6]) tuple(x)
+ u = (f32[6]) tuple(x)
+ ROOT r = f32[6] conditional(n, t, u, t), branch_computations={one, two, one} }
+"""
+
+
+def test_branches_that_do_the_same_are_one():
+    for number in (-1, 0, 1, 5):
+        assert_same(ALIKE, np.int32(number), X, X + 1)
+    assert main(ALIKE) == "return x * 2"
+
+
+@pytest.mark.parametrize(
+    "old, new", [("c = f32[] constant(2)", "c = f32[] constant(3)"), ("u = (f32[6]) tuple(x)", "u = (f32[6]) tuple(z)")]
+)
+def test_branches_that_differ_in_a_number_or_in_what_they_are_given_are_chosen(old, new):
+    text = ALIKE.replace(old, new)
+    for number in (0, 1):
+        assert_same(text, np.int32(number), X, X + 1)
+    assert "if n == 0:" in main(text)

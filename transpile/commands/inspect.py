@@ -169,7 +169,8 @@ def _line(module: HloModule, instruction: Instruction) -> str:
     """The line of the module's text that an instruction stands in."""
     if module.source is None or instruction.span is None:
         return ""
-    return str(module.source.position(instruction.span.start).line)
+    source, span = module.source.place(instruction.span)
+    return str(source.position(span.start).line)
 
 
 def unsupported(module: HloModule) -> list[tuple[str, str, str, str]]:
@@ -191,5 +192,6 @@ def _lines(module: HloModule, diagnostics: list[Diagnostic]) -> str:
     source = module.source
     if source is None:
         return ""
-    lines = sorted({source.position(diagnostic.span.start).line for diagnostic in diagnostics if diagnostic.span})
+    places = (source.place(diagnostic.span) for diagnostic in diagnostics if diagnostic.span)
+    lines = sorted({text.position(span.start).line for text, span in places})
     return ", ".join(map(str, lines[:LINES_LISTED])) + (", .." if len(lines) > LINES_LISTED else "")

@@ -17,6 +17,8 @@ from .names import identifier
 _LONGEST = 40  # characters of a name that says enough when it is shortened
 _SHORT = 20  # and of one that is a part of others
 _KEYED = re.compile(r"[A-Za-z_]\w*(?:\[[^\[\]]*\]|\.\w+)+", re.ASCII)
+_NUMBERED = re.compile(r"(arg\d+\b.*) \(path=\(.*\)\)", re.ASCII)  # Reactant: ``arg3.weight (path=(:args, 3, 1))``
+_NO_NAMES = frozenset(("xla__device_data",))  # PyTorch/XLA calls every parameter so
 _PART = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|\d+", re.ASCII)
 
@@ -28,19 +30,19 @@ def argument_names(instructions: Sequence[Instruction]) -> list[str]:
 
     An argument keeps its capitals, a key in it has none: ``X``, ``params_dense_0`` of ``params['Dense_0']``.
     """
-    return _names([path_of(instruction) for instruction in instructions], _LONGEST)
+    return _names(_paths(instructions), _LONGEST)
 
 
 def short_names(instructions: Sequence[Instruction]) -> list[str]:
     """Return shorter names: ``mu_dense_0`` for what is called after ``opt_state[0].mu['params']['Dense_0']``."""
-    return _names([path_of(instruction) for instruction in instructions], _SHORT)
+    return _names(_paths(instructions), _SHORT)
 
 
 def own_words(instructions: Sequence[Instruction]) -> list[str]:
     """Return what gradients are called after: the last parts of a path that no other leaf of its argument ends in,
     ``kernel_1`` of ``params['kernel_1']``; the whole name where these begin with a number.
     """
-    whole = [path_of(instruction) for instruction in instructions]
+    whole = _paths(instructions)
     paths = list(zip([path[0] for path in whole], _shortened(whole, _SHORT), strict=True))
     endings = Counter((root, path[k:]) for root, path in set(paths) for k in range(len(path)))
     return [_joined(_own_end(root, path, endings)) or "x" for root, path in paths]
@@ -68,17 +70,34 @@ def _shortened(paths: list[Path], longest: int) -> list[Path]:
     return paths
 
 
+def _paths(instructions: Sequence[Instruction]) -> list[Path]:
+    """Return the path of each parameter, without an argument that is only a number where the rest tells it apart."""
+    whole = [path_of(instruction) for instruction in instructions]
+    inner = [
+        path[1:] if len(path) > 1 and _NUMBERED.fullmatch(_told(instruction)) else path
+        for path, instruction in zip(whole, instructions, strict=True)
+    ]
+    counts = Counter(map(_joined, inner))
+    return [short if counts[_joined(short)] == 1 else path for short, path in zip(inner, whole, strict=True)]
+
+
 def is_leaf(instruction: Instruction) -> bool:
     """Tell whether a parameter is a part of an argument: ``params['w']``."""
     return len(path_of(instruction)) > 1
 
 
 def path_of(instruction: Instruction) -> Path:
-    """Return the parts of what JAX calls a parameter: its argument, then keys."""
-    op_name = instruction.metadata.op_name if instruction.metadata is not None else ""
+    """Return the parts of what a front end calls a parameter: its argument, then keys."""
+    op_name = _NUMBERED.sub(r"\1", _told(instruction))
     is_path = "/" not in op_name or _KEYED.fullmatch(op_name)  # the name of an operation has scopes before it
     parts = tuple(_PART.findall(op_name)) if is_path else ()
     return parts or (re.sub(r"[.]\d+$", "", instruction.name),)
+
+
+def _told(instruction: Instruction) -> str:
+    """Return what a front end calls a parameter; the empty string where that is no name."""
+    op_name = instruction.metadata.op_name if instruction.metadata is not None else ""
+    return "" if op_name in _NO_NAMES else op_name
 
 
 def _joined(path: Path) -> str:

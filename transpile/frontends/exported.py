@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 from ..errors import Diagnostic, UsageError
@@ -13,6 +12,7 @@ from .hlo_proto import read_literal
 from .jax import not_lowered, required_jax, with_trees
 from .jaxlib_conversion import refined_to_hlo
 from .loading import symbols_of
+from .stablehlo import bytecode
 from .witnesses import NAME, Assignment, Witnesses, witnesses
 
 
@@ -37,9 +37,7 @@ def _program_at(exported: Any, sizes: Assignment) -> HloModule:
     name = str(exported.fun_name)
     try:
         lowered = jax.jit(exported.call).lower(*arguments, **keywords)
-        content = io.BytesIO()
-        lowered.compiler_ir("stablehlo").operation.write_bytecode(content)
-        converted = refined_to_hlo(content.getvalue())
+        converted = refined_to_hlo(bytecode(lowered.compiler_ir("stablehlo")))
     except Exception as error:  # whatever JAX raises at sizes that the export does not allow
         raise not_lowered(name, error) from error
     literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}

@@ -60,7 +60,7 @@ def load_function(reference: str, folder: Path) -> HloModule:
             hint = "say what it takes: 'module:function(f32[4,8], s32[])', or 'module:function()'"
             raise UsageError(Diagnostic("XP722", "the shapes of the function's arguments are not known", hint=hint))
         module = of_object(found, shapes or (), reference)
-    return module if module.source is None else replace(module, source=SourceText(module.source.text, reference))
+    return module if module.source is None else replace(module, source=replace(module.source, name=reference))
 
 
 def _object(module: str, name: str) -> Any:

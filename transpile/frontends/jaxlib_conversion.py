@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Diagnostic, UsageError
 from ..hlo.source import SourceText
+from . import stablehlo
 from .hlo_proto import without_large_literals
 from .sniffing import STABLEHLO, Kind, module_in
 
@@ -23,32 +25,46 @@ JAXLIB_NAMES = {
     "HloModule": "jaxlib._hlo",
     "HloPrintOptions": "jaxlib._hlo",
     "mlir": "jaxlib._jax",  # mlir.mlir_module_to_xla_computation, mlir.refine_polymorphic_shapes
+    "register_dialects": "jaxlib.mlir._mlir_libs._jax_mlir_ext",
 }
 _SECONDS = 300
 _NO_JAXLIB = 3
 _REFUSED = 4
+_FREE_SIZES = 5
 _INSTALL = "pip install 'xla2py[xla]'"
+_ANY_SIZE = (
+    "xla2py.from_jax(exported), of the jax.export.Exported that this came from, is a program for any size; "
+    "or write it again with numbers"
+)
+# What jaxlib complains of, behind the place in a text that has no file name.
+_COMPLAINT = re.compile(r'(?:UNKNOWN: )?(?:error: )?"?-"?:(?P<line>\d+):(?P<column>\d+): (?:error: )?(?P<what>.*)')
 
 
 @dataclass(frozen=True, slots=True)
 class ConvertedModule:
-    """HLO text, and the LiteralProtos of the constants that it leaves out (``{...}``), by instruction."""
+    """HLO text, and the LiteralProtos of the constants that it leaves out (``{...}``), by instruction.
+
+    ``left_out`` names the attributes of StableHLO that no dialect of jaxlib reads.
+    """
 
     text: str
     literals: Mapping[str, memoryview]
+    left_out: Sequence[str] = ()
 
 
-def to_hlo(content: bytes, kind: Kind, name: str) -> ConvertedModule:
+def to_hlo(content: bytes, kind: Kind, name: str, platform: int | None = None) -> ConvertedModule:
     """A serialized module or StableHLO as HLO text. Large literals are views of ``content`` where they stand in it.
 
-    ``name`` is what errors call the input. Raises ``UsageError``: XP430 without jaxlib, XP431 where jaxlib refuses the
-    input, crashes on it or does not answer.
+    ``name`` is what errors call the input, ``platform`` the number of the platform, of several, that StableHLO is for.
+    Raises ``UsageError``: XP425 for arguments of any size, XP430 without jaxlib, XP431 where jaxlib refuses the input,
+    crashes on it or does not answer.
     """
     literals: dict[str, memoryview] = {}
     sent: bytes | memoryview = content
     if kind not in STABLEHLO:
         sent, literals = without_large_literals(module_in(memoryview(content), kind))
-    command = [sys.executable, "-P", "-m", __name__, kind.name]
+    chosen = [] if platform is None else [str(platform)]
+    command = [sys.executable, "-P", "-m", __name__, kind.name, *chosen]
     try:
         answer = subprocess.run(command, input=sent, capture_output=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -57,15 +73,28 @@ def to_hlo(content: bytes, kind: Kind, name: str) -> ConvertedModule:
         raise _error("XP430", f"reading {kind.value} needs jaxlib", name, _INSTALL)
     if answer.returncode != 0:
         said = answer.stderr.decode(errors="replace").strip().splitlines()
-        reason = said[-1] if answer.returncode == _REFUSED and said else "it crashed"
-        raise _error("XP431", f"jaxlib cannot read this as {kind.value}: {reason}", name)
+        raise _refusal(answer.returncode, said[-1] if said else "", content, kind, name)
     sizes, _, _ = answer.stdout.partition(b"\n")
-    text_size, literal_sizes = json.loads(sizes)
+    text_size, literal_sizes, left_out = json.loads(sizes)
     start = len(sizes) + 1 + text_size
     for instruction, size in literal_sizes.items():
         literals[instruction] = memoryview(answer.stdout)[start : start + size]
         start += size
-    return ConvertedModule(answer.stdout[len(sizes) + 1 :][:text_size].decode(), literals)
+    return ConvertedModule(answer.stdout[len(sizes) + 1 :][:text_size].decode(), literals, left_out)
+
+
+def _refusal(status: int, said: str, content: bytes, kind: Kind, name: str) -> UsageError:
+    """The error for what the child said last, with the user's own line where it names one."""
+    if status == _FREE_SIZES:
+        return _error("XP425", f"the sizes of arguments are left open: {said}", name, _ANY_SIZE)
+    reason = said if status == _REFUSED and said else "it crashed"
+    complaint = _COMPLAINT.match(reason)
+    source, span = SourceText("", name), None
+    if kind is Kind.STABLEHLO_TEXT and complaint is not None:
+        source, reason = SourceText(content.decode(errors="replace"), name), complaint["what"]
+        span = source.span_from(int(complaint["line"]), int(complaint["column"]))
+    message = f"jaxlib cannot read this as {kind.value}: {reason.removeprefix('UNKNOWN: ')}"
+    return UsageError(Diagnostic("XP431", message, span, source))
 
 
 def _error(code: str, message: str, name: str, hint: str | None = None) -> UsageError:
@@ -96,31 +125,42 @@ def refined_to_hlo(content: bytes) -> ConvertedModule:
     return _convert(_name("mlir").refine_polymorphic_shapes(content), Kind.STABLEHLO_BYTECODE)
 
 
-def _convert(content: bytes, kind: Kind) -> ConvertedModule:
+def _convert(content: bytes, kind: Kind, platform: int | None = None) -> ConvertedModule:
     if kind not in STABLEHLO:
         return ConvertedModule(module_text(content), {})
+    content, left_out = stablehlo.prepared(content, platform)
     computation = _name("mlir").mlir_module_to_xla_computation(content, False, False)
     proto, literals = without_large_literals(memoryview(computation.as_serialized_hlo_module_proto()))
-    return ConvertedModule(module_text(proto), literals)
+    return ConvertedModule(module_text(proto), literals, left_out)
 
 
-def main(kind: Kind) -> int:
+def main(kind: Kind, platform: int | None = None) -> int:
     """The child: its exit status says what happened, its last line on stderr why."""
     content = sys.stdin.buffer.read()
     try:
-        converted = _convert(content, kind)
+        converted = _convert(content, kind, platform)
     except ImportError:
         return _NO_JAXLIB
+    except stablehlo.FreeSizesError as error:
+        print(error, file=sys.stderr)
+        return _FREE_SIZES
     except Exception as error:  # whatever jaxlib raises: the input is not what it should be
-        print(str(error).splitlines()[0] if str(error) else type(error).__name__, file=sys.stderr)
+        print(_first_complaint(str(error)) or type(error).__name__, file=sys.stderr)
         return _REFUSED
     text = converted.text.encode()
-    sizes = (len(text), {name: len(literal) for name, literal in converted.literals.items()})
+    literals = {name: len(literal) for name, literal in converted.literals.items()}
+    sizes = (len(text), literals, list(converted.left_out))
     parts: list[bytes | memoryview] = [json.dumps(sizes).encode(), b"\n", text, *converted.literals.values()]
     for part in parts:
         sys.stdout.buffer.write(part)
     return 0
 
 
+def _first_complaint(said: str) -> str:
+    """The first line that is an error, or else the first line; MLIR puts what it was doing before it."""
+    lines = said.splitlines() or [""]
+    return next((line for line in lines if "error: " in line), lines[0]).strip()
+
+
 if __name__ == "__main__":
-    sys.exit(main(Kind[sys.argv[1]]))
+    sys.exit(main(Kind[sys.argv[1]], *map(int, sys.argv[2:])))

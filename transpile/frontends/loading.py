@@ -16,16 +16,20 @@ from ..hlo.lexer import escape
 from ..hlo.parser import parse_module
 from ..hlo.shape_parser import SHAPE_TEXT
 from ..hlo.source import HloSyntaxError, SourceText, Span
+from .exported_file import read_exported
 from .hlo_proto import read_literal, snapshot_arguments
 from .jax import lower, not_lowered, of_lowered, with_trees
 from .jaxlib_conversion import to_hlo
 from .manual_computations import of_one_device
 from .shard_layouts import as_whole, layout_of_compiled, with_layout
 from .sniffing import Kind, sniff
+from .stablehlo import bytecode
+from .translated_text import TranslatedText
 
 _TEXT = re.compile(
     r"\s*(?:HloModule\b|ENTRY\b|(?:ROOT\s+)?(?:%[\w.\-]+\s*|[\w.\-]+\s+)=\s|" + SHAPE_TEXT + r"\s+[a-z][a-z\-]*\()"
 )
+_CPU = "cpu"
 _BYTE_ORDER_MARK = "\ufeff"
 _UTF_16 = {  # by the byte order mark, or a text's first letters
     re.compile(rb"\xff\xfe|(?:[\n\r\t -~]\0){8}"): "utf-16-le",
@@ -37,16 +41,19 @@ _JAXPR = re.compile(rb"\s*(?:let\s[^{]*=\s*)?\{\s*(?:\x1b\[[\d;]*m\s*)*lambda\b"
 def load(source: Any, *, name: str | None = None, examples: Sequence[Any] = ()) -> HloModule:
     """The module in a file, a text, bytes or an object of JAX; a module is returned as it is.
 
-    An object of JAX is a ``jax.stages.Traced``, ``Lowered`` or ``Compiled``, a ``jax.export.Exported``, or a function,
-    which is traced for the ``examples``, arrays or what has their shapes and dtypes. A ``str`` with a line break, or
-    one that begins like HLO, is text; any other is a path. What the content is decides how it is read: HLO text, a
-    serialized HloModuleProto, HloProto or HloSnapshot, StableHLO as MLIR text, bytecode or portable artifact (these by
-    jaxlib, the ``xla`` extra). ``name`` is what errors call the source.
+    An object of JAX is a ``jax.stages.Traced``, ``Lowered`` or ``Compiled``, a ``jax.export.Exported``, what
+    ``Lowered.compiler_ir`` gives, or a function, which is traced for the ``examples``, arrays or what has their shapes
+    and dtypes. A ``str`` with a line break, or one that begins like HLO, is text; any other is a path. What the content
+    is decides how it is read: HLO text, a serialized HloModuleProto, HloProto or HloSnapshot, a serialized
+    ``Exported``, StableHLO as MLIR text, bytecode or portable artifact (all but text by jaxlib, the ``xla`` extra).
+    ``name`` is what errors call the source. What was exported for several platforms is read for the CPU if that is
+    among them, else for the first.
 
     Attributes that nobody knows and that cannot change a value are left out, and listed in the module's ``notes``.
 
-    Raises ``HloSyntaxError`` (XP1xx) for malformed text and ``UsageError``: XP401 where a file cannot be read, XP430
-    without jaxlib, XP431 where jaxlib refuses the content, XP722 where an object is no program, or cannot be traced.
+    Raises ``HloSyntaxError`` (XP1xx) for malformed text and ``UsageError``: XP401 where a file cannot be read, XP425
+    where sizes of arguments are left open, XP430 without jaxlib, XP431 where jaxlib refuses the content, XP720 for a
+    message that is cut short, XP722 where an object is no program, or cannot be traced.
     """
     if isinstance(source, HloModule):
         return source
@@ -73,7 +80,12 @@ def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None)
             hint = "xla2py.from_jax(exported) is the program at several sizes, of which emit makes a module for any"
             raise UsageError(Diagnostic("XP425", f"{name} has symbols as sizes: {', '.join(symbols)}", hint=hint))
         if hasattr(found, "mlir_module_serialized"):  # Exported
-            return with_trees(_from_bytes(bytes(found.mlir_module_serialized), name), found)
+            program = bytes(found.mlir_module_serialized)
+            return with_trees(_from_bytes(program, name, _platform(found.platforms)), found)
+        if hasattr(found, "as_serialized_hlo_module_proto"):  # compiler_ir("hlo")
+            return _from_bytes(found.as_serialized_hlo_module_proto(), name)
+        if hasattr(getattr(found, "operation", None), "write_bytecode"):  # compiler_ir("stablehlo")
+            return _from_bytes(bytecode(found), name)
         if hasattr(found, "compiler_ir"):  # Lowered
             module = of_lowered(found, name)
             return module if module.num_partitions > 1 else as_whole(module)
@@ -107,9 +119,21 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         raise UsageError(Diagnostic("XP401", f"cannot read {os.fspath(path)!a}: {error}")) from None
 
 
-def _from_bytes(content: bytes, name: str) -> HloModule:
+def _platform(names: Sequence[str]) -> int | None:
+    """The number of the platform that a program for several is read for."""
+    if len(names) < 2:
+        return None
+    return names.index(_CPU) if _CPU in names else 0
+
+
+def _from_bytes(content: bytes, name: str, platform: int | None = None) -> HloModule:
     content = _in_utf8(content)
     kind = sniff(content)
+    if kind is Kind.EXPORTED:
+        exported = read_exported(content)
+        module = _from_bytes(bytes(exported.program), name, _platform(exported.platforms))
+        fits = len(exported.trees.leaves) == len(module.entry.parameters)
+        return replace(module, trees=exported.trees) if fits else module
     if kind is Kind.HLO_TEXT and _JAXPR.match(content):
         hint = "jax.jit(function).lower(*arguments).as_text('hlo') is HLO; or give xla2py the function itself"
         raise HloSyntaxError(
@@ -117,15 +141,26 @@ def _from_bytes(content: bytes, name: str) -> HloModule:
         )
     if kind is Kind.HLO_TEXT:
         return _divided(parse_module(SourceText(_decode(content, name), name)))
-    converted = to_hlo(content, kind, name)
-    text = converted.text
-    if kind is Kind.STABLEHLO_TEXT:  # lines of the text itself, where it has no locations
-        text = text.replace('source_file="-"', f'source_file="{escape(Path(name).name)}"')
-    literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
-    module = _divided(parse_module(SourceText(text, name), literals))
+    module = _divided(_converted(content, kind, name, platform))
     if kind is Kind.HLO_SNAPSHOT:
         module = replace(module, arguments=snapshot_arguments(memoryview(content)))
     return module
+
+
+def _converted(content: bytes, kind: Kind, name: str, platform: int | None) -> HloModule:
+    """The module in what jaxlib makes HLO text of."""
+    converted = to_hlo(content, kind, name, platform)
+    text, original = converted.text, None
+    if kind is Kind.STABLEHLO_TEXT:  # lines of the text itself, where it has no locations
+        text = text.replace('source_file="-"', f'source_file="{escape(Path(name).name)}"')
+        original = SourceText(content.decode(errors="replace"), name)
+    literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
+    module = parse_module(TranslatedText(text, name, original), literals)
+    unknown = [
+        Diagnostic("XP120", f"no dialect of jaxlib has the attribute '{each}'", None, original)
+        for each in converted.left_out
+    ]
+    return replace(module, notes=(*module.notes, *unknown)) if unknown else module
 
 
 def _divided(module: HloModule) -> HloModule:

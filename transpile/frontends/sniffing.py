@@ -6,6 +6,7 @@ import re
 from enum import Enum
 
 from ..errors import UsageError
+from .exported_file import is_exported
 from .hlo_proto import COMPUTATIONS, HLO_IN_SNAPSHOT, MODULE_IN_HLO_PROTO
 from .protobuf import fields, messages
 
@@ -17,6 +18,7 @@ class Kind(Enum):
     HLO_SNAPSHOT = "a serialized HloSnapshot"
     STABLEHLO_TEXT = "StableHLO text"
     STABLEHLO_BYTECODE = "StableHLO bytecode"
+    EXPORTED = "a serialized jax.export.Exported"
 
 
 SUFFIXES = (".hlo", ".mlir", ".mlirbc", ".pb", ".stablehlo")  # of the files that are taken from a folder
@@ -35,6 +37,8 @@ def sniff(content: bytes) -> Kind:
         return Kind.STABLEHLO_BYTECODE
     if _MLIR_TEXT.match(content):
         return Kind.STABLEHLO_TEXT
+    if is_exported(content):
+        return Kind.EXPORTED
     return _message_kind(memoryview(content)) or Kind.HLO_TEXT
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .attributes import ReplicaGroups
-from .ir import Computation, HloModule, Instruction
+from .ir import Computation, HloModule, Instruction, callees_first
 
 
 def structurally_equal(a: HloModule, b: HloModule, *, labels: bool = True) -> bool:
@@ -21,6 +21,11 @@ def structurally_equal(a: HloModule, b: HloModule, *, labels: bool = True) -> bo
     return _Comparison(labels).modules(a, b)
 
 
+def compute_alike(a: Computation, b: Computation) -> bool:
+    """Tell whether two computations, with all that they call, do the same: names and metadata do not count."""
+    return _Comparison(labels=False).callees(callees_first(a), callees_first(b))
+
+
 class _Comparison:
     def __init__(self, labels: bool) -> None:
         self._labels = labels
@@ -31,12 +36,15 @@ class _Comparison:
     def modules(self, a: HloModule, b: HloModule) -> bool:
         if self._labels and (a.name, a.stack_frames) != (b.name, b.stack_frames):
             return False
-        if len(a.computations) != len(b.computations):
-            return False
         self._number(a.computations, b.computations)
         if not self._same_place(a.entry, b.entry) or not self._mappings(a.header, b.header):
             return False
-        return all(map(self._computations, a.computations, b.computations))
+        return self.callees(a.computations, b.computations)
+
+    def callees(self, a: Sequence[Computation], b: Sequence[Computation]) -> bool:
+        """Tell whether computations, callees before callers, are alike one by one."""
+        self._number(a, b)
+        return len(a) == len(b) and all(map(self._computations, a, b))
 
     def _computations(self, a: Computation, b: Computation) -> bool:
         if len(a.instructions) != len(b.instructions) or a.execution_thread != b.execution_thread:
@@ -69,7 +77,7 @@ class _Comparison:
             return bool(a.groups == b.groups)
         return bool(a == b)
 
-    def _number(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> None:
+    def _number(self, a: Sequence[Any], b: Sequence[Any]) -> None:
         self._places_a.update((id(item), index) for index, item in enumerate(a))
         self._places_b.update((id(item), index) for index, item in enumerate(b))
 

@@ -49,6 +49,18 @@ class SourceText:
         end = self.text.find("\n", start)
         return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
 
+    def span_from(self, line: int, column: int) -> Span | None:
+        """From a place to the end of its line; None where the text has no such line."""
+        if not 0 < line <= len(self._line_starts):
+            return None
+        start = self._line_starts[line - 1]
+        end = start + len(self.line(line))
+        return Span(min(start + column - 1, end), end)
+
+    def place(self, span: Span) -> tuple[SourceText, Span]:
+        """The text, and the span in it, that people are shown for a span of this text."""
+        return self, span
+
 
 @dataclass(frozen=True)
 class Diagnostic:
@@ -62,14 +74,18 @@ class Diagnostic:
     label: str | None = None  # short text behind the carets
 
     @property
+    def place(self) -> tuple[SourceText, Span] | None:
+        """The text, and the span in it, that people are shown."""
+        return None if self.source is None or self.span is None else self.source.place(self.span)
+
+    @property
     def location(self) -> str:
         """``file:line:column``, or the file alone, or nothing."""
-        if self.source is None:
-            return ""
-        if self.span is None:
-            return self.source.name
-        line, column = self.source.position(self.span.start)
-        return f"{self.source.name}:{line}:{column}"
+        if self.place is None:
+            return self.source.name if self.source is not None else ""
+        source, span = self.place
+        line, column = source.position(span.start)
+        return f"{source.name}:{line}:{column}"
 
 
 class XlaToPythonError(Exception):

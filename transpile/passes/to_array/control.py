@@ -11,6 +11,7 @@ from ...array.program import Branch, Function, tree_nodes
 from ...array.traversal import dependencies
 from ...array.value import Value
 from ...hlo.element_types import PRED
+from ...hlo.equality import compute_alike
 from ...hlo.ir import Computation, Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from ..constants.interpreter import known_value
@@ -127,6 +128,8 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
         if len(computations) == 2 and which.node.opcode == "convert" and which.node.operands[0].type is PRED:
             which = Value.of(which.node.operands[0])
     chosen = _known_branch(lowering, which.node, len(computations))
+    if chosen is None and _are_alike(computations, arguments):
+        chosen = 0
     if chosen is not None:
         return lowering.computation(computations[chosen], [arguments[chosen]])
     graph = lowering.graph
@@ -147,6 +150,12 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
         node = placed(graph, "conditional", (which.node,), has_effect, branches=tuple(branches))
         given = iter(lowering.items(node))
     return unflattened(instruction.shape, (Value.of(same) if same is not None else next(given) for same in common))
+
+
+def _are_alike(computations: Sequence[Computation], arguments: Sequence[Lowered]) -> bool:
+    """Tell whether all branches compute the same of the same."""
+    is_given = all(argument == arguments[0] for argument in arguments[1:])
+    return is_given and all(compute_alike(computations[0], other) for other in computations[1:])
 
 
 def _common(graph: Graph, given: Sequence[Node]) -> Node | None:
