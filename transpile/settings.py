@@ -111,7 +111,12 @@ SETTINGS: dict[str, Setting] = {
             ("own", "shared", "beside"),
         ),
         Setting("format", True, "Run black on the result."),
-        Setting("constants", "auto", "Large constants: in an .npz beside the module, or inline.", ("auto", "inline")),
+        Setting(
+            "constants",
+            "auto",
+            "Large constants: in an .npz or a .safetensors file beside the module, or inline.",
+            ("auto", "safetensors", "inline"),
+        ),
         Setting("nested", False, "Let main take and return the trees of arrays that the traced function did."),
         Setting("sources", "", "Folder of the program's own Python files, for variable names.", is_folder=True),
         Setting("custom-call", (), "Your functions for custom calls: TARGET=MODULE:FUNCTION, separated by commas."),

@@ -1,6 +1,7 @@
 """Constants in files beside a module: found, checked, and large ones mapped rather than read."""
 
 import importlib.util
+import json
 import shutil
 
 import ml_dtypes
@@ -110,3 +111,41 @@ def test_current_and_stale_files_are_told_apart(saved):
 def test_the_same_constants_give_the_same_bytes(saved):
     before = [file.read_bytes() for file in saved]
     assert [file.read_bytes() for file in xla2py.emit(PROGRAM).save(saved[0])] == before
+
+
+def test_constants_in_a_safetensors_file(tmp_path):
+    """The file has the bits of each array where its header says; a module maps them, and tells of a wrong file."""
+    generated = xla2py.emit(PROGRAM, constants="safetensors")
+    path = tmp_path / "shift.py"
+    assert [each.name for each in generated.save(path)] == ["shift.py", "shift.safetensors"]
+    content = (tmp_path / "shift.safetensors").read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    assert size % 8 == 0 and [entry["dtype"] for entry in header.values()] == ["F32", "BF16"]
+    begin, end = header["constant_1"]["data_offsets"]
+    assert np.frombuffer(content[8 + size :][begin:end], np.float32).tolist() == NUMBERS.tolist()
+    for module in (imported(path), generated.load()):
+        s, t = module.main(*ARGUMENTS)
+        assert s.tolist() == (NUMBERS + 1).tolist() and t.dtype == ml_dtypes.bfloat16 and t.tolist() == NUMBERS.tolist()
+    assert all(sidecar.is_current() for sidecar in generated.sidecars(path))
+    (tmp_path / "shift.safetensors").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert not all(sidecar.is_current() for sidecar in generated.sidecars(path))
+    with pytest.raises(ValueError, match="constant_2 has changed"):
+        imported(path).main(*ARGUMENTS)
+    (tmp_path / "shift.safetensors").write_bytes(content.replace(b"constant_2", b"constant_9"))
+    with pytest.raises(ValueError, match="has no array constant_2"):
+        imported(path).main(*ARGUMENTS)
+
+
+@pytest.mark.parametrize("target", ["cupy", "array-api", "dask"])
+def test_other_targets_read_it_too(target):
+    assert "mapped_tensor" in xla2py.emit(PROGRAM.replace("bf16", "f64"), target, constants="safetensors").source
+
+
+def test_what_safetensors_has_no_name_for_stays_in_an_archive(tmp_path):
+    pairs = ", ".join(f"({n}, 1)" for n in NUMBERS)
+    text = PROGRAM.replace("bf16", "c128").replace(
+        f"b = c128[100] constant({{{VALUES}", f"b = c128[100] constant({{{pairs}"
+    )
+    generated = xla2py.emit(text, constants="safetensors")
+    assert sorted(each.suffix for each in generated.save(tmp_path / "shift.py")) == [".npz", ".py", ".safetensors"]

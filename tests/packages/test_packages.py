@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -122,9 +123,14 @@ def test_a_module_that_gives_other_values_is_no_package(sources, monkeypatch):
 def test_results_of_a_text_with_trees_beside_it_are_that_tree(tmp_path):
     tree = ({"b": 0, "a": [1, None]}, Built("lib.states", "State", (2,), ("count",), "{'size': 3}"))
     trees = Trees((0, 1, 2), frozenset({2}), (1, 1, 0), tree, ("a note",), {2: ".count"})
-    module = parse_module(STEP)
-    (tmp_path / "step.trees.json").write_text(trees_as_json(trees), encoding="utf-8")
-    assert with_trees_beside(module, tmp_path / "step.hlo").trees == trees
+    module = replace(parse_module(STEP), trees=trees, constant_names={"3f9c": "params.w"})
+    (tmp_path / "step.trees.json").write_text(trees_as_json(module), encoding="utf-8")
+    read = with_trees_beside(parse_module(STEP), tmp_path / "step.hlo")
+    assert (read.trees, read.constant_names) == (trees, module.constant_names)
+
+
+def with_trees(*trees):
+    return trees_as_json(replace(parse_module(STEP), trees=Trees(*trees)))
 
 
 @pytest.mark.parametrize(
@@ -133,9 +139,10 @@ def test_results_of_a_text_with_trees_beside_it_are_that_tree(tmp_path):
         "",
         "{}",
         "[]",
-        trees_as_json(Trees((0,), frozenset(), (0,), 0)),
-        trees_as_json(Trees((0, 1, 2), frozenset(), (0, 0, 0), Built("os; x", "State", (0,)))),
-        trees_as_json(Trees((0, 1, 2), frozenset(), (0, 0, 0), Built("os", "State", (0,), (), "print(1)"))),
+        '{"constants": {"3f": "a\\" + b"}}',
+        with_trees((0,), frozenset(), (0,), 0),
+        with_trees((0, 1, 2), frozenset(), (0, 0, 0), Built("os; x", "State", (0,))),
+        with_trees((0, 1, 2), frozenset(), (0, 0, 0), Built("os", "State", (0,), (), "print(1)")),
     ],
 )
 def test_trees_of_another_program_are_refused(tmp_path, text):

@@ -70,6 +70,8 @@ def _to_answer(module: HloModule, found: Fingerprint) -> Any:
     """Return a module as texts; itself where these would not be the whole of it."""
     places = found.places
     answer = {"name": module.source.name, "text": placed(print_module(module), places), "trees": _plain(module.trees)}
+    if module.constant_names:
+        answer["constant_names"] = dict(module.constant_names)
     again = _of_answer(answer, found)
     return answer if _same(again, module) else module
 
@@ -78,6 +80,7 @@ def _same(again: HloModule, module: HloModule) -> bool:
     return (
         print_module(again) == print_module(module)
         and (again.trees, again.sources) == (module.trees, module.sources)
+        and again.constant_names == module.constant_names
         and not module.host_functions
     )
 
@@ -86,7 +89,8 @@ def _of_answer(answer: Mapping[str, Any], found: Fingerprint) -> HloModule:
     source = SourceText(replaced(answer["text"], found.places), answer["name"])
     module = parse_module(source)
     sources = frontend._sources(frontend._files_of_function(module.stack_frames))
-    return replace(module, sources=sources, trees=_object(answer["trees"]))
+    names = answer.get("constant_names", {})
+    return replace(module, sources=sources, trees=_object(answer["trees"]), constant_names=names)
 
 
 def _plain(value: Any) -> Any:

@@ -24,6 +24,7 @@ from ..hlo.verifier import verify
 from ..settings import SETTINGS
 from .any_size import emit_any_size
 from .argument_trees import captured_objects, leaf_paths
+from .constants import TENSORS
 from .entry_point import SIZES
 from .formatting import formatted
 from .generated import GeneratedModule
@@ -74,7 +75,8 @@ def emit(
     which becomes a module for any size. ``annotate`` is ``none``, ``short`` (source lines
     behind statements) or ``full`` (the HLO above them, too); ``checks`` is ``exact``, ``cast`` (arguments of another
     float dtype are cast) or ``none``, as which False counts; ``format=False``
-    skips black; ``constants="inline"`` keeps large constants in the text; ``nested`` lets ``main`` take the trees that
+    skips black; ``constants`` are large ones: in an ``.npz`` file (``auto``), a
+    ``.safetensors`` file, or ``inline`` in the text; ``nested`` lets ``main`` take the trees that
     the traced function took, ``params["w"]`` where there would be ``params_w``, and, where ``source`` knows it (from
     JAX, not from text), return the tree that it returned: ``return {"w": w}, loss``; it is the default where
     ``source`` knows both. ``name`` is what the
@@ -179,6 +181,7 @@ def emit(
         helpers=helpers_file(names, chosen.name) if names else "",
         shapes=written.shapes,
         plan=compiled.plan,
+        has_tensors=constants == TENSORS,
     )
 
 

@@ -34,7 +34,8 @@ class GeneratedModule:
     size may be, where the module is one for any size. ``callbacks`` are the functions that :meth:`load` hands to
     ``main`` by name: those of a JAX function of this process. ``helpers`` is the text of the file beside the
     module that it imports functions from, where it has none of its own. ``shapes`` are those of the parameters of
-    functions that are kernels. ``plan`` is how it runs in chunks, on targets where modules do.
+    functions that are kernels. ``plan`` is how it runs in chunks, on targets where modules do. ``has_tensors`` says
+    that the constants are in a ``.safetensors`` file.
     """
 
     source: str
@@ -48,6 +49,7 @@ class GeneratedModule:
     helpers: str = ""
     shapes: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict, compare=False)
     plan: Plan | None = field(default=None, compare=False)
+    has_tensors: bool = False
 
     def __repr__(self) -> str:
         return f"<GeneratedModule {self.name} for {self.target}: {len(self.source.splitlines())} lines>"
@@ -65,7 +67,7 @@ class GeneratedModule:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process gets the text and the constants only."""
-        return _restored, (self.source, self.name, self.target, self.constants, self.helpers)
+        return _restored, (self.source, self.name, self.target, self.constants, self.helpers, self.has_tensors)
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write constants and helpers beside the source, then the source, each file in one step; the files written."""
@@ -78,7 +80,7 @@ class GeneratedModule:
 
     def sidecars(self, path: Path) -> Iterator[Sidecar | HelpersFile]:
         """The files with constants and helpers that the module needs beside it where its source is at a path."""
-        yield from sidecars(self.constants, path)
+        yield from sidecars(self.constants, path, as_tensors=self.has_tensors)
         if self.helpers:
             names = helper_names(self.source, self.target)
             yield HelpersFile(path.with_name(f"{stem(self.target)}.py"), names, self.target)
@@ -108,8 +110,11 @@ class GeneratedModule:
             stored = {name: storable(array) for name, array in self.constants.items()}
             for function in ("constant", "mapped_constant"):
                 module.__dict__[function] = lambda name, _digest: stored[name]
+            module.__dict__["mapped_tensor"] = lambda name, _digest, _dtype: self.constants[name]
         return module
 
 
-def _restored(source: str, name: str, target: str, constants: dict[str, np.ndarray], helpers: str) -> GeneratedModule:
-    return GeneratedModule(source, name, target, constants, helpers=helpers)
+def _restored(
+    source: str, name: str, target: str, constants: dict[str, np.ndarray], helpers: str, has_tensors: bool
+) -> GeneratedModule:
+    return GeneratedModule(source, name, target, constants, helpers=helpers, has_tensors=has_tensors)

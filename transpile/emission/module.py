@@ -21,7 +21,7 @@ from ..passes.calls_in_place import of_any_shape
 from .annotations import annotate
 from .argument_groups import argument_groups
 from .body import FunctionWriter
-from .constants import ModuleConstants
+from .constants import TENSORS, ModuleConstants
 from .cutting import calls_of, cut, with_short_docstrings, without_arguments
 from .description import arrays_by_type, docstring, signature
 from .entry_point import CHECK_ARRAYS, CHECK_TREES, array_checks, entry_point
@@ -129,7 +129,13 @@ class _ModuleWriter:
                 numpy.macros, numpy.namespace, parenthesise_all=all_in_parentheses, beside=self.renderer
             )
         inline = settings.constants == "inline"
-        self.constants = ModuleConstants(self.of_blocks, inline=inline, largest_folded=target.largest_folded)
+        self.constants = ModuleConstants(
+            self.of_blocks,
+            inline=inline,
+            largest_folded=target.largest_folded,
+            as_tensors=settings.constants == TENSORS,
+            names=program.original.constant_names,
+        )
         self.source_names = SourceNames(program.module)
         self.reserved = self._reserved()
         self.writers: list[FunctionWriter] = []

@@ -36,7 +36,7 @@ def prelude_names(program: Program, calls: Sequence[Node], library: Prelude, che
     """Return the names that the ``calls`` of prelude functions in a program bring into its module; ``checks`` are the
     functions that look at the arguments.
     """
-    called = {CHECK_ARRAYS, CHECK_TREES, "constant", "mapped_constant", "device_constant", "copied"}
+    called = {CHECK_ARRAYS, CHECK_TREES, "constant", "mapped_constant", "mapped_tensor", "device_constant", "copied"}
     called.update(filter(None, checks))
     if program.entry.chunks:
         called.update(("in_chunks", "Tiled"))

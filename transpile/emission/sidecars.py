@@ -1,4 +1,6 @@
-"""Constants too large for a text, in files beside an emitted module: an ``.npz``, and ``.npy`` files to be mapped."""
+"""Constants too large for a text, in files beside an emitted module: an ``.npz``, and ``.npy`` files to be mapped; or a
+``.safetensors`` file.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import numpy as np
 
 from ..files import replacing
 from ..hlo.literal_values import array_sha256
+from . import safetensors
 
 LARGEST_IN_ARCHIVE = 64 * 2**20  # bytes; what is larger is a file of its own, mapped into memory where it is used
 DIGEST_DIGITS = 16  # of the SHA-256 that the module has of each constant
@@ -31,7 +34,7 @@ def is_mapped(array: np.ndarray) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """One file beside a module: an ``.npz`` with several arrays, or an ``.npy`` with one."""
+    """One file beside a module: an ``.npz`` or ``.safetensors`` with several arrays, or an ``.npy`` with one."""
 
     path: Path
     arrays: Mapping[str, np.ndarray]
@@ -39,7 +42,9 @@ class Sidecar:
     def write(self) -> None:
         """Write the file in one step, array by array. Raises ``UsageError`` (XP401) where the system refuses."""
         with replacing(self.path) as stream:
-            if self.path.suffix == ARCHIVE:
+            if self.path.suffix == safetensors.SUFFIX:
+                safetensors.write(stream, self.arrays)
+            elif self.path.suffix == ARCHIVE:
                 np.savez(stream, **{name: storable(array) for name, array in self.arrays.items()})  # type: ignore[arg-type]
             else:
                 (array,) = self.arrays.values()
@@ -48,6 +53,8 @@ class Sidecar:
     def is_current(self) -> bool:
         """Tell whether the file holds these arrays and no others."""
         try:
+            if self.path.suffix == safetensors.SUFFIX:
+                return safetensors.is_written(self.path.read_bytes(), self.arrays)
             if self.path.suffix == ARCHIVE:
                 with np.load(self.path, allow_pickle=False) as stored:
                     return set(stored) == set(self.arrays) and all(
@@ -58,12 +65,18 @@ class Sidecar:
             return False
 
 
-def sidecars(constants: Mapping[str, np.ndarray], module: Path) -> Iterator[Sidecar]:
-    """Return the files that a module at a path needs beside it: ``NAME.npz``, and ``NAME.constants/*.npy``."""
-    archived = {name: array for name, array in constants.items() if not is_mapped(array)}
+def sidecars(constants: Mapping[str, np.ndarray], module: Path, *, as_tensors: bool = False) -> Iterator[Sidecar]:
+    """Return the files that a module at a path needs beside it: ``NAME.npz``, and ``NAME.constants/*.npy``; with
+    ``as_tensors``, ``NAME.safetensors`` with all that such a file can hold.
+    """
+    tensors = {name: array for name, array in constants.items() if as_tensors and safetensors.can_hold(array)}
+    if tensors:
+        yield Sidecar(module.with_suffix(safetensors.SUFFIX), tensors)
+    others = {name: array for name, array in constants.items() if name not in tensors}
+    archived = {name: array for name, array in others.items() if not is_mapped(array)}
     if archived:
         yield Sidecar(module.with_suffix(ARCHIVE), archived)
-    for name, array in constants.items():
+    for name, array in others.items():
         if is_mapped(array):
             yield Sidecar(module.with_suffix(FOLDER) / f"{name}.npy", {name: array})
 

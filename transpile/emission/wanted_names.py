@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from ..array.node import Node, literal_value
+from ..array.node import Constant, Node, literal_value
 from ..array.program import Branch, Carry, Loop, roots, tree_nodes
 from ..array.traversal import dependencies, topological
 from ..hlo.element_types import PRED
 from ..hlo.function_words import word_of
 from ..hlo.ir import Instruction
+from .constants import constant_word
 from .context_names import GRADIENT, is_gradient
 from .domain_names import domain_name
 from .layer_names import gradients_in_tree, layer_names, names_in_tree
@@ -70,7 +71,13 @@ class WantedNames:
         found = found or self._as_read(node, may_be_elsewhere=True) or self._of_changed(node) or self._of_role(node)
         found = found or self._of_domain(node) or self._of_cast(node) or self.left.get(node) or self.subjects.of(node)
         found = found or self._of_expression(node) or in_results or self._of_call(node)
-        return found or inside or base_name(node, writer.graph)
+        return found or inside or self._of_constant(node) or base_name(node, writer.graph)
+
+    def _of_constant(self, node: Node) -> str:
+        """Return the word for where a constant comes from, ``layers_0_w`` of a tree that the function closes over."""
+        constant = node.parameters.get("constant")
+        origin = self.writer.constants.origins.get(constant.sha256) if isinstance(constant, Constant) else None
+        return constant_word(origin) if origin else ""
 
     def _in_called(self, node: Node) -> str:
         """Return what one of the many results of a function would be called where that computes it."""

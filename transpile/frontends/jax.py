@@ -15,6 +15,7 @@ from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule, StackFrame
 from ..hlo.parser import parse_module
 from ..hlo.source import SourceText
+from .captured import names_of_constants
 from .hlo_proto import read_literal, without_large_literals
 from .jaxlib_conversion import module_text
 from .manual_computations import of_one_device
@@ -41,11 +42,14 @@ def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> 
     """Lower ``fn`` for arguments of the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
 
     ``fn`` is a function or the result of ``jax.jit``. The module has all constants, the stack frames, in
-    ``sources`` the ``.py`` files that ``fn`` and what it calls are in, and in ``trees`` what ``fn`` takes and returns.
+    ``sources`` the ``.py`` files that ``fn`` and what it calls are in, in ``trees`` what ``fn`` takes and returns, in
+    ``constant_names`` where the constants come from that ``fn`` closes over.
     Raises ``UsageError`` XP430 without jax, and whatever tracing ``fn`` raises.
     """
-    jitted: Any = fn if hasattr(fn, "lower") else required_jax().jit(fn)
-    return lowered(jitted, *example_args, **example_kwargs)[0]
+    jax = required_jax()
+    jitted: Any = fn if hasattr(fn, "lower") else jax.jit(fn)
+    module = lowered(jitted, *example_args, **example_kwargs)[0]
+    return replace(module, constant_names=names_of_constants(jax, fn, module))
 
 
 def lowered(jitted: Any, *example_args: Any, **example_kwargs: Any) -> tuple[HloModule, Any]:

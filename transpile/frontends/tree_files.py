@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,16 @@ from ..files import read_text
 from ..hlo.ir import Built, HloModule, ResultTree, Trees
 
 SUFFIX = ".trees.json"  # in place of the suffix of the HLO text
+_NAME = re.compile(r"[A-Za-z0-9_.]{1,200}")
 _TUPLE, _DICT, _OBJECT = "tuple", "dict", "object"
 
 
-def trees_as_json(trees: Trees) -> str:
-    """The text of a file for :func:`with_trees_beside`."""
-    record = asdict(replace(trees, results=None, nameless=frozenset()))
-    record["nameless"] = sorted(trees.nameless)
-    record["results"] = _coded(trees.results)
+def trees_as_json(module: HloModule) -> str:
+    """The text of a file for :func:`with_trees_beside`: the trees of a module, and the names of its constants."""
+    record: dict[str, Any] = {"constants": dict(module.constant_names)}
+    if (trees := module.trees) is not None:
+        record |= asdict(replace(trees, results=None, nameless=frozenset()))
+        record |= {"nameless": sorted(trees.nameless), "results": _coded(trees.results)}
     return json.dumps(record, indent=1) + "\n"
 
 
@@ -34,9 +37,19 @@ def with_trees_beside(module: HloModule, path: Path) -> HloModule:
         return module
     text = read_text(place)
     try:
-        return replace(module, trees=_read(json.loads(text), len(module.entry.parameters)))
+        record = json.loads(text)
+        trees = _read(record, len(module.entry.parameters)) if "results" in record else None
+        return replace(module, trees=trees, constant_names=_names(record["constants"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(Diagnostic("XP725", f"{place} has no trees of {path.name}: {error}")) from error
+
+
+def _names(found: dict[str, Any]) -> dict[str, str]:
+    """Names of constants by the hashes of these: words with dots between them."""
+    for name in found.values():
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a constant")
+    return dict(found)
 
 
 def _read(record: dict[str, Any], count: int) -> Trees:

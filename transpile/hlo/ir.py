@@ -203,6 +203,7 @@ class HloModule:
         None  # how whole arrays are divided among devices (:class:`.shardings.ShardLayout`), where it is known
     )
     trees: Trees | None = None  # what the traced function takes and returns, where that is known
+    constant_names: Mapping[str, str] = field(default_factory=_empty)  # by the hash of their bytes, where known
     host_functions: tuple[Any, ...] = ()  # those of the tracing process, by the numbers that callbacks have in the text
     arguments: tuple[Any, ...] = ()  # arrays for the parameters, where the program came with those of one run
     notes: tuple[Diagnostic, ...] = ()  # what reading it left out

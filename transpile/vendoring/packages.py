@@ -14,6 +14,7 @@ from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
+from ..emission.constants import TENSORS
 from ..emission.description import type_text
 from ..emission.names import identifier
 from ..errors import Diagnostic, UsageError
@@ -264,7 +265,7 @@ def _with_files(
             source,
             project.folder / "src" / name / f"_{part.name}.py",
             target,
-            {"nested": True, **own},
+            {"nested": True, "constants": TENSORS, **own},
             facts={"function": part.name, "doc": part.doc, "imports": _imports(project, source)},
         )
     for each in _FILES:
@@ -283,8 +284,8 @@ def _written_program(path: Path, part: Part) -> Path:
     for place in sorted({str(part.sources or Path().resolve()), *filter(None, sys.path)}, key=len, reverse=True):
         text = text.replace(f'"{place}{os.sep}', '"')
     write_atomically(path, text.encode())
-    if part.program.trees is not None:
-        write_atomically(path.with_suffix(SUFFIX), trees_as_json(part.program.trees).encode())
+    if part.program.trees is not None or part.program.constant_names:
+        write_atomically(path.with_suffix(SUFFIX), trees_as_json(part.program).encode())
     return path
 
 

@@ -8,8 +8,6 @@ import cupy as cp
 
 
 @cache
-def device_constant(
-    load: Callable[[str, str], Any], name: str, digest: str
-) -> cp.ndarray:
+def device_constant(load: Callable[..., Any], *place: Any) -> cp.ndarray:
     """A constant of this module, loaded and copied to the device once."""
-    return cp.asarray(load(name, digest))
+    return cp.asarray(load(*place))

@@ -1,0 +1,58 @@
+"""Constants are called after the arrays that a function closes over."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import xla2py
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+
+generator = np.random.default_rng(0)
+MASK = generator.normal(size=(5, 100)).astype(np.float32)
+PARAMS = {"layers": [{"w": generator.normal(size=(100, 100)).astype(np.float32)}]}
+
+
+class Model:
+    def __init__(self):
+        self.scale = generator.normal(size=(100, 100)).astype(np.float32)
+
+    def apply(self, x):
+        return x @ self.scale
+
+
+def named_constants(function):
+    found = xla2py.emit(function, examples=[np.ones((5, 100), np.float32)])
+    return set(found.constants), found.source
+
+
+def test_constants_are_called_after_globals_and_leaves_of_trees():
+    names, source = named_constants(lambda x: x * MASK @ PARAMS["layers"][0]["w"])
+    assert names == {"MASK", "PARAMS.layers.0.w"}
+    assert 'mask = constant("MASK"' in source and 'layers_0_w = constant("PARAMS.layers.0.w"' in source
+
+
+def test_attributes_arguments_that_are_bound_and_functions_that_are_called():
+    names, _ = named_constants(Model().apply)
+    assert names == {"scale"}
+    names, _ = named_constants(partial(lambda w, x: x @ w, PARAMS["layers"][0]["w"]))
+    assert names == {"argument_0"}
+    inner = Model().apply
+    assert named_constants(lambda x: inner(x) + 1)[0] == {"scale"}
+
+
+def test_small_tables_have_names_too():
+    table = generator.normal(size=60).astype(np.float32)
+    _, source = named_constants(lambda x: x[:, :60] * table)
+    assert "\nTABLE = np.array(" in source
+
+
+def test_equal_arrays_are_one_constant_and_what_is_computed_has_no_name():
+    copy = MASK.copy()
+    names, _ = named_constants(lambda x: x * MASK + copy)
+    assert names == {"copy"}
+    doubled = 2 * MASK
+    names, _ = named_constants(lambda x: x * jnp.asarray(doubled * 3))
+    assert names == {"constant_1"}

@@ -1,0 +1,67 @@
+"""Files of named arrays in the format safetensors: a header of JSON, then the bytes of the arrays, row by row."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from typing import BinaryIO
+
+import numpy as np
+
+from ..hlo.element_types import from_dtype
+
+SUFFIX = ".safetensors"
+
+# The format's names of element types, by HLO's. Others have none.
+NAMES = {
+    "pred": "BOOL",
+    "s8": "I8",
+    "u8": "U8",
+    "s16": "I16",
+    "u16": "U16",
+    "s32": "I32",
+    "u32": "U32",
+    "s64": "I64",
+    "u64": "U64",
+    "f8e4m3fn": "F8_E4M3",
+    "f8e5m2": "F8_E5M2",
+    "f16": "F16",
+    "bf16": "BF16",
+    "f32": "F32",
+    "f64": "F64",
+    "c64": "C64",
+}
+_ALIGNED = 8  # bytes, of the header and so of the first array
+
+
+def can_hold(array: np.ndarray) -> bool:
+    """Tell whether the format has a name for the element type of an array."""
+    return from_dtype(array.dtype).name in NAMES
+
+
+def write(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays under their names, those of wide types first, so that each is aligned.
+
+    Raises ``KeyError`` for an array that the format cannot hold (:func:`can_hold`).
+    """
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
+    header: dict[str, object] = {}
+    place = 0
+    for name, array in ordered:
+        ends = [place, place + array.nbytes]
+        header[name] = {"dtype": NAMES[from_dtype(array.dtype).name], "shape": [*array.shape], "data_offsets": ends}
+        place = ends[1]
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % _ALIGNED)
+    stream.write(len(text).to_bytes(8, "little"))
+    stream.write(text)
+    for _, array in ordered:
+        stream.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+
+def is_written(content: bytes, arrays: Mapping[str, np.ndarray]) -> bool:
+    """Tell whether a file's content is what :func:`write` writes for the arrays."""
+    stream = io.BytesIO()
+    write(stream, arrays)
+    return stream.getvalue() == content
