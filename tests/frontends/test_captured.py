@@ -31,7 +31,7 @@ def named_constants(function):
 def test_constants_are_called_after_globals_and_leaves_of_trees():
     names, source = named_constants(lambda x: x * MASK @ PARAMS["layers"][0]["w"])
     assert names == {"MASK", "PARAMS.layers.0.w"}
-    assert 'mask = constant("MASK"' in source and 'layers_0_w = constant("PARAMS.layers.0.w"' in source
+    assert 'mask = constant("MASK"' in source and '    layers_0_w = constant("PARAMS.layers.0.w"' in source
 
 
 def test_attributes_arguments_that_are_bound_and_functions_that_are_called():
