@@ -41,7 +41,7 @@ def lower(name: str, stages: Sequence[str] = STAGES) -> dict[Path, str]:
     """The texts of an example's HLO files, by path."""
     import jax
 
-    from xla2py.transpile.equivalence.xla_reference import optimized_hlo
+    from xla2py.transpile.frontends.jaxlib_conversion import compiled_text
 
     function, arguments = load_program(name)
     lowered = jax.jit(function).lower(*arguments)
@@ -49,7 +49,7 @@ def lower(name: str, stages: Sequence[str] = STAGES) -> dict[Path, str]:
     if "before" in stages:
         texts[hlo_file(name, "before")] = relative_paths(lowered.as_text("hlo", debug_info=True))
     if "after" in stages:
-        texts[hlo_file(name, "after")] = relative_paths(optimized_hlo(lowered.compile()))
+        texts[hlo_file(name, "after")] = relative_paths(compiled_text(lowered.compile()))
     return texts
 
 

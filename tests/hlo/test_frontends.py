@@ -3,8 +3,10 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from xla2py import emit
 from xla2py.transpile.errors import HloSyntaxError, UsageError, XlaToPythonError
 from xla2py.transpile.frontends import from_jax, jaxlib_conversion, load
 from xla2py.transpile.frontends.sniffing import Kind, sniff
@@ -238,6 +240,14 @@ def test_large_constants_are_there_in_full():
     module = from_jax(lambda x: x + table, jnp.ones(5000))
     literals = [i["literal"] for i in module.instructions() if i.opcode == "constant"]
     assert any(np.array_equal(literal, table) for literal in literals)
+
+
+def test_a_compiled_function_has_its_large_constants():
+    """Its text leaves them out since JAX 0.12."""
+    jax = pytest.importorskip("jax")
+    table = np.arange(200, dtype=np.float32) / 3
+    compiled = jax.jit(lambda x: x + table).lower(np.ones(200, np.float32)).compile()
+    np.testing.assert_array_equal(emit(compiled).load().main(np.ones(200, np.float32)), 1 + table)
 
 
 def test_without_jax_the_error_names_what_to_install(monkeypatch):

@@ -31,7 +31,6 @@ OPTIONS: dict[str, bool | int] = {"xla_allow_excess_precision": False}  # of XLA
 
 JAXLIB_NAMES: dict[str, str] = {
     "parse": "jaxlib._hlo.hlo_module_from_text",
-    "print_options": "jaxlib._hlo.HloPrintOptions",
     "to_stablehlo": "jaxlib._jax.mlir.hlo_to_stablehlo",
     "compile_options": "jaxlib.xla_client.CompileOptions",
     "device_assignment": "jaxlib.xla_client.DeviceAssignment",
@@ -140,14 +139,6 @@ def _compile(text: str, devices: list[Any], replicas: int, partitions: int) -> A
 def _stablehlo(text: str) -> bytes:
     code: bytes = _name("to_stablehlo")(_name("parse")(text).as_serialized_hlo_module_proto())
     return code
-
-
-def optimized_hlo(compiled: Any) -> str:
-    """The HLO that XLA runs for a ``jax.stages.Compiled``, with metadata and with every constant in full."""
-    options = _name("print_options")()
-    options.print_large_constants = True
-    modules = compiled.runtime_executable().hlo_modules()
-    return "\n".join(module.to_string(options) for module in modules)
 
 
 def _resolve(dotted: str) -> Any:

@@ -112,9 +112,18 @@ def _name(name: str) -> Any:
 
 def module_text(proto: bytes | memoryview) -> str:
     """The text of a HloModuleProto, by the jaxlib of this process; all literals that it has are printed."""
+    return _in_full(_name("HloModule").from_serialized_hlo_module_proto(bytes(proto)))
+
+
+def compiled_text(compiled: Any) -> str:
+    """The text of a ``jax.stages.Compiled`` with its long constants, which its own ``as_text`` leaves out."""
+    return "\n".join(map(_in_full, compiled.runtime_executable().hlo_modules()))
+
+
+def _in_full(module: Any) -> str:
     options = _name("HloPrintOptions")()
     options.print_large_constants = True
-    return str(_name("HloModule").from_serialized_hlo_module_proto(bytes(proto)).to_string(options))
+    return str(module.to_string(options))
 
 
 def refined_to_hlo(content: bytes) -> ConvertedModule:

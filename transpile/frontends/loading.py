@@ -19,7 +19,7 @@ from ..hlo.source import HloSyntaxError, SourceText, Span
 from .exported_file import read_exported
 from .hlo_proto import read_literal, snapshot_arguments
 from .jax import lower, not_lowered, of_lowered, with_trees
-from .jaxlib_conversion import to_hlo
+from .jaxlib_conversion import compiled_text, to_hlo
 from .manual_computations import of_one_device
 from .shard_layouts import as_whole, layout_of_compiled, with_layout
 from .sniffing import Kind, sniff
@@ -90,7 +90,7 @@ def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None)
             module = of_lowered(found, name)
             return module if module.num_partitions > 1 else as_whole(module)
         if hasattr(found, "runtime_executable"):  # Compiled
-            module = with_trees(_from_bytes(str(found.as_text()).encode(), name), found)
+            module = with_trees(_from_bytes(compiled_text(found).encode(), name), found)
             return replace(module, layout=layout_of_compiled(module, found) or module.layout)
     except XlaToPythonError:
         raise
