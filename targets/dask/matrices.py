@@ -10,7 +10,7 @@ FACTORED = {
     **dict.fromkeys(
         "eigh eigvalsh geev gees gehrd geqp3 geqrf gesdd getrf orgqr ormqr potrf qr svd svdvals syevd sytrd".split(), 2
     ),
-    **dict.fromkeys("gtsv pivots_to_permutation".split(), 1),
+    **dict.fromkeys("gtsv gtsv_perturbed pivots_to_permutation".split(), 1),
 }
 
 

@@ -261,3 +261,75 @@ def gtsv(
             x[..., i, :] = (equations[..., i, 3:] - known) / pivot
             info = np.where(pivot[..., 0] == 0, np.int32(i + 1), info)
     return lower, diagonal, upper, x[..., :n, :], info
+
+
+def gtsv_perturbed(
+    lower: np.ndarray, diagonal: np.ndarray, upper: np.ndarray, b: np.ndarray
+) -> np.ndarray:
+    """x [.., n, k] with the tridiagonal matrix times x == ``b``, finite also where the
+    matrix is singular: pivots near 0 are moved by eps times the largest coefficient.
+
+    ``lower[.., 0]`` and ``upper[.., n - 1]`` are outside of the matrix. Source: xLAGTF
+    and xLAGTS of LAPACK.
+    """
+    n, zero = diagonal.shape[-1], np.zeros_like(diagonal[..., :1])
+    # An equation is the coefficients of x[i], x[i + 1], x[i + 2], then its right side.
+    bands = np.stack([diagonal, upper, np.zeros_like(upper)], -1)
+    equations = np.concatenate([bands, b], -1)
+    equations[..., -1:, 1] = 0
+    sizes = np.abs(equations[..., :3]).sum(axis=-1, keepdims=True)
+    sizes[..., 1:, 0] += np.abs(lower[..., 1:])
+    first = np.abs(equations[..., 0, :2]).max(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scale = sizes[..., :1, 0]
+        for i in range(n - 1):
+            this, following = equations[..., i, :], equations[..., i + 1, :]
+            below, scale_below = lower[..., i + 1, None], sizes[..., i + 1, :]
+            parts = [below, following[..., :2], following[..., 3:]]
+            shifted = np.concatenate(parts, -1)
+            size = np.where(this[..., :1] == 0, 0, np.abs(this[..., :1]) / scale)
+            exchange = (below != 0) & (np.abs(below) / scale_below > size)
+            pivot = np.where(exchange, shifted, this)
+            other = np.where(exchange, this, shifted)
+            factor = np.where(
+                other[..., :1] == 0, zero, other[..., :1] / pivot[..., :1]
+            )
+            rest = other - factor * pivot
+            rest = np.concatenate([rest[..., 1:3], zero, rest[..., 3:]], -1)
+            equations[..., i, :], equations[..., i + 1, :] = pivot, rest
+            found = np.abs(rest[..., :2]).sum(axis=-1, keepdims=True)
+            scale = np.where(exchange, found, scale_below)
+        found = np.abs(equations[..., :3])
+        found[..., -2:-1, :] = 0  # jaxlib does not look at these
+        largest = np.maximum(found.max(axis=-2).max(axis=-1, keepdims=True), first)
+        step = np.finfo(b.dtype).eps * largest
+        x = np.zeros((*b.shape[:-2], n + 2, b.shape[-1]), b.dtype)
+        for i in reversed(range(n)):
+            pivot, next_one, next_two = np.moveaxis(equations[..., i, :3, None], -2, 0)
+            known = next_one * x[..., i + 1, :] + next_two * x[..., i + 2, :]
+            right = equations[..., i, 3:] - known
+            pivot, right = with_finite_quotient(pivot, right, step)
+            x[..., i, :] = right * (1 / pivot)
+    return x[..., :n, :]
+
+
+def with_finite_quotient(
+    pivot: np.ndarray, right: np.ndarray, step: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """``pivot`` [.., 1] and ``right`` [.., k], both made larger, or the pivot moved by
+    ``step`` and its doubles, until ``right / pivot`` and ``1 / pivot`` are finite.
+    """
+    least = np.finfo(right.dtype).tiny
+    most = np.abs(right).max(axis=-1, keepdims=True, initial=0)
+    step = np.copysign(np.maximum(step, least), pivot.real)
+    while True:
+        size = np.abs(pivot)
+        is_lost = (size < 1) & ((size == 0) | (most * least > size))
+        is_small = (size < least) & ~is_lost
+        pivot = np.where(
+            is_small, pivot / least, np.where(is_lost, pivot + step, pivot)
+        )
+        right = np.where(is_small, right / least, right)
+        step = np.where(is_lost, 2 * step, step)
+        if not is_lost.any():
+            return pivot, right

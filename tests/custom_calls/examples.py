@@ -109,6 +109,17 @@ def lapack() -> Iterator[Example]:
             yield Example(f"lapack_{code}{routine}_ffi", operands, results, config, is_typed=True)
 
 
+def tridiagonal() -> Iterator[Example]:
+    operands = ("f32[2,4]",) * 3 + ("f32[2,4,3]",)
+    for target in ("tridiagonal_solve_perturbed_ffi", *(f"{gpu}_tridiagonal_solve_perturbed" for gpu in ("cu", "hip"))):
+        yield Example(target, operands, ("f32[2,4,3]",), is_typed=True)
+
+
+def sparse() -> Iterator[Example]:
+    elements = ("f32[5]", "s32[4]", "s32[5]")
+    yield Example("cpu_csr_sparse_dense_ffi", (*elements, "f32[4,2]"), ("f32[3,2]",))
+
+
 def gpu_lapack() -> Iterator[Example]:
     t, r, c = "f32", "f32", "c64"
     square, tall, info = f"{t}[2,4,4]", f"{t}[2,5,3]", "s32[2]"
@@ -288,6 +299,6 @@ def others() -> Iterator[Example]:
 
 EXAMPLES: dict[str, Example] = {
     example.target: example
-    for group in (lapack(), gpu_lapack(), gpu_libraries(), functions(), others())
+    for group in (lapack(), tridiagonal(), sparse(), gpu_lapack(), gpu_libraries(), functions(), others())
     for example in group
 }

@@ -357,6 +357,21 @@ def test_real_eigenvectors_come_in_pairs():
             np.testing.assert_allclose(matrix @ vector, value * vector, atol=1e-4)
 
 
+@pytest.mark.parametrize("columns", [(), (2,)])
+def test_a_product_with_a_sparse_matrix(columns):
+    """Elements behind the last row count nowhere, and a row may have none."""
+    tail = "".join(f",{size}" for size in columns)
+    text = EXAMPLES["cpu_csr_sparse_dense_ffi"].text(
+        operands=("f32[7]", "s32[5]", "s32[7]", f"f32[3{tail}]"), results=(f"f32[4{tail}]",)
+    )
+    matrix = np.float32([[1, 0, 2], [0, 0, 0], [3, 0, 0], [0, 4, 5]])
+    elements = np.float32([1, 2, 3, 4, 5, 9, 9]), np.int32([0, 2, 2, 3, 5]), np.int32([0, 2, 0, 1, 2, 0, 0])
+    dense = rng.normal(size=(3, *columns)).astype(np.float32)
+    for target in ("numpy", "dask"):
+        (product,) = emitted(text, *elements, dense, target=target)
+        np.testing.assert_allclose(product, matrix @ dense, rtol=1e-5)
+
+
 @pytest.mark.parametrize("order", ["TOTAL", "PARTIAL"])
 def test_top_k_that_says_in_which_order(order):
     """As XLA of jaxlib 0.12 writes it; its function for the CPU gives the total order in either case."""

@@ -117,6 +117,37 @@ def test_gtsv_of_a_singular_matrix():
     assert lapack.gtsv(zeros, zeros, zeros, b)[4] == 1
 
 
+def perturbed(operands, kind):
+    """jaxlib's kernel for equations [2, n] whose matrix may be singular."""
+    with jax.enable_x64(True):
+        result = jax.ShapeDtypeStruct(operands[-1].shape, operands[-1].dtype)
+        layouts = [column_major(operand, 1) for operand in operands]
+        call = jax.ffi.ffi_call(kind, result, input_layouts=layouts, output_layouts=layouts[-1])
+        return np.asarray(call(*operands))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 2, 6])
+@pytest.mark.parametrize("kind", ["any", "zeros", "eigenvalue", "tiny"])
+def test_gtsv_perturbed(dtype, n, kind):
+    lower, diagonal, upper = (random((2, n), dtype) for _ in range(3))
+    b = random((2, n, 3), dtype)
+    if kind == "zeros":
+        diagonal[:] = 0
+    if kind == "eigenvalue":
+        lower[:] = upper[:] = -1
+        diagonal[:] = 2 * np.cos(np.pi / (n + 1))
+    if kind == "tiny":
+        lower[:, n // 2 :] = 0
+        diagonal[:, n // 2] = 0
+        diagonal *= dtype(1e-30)
+    ours = lapack.gtsv_perturbed(lower, diagonal, upper, b)
+    assert np.isfinite(ours).all()
+    theirs = perturbed([lower, diagonal, upper, b], "tridiagonal_solve_perturbed_ffi")
+    size = np.abs(theirs).max()
+    assert_close([ours / size], [theirs / size], scale=100)
+
+
 # ---------------------------------------------------------------- eigenvalues and singular values
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("uplo", ["L", "U"])

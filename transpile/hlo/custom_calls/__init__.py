@@ -21,6 +21,7 @@ from .lapack import lapack_calls
 from .matrix_products import MATRIX_PRODUCTS
 from .orders import ORDERS
 from .others import OTHERS, PLACEMENTS
+from .sparse import SPARSE
 from .special_functions import SPECIAL_CALLS
 from .tpu_lapack import TPU_LAPACK
 from .xla_library import XLA_LIBRARY
@@ -35,6 +36,7 @@ CUSTOM_CALLS: dict[str, CustomCall] = {
     **dict(lapack_calls()),
     **dict(gpu_lapack_calls()),
     **TPU_LAPACK,
+    **SPARSE,
     **MATRIX_PRODUCTS,
     **CONVOLUTIONS,
     **BLOCK_SCALING,

@@ -20,6 +20,7 @@ from .lapack import (
     FACTOR,
     HERMITIAN,
     LU,
+    PERTURBED,
     QR,
     QR_PIVOTED,
     TIMES_Q,
@@ -229,6 +230,7 @@ _ROUTINES: dict[str, CustomCall] = {
     "solver_geev_ffi": CustomCall(_EIGEN, _eigen_packed, config=_SIDES),
     "hybrid_eig_real": CustomCall(_EIGEN_REAL, _eigen_hybrid, config=_HYBRID),
     "hybrid_eig_comp": CustomCall(_EIGEN_COMPLEX, _eigen_hybrid, config=_HYBRID),
+    "_tridiagonal_solve_perturbed": PERTURBED,
     "sparse_gtsv2_ffi": CustomCall((f"{BANDS} T[*,n,k]",), _tridiagonal_solve),
 }
 

@@ -103,6 +103,10 @@ _ROUTINES: dict[str, CustomCall] = {
 }
 
 
+# jaxlib's own, after LAPACK's xLAGTS; inverse iteration solves by it.
+PERTURBED = CustomCall((f"{BANDS} T[*,n,k]",), rule="gtsv_perturbed", by_columns=True)
+
+
 def lapack_results(
     routine: str, operands: Sequence[tuple[tuple[int, ...], ElementType | None]], config: Mapping[str, Any]
 ) -> list[tuple[tuple[int, ...], ElementType]]:
@@ -130,6 +134,7 @@ def lapack_name(routine: str, element_type: ElementType) -> str:
 
 def lapack_calls() -> Iterator[tuple[str, CustomCall]]:
     """A row for each routine and element type: ``lapack_spotrf_ffi``, .."""
+    yield "tridiagonal_solve_perturbed_ffi", replace(PERTURBED, runs_on_cpu=True)
     for routine, row in _ROUTINES.items():
         for element_type, real, complex_type in _TYPES.values():
             own, other = ("F", "Z") if element_type == real else ("Z", "F")
