@@ -37,10 +37,83 @@ def values_agree(function, *arguments):
         ("BoundMethod.__call__", ""),
         ("<module>", ""),
         ("f; import os", ""),
+        ("eval_jaxpr", ""),
+        ("closed_call", ""),
+        ("eval_losses", "losses"),
     ],
 )
 def test_the_word_of_a_function(name, word):
     assert word_of(name) == word
+
+
+LOOP = """HloModule jit__lambda, entry_computation_layout={(f32[5,4])->(f32[4], f32[5,4])}
+
+FileNames
+1 "driver.py"
+2 "program.py"
+
+FunctionNames
+1 "lowered"
+2 "<lambda>"
+3 "<lambda>.<locals>.<lambda>"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=3}
+2 {file_name_id=2 function_name_id=2 line=5}
+3 {file_name_id=2 function_name_id=3 line=6}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=2 parent_frame_id=2}
+3 {file_location_id=3 parent_frame_id=3}
+
+body {
+  state = (s32[], f32[4], f32[5,4], f32[5,4]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  c = f32[4] get-tuple-element(state), index=1
+  ys = f32[5,4] get-tuple-element(state), index=2
+  a = f32[5,4] get-tuple-element(state), index=3
+  zero = s32[] constant(0)
+  row = f32[1,4] dynamic-slice(a, i, zero), dynamic_slice_sizes={1,4}
+  v = f32[4] reshape(row)
+  add.2 = f32[4] add(c, v), metadata={op_name="jit(<lambda>)/while/body/SCOPE/add" stack_frame_id=3}
+  mul.1 = f32[4] multiply(c, v), metadata={op_name="jit(<lambda>)/while/body/SCOPE/mul" stack_frame_id=3}
+  mul.2 = f32[1,4] reshape(mul.1)
+  written = f32[5,4] dynamic-update-slice(ys, mul.2, i, zero)
+  ROOT all = (s32[], f32[4], f32[5,4], f32[5,4]) tuple(next, add.2, written, a)
+}
+
+condition {
+  state = (s32[], f32[4], f32[5,4], f32[5,4]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  five = s32[] constant(5)
+  ROOT less = pred[] compare(i, five), direction=LT
+}
+
+ENTRY main {
+  zero = s32[] constant(0)
+  nought = f32[] constant(0)
+  c = f32[4] broadcast(nought), dimensions={}
+  ys = f32[5,4] broadcast(nought), dimensions={}
+  a = f32[5,4] parameter(0)
+  begin = (s32[], f32[4], f32[5,4], f32[5,4]) tuple(zero, c, ys, a)
+  end = (s32[], f32[4], f32[5,4], f32[5,4]) while(begin), condition=condition, body=body, \
+metadata={op_name="jit(<lambda>)/while" stack_frame_id=2}
+  last = f32[4] get-tuple-element(end), index=1
+  all = f32[5,4] get-tuple-element(end), index=2
+  ROOT both = (f32[4], f32[5,4]) tuple(last, all)
+}
+"""
+
+
+@pytest.mark.parametrize("scope", ["eval_jaxpr", "closed_call", "checkpoint/rematted_computation", "core_call"])
+def test_the_machinery_of_the_tracer_names_nothing(scope):
+    """Neither its scopes, whatever the version of JAX, nor whoever called it for a lambda."""
+    text = xla2py.emit(LOOP.replace("SCOPE", scope)).source
+    assert "        total = total + a[i]" in text
+    assert "        scanned = scanned + a[i]" in xla2py.emit(LOOP.replace("SCOPE", "scanned")).source
 
 
 def test_the_traced_function_gives_no_word():

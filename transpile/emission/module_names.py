@@ -10,6 +10,7 @@ from ..array.graph import Graph
 from ..array.node import ForeignName, Node, PreludeName
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
+from ..hlo.function_words import is_machinery
 from .context_names import GRADIENT, ContextNames
 from .entry_point import CHECK_ARRAYS, CHECK_TREES
 from .names import base_name, identifier, own_name
@@ -17,7 +18,7 @@ from .prelude import Prelude
 from .updates import updates
 
 _SAYS_NOTHING = re.compile(
-    r"(region_\d+.*|closed_call|none|call|lambda|fn|f|fun|func|forward|apply|wrapped|wrapper|inner|body|body_fun|)(_\d+)?"
+    r"(region_\d+.*|none|call|lambda|fn|f|fun|func|forward|apply|wrapped|wrapper|inner|body_fun|)(_\d+)?"
 )
 
 
@@ -76,7 +77,8 @@ def function_name(function: Function, program: Program, contexts: ContextNames) 
         return _block_name(function, function.origin)
     name = identifier(contexts.of_called(function)).lower().strip("_")
     prefix = GRADIENT if name.startswith(GRADIENT) else ""
-    if _SAYS_NOTHING.fullmatch(name.removeprefix(GRADIENT)):
+    own = name.removeprefix(GRADIENT)
+    if is_machinery(re.sub(r"(_\d+)+$", "", own)) or _SAYS_NOTHING.fullmatch(own):
         return prefix + (contexts.of_function(function.computation.instructions) or "step")
     return name
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from ..array.graph import Graph
 from ..array.node import Node
+from ..hlo.function_words import is_machinery
 from .lines import Line
 
 _FEWEST_LINES = 12  # of a body that is worth headings
@@ -20,11 +21,6 @@ _LONGEST = 60
 
 _TRANSFORMED = re.compile(r"(?:jvp|transpose|vmap|remat|checkpoint)\((.*)\)")
 _SCOPE = re.compile(r"[A-Za-z_][\w.-]{0,40}", re.ASCII)
-_MACHINERY = frozenset(
-    "while body cond scan closed_call core_call remat checkpoint rematted_computation pjit named_call custom_jvp_call "
-    "custom_vjp_call custom_vjp_call_jaxpr custom_jvp_call_jaxpr shard_map".split()
-)
-_BRANCH = re.compile(r"branch_\d+_fun")
 
 Scope = tuple[str, ...]
 
@@ -88,6 +84,6 @@ def scope_parts(op_name: str) -> Scope:
     for part in op_name.split("/")[:-1]:
         while (match := _TRANSFORMED.fullmatch(part)) is not None:
             part = match[1]
-        if _SCOPE.fullmatch(part) and part not in _MACHINERY and not _BRANCH.fullmatch(part):
+        if _SCOPE.fullmatch(part) and not is_machinery(part):
             found.append(part)
     return tuple(found)

@@ -13,12 +13,25 @@ _VERB = re.compile(r"(?:get|compute|calculate|calc|make|eval|evaluate|tree)_(?=[
 _KIND = re.compile(r"(?<=[a-z])_(?:fn|fun|func|function)$")
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
+# What JAX calls the scopes and the functions of its own primitives, whichever version.
+_PRIMITIVES = frozenset(
+    "body body_pred call checkpoint closed_call cond core_call core_closed_call custom_jvp_call custom_jvp_call_jaxpr "
+    "custom_lin custom_vjp_call custom_vjp_call_jaxpr eval_jaxpr jit named_call pjit program_order remat remat2 "
+    "remat_call rematted_computation scan shard_map shmap_body while xla_call xla_metadata_call xla_pmap".split()
+)
+_BRANCH = re.compile(r"branch_\d+_fun")
+
 # Functions that are called so everywhere: the word is the class or the function around them.
 _SAYS_NOTHING = frozenset(
-    "apply apply_fn body body_fn body_fun bound_method call common_rewrite cond cond_fn cond_fun decorated f "
-    "filter_primitive_bind fn forward fun fun_wrapper func function inner main maybe_set new none_aux one_step op "
-    "run step step_fn update update_fn value value_and_grad vmap wrapped wrapped_fn wrapper x".split()
+    "apply apply_fn body_fn body_fun bound_method common_rewrite cond_fn cond_fun decorated f filter_primitive_bind fn "
+    "forward fun fun_wrapper func function inner lambda main maybe_set new none none_aux one_step op run step step_fn "
+    "update update_fn value value_and_grad vmap wrapped wrapped_fn wrapper x".split()
 )
+
+
+def is_machinery(name: str) -> bool:
+    """Tell whether JAX made up the name of a scope or of a function: the program has no such name."""
+    return name in _PRIMITIVES or _BRANCH.fullmatch(name) is not None
 
 
 def word_of(name: str, own: Container[str] = ()) -> str:
@@ -27,7 +40,7 @@ def word_of(name: str, own: Container[str] = ()) -> str:
     for part in reversed(name.split(".")):
         if part in own:
             return ""
-        if _WORD.fullmatch(part) and not _MACHINERY.match(part):
+        if _WORD.fullmatch(part) and not _MACHINERY.match(part) and not is_machinery(part):
             word = re.sub(r"__+", "_", _CAMEL.sub("_", part)).strip("_").lower()
             word = _KIND.sub("", _VERB.sub("", re.sub(r"(_\d+)+$", "", word)))
             if word not in _SAYS_NOTHING:

@@ -11,11 +11,11 @@ def driver_frames(module: HloModule) -> frozenset[int]:
     """The frames of whoever called the tracer: around the traced function, or around every instruction."""
     if not module.stack_frames:
         return frozenset()
-    traced = module.name.removeprefix("jit_")
+    traced = _spelled(module.name.removeprefix("jit_"))
     named = {
         frame_id
-        for frame_id, f in enumerate(module.stack_frames, 1)
-        if f.function_name.rpartition(".")[2].replace("<", "_").replace(">", "_") == traced
+        for frame_id, frame in enumerate(module.stack_frames, 1)
+        if _spelled(frame.function_name.rpartition(".")[2]) == traced
     }
     # A jaxpr that was traced inside and kept has the whole stack a second time below its caller.
     parents = {frame_id: _with_parents(module, [module.stack_frames[frame_id - 1].parent]) for frame_id in named}
@@ -31,6 +31,11 @@ def driver_frames(module: HloModule) -> frozenset[int]:
         if around and around != {0}:
             common = around if common is None else common & around
     return frozenset(common or ())
+
+
+def _spelled(name: str) -> str:
+    """A name as modules have it: ``<lambda>`` is ``_lambda_`` in XLA and ``_lambda`` in JAX."""
+    return name.replace("<", "_").replace(">", "_").strip("_")
 
 
 def _with_parents(module: HloModule, frame_ids: Iterable[int]) -> set[int]:
