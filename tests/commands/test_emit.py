@@ -208,6 +208,10 @@ def test_a_folder_stands_for_its_programs(xla2py, folder):
         Path(f"dump/{name}.cpu_after_optimizations.txt").write_text("not looked at", encoding="utf-8")
     assert xla2py("emit", "dump", "-o", "out/") == (0, "", "")
     assert sorted(path.name for path in Path("out").iterdir()) == ["module_0001_jit_f.py", "module_0002_jit_f.py"]
+    Path("one").mkdir()
+    Path("one/model.hlo").write_text(MODEL, encoding="utf-8")
+    assert xla2py("emit", "one", "-o", "made") == (0, "", "") == xla2py("emit", "one", "-o", "made.py")
+    assert Path("made/model.py").is_file() and Path("made.py").is_file()
     Path("empty").mkdir()
     code, _, err = xla2py("emit", "empty", "-o", "out/")
     assert code == 2 and "XP723" in err

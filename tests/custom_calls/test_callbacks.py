@@ -108,8 +108,7 @@ def test_functions_are_handed_over_by_name(target):
         "pure_callback": lambda x: np.float32(10 * x),
         "pure_callback_2": np.sin,
     }
-    token, values, counts = emitted.load().main(None, X, **functions)
-    assert token is None
+    values, counts = emitted.load().main(X, **functions)
     np.testing.assert_allclose(np.asarray(values), 6 + 100 * X + np.sin(X), rtol=1e-6)
     np.testing.assert_array_equal(np.asarray(counts), [4, 5])
 
@@ -117,7 +116,7 @@ def test_functions_are_handed_over_by_name(target):
 def test_reaching_a_callback_without_its_function_is_an_error_at_its_line():
     main = xla2py.emit(USED).load().main
     with pytest.raises(RuntimeError, match="hand it to main by the name in this line") as caught:
-        main(None, X)
+        main(X)
     assert "call_back(io_callback, x)" in str(caught.traceback[-2].statement)
 
 

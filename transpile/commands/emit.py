@@ -23,7 +23,7 @@ from ..hlo.ir import HloModule
 from ..hlo.shardings import AFTER_PARTITIONER
 from ..hlo.source import UnsupportedError
 from ..settings import SETTINGS, load_settings
-from .modules import expanded, readers, run_all, shown_name
+from .modules import expanded, has_folder, readers, run_all, shown_name
 from .options import Command, choose, is_debugging, setting_options, sizes_option
 from .terminal import note, stages
 
@@ -50,7 +50,12 @@ class Job:
 @click.command(cls=Command)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @setting_options(*SETTINGS)
-@click.option("-o", "--output", metavar="FILE|DIR", help="Where to write; a folder for several results; - is stdout.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE|DIR",
+    help="Where to write; a folder for several results or for a FILE that is one; - is stdout.",
+)
 @sizes_option
 @click.option(
     "--devices",
@@ -85,8 +90,8 @@ def command(
     differ between several FILEs of one program, which --sizes names.
     """
     options = choose(given, load_settings(Path.cwd()))
+    output = None if output == STDOUT else _as_folder(output) if has_folder(files) else output
     files = tuple(expanded(files))
-    output = None if output == STDOUT else output
     programs = readers(files, sizes)
     jobs = plan(list(programs), require_targets(options.pop("target")), output)
     if (diff or check) and output is None:
@@ -147,6 +152,11 @@ def plan(sources: Sequence[str], targets: Sequence[str], output: str | None) -> 
             raise UsageError(Diagnostic("XP402", message, hint="emit them into different folders"))
         jobs[destination] = Job(source, target, destination)
     return list(jobs.values())
+
+
+def _as_folder(output: str | None) -> str | None:
+    """Return what output is for programs of a folder, however few: a folder, unless it is a Python file."""
+    return output if output is None or output.endswith(".py") else f"{output}/"
 
 
 def _is_folder(output: str, results: int) -> bool:

@@ -73,6 +73,11 @@ def shown_name(argument: str) -> str:
     return argument if is_reference(argument) else Path(argument).name
 
 
+def has_folder(arguments: Sequence[str]) -> bool:
+    """Tell whether one of the arguments is a folder, which stands for the programs in it."""
+    return any(Path(argument).is_dir() for argument in arguments)
+
+
 def expanded(arguments: Sequence[str]) -> list[str]:
     """The arguments with the programs of a folder in its place, each once. Raises what ``programs_in`` raises."""
     found: dict[str, None] = {}

@@ -19,6 +19,7 @@ from .captured import names_of_constants
 from .hlo_proto import read_literal, without_large_literals
 from .jaxlib_conversion import module_text
 from .manual_computations import of_one_device
+from .token_arguments import without_tokens
 from .trees import trees_of
 
 
@@ -64,7 +65,8 @@ def of_lowered(lowered: Any, name: str) -> HloModule:
     small, literals = without_large_literals(proto)
     text = module_text(small) if literals else lowered.as_text("hlo", debug_info=True)
     source = SourceText(text, f"<{name}>")
-    module = of_one_device(parse_module(source, {name: read_literal(literal) for name, literal in literals.items()}))
+    parsed = parse_module(source, {name: read_literal(literal) for name, literal in literals.items()})
+    module = of_one_device(without_tokens(parsed))
     sources = _sources(_files_of_function(module.stack_frames))
     return with_trees(replace(module, sources=sources, host_functions=_host_functions(lowered)), lowered)
 

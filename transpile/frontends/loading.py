@@ -24,6 +24,7 @@ from .manual_computations import of_one_device
 from .shard_layouts import as_whole, layout_of_compiled, with_layout
 from .sniffing import Kind, sniff
 from .stablehlo import bytecode
+from .token_arguments import without_tokens
 from .translated_text import TranslatedText
 
 _TEXT = re.compile(
@@ -164,8 +165,10 @@ def _converted(content: bytes, kind: Kind, name: str, platform: int | None) -> H
 
 
 def _divided(module: HloModule) -> HloModule:
-    """Return a program for several devices as what each of them computes, where it says that, with its layout."""
-    return with_layout(of_one_device(as_whole(module)))
+    """Return a program of arrays alone; one for several devices as what each of them computes, where it says that, with
+    its layout.
+    """
+    return with_layout(of_one_device(as_whole(without_tokens(module))))
 
 
 def _in_utf8(content: bytes) -> bytes:
