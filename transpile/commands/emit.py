@@ -82,9 +82,9 @@ def command(
     """Turn HLO into Python source, on stdout or in files.
 
     FILE is HLO text, a serialized HloModuleProto, StableHLO or what jax.export serialized; a folder of them, as
-    --xla_dump_to writes it; a JAX function with its arguments, 'module:function(f32[4,8], s32[])'; `-` is stdin.
-    Constants of more than 64 elements go to an .npz file beside the Python file, those above 64 MiB to .npy files in a
-    folder there.
+    --xla_dump_to writes it; a JAX function with its arguments, 'module:function(f32[4,8], int32[])', where a type of 64
+    bits, f64[4], does what JAX_ENABLE_X64 does; `-` is stdin. Constants of more than 64 elements go to an .npz file
+    beside the Python file, those above 64 MiB to .npy files in a folder there.
 
     Names in the shapes of a function are sizes that may be any, 'module:function(f32[B,64])'. So can be those that
     differ between several FILEs of one program, which --sizes names.

@@ -8,7 +8,8 @@ from itertools import chain
 
 from ..emission.generated import GeneratedModule
 from ..errors import XlaToPythonError
-from ..frontends.witnesses import Assignment, Sizes, Witnesses, shown_sizes
+from ..frontends.signatures import shown_sizes
+from ..frontends.witnesses import Assignment, Sizes, Witnesses
 from ..hlo.ir import HloModule
 
 FEWEST = 10  # sizes

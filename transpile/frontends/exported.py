@@ -13,6 +13,7 @@ from .jax import not_lowered, required_jax, with_trees
 from .jaxlib_conversion import refined_to_hlo
 from .loading import symbols_of
 from .stablehlo import bytecode
+from .token_arguments import without_tokens
 from .witnesses import NAME, Assignment, Witnesses, witnesses
 
 
@@ -41,4 +42,5 @@ def _program_at(exported: Any, sizes: Assignment) -> HloModule:
     except Exception as error:  # whatever JAX raises at sizes that the export does not allow
         raise not_lowered(name, error) from error
     literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
-    return with_trees(parse_module(SourceText(converted.text, f"<{name}>"), literals), exported)
+    module = without_tokens(parse_module(SourceText(converted.text, f"<{name}>"), literals))
+    return with_trees(module, exported)

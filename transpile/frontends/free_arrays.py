@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
 from .exported import program_of_symbols
-from .jax import lower, not_lowered, required_jax
+from .jax import WIDE, lower, not_lowered, required_jax, wide_types
 from .loading import is_function, of_object, symbols_of
 from .witnesses import NAME, Assignment, Witnesses, witnesses
 
@@ -45,9 +48,11 @@ def from_jax(fn: Any, *example_args: Any, **example_kwargs: Any) -> HloModule | 
     ``Lowered`` or ``Compiled``, or a ``jax.export.Exported``. The module has all constants, the stack frames, in
     ``sources`` the ``.py`` files that ``fn`` and what it calls are in, and in ``trees`` what ``fn`` takes and returns.
     With examples such as ``xla2py.array("B, 64")``, also within trees, or of an ``Exported`` whose sizes are symbols,
-    the result is the program at several sizes, of which :func:`xla2py.emit` makes a module for any size. Raises
-    ``UsageError``: XP425 for a symbol of several names, XP430 without jax, XP722 for an object that is no program; and
-    whatever tracing ``fn`` raises.
+    the result is the program at several sizes, of which :func:`xla2py.emit` makes a module for any size.
+
+    Without ``JAX_ENABLE_X64`` JAX computes with 32 bits for examples of 64, which is warned of; an ``xla2py.array`` of
+    64 bits switches that on. Raises ``UsageError``: XP425 for a symbol of several names, XP430 without jax, XP722 for
+    an object that is no program; and whatever tracing ``fn`` raises.
     """
     if symbols_of(fn):
         return program_of_symbols(fn)
@@ -56,16 +61,30 @@ def from_jax(fn: Any, *example_args: Any, **example_kwargs: Any) -> HloModule | 
     leaves = list(_leaves((example_args, example_kwargs)))
     free = dict.fromkeys(size for leaf in leaves for size in leaf.sizes if isinstance(size, str))
     if not leaves:
+        _warn_of_wide(example_args, example_kwargs)
         return lower(fn, *example_args, **example_kwargs)
+
+    is_wide = any(np.dtype(leaf.dtype) in WIDE for leaf in leaves)
 
     def at(sizes: Assignment) -> HloModule:
         args, kwargs = _replaced((example_args, example_kwargs), sizes)
         try:
-            return lower(fn, *args, **kwargs)
+            with wide_types(is_wide):
+                return lower(fn, *args, **kwargs)
         except (TypeError, ValueError, AssertionError, LookupError, ArithmeticError) as error:
             raise not_lowered("the function", error) from error
 
     return witnesses(tuple(free), at) if free else at({})
+
+
+def _warn_of_wide(*examples: Any) -> None:
+    """Warn of examples of 64 bits that JAX takes for others of 32."""
+    jax = required_jax()
+    wide = {leaf.dtype for leaf in jax.tree_util.tree_leaves(examples) if getattr(leaf, "dtype", None) in WIDE}
+    if wide and not jax.config.jax_enable_x64:
+        pairs = ", ".join(sorted(f"{own} is {jax.dtypes.canonicalize_dtype(own)}" for own in wide))
+        on = 'JAX_ENABLE_X64=1 or jax.config.update("jax_enable_x64", True)'
+        warnings.warn(f"JAX traces without 64 bits: {pairs} in the module; {on} keeps them", stacklevel=3)
 
 
 def _leaves(tree: Any) -> list[FreeArray]:

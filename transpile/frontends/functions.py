@@ -1,7 +1,7 @@
 """Programs named in Python: ``package.module:function(f32[4,8], s32[])``.
 
-The object may be a function that JAX can trace, with the shapes of its arguments in HLO's own words; or, without
-parentheses, something that is a program already: a ``jax.stages.Lowered``, a ``jax.export.Exported``, a module.
+The object may be a function that JAX can trace, with the types of its arguments; or, without parentheses, something
+that is a program already: a ``jax.stages.Lowered``, a ``jax.export.Exported``, a module.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
-from ..hlo.lexer import Cursor
-from ..hlo.shape_parser import parse_shape
-from ..hlo.shapes import ArrayShape, Shape, TupleShape
-from ..hlo.source import SourceText
-from .jax import required_jax
+from .jax import required_jax, wide_types
 from .loading import is_function, of_object
+from .signatures import Arguments, Sizes, leaves, parse_arguments, shown_sizes
 
-_REFERENCE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)(?:\((?P<shapes>.*)\))?")
+_REFERENCE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)(?:\((?P<arguments>.*)\))?")
 
 
 def is_reference(argument: str) -> bool:
@@ -45,21 +43,27 @@ def referenced(reference: str, folder: Path) -> Any:
         return _object(*reference_parts(reference))
 
 
-def load_function(reference: str, folder: Path) -> HloModule:
+def load_function(reference: str, folder: Path, sizes: Sizes = MappingProxyType({})) -> HloModule:
     """The program that an importable object is. Its module is imported with ``folder`` first on the path.
 
-    Raises ``UsageError``: XP721 where there is no such object or its import fails, XP722 where it is no program or
-    does not take such arguments; ``HloSyntaxError`` for shapes that are none.
+    ``sizes`` has the numbers of those that have names. Arguments of 64 bits switch on JAX's types of so many, as
+    ``JAX_ENABLE_X64`` does. Raises ``UsageError``: XP425 where a name has no number, XP721 where there is no such
+    object or its import fails, XP722 where it is no program or does not take such arguments; ``HloSyntaxError`` for
+    types that are none.
     """
     match = _REFERENCE.fullmatch(reference)
     assert match is not None
-    shapes = None if match["shapes"] is None else _shapes(match["shapes"], reference)
-    with _importing_from(folder):
+    has_arguments = match["arguments"] is not None
+    arguments = parse_arguments(reference, *match.span("arguments")) if has_arguments else ()
+    if missing := next((name for each in leaves(arguments) for name in each.names if name not in sizes), ""):
+        raise UsageError(Diagnostic("XP425", f"{reference} has no number for {missing}"))
+    name = f"{reference} at {shown_sizes(sizes)}" if sizes else reference
+    with _importing_from(folder), wide_types(any(each.is_wide for each in leaves(arguments))):
         found = _object(match["module"], match["name"])
-        if shapes is None and is_function(found):
+        if not has_arguments and is_function(found):
             hint = "say what it takes: 'module:function(f32[4,8], s32[])', or 'module:function()'"
             raise UsageError(Diagnostic("XP722", "the shapes of the function's arguments are not known", hint=hint))
-        module = of_object(found, shapes or (), reference)
+        module = of_object(found, _examples(arguments, sizes) if has_arguments else (), name)
     return module if module.source is None else replace(module, source=replace(module.source, name=reference))
 
 
@@ -71,22 +75,14 @@ def _object(module: str, name: str) -> Any:
         raise UsageError(Diagnostic("XP721", message)) from error
 
 
-def _shapes(text: str, reference: str) -> tuple[Any, ...]:
-    source = SourceText(f"({text})", reference)
-    cursor = Cursor(source)
-    shape = parse_shape(cursor)
-    if cursor.skip() != len(source.text) or not isinstance(shape, TupleShape):
-        raise cursor.error("XP102", "a comma or the end of the arguments is expected", cursor.position)
-    return tuple(_example(element) for element in shape.elements)
-
-
-def _example(shape: Shape) -> Any:
-    """Return what JAX traces in place of an argument."""
-    if isinstance(shape, TupleShape):
-        return tuple(_example(element) for element in shape.elements)
-    if not isinstance(shape, ArrayShape):
-        raise UsageError(Diagnostic("XP722", f"no argument has the shape {shape}"))
-    return required_jax().ShapeDtypeStruct(shape.dimensions, shape.element_type.dtype)
+def _examples(arguments: Arguments, sizes: Sizes) -> tuple[Any, ...]:
+    """What JAX traces in place of the arguments."""
+    return tuple(
+        _examples(each, sizes)
+        if isinstance(each, tuple)
+        else required_jax().ShapeDtypeStruct(each.shape(sizes), each.element_type.dtype)
+        for each in arguments
+    )
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ from .manual_computations import of_one_device
 from .token_arguments import without_tokens
 from .trees import trees_of
 
+WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))  # what JAX has only where it is told so
+
 
 def required_jax() -> Any:
     """Return the module ``jax``. Raises ``UsageError`` (XP430) where it is not installed."""
@@ -31,6 +34,13 @@ def required_jax() -> Any:
         hint = "pip install 'xla2py[jax]'"
         raise UsageError(Diagnostic("XP430", "lowering a JAX function needs jax", hint=hint)) from None
     return jax
+
+
+@contextmanager
+def wide_types(are_wanted: bool) -> Iterator[None]:
+    """JAX with its types of 64 bits where these are wanted, and as it is set otherwise."""
+    with required_jax().enable_x64(True) if are_wanted else nullcontext():
+        yield
 
 
 def not_lowered(what: str, error: Exception) -> UsageError:

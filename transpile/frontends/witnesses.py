@@ -14,6 +14,7 @@ from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..hlo.ir import HloModule
 from ..hlo.shapes import ArrayShape, leaves
 from .functions import load_function
+from .signatures import shown_sizes
 
 Assignment = Mapping[str, int]  # of a number to each free size
 Sizes = Mapping[str, Sequence[int]]  # what each free size is in each of several programs
@@ -96,11 +97,6 @@ class Witnesses:
         return {name: math.gcd(*values) for name, values in self.sizes.items()}
 
 
-def shown_sizes(sizes: Assignment) -> str:
-    """Return sizes as people read them: ``B = 3, T = 5``."""
-    return ", ".join(f"{name} = {number}" for name, number in sizes.items())
-
-
 def free_sizes(reference: str) -> tuple[str, ...]:
     """The names that stand for sizes in ``module:function(f32[B,T,64])``, in order; none in any other word."""
     _, opening, shapes = reference.partition("(")
@@ -118,7 +114,7 @@ def function_at_sizes(reference: str, folder: Path, sizes: Mapping[str, tuple[in
     if sizes:
         _require_names(sizes, names)
     chosen = None if planned else sizes
-    found = witnesses(names, lambda chosen: load_function(_at(reference, chosen), folder), chosen)
+    found = witnesses(names, lambda chosen: load_function(reference, folder, chosen), chosen)
     if planned:
         return found.planned_for(**{name: number for name, (number,) in (sizes or {}).items()})
     return replace(found, command=_option(sizes) if sizes else "")
@@ -292,13 +288,3 @@ def parse_sizes(words: Sequence[str]) -> dict[str, tuple[int, ...]]:
                 Diagnostic("XP425", f"the numbers of {name} are not all different, or another size has them")
             )
     return found
-
-
-def _at(reference: str, sizes: Assignment) -> str:
-    """The reference with numbers in place of names: ``module:function(f32[5,7,64])``."""
-    head, opening, shapes = reference.partition("(")
-
-    def number(match: re.Match[str]) -> str:
-        return str(sizes.get(match[0], match[0]))
-
-    return head + opening + _BRACKETS.sub(lambda match: NAME.sub(number, match[0]), shapes)

@@ -17,7 +17,8 @@ from ...array.node import Node
 from ...array.program import Function
 from ...compilation import kernels_in
 from ...errors import Diagnostic, UnsupportedError, XlaToPythonError
-from ...frontends.witnesses import Assignment, Witnesses, shown_sizes
+from ...frontends.signatures import shown_sizes
+from ...frontends.witnesses import Assignment, Witnesses
 from ...hlo.ir import HloModule
 from ..expression import Renderer
 from ..formatting import formatted

@@ -1,0 +1,104 @@
+"""What users write in parentheses behind a function: types by several names, sizes by numbers or names."""
+
+import sys
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.transpile.errors import XlaToPythonError
+from xla2py.transpile.frontends.functions import load_function
+from xla2py.transpile.frontends.signatures import leaves, parse_arguments
+from xla2py.transpile.frontends.witnesses import function_at_sizes
+
+FUNCTIONS = """
+import jax.numpy as jnp
+TABLE = jnp.arange(3)
+def scaled(x, n): return jnp.sin(x) * n
+def product(x, y): return x @ y
+"""
+
+
+@pytest.fixture
+def functions(tmp_path):
+    name = f"functions_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(FUNCTIONS, encoding="utf-8")
+    yield name
+    sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f32[4,8], s32[]", [("f32", (4, 8)), ("s32", ())]),
+        ("float32[4, B], i32, bool[3]", [("f32", (4, "B")), ("s32", ()), ("pred", (3,))]),
+        (
+            "(bfloat16[T]{0}, (uint8[2], i64)), complex64[1]",
+            [("bf16", ("T",)), ("u8", (2,)), ("s64", ()), ("c64", (1,))],
+        ),
+        ("float8_e4m3fn[0]", [("f8e4m3fn", (0,))]),
+        ("", []),
+    ],
+)
+def test_types_have_the_names_of_hlo_numpy_and_jax(text, expected):
+    found = leaves(parse_arguments(text, 0, len(text)))
+    assert [(each.element_type.name, each.sizes) for each in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "code", "place", "message"),
+    [
+        ("scaled(f77[N], s32[])", "XP106", 1, "unknown element type `f77`"),
+        ("scaled(f32[N] s32[])", "XP102", 8, "a comma or the end of the arguments is expected"),
+        ("scaled(f32[N], 2)", "XP102", 9, "expected an element type, found `2`"),
+        ("scaled(f32[<=4], f32)", "XP102", 5, "expected a size, or the name of one, found `<=`"),
+        ("scaled(f32[4], f32[)", "XP102", 13, "expected a size, or the name of one, found `)`"),
+    ],
+)
+def test_errors_point_into_what_was_written(functions, tmp_path, written, code, place, message):
+    reference = f"{functions}:{written}"
+    with pytest.raises(XlaToPythonError, match=code) as caught:
+        function_at_sizes(reference, tmp_path) if "N" in written else load_function(reference, tmp_path)
+    (found,) = caught.value.diagnostics
+    assert found.message == message and found.source.text == reference
+    assert found.span.start == len(functions) + written.index("(") + place + 1
+
+
+def test_what_jax_refuses_is_named_as_it_was_written(functions, tmp_path):
+    with pytest.raises(XlaToPythonError, match="XP722") as caught:
+        function_at_sizes(f"{functions}:product(f32[N,3], f32[4,N])", tmp_path)
+    assert f"{functions}:product(f32[N,3], f32[4,N]) at N = 13 cannot be lowered" in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", ["f64", "s64", "u64", "c128", "float64", "int64"])
+def test_a_type_of_64_bits_switches_them_on(functions, tmp_path, dtype):
+    module = load_function(f"{functions}:scaled({dtype}[4], f32[])", tmp_path)
+    given = module.entry.parameters[0].array_shape.element_type
+    assert given.bits == (128 if dtype == "c128" else 64)
+    assert jnp.ones(1, float).dtype == np.float32, "only while it is traced"
+    xla2py.emit(module).load().main(np.ones(4, given.dtype), np.float32(2))
+
+
+def test_other_types_leave_it_off(functions, tmp_path):
+    module = load_function(f"{functions}:scaled(s32[4], f32[])", tmp_path)
+    assert module.entry.root.array_shape.element_type.name == "f32"
+
+
+def test_a_free_array_of_64_bits_switches_them_on():
+    emitted = xla2py.emit(xla2py.from_jax(jnp.sin, xla2py.array("N", "float64")))
+    assert emitted.load().main(np.ones(5)).dtype == np.float64
+
+
+def test_examples_of_64_bits_are_warned_of():
+    with pytest.warns(UserWarning, match="float64 is float32, int64 is int32 in the module; JAX_ENABLE_X64=1"):
+        xla2py.from_jax(lambda x, n: x * n, np.ones(3), np.arange(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        xla2py.from_jax(jnp.sin, np.ones(3, np.float32))
+        xla2py.from_jax(jnp.sin, 1.5)
+        xla2py.from_jax(lambda key: jax.random.normal(key, (2,)), jax.random.key(0))
+        with jax.enable_x64(True):
+            assert xla2py.from_jax(jnp.sin, np.ones(3)).entry.root.array_shape.element_type.name == "f64"

@@ -1,0 +1,118 @@
+"""The arguments of a function as users write them: ``f32[B,64], (int32[], bfloat16[8])``.
+
+Element types have HLO's names, NumPy's or JAX's short ones; sizes are numbers, or names where they are free. Without
+brackets it is a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..hlo.element_types import ELEMENT_TYPES, ElementType
+from ..hlo.lexer import INTEGER, Cursor, quote
+from ..hlo.shape_parser import parse_layout
+from ..hlo.source import SourceText
+from .jax import WIDE
+
+_NAMES: dict[str, ElementType] = {
+    **{element_type.dtype.name: element_type for element_type in ELEMENT_TYPES.values()},
+    **{f"i{bits}": ELEMENT_TYPES[f"s{bits}"] for bits in (8, 16, 32, 64)},
+    **ELEMENT_TYPES,
+}
+_WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
+
+Sizes = Mapping[str, int]  # numbers by the names of free sizes
+Arguments = tuple[Any, ...]  # of :class:`Argument`, and tuples of such
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An array of some element type."""
+
+    element_type: ElementType
+    sizes: tuple[int | str, ...]
+
+    def shape(self, sizes: Sizes) -> tuple[int, ...]:
+        """Its shape where the free sizes are these."""
+        return tuple(sizes[size] if isinstance(size, str) else size for size in self.sizes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The free sizes."""
+        return tuple(size for size in self.sizes if isinstance(size, str))
+
+    @property
+    def is_wide(self) -> bool:
+        """Tell whether JAX has such numbers only where its types of 64 bits are on."""
+        return self.element_type.dtype in WIDE
+
+
+def shown_sizes(sizes: Sizes) -> str:
+    """Return sizes as people read them: ``B = 3, T = 5``."""
+    return ", ".join(f"{name} = {number}" for name, number in sizes.items())
+
+
+def parse_arguments(text: str, start: int, end: int) -> Arguments:
+    """The arguments in ``text`` from ``start`` on, of which all that is before ``end`` belongs to them.
+
+    Raises ``HloSyntaxError`` with a place in the whole text: XP102 and XP103 where something else is expected, XP106
+    for an unknown element type.
+    """
+    cursor = Cursor(SourceText(text, text), start)
+    found = tuple(_listed(cursor, end))
+    if cursor.skip() != end:
+        raise cursor.error("XP102", "a comma or the end of the arguments is expected", cursor.position, end)
+    return found
+
+
+def leaves(arguments: Arguments) -> Iterator[Argument]:
+    """The arrays of the arguments, in order."""
+    for each in arguments:
+        yield from leaves(each) if isinstance(each, tuple) else (each,)
+
+
+def _listed(cursor: Cursor, end: int | None = None) -> Iterator[Any]:
+    if cursor.skip() == end or cursor.looking_at(")"):
+        return
+    yield _argument(cursor)
+    while cursor.accept(","):
+        yield _argument(cursor)
+
+
+def _argument(cursor: Cursor) -> Any:
+    start = cursor.skip()
+    if not cursor.accept("("):
+        return _array(cursor)
+    cursor.enter(start)
+    parts = tuple(_listed(cursor))
+    cursor.expect(")", "to close the tuple")
+    cursor.leave()
+    return parts
+
+
+def _array(cursor: Cursor) -> Argument:
+    start = cursor.skip()
+    name = cursor.expect_match(_WORD, "an element type")
+    element_type = _NAMES.get(name)
+    if element_type is None:
+        hint = f"known types: {', '.join(ELEMENT_TYPES)}; or NumPy's and JAX's names: float32, int32, i32, bool, .."
+        raise cursor.error("XP106", f"unknown element type {quote(name)}", start, start + len(name), hint)
+    if not cursor.accept("["):
+        return Argument(element_type, ())
+    sizes = [] if cursor.looking_at("]") else [_size(cursor)]
+    while cursor.accept(","):
+        sizes.append(_size(cursor))
+    cursor.expect("]")
+    if cursor.looking_at("{"):
+        parse_layout(cursor, len(sizes))
+    return Argument(element_type, tuple(sizes))
+
+
+def _size(cursor: Cursor) -> int | str:
+    number = cursor.match(INTEGER)
+    if number is not None and not number.group().startswith("-"):
+        return int(number.group())
+    return cursor.expect_match(_WORD, "a size, or the name of one")
