@@ -143,7 +143,6 @@ READ = {
     "transpile/emission/live_names.py": "lines that macros wrote are read again",
     "transpile/emission/lines.py": "what the compiler is shown around lines",
     "transpile/emission/places.py": "lines that macros wrote are read again",
-    "transpile/emission/sections.py": "names that JAX gives",
 }
 
 
