@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from xla2py.tests.recording.lazy_jax import Lowered, asked, is_asking, jax, name
 from xla2py.tests.recording.lines import placed, replaced
 from xla2py.tests.recording.questions import Question
 from xla2py.tests.recording.values import NoAnswerError
-from xla2py.transpile.frontends import free_arrays, loading
+from xla2py.transpile.frontends import free_arrays, functions, loading
 from xla2py.transpile.frontends import jax as frontend
 from xla2py.transpile.hlo.ir import Built, HloModule, Trees
 from xla2py.transpile.hlo.parser import parse_module
@@ -33,6 +33,8 @@ def recorded_modules() -> Iterator[None]:
             patch.setattr(module, "lower", _lowered(frontend.lower))
         patch.setattr(loading, "of_lowered", _of_lowered(frontend.of_lowered))
         patch.setattr(free_arrays, "required_jax", lambda: jax)
+        for module in (functions, free_arrays):
+            patch.setattr(module, "wide_types", lambda wanted: jax.enable_x64(True) if wanted else nullcontext())
         yield
 
 
@@ -104,7 +106,7 @@ def _plain(value: Any) -> Any:
 
 
 def _object(value: Any) -> Any:
-    if isinstance(value, dict) and "class" in value:
+    if isinstance(value, dict) and isinstance(value.get("class"), str):
         fields = {name: _object(part) for name, part in value.items() if name != "class"}
         return frozenset(fields["of"]) if value["class"] == "frozenset" else _CLASSES[value["class"]](**fields)
     return map_parts(_object, value)
