@@ -6,7 +6,7 @@ Such a function is traced for the shapes and dtypes of its arguments when they f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial, update_wrapper
 from inspect import signature
 from typing import Any
@@ -108,7 +108,7 @@ class ArrayFunction:
         cast = [self._cast(leaf, dtype) for leaf, dtype in zip(leaves, traced.dtypes, strict=True)]
         given = self._util.tree_unflatten(traced.given, cast)
         results = traced.run(given, cast)
-        return self._util.tree_unflatten(traced.results, self._util.tree_leaves(results))
+        return self._util.tree_unflatten(traced.results, _leaves(self._util, results))
 
     def module(self, *args: Any, **kwargs: Any) -> GeneratedModule:
         """Return the emitted module for arguments of these shapes, which are not computed with."""
@@ -188,6 +188,15 @@ class ArrayFunction:
         if isinstance(leaf, (np.ndarray, np.generic, *_SCALARS)) or hasattr(leaf, "addressable_shards"):  # JAX's arrays
             return self.target.adopt(np.asarray(leaf, dtype))
         return leaf if leaf.dtype == dtype else leaf.astype(dtype)
+
+
+def _leaves(util: Any, results: Any) -> list[Any]:
+    """Return the leaves of what ``main`` gives, also of its own classes that are no named tuples."""
+    found: list[Any] = []
+    for leaf in util.tree_leaves(results):
+        parts = [getattr(leaf, field.name) for field in fields(leaf)] if is_dataclass(leaf) else None
+        found += [leaf] if parts is None else _leaves(util, parts)
+    return found
 
 
 def _example(leaf: Any) -> Any:

@@ -118,6 +118,12 @@ SETTINGS: dict[str, Setting] = {
             ("auto", "safetensors", "inline"),
         ),
         Setting("nested", False, "Let main take and return the trees of arrays that the traced function did."),
+        Setting(
+            "classes",
+            "own",
+            "Of objects that main returns: small ones with the same fields, or the program's own, which it imports.",
+            ("own", "import"),
+        ),
         Setting("sources", "", "Folder of the program's own Python files, for variable names.", is_folder=True),
         Setting("custom-call", (), "Your functions for custom calls: TARGET=MODULE:FUNCTION, separated by commas."),
         Setting("memory", "", "What a program may use on targets that work in chunks, such as 2GiB."),

@@ -7,36 +7,34 @@ from operator import attrgetter
 from typing import Any
 
 
-def tuple_class(module: str, name: str) -> Callable[..., Any]:
-    """Return a class of named tuples, or what makes plain ones if it is missing."""
-    try:
-        found: Callable[..., Any] = attrgetter(name)(import_module(module))
-    except (ImportError, AttributeError):
-        return lambda *parts: parts
-    return found
+def class_of(module: str, name: str) -> Any:
+    """Return a class of another module."""
+    return attrgetter(name)(import_module(module))
 
 
-def class_or_tuple(module: str, name: str, constants: Any = None) -> Callable[..., Any]:
-    """Return what makes objects of a class, or tuples if it cannot be imported.
+def setter_of(
+    module: str, name: str, constants: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
+    """Return what makes objects of a class of another module with some attributes.
 
-    `constants` are what else an object has: a dict of attributes, or what the
-    `tree_unflatten` of the class takes. Its `__init__`, which may want other arguments,
-    is not called.
+    `constants` are those that all have. The `__init__` of the class, which may want
+    other arguments, is not called.
     """
-    try:
-        found: Any = attrgetter(name)(import_module(module))
-    except (ImportError, AttributeError):
-        return lambda *parts, **fields: (*parts, *fields.values())
+    found = class_of(module, name)
 
-    def make(*parts: Any, **fields: Any) -> Any:
-        if not fields:
-            return found.tree_unflatten(constants, parts)
+    def make(**fields: Any) -> Any:
         made = object.__new__(found)
         for field, value in {**fields, **(constants or {})}.items():
             object.__setattr__(made, field, value)
         return made
 
     return make
+
+
+def unflattener_of(module: str, name: str, constants: Any) -> Callable[..., Any]:
+    """Return what makes objects of a class of another module by `tree_unflatten`."""
+    found = class_of(module, name)
+    return lambda *parts: found.tree_unflatten(constants, parts)
 
 
 def map_leaves(
@@ -71,7 +69,9 @@ def map_object_leaves(
     found = []
     for k in last if isinstance(last, dict) else range(len(last)):
         parts = [
-            each[k] if isinstance(each, Mapping | Sequence) else getattr(each, str(k))
+            getattr(each, k)
+            if isinstance(k, str) and not isinstance(each, Mapping)
+            else each[k]
             for each in trees
         ]
         found.append(map_object_leaves(function, parts, *shared))
@@ -87,6 +87,8 @@ def with_fields(like: Any, fields: dict[Any, Any]) -> Any:
     """Return an object like another but for some fields; these alone for a mapping."""
     if isinstance(like, Mapping):
         return fields
+    if isinstance(like, tuple):
+        return like._replace(**fields)  # type: ignore[attr-defined]
     made = copy(like)
     for field, value in fields.items():
         object.__setattr__(made, field, value)

@@ -62,7 +62,7 @@ def emitted(function, trees, **options):
 @pytest.mark.parametrize("function, trees", PROGRAMS)
 def test_trees_are_taken_and_returned_at_any_size(function, trees, options):
     given = arrays(trees, SIZES)
-    result = emitted(function, trees, **options).load().main(*given)
+    result = emitted(function, trees, classes="import", **options).load().main(*given)
     expected = function(*given)
     assert jax.tree_util.tree_structure(result) == jax.tree_util.tree_structure(expected)
     for found, wanted in zip(*map(jax.tree_util.tree_leaves, (result, expected)), strict=True):

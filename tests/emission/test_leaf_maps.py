@@ -38,7 +38,7 @@ def step(params, mu, nu, count, x, y):
 
 
 def emitted(function, *given, target="numpy"):
-    source = xla2py.emit(xla2py.from_jax(function, *given), target)
+    source = xla2py.emit(xla2py.from_jax(function, *given), target, classes="import")
     if target == "numpy":
         agree(source.load().main(*given), jax.jit(function)(*given))
     return source.source

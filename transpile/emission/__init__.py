@@ -64,6 +64,7 @@ def emit(
     precision: str = "float32",
     edges: str = "xla",
     helpers: str = "own",
+    classes: str = "own",
     debug: bool = False,
     observe: Callable[[str, str], None] | None = None,
     begin: Callable[[str], None] | None = None,
@@ -94,7 +95,8 @@ def emit(
     is multiplied, where the program does not ask for more (CuPy). With ``edges="library"``, plain calls of the array
     library are used where these differ from HLO only on singular, non-finite or out-of-range input (docs/edges.md). The
     functions that a module copies are its ``own``, or in a file that those of a package import (``shared``), or of a
-    folder (``beside``).
+    folder (``beside``). Objects that a ``nested`` program returns are of small classes of the module's ``own`` with
+    the fields of the traced ones; or of these, which the module imports (``import``).
     ``debug`` verifies the program after each pass, which finds a bug in a pass where it is. ``observe`` is called with
     the name of each pass and the program after it as text, ``begin`` with the name of what is done next.
 
@@ -124,6 +126,7 @@ def emit(
     require_precision(precision, chosen)
     annotate, constants = chosen_word("annotate", annotate), chosen_word("constants", constants)
     edges, helpers = chosen_word("edges", edges), chosen_word("helpers", helpers)
+    classes = chosen_word("classes", classes)
     require_sharing(helpers, style == READABLE and not graph and device_count(module) == 1)
     limits = Limits(memory, chunks, str(threads)) if chosen.arrange is not None else Limits()
     asked = Options(
@@ -136,6 +139,7 @@ def emit(
         checks=checks,
         constants=constants,
         nested=nested,
+        classes=classes,
         chains="chains" not in disable_passes,
         releases="releases" not in disable_passes and not module.free_sizes,  # large arrays would have another text
         cutting="cutting" not in disable_passes,
@@ -156,6 +160,7 @@ def emit(
             checks="exact" if checks == SIZES else checks,
             edges=edges,
             helpers=helpers,
+            classes=classes,
             format=format,
             constants=constants,
             nested=nested,

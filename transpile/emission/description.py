@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..array.program import Program
 from ..array.result_trees import placed
@@ -66,12 +66,14 @@ def docstring(
     paths: Sequence[Path | None],
     replicas: Replicas | None,
     tree: ResultTree,
+    notes: Iterable[str],
     *,
     is_checked: bool,
 ) -> str:
     """Return the docstring of a module: what it is, what goes in, what comes out.
 
-    Where the arguments are checked, only those are listed of which there is more to say than the check does.
+    ``notes`` are about the classes of the results. Where the arguments are checked, only those are listed of which
+    there is more to say than the check does.
     """
     title = identifier(program.module.name.removeprefix("jit_")).replace("_", " ").strip() or "module"
     title = f"{title[0].upper()}{title[1:]}"
@@ -103,7 +105,8 @@ def docstring(
     taken = columns(one_line + _QUOTES, sizes_are_free=bool(program.original.free_sizes))
     is_short = len(lines) == 2 and taken <= WIDTH
     lines = [one_line, ""] if is_short else [*lines, *_wrapped(f"returns: {results}")]
-    for note in program.original.trees.notes if tree is not None and program.original.trees is not None else ():
+    given_otherwise = program.original.trees.notes if tree is not None and program.original.trees is not None else ()
+    for note in (*given_otherwise, *notes):
         lines += _wrapped(note)
     found = callbacks(program.module)
     called = dict.fromkeys(one.name for one in found if one.is_used)

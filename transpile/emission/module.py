@@ -40,6 +40,7 @@ from .parts import Part, Replay
 from .prelude import DEVICE, NAME_BY_TEXT, prelude
 from .releases import release
 from .replicas import HOST_FUNCTIONS, collectives, replicas_of
+from .result_classes import OWN as OWN_CLASSES
 from .result_classes import ResultClasses
 from .sections import add_sections
 from .sharded_arrays import SPLIT, ShardedArrays, axis_names
@@ -60,6 +61,7 @@ class Settings:
     checks: str = "exact"  # of arguments, or "cast" or "none"
     constants: str = "auto"
     nested: bool = False
+    classes: str = OWN_CLASSES  # of what main returns
     chains: bool = True  # of calls as loops
     releases: bool = True  # of large arrays, by ``del``
     cutting: bool = True  # of prelude functions to their use
@@ -111,7 +113,7 @@ class _ModuleWriter:
         if self.replicas is not None and layout is not None and SPLIT in self.library.definitions:
             self.parts.append(ShardedArrays(layout, self.replicas, self.parameters))
         self.entry = entry_point(program, self.replicas, settings.nested, settings.checks)
-        self.classes = ResultClasses(self.entry.result_tree)
+        self.classes = ResultClasses(self.entry.result_tree, settings.classes, set(self.library.definitions))
         self.parts.append(self.classes)
         self.result_tree = self.classes.tree
         all_in_parentheses = settings.parenthesise_all
@@ -285,7 +287,6 @@ class _ModuleWriter:
         from_file = import_line(
             self.settings.helpers, self.target.name, (each.name for each in helpers if each.name in used)
         )
-        typing += [renderer.statement("result_class_imports")] if classes else []
         needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *kernels.imports(), *typing}
         named = [line for part in self.parts for line in part.constants(renderer)]
         told = self._narrow_dtypes([*functions, *self.constants.lines])
@@ -301,6 +302,7 @@ class _ModuleWriter:
                 entry.paths,
                 self.replicas,
                 self.result_tree,
+                self.classes.notes,
                 is_checked=bool(entry.check),
             ),
             header="\n".join(

@@ -63,13 +63,13 @@ def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[A
         yield tree, 4 * (level - 1) + before + len(",")
 
 
-def with_classes(tree: ResultTree, name: Callable[[Built], str]) -> ResultTree:
-    """Return the tree whose objects are called what ``name`` calls their classes."""
+def with_objects(tree: ResultTree, made: Callable[[Built], ResultTree]) -> ResultTree:
+    """Return the tree with what is ``made`` of its objects, the inner ones first."""
     if isinstance(tree, Built):
-        return replace(tree, name=name(tree), parts=with_classes(tree.parts, name))
+        return made(replace(tree, parts=tuple(with_objects(part, made) for part in tree.parts)))
     if isinstance(tree, dict):
-        return {key: with_classes(part, name) for key, part in tree.items()}
-    return type(tree)(with_classes(part, name) for part in tree) if isinstance(tree, list | tuple) else tree
+        return {key: with_objects(part, made) for key, part in tree.items()}
+    return type(tree)(with_objects(part, made) for part in tree) if isinstance(tree, list | tuple) else tree
 
 
 def has_trees(module: HloModule, paths: Sequence[object]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from ..hlo.ir import Built, ResultTree, Trees
 
 _DEEPEST = 12  # levels; what is deeper is no help to a reader
-_SHORT = re.compile(r"[ !#-\[\]-~]{1,100}")  # nothing in strings that has to be escaped
+_SHORT = re.compile(r"[ !#-\[\]-~]{1,400}")  # nothing in strings that has to be escaped
 _KEPT = ("module_kept_var_idx", "_lowering.compile_args", "_executable._kept_var_idx")  # of Exported, Lowered, Compiled
 
 
@@ -26,7 +26,9 @@ def trees_of(jax: Any, lowered: Any, parameter_count: int) -> Trees | None:
         return None
     util, found = jax.tree_util, _ResultTrees(jax)
     try:
-        given, results = (util.tree_unflatten(d, range(d.num_leaves)) for d in (lowered.in_tree, lowered.out_tree))
+        given, results = (
+            util.tree_unflatten(d, map(_Leaf, range(d.num_leaves))) for d in (lowered.in_tree, lowered.out_tree)
+        )
     except Exception:  # whatever a class raises that is made of numbers
         return None
     paths = [path for path, _ in util.tree_flatten_with_path(given)[0]]
@@ -45,16 +47,35 @@ def _by_attributes(util: Any, tree: Any, path: Any) -> tuple[Any, ...] | None:
     """
     found: list[Any] = []
     for key in path:
-        children, _ = util.default_registry.flatten_one_level_with_keys(tree)
+        children, _ = _one_level(util, tree) or ((), None)
         part = next(child for own, child in children if own == key)
         if isinstance(key, util.FlattenedIndexKey):
-            names = [name for name, value in _attributes(tree).items() if value is part]
-            if len(names) != 1 or not names[0].isidentifier():
+            name = _attribute(tree, part)
+            if not name:
                 return None
-            key = util.GetAttrKey(names[0])
+            key = util.GetAttrKey(name)
         found.append(key)
         tree = part
     return tuple(found)
+
+
+def _one_level(util: Any, tree: Any) -> Any:
+    """Return the keys and parts of a tree, and what else its definition holds; None for a leaf."""
+    found = util.default_registry.flatten_one_level_with_keys(tree)
+    if found is None or not _is_named_tuple(tree):
+        return found
+    parts, static = found  # JAX gives all of them the first name
+    return [(util.GetAttrKey(name), part) for name, (_, part) in zip(tree._fields, parts, strict=True)], static
+
+
+def _is_named_tuple(tree: Any) -> bool:
+    return isinstance(tree, tuple) and hasattr(tree, "_fields")
+
+
+def _attribute(tree: Any, part: Any) -> str:
+    """The name of the attribute that a part of an object is, empty where there is not one."""
+    names = [name for name, value in _attributes(tree).items() if value is part]
+    return names[0] if len(names) == 1 and _is_word(names[0]) else ""
 
 
 def _kept(lowered: Any, parameter_count: int) -> tuple[int, ...] | None:
@@ -70,6 +91,10 @@ def _kept(lowered: Any, parameter_count: int) -> tuple[int, ...] | None:
         if len(kept) == parameter_count:
             return kept
     return None
+
+
+class _Leaf(int):
+    """The number of a leaf, an object of its own: no other attribute is it."""
 
 
 class _NoTreeError(Exception):
@@ -94,9 +119,9 @@ class _ResultTrees:
             return None
 
     def _tree(self, value: Any, levels: int) -> ResultTree:
-        found = self.util.default_registry.flatten_one_level_with_keys(value)
+        found = _one_level(self.util, value)
         if value is None or found is None:
-            return value
+            return None if value is None else int(value)
         if not levels:
             raise _NoTreeError
         children, static = found
@@ -105,7 +130,7 @@ class _ResultTrees:
             return type(value)(parts)
         if isinstance(value, dict) or (keys and all(isinstance(key, self.util.DictKey) for key in keys)):
             return self._dict(type(value), [key.key for key in keys], parts)
-        return self._object(value, keys, parts, static)
+        return _object(self.util, value, children, parts, static)
 
     def _dict(self, kind: type, words: list[Any], parts: list[ResultTree]) -> ResultTree:
         if not all(type(word) in (str, int) for word in words):
@@ -114,28 +139,34 @@ class _ResultTrees:
             self.notes[f"{kind.__name__} is returned as a dict"] = None
         return dict(zip(words, parts, strict=True))
 
-    def _object(self, value: Any, keys: list[Any], parts: list[ResultTree], static: Any) -> ResultTree:
-        """Return an object that its class makes of its parts again; else a plain tuple, with a note."""
-        kind = type(value)
-        built = Built(kind.__module__, kind.__qualname__, tuple(parts))
-        if _is_importable(kind):
-            if isinstance(value, tuple) and len(getattr(kind, "_fields", ())) == len(parts):
-                return built
-            fields = tuple(key.name for key in keys if isinstance(key, self.util.GetAttrKey))
-            if keys and len(fields) == len(keys):
-                constants = {name: own for name, own in _attributes(value).items() if name not in fields}
-                if _is_literal(constants) and set(fields) <= set(_attributes(value)):
-                    return replace(built, fields=fields, constants=_literal(constants) if constants else "")
-            elif hasattr(kind, "tree_unflatten") and _is_literal(static):
-                return replace(built, constants=_literal(static))
-        self.notes[f"{kind.__name__} is returned as a plain tuple of its parts"] = None
-        return tuple(parts)
+
+def _object(util: Any, value: Any, children: list[tuple[Any, Any]], parts: list[ResultTree], static: Any) -> ResultTree:
+    """Return an object with what is known of how to make it again."""
+    kind = type(value)
+    names = [key.name if isinstance(key, util.GetAttrKey) else _attribute(value, part) for key, part in children]
+    has_names = all(map(_is_word, names)) and len(set(names)) == len(names)
+    built = Built(kind.__module__, kind.__qualname__, tuple(parts), tuple(names) if has_names else ())
+    if not _is_importable(kind):
+        return built
+    if _is_named_tuple(value):
+        return replace(built, maker="call")
+    if hasattr(kind, "tree_unflatten"):
+        return replace(built, maker="unflatten", constants=_literal(static)) if _is_literal(static) else built
+    attributes = _attributes(value)
+    constants = {name: own for name, own in attributes.items() if name not in names}
+    if not has_names or not set(names) <= set(attributes) or not _is_literal(constants):
+        return built
+    return replace(built, maker="set", constants=_literal(constants) if constants else "")
 
 
 def _is_importable(kind: type) -> bool:
     """Tell whether another module can import a class by its name."""
-    words = (*kind.__module__.split("."), *kind.__qualname__.split("."))
-    return all(word.isidentifier() and word.isascii() and not iskeyword(word) for word in words)
+    return kind.__module__ != "__main__" and all(map(_is_word, f"{kind.__module__}.{kind.__qualname__}".split(".")))
+
+
+def _is_word(name: Any) -> bool:
+    """Tell whether a name can stand behind a dot."""
+    return isinstance(name, str) and name.isidentifier() and name.isascii() and not iskeyword(name)
 
 
 def _attributes(value: Any) -> dict[str, Any]:

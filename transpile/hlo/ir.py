@@ -154,14 +154,17 @@ class Computation:
 class Built:
     """An object among the results: the class ``name`` of a Python ``module`` with trees as its ``parts``.
 
-    ``fields`` are the attributes that the parts are, empty where they have none. ``constants`` is the Python literal of
-    what else the object has: a dict of its other attributes, or what its ``tree_unflatten`` wants; empty for neither.
+    ``fields`` are the attributes that the parts are, empty where that is not known. ``maker`` says how another module
+    makes such an object, empty where none can: by calling the class (``call``), by setting its attributes (``set``), or
+    by its ``tree_unflatten`` (``unflatten``). ``constants`` is the Python literal of what else the object has: a dict
+    of its other attributes, or what its ``tree_unflatten`` wants; empty for neither.
     """
 
     module: str
     name: str
     parts: tuple[ResultTree, ...]
     fields: tuple[str, ...] = ()
+    maker: str = ""
     constants: str = ""
 
 
