@@ -165,6 +165,25 @@ def emission_options(values: Mapping[str, Value]) -> dict[str, Any]:
     return chosen
 
 
+_KEYWORDS = {"disable-pass": "disable_passes", "custom-call": "custom_calls"}  # of settings with other names in Python
+
+
+def option_words(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a command line says of keyword arguments of :func:`xla2py.emit`: the words of those that are no defaults."""
+    words: list[str] = []
+    for name, setting in SETTINGS.items():
+        value = options.get(_KEYWORDS.get(name, name), setting.default) or setting.default
+        if isinstance(setting.default, bool):
+            value = bool(options.get(name, setting.default))
+        if isinstance(value, Mapping):
+            value = [f"{target}={function}" for target, function in value.items()]
+        if isinstance(setting.default, bool) and value is not setting.default:
+            words.append(f"--{name}" if value else f"--no-{name}")
+        elif value != setting.default:
+            words += [f"--{name}", value if isinstance(value, str) else ",".join(value)]
+    return tuple(words)
+
+
 def _hooks(words: Sequence[str]) -> dict[str, str]:
     """``TARGET=MODULE:FUNCTION`` as function by target."""
     hooks = {}

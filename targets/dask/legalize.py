@@ -1,8 +1,9 @@
 """Rewrites what cannot be computed block by block to what can, where it comes in several chunks.
 
 Triangles and diagonals become comparisons of row and column numbers, random numbers are drawn by their counts, gaps
-between elements become an axis that is merged, an element of each row is taken along its axis, and slices of sums of
-arguments are sums of slices. Each block is then computed like everything else.
+between elements become an axis that is merged, an element of each row is taken along its axis, slices of sums of
+arguments are sums of slices, and what is read at several computed places is read along one axis after the other. Each
+block is then computed like everything else.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ...transpile.array.rewriting import called, rewrite
 from ...transpile.array.value import FULL, NEW, getitem
 from ...transpile.hlo.element_types import PRED, S32, S64, U32, U64, ElementType
 from .chunks import Chunks
+from .computed_places import is_read_along_several, is_slice_written, read_one_by_one, written_as_slice
 from .nodes import is_argument, name_of
 
 Operands = tuple[Node, ...]
@@ -51,7 +53,10 @@ def _rewrite_of(node: Node, chunks: Chunks) -> Rewrite | None:
     if name == "pad":
         return _with_gaps if _is_cut_along_gaps(node, chunks) else None
     if name == "getitem":
-        return _of_slices if _is_slice_of_sum(node, chunks) else None
+        is_apart = is_read_along_several(node, chunks)
+        return read_one_by_one if is_apart else _of_slices if _is_slice_of_sum(node, chunks) else None
+    if name == "setitem":
+        return written_as_slice if is_slice_written(node, chunks) else None
     if name in RANDOM:
         return RANDOM[name] if _any_planned([node], chunks) else None
     is_cut = any(True in chunks.is_cut_along[operand][-2:] for operand in node.operands)

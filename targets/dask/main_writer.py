@@ -57,8 +57,7 @@ class MainWriter:
 
     def note(self, node: Node, made: Node) -> None:
         """Let ``main`` have another node in the place of this one from now on."""
-        if node in self.graph.results:
-            self.graph.results.setdefault(made, self.graph.results[node])
+        self.graph.stand_in(node, made)
         self.made[node] = made
 
     def is_read(self, node: Node) -> bool:

@@ -28,6 +28,8 @@ def take_in_chunks(x: Chunked | da.Array, index: Any, axis: int = 0) -> da.Array
     """
     x = as_chunked(x)
     indices = index if isinstance(index, tuple) else (index,)
+    if len(indices) > 1:  # dask loses blocks of blockwise where a unit axis is repeated
+        indices = da.broadcast_arrays(*indices)
     letters = "ijklmnopqr"[: x.array.ndim]
     batch = "abcdefgh"[: max(i.ndim for i in indices)]
     found = letters[:axis] + batch + letters[axis + len(indices) :]

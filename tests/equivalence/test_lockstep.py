@@ -15,6 +15,11 @@ from xla2py.transpile.equivalence.lockstep import Lockstep, lockstep
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hlo"
 
 
+MOVED = """ENTRY main { x = f32[12] parameter(0)  i = s32[] parameter(1)
+  low = s32[] constant(0)  high = s32[] constant(8)
+  start = s32[] clamp(low, i, high)  ROOT part = f32[4] dynamic-slice(x, start), dynamic_slice_sizes={4} }"""
+
+
 def _run(name: str, *edits: tuple[str, str], target: str = "numpy") -> Lockstep:
     module = xla2py.load(PROGRAMS[name].encode() if name in PROGRAMS else EXAMPLES / f"{name}.hlo")
     emitted = xla2py.emit(module, target)
@@ -73,3 +78,26 @@ def test_a_text_that_raises_is_judged_as_far_as_it_came() -> None:
 def test_dask_values_are_computed_at_the_probes() -> None:
     found = _run("attention.before", target="dask")
     assert found.checked >= 5 and not found.divergences
+
+
+@pytest.mark.parametrize("chunks", ["", "5"])
+def test_dask_values_are_compared_in_any_chunks(chunks: str) -> None:
+    found = _of_chunks(chunks)
+    assert found.checked and (found.divergences, found.failure) == ((), "")
+
+
+@pytest.mark.parametrize(
+    ("edit", "wrong"),
+    [(("np.clip(i, 0, 8)", "np.clip(i, 0, 7)"), "start"), (("da.arange(size", "da.arange(1, 1 + size"), "part")],
+)
+def test_errors_of_code_in_chunks_are_named(edit: tuple[str, str], wrong: str) -> None:
+    first = _of_chunks("5", edit).first
+    assert first is not None and first.instruction.name == wrong
+
+
+def _of_chunks(chunks: str, edit: tuple[str, str] = ("", "")) -> Lockstep:
+    module = xla2py.load(MOVED)
+    emitted = xla2py.emit(module, "dask", chunks=chunks)
+    assert edit[0] in emitted.source
+    arguments = [np.arange(12, dtype=np.float32), np.int32(9)]
+    return lockstep(module, emitted, arguments, emitted.source.replace(*edit, 1) if edit[0] else None)

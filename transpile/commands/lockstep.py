@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ...targets.base import require_targets
 from ..hlo.device_groups import device_count
+from ..settings import option_words
 from .modules import read_module, shown_name
 from .numbers import SEED
-from .options import Command, style_option
+from .options import Command, choose_for, one_target_options
 from .terminal import note, working
 
 DIFFERS = 1
@@ -25,16 +27,15 @@ NOT_COMPARED = 3
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Seed of the arguments that are made without --args."
 )
-@style_option
-@click.option("--edited", metavar="FILE.py", help="Run this edited form of what is emitted without options.")
-def command(source: str, target: str, arguments: str | None, seed: int, style: str, edited: str | None) -> int:
+@one_target_options
+@click.option("--edited", metavar="FILE.py", help="Run this edited form of what is emitted with the same options.")
+def command(source: str, target: str, arguments: str | None, seed: int, edited: str | None, **given: Any) -> int:
     """Run emitted code beside XLA and name the first instruction that introduces an error.
 
     Each instruction is computed by XLA from the operands that emitted code had, so that what an instruction only
     inherits is not held against it. Inputs are drawn anew, up to 8 times, until every branch, loop body and reducer was
     reached. Exit code 1 where something differs, 3 where nothing could be compared.
     """
-    from ..compilation import READABLE
     from ..emission import emit
     from ..equivalence.inputs import make_inputs
     from ..equivalence.origins import find_first_origin
@@ -44,18 +45,19 @@ def command(source: str, target: str, arguments: str | None, seed: int, style: s
     from .arrays import arguments_for
 
     require_targets([target])
+    options = choose_for(target, given)
     module = read_module(source)
     inputs, _ = arguments_for(module, arguments, seed)
     is_given = arguments is not None or bool(module.arguments)
     draws = chain([inputs], () if is_given else (make_inputs(module, seed + k) for k in range(1, MOST_DRAWS)))
     text = read_text(Path(edited)) if edited is not None else None
-    emitted = emit(module, target, name=shown_name(source), style=style, nested=False)
-    is_readable = target == "numpy" and style == READABLE
-    readable = emitted if is_readable else emit(module, "numpy", nested=False)
+    emitted = emit(module, target, name=shown_name(source), **options)
+    is_readable = target == "numpy" and not option_words(options)
+    readable = emitted if is_readable else emit(module, "numpy", nested=False, custom_calls=options["custom_calls"])
     reach = Reach.of(readable, text if is_readable else None) if device_count(module) == 1 else None
     with Workers() as workers, working(f"running {shown_name(source)} on {target} and XLA"):
         found = find_first_origin(module, emitted, draws, workers, reach, source=text)
-    if found.instruction:
+    if found.instruction or not found.checked:
         click.echo(str(found))
     for remark in found.remarks():
         note(remark)

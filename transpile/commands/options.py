@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
-from ..settings import SETTINGS, Setting, Settings, Value, emission_options
+from ..settings import SETTINGS, Setting, Settings, Value, emission_options, load_settings
 from .numbers import MEBIBYTES, SECONDS
 from .terminal import Session
 
@@ -108,6 +109,17 @@ def setting_options(*names: str) -> Decorator:
         return function
 
     return decorate
+
+
+one_target_options = setting_options(*(name for name in SETTINGS if name != "target"))
+
+
+def choose_for(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of :func:`xla2py.emit` for a target, chosen as :func:`choose` does; ``main`` takes arrays, no trees
+    of them.
+    """
+    options = choose({**given, "target": (target,)}, load_settings(Path.cwd()))
+    return {name: value for name, value in options.items() if name != "target"} | {"nested": False}
 
 
 def _setting_option(setting: Setting) -> Decorator:

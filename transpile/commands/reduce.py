@@ -15,7 +15,7 @@ from ...targets.base import require_targets
 from ..errors import Diagnostic, UsageError
 from .modules import read_module
 from .numbers import RETRIES, SEED
-from .options import Command, style_option
+from .options import Command, choose_for, one_target_options
 from .terminal import note
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _ORACLE_SECONDS = 300.0
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Seed of the arguments that are made without --args."
 )
-@style_option
+@one_target_options
 @click.option(
     "--oracle",
     metavar="SCRIPT",
@@ -47,10 +47,10 @@ def command(
     target: str,
     arguments: str | None,
     seed: int,
-    style: str,
     oracle: str | None,
     retries: int,
     output: str | None,
+    **given: Any,
 ) -> None:
     """Find the smallest program that still differs from XLA, or that an oracle of your own still accepts.
 
@@ -63,6 +63,7 @@ def command(
     from .arrays import arguments_for
 
     require_targets([target])
+    options = choose_for(target, given)
     module = read_module(source)
     inputs, _ = arguments_for(module, arguments, seed)
     place = Path(output) if output is not None else Path(source).with_suffix(".reduced.hlo")
@@ -71,7 +72,7 @@ def command(
         write_case(place, reduction.module, reduction.inputs)
         note(f"{reduction.instructions} instructions after {reduction.tried} cases")
 
-    with Checker(Plan(targets=(target,), options={"style": style})) as checker, tempfile.TemporaryDirectory() as folder:
+    with Checker(Plan(targets=(target,), options=options)) as checker, tempfile.TemporaryDirectory() as folder:
         question = _asked(oracle, Path(folder)) if oracle is not None else differs(checker)
         try:
             reduced = reduce_module(module, inputs, question, confirmations=retries, on_progress=write)
@@ -80,7 +81,7 @@ def command(
             raise
     write_case(place, reduced.module, reduced.inputs)
     arguments = str(place.with_suffix(".npz"))
-    click.echo(shlex.join([oracle, str(place), arguments]) if oracle is not None else again(place, target, style))
+    click.echo(shlex.join([oracle, str(place), arguments]) if oracle is not None else again(place, target, options))
 
 
 def _asked(oracle: str, folder: Path) -> IsInteresting:

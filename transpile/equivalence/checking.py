@@ -26,6 +26,7 @@ from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from ..hlo.verifier import verify
+from ..settings import option_words
 from .budgets import budgets_for
 from .campaigns import CAMPAIGNS, campaign_inputs
 from .comparable import elements, no_plain_call
@@ -255,6 +256,7 @@ class Checker:
             dict(self._origins(program, cases)) if plan.lockstep else {},
             dict(self._reductions(program, path, cases, plan.reduce_into)) if plan.reduce_into is not None else {},
             reach.unreached if reach is not None else (),
+            option_words(plan.options),
             program.emitted,
         )
 
@@ -334,7 +336,7 @@ class Checker:
             place = folder / f"{len(self._programs) + 1}-{stem}-{target}.hlo"
             narrow = replace(self.plan, targets=(target,), references=("xla",), lockstep=False, reduce_into=None)
             with Checker(narrow, self.workers.limits) as checker, suppress(UsageError):  # not from XLA, from others
-                yield target, reduce_case(program.module, case.inputs, target, place, checker)
+                yield target, reduce_case(program.module, case.inputs, target, place, checker, self.plan.options)
 
     def _known(
         self, program: _Program, participant: str, against: str, leaves: Sequence[LeafResult]

@@ -16,6 +16,7 @@ from ..emission.generated import GeneratedModule
 from .lockstep_probes import FUNCTION, ITERATION, PROBE
 from .runtime import Runtime
 from .subnormals import flushed
+from .tasks import map_arrays
 
 Event = tuple[str, int, Any]  # kind, number of the probe, loop or function, value
 
@@ -33,13 +34,14 @@ def record(module: GeneratedModule, arguments: Sequence[Any]) -> tuple[list[Even
     Subnormal numbers are zeros meanwhile, as they are on XLA. Values that a library computes later are computed at
     once; what it does in other threads is not recorded.
     """
-    runtime = Runtime(load_target(module.target))
+    target = load_target(module.target)
+    runtime = Runtime(target)
     recorder = _Recorder(runtime)
     try:
         with runtime, flushed():
             loaded = module.load(keep_compiled=False)
             loaded.__dict__.update({PROBE: recorder.value, ITERATION: recorder.iteration, FUNCTION: recorder.function})
-            loaded.main(*runtime.adopt(list(arguments)))
+            loaded.main(*runtime.adopt(list(map_arrays(target.library.cut, arguments))))
     except _FullError:
         return recorder.events, f"the first {MOST_BYTES >> 20} MiB of values were recorded"
     except Exception as error:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import io
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..compilation import READABLE
 from ..emission.sidecars import storable
 from ..files import write_atomically
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
+from ..settings import option_words
 from .reduction import IsInteresting, Reduction, reduce_module
 from .results import ProgramReport, ReducedCase
 
@@ -39,11 +39,17 @@ def differs(examiner: Examiner) -> IsInteresting:
 
 
 def reduce_case(
-    module: HloModule, inputs: Sequence[Array], target: str, place: Path, examiner: Examiner
+    module: HloModule,
+    inputs: Sequence[Array],
+    target: str,
+    place: Path,
+    examiner: Examiner,
+    options: Mapping[str, Any],
 ) -> ReducedCase:
     """Reduce a program on which a target differs from XLA; the smallest goes to ``place``, its arguments beside it.
 
-    ``examiner`` asks this target and XLA only. Raises ``UsageError`` XP620 where they do not differ on these inputs.
+    ``examiner`` asks this target and XLA only, with ``options`` of emission. Raises ``UsageError`` XP620 where they do
+    not differ on these inputs.
     """
 
     def write(reduction: Reduction) -> None:
@@ -54,7 +60,7 @@ def reduce_case(
     names = [parameter.name for parameter in found.module.entry.parameters]
     labels = names if len(names) == len(found.inputs) else [f"arr_{k}" for k in range(len(found.inputs))]
     shown = (f"{label} = {_shown(array)}" for label, array in zip(labels, found.inputs, strict=True))
-    return ReducedCase(found.instructions, print_module(found.module), tuple(shown), again(place, target))
+    return ReducedCase(found.instructions, print_module(found.module), tuple(shown), again(place, target, options))
 
 
 def write_case(place: Path, module: HloModule, inputs: Sequence[Array]) -> None:
@@ -65,10 +71,10 @@ def write_case(place: Path, module: HloModule, inputs: Sequence[Array]) -> None:
     write_atomically(place.with_suffix(".npz"), arguments.getvalue())
 
 
-def again(place: Path, target: str, style: str = READABLE) -> str:
+def again(place: Path, target: str, options: Mapping[str, Any]) -> str:
     """The command that shows the difference on a case that was written."""
-    chosen = [] if style == READABLE else ["--style", style]
-    return shlex.join(["xla2py", "check", str(place), "-t", target, *chosen, "--args", str(place.with_suffix(".npz"))])
+    words = ["xla2py", "check", str(place), "-t", target, *option_words(options)]
+    return shlex.join([*words, "--args", str(place.with_suffix(".npz"))])
 
 
 def _shown(array: Array) -> str:

@@ -209,7 +209,8 @@ def _chart(title: str, unit: str, histogram: Histogram, *, is_bad: bool) -> Char
 
 def _difference(program: ProgramReport, case: Case, one: Comparison) -> Difference:
     target = next((name for name in (one.participant, one.against) if name in program.targets), "")
-    words = ["xla2py", "check", program.path, "-t", target, "--campaigns", case.campaign, "--seed", str(case.seed)]
+    words = ["xla2py", "check", program.path, "-t", target, *program.options]
+    words += ["--campaigns", case.campaign, "--seed", str(case.seed)]
     is_told = bool(program.path and target) and case.campaign != "given"
     arrays = tuple(_array(leaf) for leaf in one.leaves if not leaf.status.is_good)
     return Difference(case, one, arrays, shlex.join([*words, "--lockstep"]) if is_told else "")

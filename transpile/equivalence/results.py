@@ -133,6 +133,8 @@ class Origin:
     unreached: tuple[str, ...] = ()  # branches, loop bodies and reducers that did not run
 
     def __str__(self) -> str:
+        if not self.instruction and not self.checked:
+            return "nothing was compared"
         if not self.instruction:
             return "no instruction introduces an error beyond its own allowance"
         at = f" in iteration {', '.join(map(str, self.iterations))}" if self.iterations else ""
@@ -173,7 +175,8 @@ class ProgramReport:
     ``sources`` and ``refusals`` are by participant: what was emitted, and why the program could not be tried there.
     ``origins`` and ``reductions`` are those of the differences of targets, by target, where they were asked for.
     ``unreached`` names the branches, loop bodies and reducers that no inputs reached: they were not compared.
-    ``emitted`` are the modules themselves, as long as the report was not read again.
+    ``options`` are those of emission that are no defaults, as words of a command line. ``emitted`` are the modules
+    themselves, as long as the report was not read again.
     """
 
     name: str
@@ -187,6 +190,7 @@ class ProgramReport:
     origins: Mapping[str, Origin] = field(default_factory=dict)
     reductions: Mapping[str, ReducedCase] = field(default_factory=dict)
     unreached: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     emitted: Mapping[str, GeneratedModule] = field(default_factory=dict, compare=False, metadata={"json": False})
 
     def __repr__(self) -> str:

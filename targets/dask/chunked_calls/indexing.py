@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ....transpile.array.node import Node, Slot
 from ....transpile.array.scalars import is_known_on_host
 from ....transpile.array.value import FULL
 from ..chunked_implementation import Arguments, ChunkedImplementation, Implementations, OperandAxes, as_it_is
+from ..computed_places import slot_of
 from ..nodes import is_filled
 
 PLACES = 5  # blocks in a look-up of narrow rows: their places, masks, parts and what is joined of them
@@ -40,17 +42,38 @@ def _take_elements(node: Node) -> Arguments:
     return (Slot(0), tuple(index[axis:])), {"axis": axis} if axis else {}
 
 
+def _place(node: Node) -> tuple[int, Any] | None:
+    """The one axis of ``x[:, i]`` or ``x[:, i : i + 4]`` that has a computed place, and its item."""
+    found = [(axis, item) for axis, item in enumerate(node.parameters["index"]) if item != FULL]
+    is_alone = len(found) == 1 and slot_of(found[0][1]) is not None and not node.operands[1].ndim
+    return found[0] if is_alone and _are_arrays(node.operands[1:]) else None
+
+
+def _indexed_axis(node: Node) -> int:
+    (axis,) = (axis for axis, item in enumerate(node.parameters["index"]) if item != FULL)
+    return axis
+
+
 def _row(node: Node) -> OperandAxes:
     """The axis of ``x[:, i]`` that has a computed number."""
-    index = node.parameters["index"]
-    numbers = [axis for axis, item in enumerate(index) if item != FULL]
-    alone = len(numbers) == 1 and len(node.operands) == 2 and not node.operands[1].ndim
-    return {(0, numbers[0]): None} if alone and _are_arrays(node.operands[1:]) else {}
+    place = _place(node)
+    return {(0, place[0]): None} if place is not None and isinstance(place[1], Slot) else {}
 
 
 def _take_row(node: Node) -> Arguments:
-    (axis,) = (axis for axis, item in enumerate(node.parameters["index"]) if item != FULL)
+    axis = _indexed_axis(node)
     return (Slot(0), Slot(1)), {"axis": axis} if axis else {}
+
+
+def _rows(node: Node) -> OperandAxes:
+    """The axis of ``x[:, i : i + 4]`` along which a slice begins at a computed number."""
+    place = _place(node)
+    return {(0, place[0]): None} if place is not None and isinstance(place[1], tuple) and is_filled(node) else {}
+
+
+def _take_rows(node: Node) -> Arguments:
+    axis = _indexed_axis(node)
+    return (Slot(0), tuple(Slot(1) if k == axis else 0 for k in range(node.ndim)), node.shape), {}
 
 
 def _sliced(node: Node) -> OperandAxes:
@@ -58,8 +81,12 @@ def _sliced(node: Node) -> OperandAxes:
     return {(0, axis): axis if n == shape[axis] else None for axis, n in enumerate(x.shape)} if is_filled(node) else {}
 
 
+_SLICING: dict[str, Any] = {"reads": 1, "holds": PLACES, "is_sized": True, "by_rows": True}
 IMPLEMENTATIONS: Implementations = {
-    "getitem": (ChunkedImplementation("take_in_chunks", _row, _take_row, reads=1, each=None, by_rows=True),),
+    "getitem": (
+        ChunkedImplementation("take_in_chunks", _row, _take_row, reads=1, each=None, by_rows=True),
+        ChunkedImplementation("dynamic_slice_in_chunks", _rows, _take_rows, **_SLICING),
+    ),
     "take": (ChunkedImplementation("take_in_chunks", _table, _take, reads=1, each=None, by_rows=True),),
     "advanced_index": (
         ChunkedImplementation("take_in_chunks", _first_indexed, _take_elements, reads=1, each=None, by_rows=True),
@@ -67,9 +94,5 @@ IMPLEMENTATIONS: Implementations = {
     "take_along_axis": (
         ChunkedImplementation("take_along_axis_in_chunks", _table, _take, reads=1, each=None, by_rows=True),
     ),
-    "dynamic_slice": (
-        ChunkedImplementation(
-            "dynamic_slice_in_chunks", _sliced, as_it_is, reads=1, holds=PLACES, is_sized=True, by_rows=True
-        ),
-    ),
+    "dynamic_slice": (ChunkedImplementation("dynamic_slice_in_chunks", _sliced, as_it_is, **_SLICING),),
 }
