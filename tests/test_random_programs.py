@@ -65,6 +65,12 @@ def test_dask_does_what_xla_does_or_refuses(family):
     assert not found, f"{len(found)} programs differ, the first:\n{found[0]}"
 
 
+@pytest.mark.parametrize(("family", "count"), [("parts", COUNT // 5), ("shape_chains", COUNT // 12), ("loops", 4)])
+def test_dask_does_so_in_short_chunks(family, count):
+    found = list(failures([random_program(family, seed) for seed in range(count)], "dask", chunks="3"))
+    assert not found, f"{len(found)} programs differ, the first:\n{found[0]}"
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_programs_are_valid_and_their_inputs_fit(family):
     for seed in range(COUNTS[family]):

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from xla2py.transpile.errors import UsageError
-from xla2py.transpile.settings import SETTINGS, load_settings
+from xla2py.transpile.settings import SETTINGS, emission_options, load_settings, option_words
 
 
 def write(folder: Path, text: str) -> Path:
@@ -90,3 +90,17 @@ def test_a_file_that_is_not_text_is_an_error_of_the_user(tmp_path):
 
 def test_a_table_of_another_kind_is_an_error_of_the_user(tmp_path):
     assert complaint(write(tmp_path, "[tool]\nxla2py = 3\n")).diagnostics[0].code == "XP412"
+
+
+def test_options_are_said_as_the_command_line_does():
+    options = {
+        "chunks": "5",
+        "format": False,
+        "graph": True,
+        "disable_passes": ("loops", "keepdims"),
+        "sources": Path("a"),
+    }
+    hooks = {"custom_calls": {"f": "m:g"}, "allow": ()}
+    said = "--graph --no-format --sources a --custom-call f=m:g --chunks 5 --disable-pass loops,keepdims"
+    assert " ".join(option_words(options | hooks)) == said
+    assert option_words(emission_options({})) == ()

@@ -172,16 +172,18 @@ def option_words(options: Mapping[str, Any]) -> tuple[str, ...]:
     """What a command line says of keyword arguments of :func:`xla2py.emit`: the words of those that are no defaults."""
     words: list[str] = []
     for name, setting in SETTINGS.items():
-        value = options.get(_KEYWORDS.get(name, name), setting.default) or setting.default
-        if isinstance(setting.default, bool):
-            value = bool(options.get(name, setting.default))
-        if isinstance(value, Mapping):
-            value = [f"{target}={function}" for target, function in value.items()]
-        if isinstance(setting.default, bool) and value is not setting.default:
-            words.append(f"--{name}" if value else f"--no-{name}")
-        elif value != setting.default:
-            words += [f"--{name}", value if isinstance(value, str) else ",".join(value)]
+        value = options.get(_KEYWORDS.get(name, name))
+        if value != setting.default and (value or value is False):
+            words += _option_words(name, value)
     return tuple(words)
+
+
+def _option_words(name: str, value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [f"--{name}" if value else f"--no-{name}"]
+    if isinstance(value, Mapping):
+        value = [f"{target}={function}" for target, function in value.items()]
+    return [f"--{name}", ",".join(value) if isinstance(value, list | tuple) else str(value)]
 
 
 def _hooks(words: Sequence[str]) -> dict[str, str]:

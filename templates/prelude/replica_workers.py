@@ -228,6 +228,7 @@ def on_workers(
     dask arrays, unless ``gather``. Raises ReplicaLost, ReplicaMismatch and
     ReplicaTimeout, or what a replica has raised.
     """
+    require_client(client)
     count = counts[0] * counts[1]
     require_one_each(count, replica_args, feeds)
     carry_constants(replica.__globals__)
@@ -291,6 +292,13 @@ def carry_constants(names: dict[str, Any]) -> None:
     names["constant"] = names["mapped_constant"] = lambda name, digest: verified(
         stored[name], digest, path
     )
+
+
+def require_client(client: Any) -> None:
+    """Raise TypeError for what is no client of dask.distributed."""
+    if not hasattr(client, "scheduler_info"):
+        kind = type(client).__name__
+        raise TypeError(f"expected a client of dask.distributed first, got {kind}")
 
 
 def threads_of(client: Any) -> dict[str, int]:

@@ -140,6 +140,18 @@ def test_inspect_says_where_a_graph_saves_the_time_of_the_host(xla2py):
     assert "\nthe host's calls take longer than the device's work: --graph launches all kernels at once\n" in out
 
 
+def test_lockstep_runs_what_is_emitted_with_the_same_options(xla2py):
+    pytest.importorskip("dask", reason="Dask is not installed")
+    code, out, err = xla2py("lockstep", "model.hlo", "-t", "dask", "--chunks", "2")
+    assert (code, out) == (0, "") and "1 comparisons" in err
+
+
+def test_a_lockstep_that_compared_nothing_says_so(xla2py):
+    Path("same.hlo").write_text("ENTRY main { ROOT x = f32[3] parameter(0) }")
+    code, out, _ = xla2py("lockstep", "same.hlo")
+    assert (code, out) == (3, "nothing was compared\n")
+
+
 def test_ops_lists_every_opcode_for_the_targets_named(xla2py):
     from xla2py.transpile.hlo.opcodes import OPCODES
 

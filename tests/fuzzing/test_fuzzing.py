@@ -8,6 +8,7 @@ import pytest
 
 from xla2py.transpile.emission import emit
 from xla2py.transpile.equivalence.comparison import Budget, Status, compare_leaf
+from xla2py.transpile.equivalence.participants import Workers
 from xla2py.transpile.equivalence.results import Run
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.fuzzing import fuzzer
@@ -94,8 +95,24 @@ def test_what_xla_does_not_run_is_judged_by_the_first_target(xla2py):
     code, out, _ = xla2py("fuzz", "--ops", "topk,mulhi,scan", "--seeds", "6", "-t", "numpy,dask", "-o", "found")
     assert code == 0, out
     verdicts = json.loads(Path("found/fuzz.json").read_text())["verdicts"]
-    assert verdicts["numpy"] == {"unsupported": 6}
-    assert "unsupported" not in verdicts["dask"]
+    assert verdicts["numpy"] == {"not compared": 6}  # with itself
+    assert not {"unsupported", "not compared"} & verdicts["dask"].keys()
+    header, *rows = out.splitlines()[1:]
+    assert header.split("  ")[-2:] == ["not compared", "wrong"] and rows[0].split()[-2:] == ["6", "0"]
+
+
+def test_a_reference_that_fails_is_no_refusal_of_the_target():
+    program = random_program("scalars", 3)
+    failed = Run("xla", Status.CRASH, "gone")
+    with Workers() as workers:
+        assert fuzzer.check_program(program, failed, "numpy", workers) == (None, [])
+
+
+def test_targets_that_work_in_chunks_do_two_thirds_of_the_programs_in_some():
+    assert [fuzzer.chunks_for("dask", seed) for seed in range(4)] == ["", "3", "2", ""]
+    assert fuzzer.chunks_for("numpy", 1) == ""
+    finding = fuzzer.Finding(random_program("parts", 3), "dask", "fast", "3", Status.DIFFERS, ("", "", ""), "")
+    assert fuzzer._command(finding) == "xla2py check program.hlo -t dask --style fast --chunks 3 --args inputs.npz\n"
 
 
 def test_a_fault_is_bucketed_with_a_program_that_shows_it(xla2py, monkeypatch):

@@ -77,6 +77,12 @@ def test_arrays_in_memory_give_arrays_in_memory(module, workers):
     assert_right(*module.main(None, da.from_array(X, chunks=2), W))
 
 
+def test_what_is_no_client_is_told(module):
+    for call in (module.main, module.run_replicas):
+        with pytest.raises(TypeError, match=r"expected a client of dask\.distributed first, got ndarray"):
+            call(X, W)
+
+
 def test_an_array_that_cannot_be_computed_says_why(module, workers):
     def fail(block):
         raise ZeroDivisionError("in a chunk")

@@ -30,8 +30,9 @@ class Failure:
         return f"{self.program.name}: {self.reason}\n\n{self.program.text}"
 
 
-def failures(programs: Sequence[RandomProgram], target: str = "numpy") -> Iterator[Failure]:
+def failures(programs: Sequence[RandomProgram], target: str = "numpy", chunks: str = "") -> Iterator[Failure]:
     """Run programs, whose names must differ, on XLA and as emitted code for a target; yield those that disagree.
+    ``chunks`` are as ``emit`` takes them.
 
     NumPy must run all of them; another target may refuse some.
     """
@@ -40,16 +41,18 @@ def failures(programs: Sequence[RandomProgram], target: str = "numpy") -> Iterat
         inputs = [array for program in batch for array in program.inputs]
         expected = iter(run_hlo_in_child(batch_text(batch), *inputs))
         for program in batch:
-            reason = disagreement(program, [next(expected) for _ in range(program.result_count)], target)
+            reason = disagreement(program, [next(expected) for _ in range(program.result_count)], target, chunks)
             if reason:
                 yield Failure(program, reason)
 
 
-def disagreement(program: RandomProgram, expected: Sequence[np.ndarray], target: str = "numpy") -> str:
+def disagreement(
+    program: RandomProgram, expected: Sequence[np.ndarray], target: str = "numpy", chunks: str = ""
+) -> str:
     """How the emitted code's behaviour differs from the expected results; empty where it does not."""
     arguments = [array.copy() for array in program.inputs]
     try:
-        actual = xla2py.emit(program.text, target=target, format=False).load().main(*arguments)
+        actual = xla2py.emit(program.text, target=target, format=False, chunks=chunks).load().main(*arguments)
     except UnsupportedError as error:
         return "" if target != "numpy" else str(error)
     except Exception as error:

@@ -5,7 +5,6 @@ import pytest
 
 import xla2py
 from xla2py.tests.targets.chunked import Case, check, check_plan, inputs
-from xla2py.tests.targets.running import differences, leaves
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -52,6 +51,7 @@ AT_A_PLACE = {
     "few rows": Case(written("u", 2, GIVEN), WRITTEN),
     "rows that are computed": Case(written("product", 14, GIVEN), WRITTEN),
     "rows into what is computed": Case(written("u", 14, GIVEN, into="sum"), WRITTEN),
+    "part of a row": Case(written("u", 1, GIVEN, columns=2), WRITTEN),
     "reading rows": Case(read(14), READ),
     "reading parts of rows": Case(read(14, columns=2), READ),
     "reading what is computed": Case(read(14, source="sum"), READ),
@@ -72,16 +72,6 @@ def test_the_results_are_those_of_numpy(name, chunks):
 def test_places_that_are_not_known(name, chunks, place):
     given = [np.full_like(x, place) if x.dtype == np.int32 else x for x in inputs(AT_A_PLACE[name])]
     check(AT_A_PLACE[name], chunks, given)
-
-
-def test_part_of_a_row_at_a_place_that_is_not_known_is_named():
-    text = written("u", 1, GIVEN, columns=2)
-    given = inputs(Case(text, ""))
-    generated = xla2py.emit(text, "dask", chunks="6")
-    assert "# one chunk: setitem along axis 0\n" in generated.source
-    (found,) = leaves(generated.load().main(*given))
-    (wanted,) = leaves(xla2py.emit(text).load().main(*given))
-    assert differences([wanted], [found.compute(scheduler="sync")]) == []
 
 
 LARGE = {

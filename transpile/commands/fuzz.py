@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..fuzzing.fuzzer import Progress
 
 DIFFERS = 1
+HARMLESS = "equal", "close", "unsupported", "not compared"
 
 
 @click.command(cls=Command)
@@ -106,11 +107,11 @@ def _any_size(seeds: range, style: str, target: str, limits: Limits) -> int:
 
 def _show(progress: Progress, folder: Path) -> None:
     rows = [
-        (target, *(str(counts.get(word, 0)) for word in ("equal", "close", "unsupported")), str(_bad(counts)))
+        (target, *(str(counts.get(word, 0)) for word in HARMLESS), str(_bad(counts)))
         for target, counts in progress.verdicts.items()
     ]
     click.echo(f"{progress.programs} programs, {len(progress.drawn)} operations")
-    write_table(("target", "equal", "close", "unsupported", "wrong"), rows)
+    write_table(("target", *HARMLESS, "wrong"), rows)
     if progress.buckets:
         click.echo()
         buckets = sorted(progress.buckets.items(), key=lambda item: -len(item[1]))
@@ -118,4 +119,4 @@ def _show(progress: Progress, folder: Path) -> None:
 
 
 def _bad(counts: dict[str, int]) -> int:
-    return sum(count for word, count in counts.items() if word not in ("equal", "close", "unsupported"))
+    return sum(count for word, count in counts.items() if word not in HARMLESS)

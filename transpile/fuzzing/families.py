@@ -10,6 +10,7 @@ from ..errors import Diagnostic, UsageError
 from ..hlo.opcodes import OPCODES
 from .lines import lines
 from .loops import loop
+from .parts import parts
 from .program import RandomProgram
 from .recipes import RECIPES
 from .scalars import scalars
@@ -25,6 +26,7 @@ FAMILIES: dict[str, Callable[[str, Random], RandomProgram]] = {
     "wrapped": wrapped,
     "unusual": unusual,
     "lines": lines,
+    "parts": parts,
 }
 MOST_TRIES = 300  # programs thrown away before a family is taken to lack the operations wanted
 _OPCODE = re.compile(r" = \S.*? ([a-z][a-z0-9-]*)\(")

@@ -1,7 +1,8 @@
 """Random programs on all targets, beside XLA: what differs, in buckets, with the smallest program for each.
 
 Programs go to XLA in batches, as calls in one module, because compiling them one by one takes thirty times as long.
-What XLA on the CPU does not run is compared with the readable module for NumPy.
+What XLA on the CPU does not run is compared with the readable module for NumPy. Targets that work in chunks do a third
+of the programs on whole arrays, and the others on short chunks.
 The output folder has ``fuzz.json``, which says where to go on, and a folder for each bucket with the first program that
 fell into it: ``program.hlo``, ``inputs.npz`` and, in ``command.txt``, how to see it again.
 """
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ...targets.base import load_target
 from ..compilation.stages import READABLE
 from ..emission import GeneratedModule, emit
 from ..emission.sidecars import storable
@@ -29,12 +31,13 @@ from ..equivalence.judging import Judge
 from ..equivalence.known_differences import of_the_references
 from ..equivalence.participants import Workers, failed_emission
 from ..equivalence.reduction import reduce_module
-from ..equivalence.results import Run, worst
+from ..equivalence.results import NOT_COMPARED, Run, worst
 from ..errors import Diagnostic, UnsupportedError, UsageError, XlaToPythonError
 from ..files import read_bytes, write_atomically
 from ..frontends import load
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
+from ..settings import option_words
 from .buckets import Bucket, bucket_of_difference, bucket_of_failure, folder_name
 from .families import opcodes, program_with
 from .program import RandomProgram, batch_text
@@ -43,6 +46,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 BATCH = 40
 STATE = "fuzz.json"
+CHUNKS = "", "3", "2"  # elements of a chunk along every axis that can be cut, on targets that work in these; in turn
 STAND_IN = "numpy"  # the target whose readable module is the reference of programs that XLA does not run
 
 
@@ -53,6 +57,7 @@ class Finding:
     program: RandomProgram
     target: str
     style: str
+    chunks: str
     status: Status
     bucket: Bucket
     text: str  # what differs
@@ -123,9 +128,10 @@ def fuzz(progress: Progress, last_seed: int, workers: Workers, folder: Path) -> 
             for opcode in opcodes(program):
                 progress.drawn[opcode] = progress.drawn.get(opcode, 0) + 1
             for target in progress.targets:
-                verdict, findings = check_program(program, reference, target, workers, progress.style)
+                chunks = chunks_for(target, seed // len(campaigns))
+                verdict, findings = check_program(program, reference, target, workers, progress.style, chunks)
                 counts = Counter(progress.verdicts.get(target, {}))
-                counts[verdict.value] += 1
+                counts[verdict.value if verdict is not None else NOT_COMPARED] += 1
                 progress.verdicts[target] = dict(counts)
                 for finding in findings:
                     _record(finding, seed, progress, folder, workers)
@@ -133,6 +139,11 @@ def fuzz(progress: Progress, last_seed: int, workers: Workers, folder: Path) -> 
         progress.next_seed = seeds.stop
         write_atomically(folder / STATE, (json.dumps(asdict(progress), indent=1) + "\n").encode())
         yield
+
+
+def chunks_for(target: str, seed: int) -> str:
+    """The chunks in which a target does the program of a seed; none where it does not work in chunks."""
+    return CHUNKS[seed % len(CHUNKS)] if load_target(target).arrange is not None else ""
 
 
 def in_campaign(program: RandomProgram, campaign: str, seed: int) -> RandomProgram:
@@ -173,10 +184,12 @@ def _by_reference(program: RandomProgram, text: str, inputs: Sequence[Array], wo
 
 
 def check_program(
-    program: RandomProgram, reference: Run, target: str, workers: Workers, style: str = READABLE
-) -> tuple[Status, list[Finding]]:
-    """Return the verdict on a target and what is wrong, one finding for each bucket."""
-    return _findings(program, load(program.text.encode()), program.inputs, reference, target, workers, style)
+    program: RandomProgram, reference: Run, target: str, workers: Workers, style: str = READABLE, chunks: str = ""
+) -> tuple[Status | None, list[Finding]]:
+    """Return the verdict on a target, None where there is nothing to compare it with, and what is wrong, one finding
+    for each bucket.
+    """
+    return _findings(program, load(program.text.encode()), program.inputs, reference, target, workers, style, chunks)
 
 
 def _findings(
@@ -187,11 +200,12 @@ def _findings(
     target: str,
     workers: Workers,
     style: str,
-) -> tuple[Status, list[Finding]]:
+    chunks: str,
+) -> tuple[Status | None, list[Finding]]:
     emitted: dict[str, GeneratedModule] = {}
     judge = Judge(workers, module, print_module(module), emitted, inputs, budgets_for(module))
     try:
-        emitted[target] = emit(module, target, format=False, style=style)
+        emitted[target] = emit(module, target, format=False, style=style, chunks=chunks)
     except UnsupportedError as error:
         run = Run(target, Status.UNSUPPORTED, str(error))
     except Exception as error:  # a bug in the emitter is a finding
@@ -202,17 +216,19 @@ def _findings(
         return Status.UNSUPPORTED, []
     if run.failure is not None:
         text = f"{run.message}\n{run.traceback}"
-        return run.failure, [Finding(program, target, style, run.failure, bucket_of_failure(run), text)]
+        return run.failure, [Finding(program, target, style, chunks, run.failure, bucket_of_failure(run), text)]
     is_itself = reference.participant == target and style == READABLE
     if reference.failure is not None or is_itself:
-        return Status.UNSUPPORTED, []
+        return None, []
     leaves = [_unless_known(leaf, module, reference, run) for leaf in _verdicts(program, judge, reference, run)]
     found: dict[Bucket, Finding] = {}
     for leaf in leaves:
         if not leaf.status.is_good:
             bucket = bucket_of_difference(module, leaf)
             is_rounded = leaf.path[:1] != () and leaf.path[0] in program.rounded
-            found.setdefault(bucket, Finding(program, target, style, leaf.status, bucket, str(leaf), is_rounded))
+            found.setdefault(
+                bucket, Finding(program, target, style, chunks, leaf.status, bucket, str(leaf), is_rounded)
+            )
     return worst(leaf.status for leaf in leaves), list(found.values())
 
 
@@ -242,7 +258,9 @@ def _reduced(finding: Finding, workers: Workers) -> tuple[str, list[Array]]:
 
     def is_interesting(module: HloModule, inputs: list[Array]) -> bool:
         reference = _by_reference(program, print_module(module), inputs, workers)
-        verdict, _ = _findings(program, module, inputs, reference, finding.target, workers, finding.style)
+        verdict, _ = _findings(
+            program, module, inputs, reference, finding.target, workers, finding.style, finding.chunks
+        )
         return verdict is finding.status
 
     try:
@@ -275,5 +293,6 @@ def _record(finding: Finding, seed: int, progress: Progress, folder: Path, worke
 
 def _command(finding: Finding) -> str:
     """Return how to see a finding again, in its folder."""
-    style = "" if finding.style == READABLE else f" --style {finding.style}"
-    return f"xla2py check program.hlo -t {finding.target}{style} --args inputs.npz\n"
+    options = option_words({"style": finding.style, "chunks": finding.chunks})
+    words = ["xla2py", "check", "program.hlo", "-t", finding.target, *options, "--args", "inputs.npz"]
+    return " ".join(words) + "\n"
