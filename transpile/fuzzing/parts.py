@@ -167,14 +167,17 @@ def read(work: Parts) -> None:
 
 
 def write(work: Parts) -> None:
-    """A part of an array, or of a parameter, written into one of the same rank."""
+    """A part of an array written into one of the same rank, behind a barrier: XLA writes into an array while it reads
+    a part of it.
+    """
     x = work.any()
     source = work.any(lambda value: value.rank == x.rank)
     if source.rank != x.rank:
         return
     window = [min(n, size) for n, size in zip(x.dimensions, work.window(source), strict=True)]
     stops = ", ".join(f"[0:{n}]" for n in window)
-    update = work.put("slice", [source], window, f"slice={{{stops}}}")
+    update = work.body.add("slice", [source], work.type, window, source.bound, f"slice={{{stops}}}")
+    update = work.put("opt-barrier", [update], window)
     work.put("dynamic-update-slice", [x, update, *work.starts(x, window)], x.dimensions)
 
 
