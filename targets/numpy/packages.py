@@ -61,8 +61,10 @@ _SPECIAL = {
     **{name: name for name in ("entr", "ndtri", "xlogy", "xlog1py")},
 }
 # Those that give something else at infinities and poles.
-_SPECIAL_INSIDE = {"lgamma": "gammaln"} | {
-    name: name for name in ("digamma", "gammainc", "gammaincc", "betainc", "zeta")
+_SPECIAL_INSIDE = {
+    "lgamma": "gammaln",
+    **{name: name for name in ("digamma", "gammainc", "gammaincc", "betainc", "zeta")},
+    **{f"{name}_with_limits": name for name in ("digamma", "gammainc", "gammaincc")},
 }
 
 

@@ -61,6 +61,11 @@ def digamma(x: np.ndarray) -> np.ndarray:
     return np.where(is_pole, np.nan, np.where(reflected, mirrored, digamma))
 
 
+def digamma_with_limits(x: np.ndarray) -> np.ndarray:
+    """``digamma``, but -infinity at 0."""
+    return np.where(x == 0, -np.inf, digamma(x)).astype(x.dtype)
+
+
 # The factors of 1, 1 / b**2, .. in the difference of two of Stirling's series.
 STIRLING = (
     0.0833333333333333,
@@ -156,6 +161,12 @@ def polygamma(n: np.ndarray, x: np.ndarray) -> np.ndarray:
         return np.where((n != np.floor(n)) | (n < 0), np.nan, slope)
 
 
+def polygamma_with_limits(n: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """``polygamma``, but -infinity for n = 0 at 0."""
+    slope = polygamma(n, x)
+    return np.where((n == 0) & (x == 0), -np.inf, slope).astype(slope.dtype)
+
+
 def trigamma(x: np.ndarray) -> np.ndarray:
     """The derivative of digamma.
 
@@ -237,6 +248,18 @@ def gammaincc(a: np.ndarray, x: np.ndarray) -> np.ndarray:
         total = np.where(is_near, near, far)
         total = np.where((x == np.inf) | (a == 0), 0, total)
         return np.where(is_wrong, np.nan, total)
+
+
+def gammainc_with_limits(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """``gammainc``, but 0 for infinite a, where x is not infinite, too."""
+    probability, limit = gammainc(a, x), np.where((x >= 0) & (x < np.inf), 0, np.nan)
+    return np.where(a == np.inf, limit, probability).astype(probability.dtype)
+
+
+def gammaincc_with_limits(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """``gammaincc``, but 1 for infinite a, where x is not infinite, too."""
+    tail, limit = gammaincc(a, x), np.where((x >= 0) & (x < np.inf), 1, np.nan)
+    return np.where(a == np.inf, limit, tail).astype(tail.dtype)
 
 
 def beta_fraction(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:

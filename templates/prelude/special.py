@@ -256,6 +256,53 @@ def xlog1py(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where((x != 0) | np.isnan(y), x * np.log1p(y), 0)
 
 
+def log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The logarithm of p / q, exact where these are near each other, and where their
+    ratio is too large or too small for a number.
+    """
+    ratio = p / q
+    is_normal = (ratio > np.finfo(ratio.dtype).tiny) & (ratio < np.inf)
+    logarithm = np.where(is_normal, np.log(ratio), np.log(p) - np.log(q))
+    is_near = (ratio > 0.5) & (ratio < 2)
+    nearest: np.ndarray = np.where(is_near, np.log1p((p - q) / q), logarithm)
+    return nearest
+
+
+def rel_entr(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """``p * log(p / q)``: 0 for p = 0, infinite where p or q is below 0."""
+    with np.errstate(all="ignore"):
+        entropy = np.where((p > 0) & (q > 0), p * log_ratio(p, q), np.inf)
+        entropy = np.where((p == 0) & (q >= 0), 0, entropy)
+    return np.where(np.isnan(p) | np.isnan(q), np.nan, entropy)
+
+
+def kl_div(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """``p * log(p / q) - p + q``: q for p = 0, infinite where p or q is below 0.
+
+    The first terms of the logarithm's series give it where p and q are near each other.
+    """
+    with np.errstate(all="ignore"):
+        u = (p - q) / q
+        factor = u * (1 / 12 - u * (1 / 20 - u / 30))
+        series = (p - q) * u * (1 / 2 - u * (1 / 6 - factor))
+        divergence = np.where(np.abs(u) < 0.05, series, p * log_ratio(p, q) - (p - q))
+        divergence = np.where((p > 0) & (q > 0), divergence, np.inf)
+        divergence = np.where((p == 0) & (q >= 0), q, divergence)
+    return np.where(np.isnan(p) | np.isnan(q), np.nan, divergence)
+
+
+def sinc(x: np.ndarray) -> np.ndarray:
+    """``sin(pi * x) / (pi * x)``: 1 at 0, 0 at infinity and all other whole numbers, by
+    the sine of the distance from the nearest whole number.
+    """
+    nearest = np.rint(x)
+    with np.errstate(all="ignore"):
+        sine = np.sin(np.pi * np.where(np.isinf(x), 0, x - nearest))
+        sine = np.where(np.fmod(nearest, 2) == 0, sine, -sine)
+        ratio = np.where(sine == 0, 0, sine / (np.pi * x))
+    return np.where(x == 0, 1, ratio)
+
+
 def entr(x: np.ndarray) -> np.ndarray:
     """The entropy ``-x * log(x)``: 0 at 0, and infinitely small below."""
     with np.errstate(all="ignore"):

@@ -1,4 +1,5 @@
-"""Write the patterns of special functions again, from what the installed JAX writes for them.
+"""Write the patterns of special functions again, from what the installed JAX writes for them, and, where that is newer
+than the JAX of the tests, its texts with what XLA gives for them, for the tests.
 
 Run it as ``python -m xla2py.tests.special_functions.write_patterns``.
 """
@@ -6,16 +7,17 @@ Run it as ``python -m xla2py.tests.special_functions.write_patterns``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import xla2py
-from xla2py.tests.special_functions.functions import FUNCTIONS
+from xla2py.tests.special_functions.functions import FUNCTIONS, NEWER, samples
 from xla2py.transpile.array.support import Support
 from xla2py.transpile.hlo.custom_calls.special_functions import own_target
 from xla2py.transpile.hlo.printer import print_module
@@ -24,31 +26,83 @@ from xla2py.transpile.passes.special_functions.library import _files, numbers_of
 
 # Where 64-bit types are on, counters have them, too.
 _FORMS = (("f32", jnp.float32, False), ("f32_x64", jnp.float32, True), ("f64", jnp.float64, True))
+_TYPES = {"f32": np.float32, "f64": np.float64}
 _NUMBERS = (0.3, 1.75, 3.0)  # to give for arguments
 _COMMON = {-1.0, 0.0, 0.5, 1.0, 2.0}  # in any program: a function that leaves no other ones is short
-_FOLDER = Path(special_functions.__file__).parent / "patterns"
+_IS_NEWER = jax.__version_info__ >= (0, 12)
+_KNOWN = FUNCTIONS | NEWER if _IS_NEWER else FUNCTIONS
+# What JAX 0.12 gives by these names is not what earlier versions gave: other limits, and the last digits of float32.
+_RENAMED = {name: f"{name}_with_limits" for name in ("digamma", "gammainc", "gammaincc", "polygamma")}
+_RENAMED_IN_FLOAT32 = {name: f"{name}_in_float64" for name in ("betainc", "betaln", "erfcx", "lgamma")}
+_VERSION = ".".join(jax.__version__.split(".")[:2])
+_FOLDER = Path(special_functions.__file__).parent / "patterns" / f"jax_{_VERSION}"
+_TEXTS = Path(__file__).parent / f"jax_{_VERSION}"
 
 
 def write() -> None:
-    """Write a text for each function and type; what is in one is named in those after it."""
+    """Write a text for each function and type, unless another version writes the same; what is in one is named in those
+    after it."""
+    _FOLDER.mkdir(exist_ok=True)
     for path in _FOLDER.glob("*.hlo"):
         path.unlink()
     _files.cache_clear()
-    for names in ("lgamma digamma zeta".split(), list(FUNCTIONS)):
+    for names in ("lgamma digamma zeta".split(), list(_KNOWN)):
         for suffix, dtype, has_64_bits in _FORMS:
             for name in names:
                 with jax.enable_x64(has_64_bits):
                     text = _text(name, dtype)
-                if own_target(name) not in text:  # it is not known in this form
-                    (_FOLDER / f"{name}.{suffix}.hlo").write_text(text, "utf-8")
+                given = _given(name, dtype)
+                if own_target(given) not in text:  # it is not known in this form
+                    (_FOLDER / f"{given}.{suffix}.hlo").write_text(text, "utf-8")
                     _files.cache_clear()
 
 
+def write_texts() -> None:
+    """Write the texts of functions that the installed JAX writes anew, with arguments and what XLA gives for these."""
+    _TEXTS.mkdir(exist_ok=True)
+    for path in sorted(_FOLDER.glob("*.hlo")):
+        given, suffix, _ = path.name.rsplit(".", 2)
+        name = given.removesuffix("_with_limits").removesuffix("_in_float64")
+        if suffix in _TYPES:
+            with jax.enable_x64(suffix == "f64"):
+                _write_text(_TEXTS / path.name, _KNOWN[name][0], _chosen(name, _TYPES[suffix]))
+
+
+def _chosen(name: str, dtype: type) -> np.ndarray:
+    """Some of the arguments to try a function with: edges, and ordinary numbers."""
+    arrays = samples(name, dtype, 24)
+    edges = np.random.default_rng(5).choice(arrays.shape[1] - 24, min(arrays.shape[1] - 24, 48), replace=False)
+    return np.concatenate([arrays[:, np.sort(edges)], arrays[:, -24:]], 1)
+
+
+def _write_text(path: Path, function: Callable[..., Any], arrays: np.ndarray) -> None:
+    module = xla2py.load(jax.jit(function).lower(*arrays).as_text("hlo"))
+    rows = [*arrays, np.asarray(jax.jit(function)(*arrays))]
+    head = [f"// as JAX {jax.__version__} writes it; the arguments, and what XLA gives", *_numbers_in(rows)]
+    path.write_text("\n".join([*head, _plain(print_module(module))]) + "\n", "utf-8")
+
+
+def _numbers_in(rows: Iterable[np.ndarray]) -> Iterator[str]:
+    for row in rows:
+        yield "// " + " ".join(str(number) for number in row)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r", metadata=\{[^}]*\}|\{0\}(?= )", "", text)
+
+
+def _given(name: str, dtype: type) -> str:
+    """The name that emitted code has for what the installed JAX calls so."""
+    if not _IS_NEWER:
+        return name
+    return _RENAMED.get(name, _RENAMED_IN_FLOAT32.get(name, name) if dtype is jnp.float32 else name)
+
+
 def _text(name: str, dtype: type) -> str:
-    function, count = FUNCTIONS[name]
+    function, count = _KNOWN[name]
     module = xla2py.load(_lowered(function, count, dtype))
     named, _ = special_functions.special_functions(module, Support())
-    lines = re.sub(r", metadata=\{[^}]*\}|\{0\}(?= )", "", print_module(named)).splitlines()
+    lines = _plain(print_module(named)).splitlines()
     head = [f"// {name}, as JAX {jax.__version__} writes it.", *_kept(function, count, dtype)]
     return "\n".join([*head, "HloModule pattern", *lines[1:]]) + "\n"
 
@@ -77,3 +131,5 @@ def _kept(function: Callable[..., Any], count: int, dtype: type) -> Iterator[str
 
 if __name__ == "__main__":
     write()
+    if _IS_NEWER:
+        write_texts()

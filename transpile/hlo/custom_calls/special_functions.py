@@ -15,19 +15,27 @@ SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "betainc": (3, ("xla_builder.math.RegularizedIncompleteBeta",)),
     "betaln": (2, ()),
     "digamma": (1, ("xla_builder.math.Digamma", "chlo.digamma", "mhlo.digamma")),
+    "digamma_with_limits": (1, ()),
     "entr": (1, ()),
     "erfcx": (1, ()),
     "gammainc": (2, ("xla_builder.math.Igamma",)),
+    "gammainc_with_limits": (2, ()),
     "gammaincc": (2, ("xla_builder.math.Igammac",)),
+    "gammaincc_with_limits": (2, ()),
     "i0e": (1, ("xla_builder.math.BesselI0e",)),
     "i1e": (1, ("xla_builder.math.BesselI1e", "chlo.bessel_i1e", "mhlo.bessel_i1e")),
     "igamma_grad_a": (2, ("xla_builder.math.IgammaGradA",)),
+    "kl_div": (2, ()),
     "lgamma": (1, ("xla_builder.math.Lgamma", "chlo.lgamma", "mhlo.lgamma")),
     "log_ndtr": (1, ()),
     "ndtri": (1, ()),
+    "np.hypot": (2, ()),
     "np.nextafter": (2, ("chlo.next_after", "mhlo.next_after")),
     "polygamma": (2, ("xla_builder.math.Polygamma", "chlo.polygamma", "mhlo.polygamma")),
+    "polygamma_with_limits": (2, ()),
     "random_gamma_grad": (2, ("xla_builder.math.RandomGammaGrad",)),
+    "rel_entr": (2, ()),
+    "sinc": (1, ()),
     "trigamma": (1, ()),
     "xlogy": (2, ()),
     "xlog1py": (2, ()),
@@ -37,6 +45,9 @@ SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
 ASSOCIATIVE_SCAN = "xla2py.associative_scan"  # the target of calls that were recognised, too: ``to_apply`` combines
 LINEAR_RECURRENCE = "xla2py.linear_recurrence"  # the scan of pairs, factors and terms, of which the states are read
 WITH_FLOAT64 = frozenset(("erfcx", "i0e", "i1e", "log_ndtr"))  # have one of their own for float64: ``i0e_float64``
+
+# Of float32, by way of float64: JAX 0.12 computes them to the last digit, or from what it computes so.
+IN_FLOAT64 = {f"{function}_in_float64": function for function in ("betainc", "betaln", "erfcx", "lgamma")}
 
 
 def own_target(function: str) -> str:
@@ -61,7 +72,7 @@ def _named(function: str) -> Definition:
     return definition
 
 
-OWN_TARGETS: Mapping[str, str] = {own_target(function): function for function in SPECIAL_FUNCTIONS}
+OWN_TARGETS: Mapping[str, str] = {own_target(function): function for function in (*SPECIAL_FUNCTIONS, *IN_FLOAT64)}
 
 SPECIAL_CALLS: dict[str, CustomCall] = {
     target: CustomCall((" ".join(["A[*]"] * count) + " -> A[*]",), _named(function))

@@ -113,6 +113,7 @@ RULES = (
         when=is_full_float,
     ),
     Rule(f"select({_ANY_INFINITE}, inf, {_LENGTH})", "np.hypot(x, y)", when=is_full_float),
+    Rule("np.hypot(real(x), imag(x))", "abs(x)", when=is_full_float),
     Rule(
         f"select(isnan({_DIFFERENCE}), add(x, y), add(maximum(x, y), {_LOG_OF_SUM}))",
         "np.logaddexp2(x, y)",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import floor, inf, lgamma
 from typing import Any
 
 import numpy as np
 
 from ....templates.prelude import gamma
 from ...array.operations import OPERATIONS
+from ...hlo.custom_calls.special_functions import IN_FLOAT64
 from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.opcodes import ELEMENTWISE
 from ...kernels.scalars import SCALARS
@@ -101,6 +103,10 @@ def _on(terms: Terms, term: Term, operands: tuple[Term, ...]) -> Term:
     return terms.make(term.opcode, term.element_type, term.key, operands)
 
 
+def _log_gamma(x: float) -> float:
+    return inf if x <= 0 and x == floor(x) else lgamma(x)
+
+
 def value_of(opcode: str, kind: str, key: Any, operands: tuple[Term, ...]) -> np.ndarray[Any, np.dtype[Any]] | None:
     """Return what an operation gives of numbers, or None where nobody knows."""
     element_type = ELEMENT_TYPES[kind]
@@ -109,7 +115,8 @@ def value_of(opcode: str, kind: str, key: Any, operands: tuple[Term, ...]) -> np
         return None
     with np.errstate(all="ignore"):
         if opcode == NAMED:
-            function: Callable[..., Any] | None = vars(gamma).get(key)
+            function: Callable[..., Any] | None = _EXACT.get(key) or vars(gamma).get(IN_FLOAT64.get(key, key))
+            values = [value.astype(np.float64) for value in values] if key in IN_FLOAT64 else values
         else:
             parameters = {"direction": key} if opcode == "compare" else {}
             found = fold(_VIEWED.get(opcode, opcode), values, element_type, parameters)
@@ -119,6 +126,7 @@ def value_of(opcode: str, kind: str, key: Any, operands: tuple[Term, ...]) -> np
         return None if function is None else np.asarray(function(*values)).astype(element_type.dtype)
 
 
+_EXACT: dict[str, Callable[..., Any]] = {"lgamma_in_float64": np.frompyfunc(_log_gamma, 1, 1)}  # that gives 0 for 1, 2
 _VIEWED = {"bitcast-convert": "view"}
 
 

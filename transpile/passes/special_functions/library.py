@@ -112,10 +112,12 @@ def match(pattern: Term, term: Term) -> Sequence[Term] | None:
 
 
 def numbers_of(module: HloModule) -> set[float]:
-    """The scalar constants of a module."""
+    """The scalar constants of a module; those of float64 in float32, too, which they may be rounded to."""
     constants = (i for i in module.instructions() if i.opcode == "constant" and isinstance(i.shape, ArrayShape))
     scalars = (i["literal"] for i in constants if i.array_shape.rank == 0)
-    return {float(literal) for literal in scalars if literal.dtype.kind in "fiu"}
+    numbers = {float(literal) for literal in scalars if literal.dtype.kind in "fiu"}
+    with np.errstate(over="ignore"):
+        return numbers | {float(np.float32(number)) for number in numbers}
 
 
 @cache
@@ -136,7 +138,7 @@ def kept_numbers(path: Path) -> frozenset[float] | None:
 @cache
 def _files() -> tuple[Path, ...]:
     """All patterns; the small ones first, since larger ones have them in them."""
-    return tuple(sorted(_FOLDER.glob("*.hlo"), key=lambda path: (path.stat().st_size, path.name)))
+    return tuple(sorted(_FOLDER.glob("*/*.hlo"), key=lambda path: (path.stat().st_size, path.name)))
 
 
 @cache

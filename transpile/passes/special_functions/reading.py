@@ -1,7 +1,8 @@
 """The terms of instructions.
 
 Calls and fusions are seen through, and so are broadcasts of scalars: ``1 + x`` is the same term for a number and for an
-array. So are the slices of short tables. What is not done element by element is a leaf that is equal to nothing else.
+array. So are the slices of short tables, and what is looked up in one for each element. What is not done element by
+element is a leaf that is equal to nothing else.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from .terms import NAMED, Term, Terms
 CALLS = {"call": "to_apply", "fusion": "calls"}
 _REPEATING = frozenset(("broadcast", "copy"))  # a scalar
 _MOVING = frozenset(("broadcast", "copy", "reshape", "slice", "transpose"))
+_COLUMN, _PART = "column", "part"  # the opcodes of terms of indices, and of parts of larger arrays of numbers
+_PARTS = frozenset(("copy", "dynamic-slice", "reshape", "slice"))
 _MOST_NUMBERS = 64  # of a table, such as the coefficients of a polynomial
 _MOST_INSTRUCTIONS, _MOST_DEPTH = 800, 8  # of a computation that is seen through, with those that it calls
 
@@ -82,9 +85,16 @@ class Reading:
             return self.terms.table(kind, instruction["literal"], 0)
         if operands and (moved := self._moved(instruction, operands[0])):
             return moved
+        if _is_part(instruction, operands):
+            key = opcode, instruction.array_shape.dimensions, described(instruction.attributes)
+            return self.terms.make(_PART, kind, key, operands)
+        if _is_column(instruction):
+            return self.terms.make(_COLUMN, kind, None, operands)
+        if _is_lookup(instruction, operands):
+            return self.terms.make(instruction.opcode, kind, None, (operands[0], _each_of(operands[1])))
         if _is_any(instruction):
             return operands[0] if self.of_scalars else self.terms.make("any", kind, None, operands[:1])
-        if _is_elementwise(instruction):
+        if _is_elementwise(instruction) or _is_barrier(instruction):
             return self.named(folded(self.terms, opcode, kind, _key(instruction), operands))
         return self.leaf(instruction, operands)
 
@@ -129,6 +139,39 @@ def _is_table(instruction: Instruction) -> bool:
     shape = instruction.shape
     is_row = instruction.opcode == "constant" and isinstance(shape, ArrayShape) and shape.rank == 1
     return is_row and instruction.array_shape.size <= _MOST_NUMBERS and instruction["literal"].dtype.kind == "f"
+
+
+def _is_part(instruction: Instruction, operands: tuple[Term, ...]) -> bool:
+    """Tell whether it is a small array of numbers of several axes, or a part of one that is only moved."""
+    if instruction.opcode == "constant":
+        shape = instruction.shape
+        return isinstance(shape, ArrayShape) and shape.rank > 1 and shape.size <= _MOST_NUMBERS
+    return instruction.opcode in _PARTS and bool(operands) and operands[0].opcode == _PART
+
+
+def _is_column(instruction: Instruction) -> bool:
+    """Tell whether it gives each element an axis of its own, the last one: as indices of a gather have it."""
+    if instruction.opcode != "reshape" or not isinstance(instruction.operands[0].shape, ArrayShape):
+        return False
+    return instruction.array_shape.dimensions == (*instruction.operands[0].array_shape.dimensions, 1)
+
+
+def _each_of(index: Term) -> Term:
+    """The term of the elements of a column; a number is one already."""
+    return index.operands[0] if index.opcode == _COLUMN else index
+
+
+def _is_lookup(instruction: Instruction, operands: tuple[Term, ...]) -> bool:
+    """Tell whether a gather looks up a number in a table for each element."""
+    if instruction.opcode != "gather" or operands[0].opcode != "table":
+        return False
+    rank, indices = instruction.array_shape.rank, instruction.operands[1].array_shape
+    is_each = indices.dimensions == (*instruction.array_shape.dimensions, 1) and instruction["index_vector_dim"] == rank
+    return is_each and (operands[1].opcode == _COLUMN or not rank) and instruction.operands[0].array_shape.rank == 1
+
+
+def _is_barrier(instruction: Instruction) -> bool:
+    return instruction.opcode == "opt-barrier" and isinstance(instruction.shape, ArrayShape)
 
 
 def _is_elementwise(instruction: Instruction) -> bool:

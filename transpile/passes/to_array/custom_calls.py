@@ -12,7 +12,13 @@ from ...array.value import Value
 from ...hlo.attributes import SliceDimension
 from ...hlo.carriers import NARROWING, WIDENING
 from ...hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS, Call, complaint, read_call
-from ...hlo.custom_calls.special_functions import ASSOCIATIVE_SCAN, LINEAR_RECURRENCE, OWN_TARGETS, WITH_FLOAT64
+from ...hlo.custom_calls.special_functions import (
+    ASSOCIATIVE_SCAN,
+    IN_FLOAT64,
+    LINEAR_RECURRENCE,
+    OWN_TARGETS,
+    WITH_FLOAT64,
+)
 from ...hlo.element_types import F64, S32, U64
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
@@ -74,6 +80,10 @@ def _of_elements(function: str, lowering: FunctionLowering, instruction: Instruc
 def _special(function: str, lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
     """A special function, of the prelude or of the library."""
     shape = instruction.array_shape
+    if function in IN_FLOAT64:
+        wide = instruction.replace(shape=replace(shape, element_type=F64))
+        made = _special(IN_FLOAT64[function], lowering, wide, *(converted(lowering, each, F64) for each in operands))
+        return converted(lowering, made, shape.element_type)
     if function.startswith("np."):
         name = function.removeprefix("np.")
         return lowering.elementwise("library", shape.element_type, *operands, shape=shape.dimensions, function=name)

@@ -1,0 +1,122 @@
+"""Special functions as newer versions of JAX write them are calls, too: its texts, and what its XLA gives for them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import main
+from xla2py.tests.targets.running import on_device
+from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+
+TEXTS = {path.name.removesuffix(".hlo"): path for path in sorted(Path(__file__).parent.glob("jax_*/*.hlo"))}
+TYPES = {"f32": np.float32, "f64": np.float64}
+# In units of the last place of the largest factor, 8 by default: JAX's functions differ from ours.
+AS_XLA = {
+    "betainc.f64": 3e4,
+    "betainc_in_float64.f32": 100,
+    "betaln.f64": 100,
+    "betaln_in_float64.f32": 100,
+    "erfcx.f64": 150,
+    "gammainc_with_limits": 4e3,
+    "gammaincc_with_limits": 4e3,
+    "igamma_grad_a": 4e3,
+    "kl_div": 40,
+    "polygamma_with_limits": 4e3,
+    "random_gamma_grad": 4e3,
+}
+LIMITS = [  # of functions that give something else in texts of older versions
+    ("digamma_with_limits", (0.0,), -np.inf),
+    ("gammainc_with_limits", (np.inf, 3.0), 0.0),
+    ("gammainc_with_limits", (np.inf, np.inf), np.nan),
+    ("gammaincc_with_limits", (np.inf, 3.0), 1.0),
+    ("gammaincc_with_limits", (np.inf, -1.0), np.nan),
+    ("polygamma_with_limits", (0.0, 0.0), -np.inf),
+    ("sinc", (np.inf,), 0.0),
+    ("sinc", (-3.0,), 0.0),
+]
+NEARLY = [
+    ("lgamma_in_float64.f32", "972.521484", "972.5"),  # in a table
+    ("lgamma_in_float64.f32", "constant(-0.0657293424)", "constant(-0.06572)"),
+    ("np.hypot.f32", "constant(9.22337204e+18)", "constant(9e+18)"),
+    ("np.hypot.f32", "direction=LE", "direction=LT"),
+    ("digamma_with_limits.f32", "constant(-inf)", "constant(inf)"),
+    ("sinc.f32", "round-nearest-even", "round-nearest-afz"),
+    ("rel_entr.f32", "constant(0.5)", "constant(0.25)"),
+    ("erfcx_in_float64.f32", "opt-barrier", "negate"),
+]
+
+
+def read(name):
+    """The text of that name, its arguments, and what XLA gives for these."""
+    text = TEXTS[name].read_text("utf-8")
+    rows = [line.removeprefix("// ").split() for line in text.splitlines()[1:] if line.startswith("// ")]
+    *arrays, expected = (np.array(row, TYPES[name.rpartition(".")[2]]) for row in rows)
+    return text, arrays, expected
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_call_gives_what_xla_gives(name):
+    text, arrays, expected = read(name)
+    function = name.rpartition(".")[0]
+    own = function.removesuffix("_in_float64")
+    own = f"{own}_float64" if own == "erfcx" else own
+    module = xla2py.emit(text)
+    statements = module.source.partition("def main(")[2].partition("\n\n\n")[0]
+    assert f"{own}(" in statements and "where" not in statements
+    found = module.load().main(*arrays)
+    assert found.dtype == expected.dtype
+    eps = np.finfo(found.dtype).eps
+    rtol = AS_XLA.get(name, AS_XLA.get(function, 8)) * eps
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=max(rtol / 10, np.finfo(found.dtype).tiny))
+
+
+@pytest.mark.parametrize(("name", "arguments", "limit"), LIMITS)
+@pytest.mark.parametrize("suffix", ["f32", "f64"])
+def test_limits(name, arguments, limit, suffix):
+    text, arrays, _ = read(f"{name}.{suffix}")
+    given = [np.full_like(array, number) for array, number in zip(arrays, arguments, strict=True)]
+    found = xla2py.emit(text).load().main(*given)
+    np.testing.assert_array_equal(found, np.full_like(found, limit))
+
+
+@pytest.mark.parametrize(
+    "name", ["digamma_with_limits", "gammainc_with_limits", "kl_div", "lgamma_in_float64", "np.hypot"]
+)
+def test_on_other_targets(name):
+    text, arrays, expected = read(f"{name}.f32")
+    function = name.removesuffix("_in_float64").removeprefix("np.")
+    assert f"{function}(" in xla2py.emit(text, "cupy").source
+    assert function in xla2py.emit(text, "dask").source
+    finite = np.isfinite(arrays).all(axis=0) & np.isfinite(expected)
+    on_cupy = np.asarray(on_device(text, arrays)[0])
+    np.testing.assert_allclose(on_cupy[finite], expected[finite], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "old", "new"), NEARLY)
+def test_near_misses_stay(name, old, new):
+    text, _, _ = read(name)
+    assert old in text
+    function = name.removesuffix(".f32").removesuffix("_in_float64")
+    assert f"{function}(" not in main(text.replace(old, new))
+
+
+def test_the_magnitude_of_complex_numbers():
+    """JAX writes it as the function of two parts."""
+    text, (x, y), _ = read("np.hypot.f32")
+    (size,) = x.shape
+    begin = text.index("ENTRY")
+    text = (
+        text[:begin].replace(f"(f32[{size}]{{0}}, f32[{size}]{{0}})->", f"(c64[{size}]{{0}})->")
+        + f"""ENTRY main {{
+      z = c64[{size}] parameter(0)
+      x = f32[{size}] real(z)
+      y = f32[{size}] imag(z)
+      ROOT size = f32[{size}] call(x, y), to_apply=hypot.1
+    }}"""
+    )
+    assert main(text) == "return np.abs(z)"
+    z = np.empty(size, np.complex64)
+    z.real, z.imag = x, y
+    np.testing.assert_array_max_ulp(xla2py.emit(text).load().main(z), run_hlo_in_child(text, z)[0], 2)
