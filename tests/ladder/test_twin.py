@@ -1,5 +1,7 @@
 """What the twin refuses, and where it computes as CuPy does and NumPy does not."""
 
+import importlib
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from xla2py.targets.cupy.twin.device_array import DeviceArray, HiddenWait  # noq
 from xla2py.targets.cupy.twin.modules import Namespace, to_host, twin  # noqa: E402
 from xla2py.templates.prelude import special  # noqa: E402
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
+from xla2py.tests.ladder.static import problems  # noqa: E402
 from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
 from xla2py.transpile.emission.prelude import prelude  # noqa: E402
 from xla2py.transpile.errors import UsageError  # noqa: E402
@@ -148,3 +151,46 @@ def test_an_element_is_a_view_that_kernels_may_write():
         kernel(cp.full((), cp.float32(4)), table[1, 0])
     assert to_host(results).tolist() == [1, 2, 3]
     assert to_host(table).tolist() == [[0, 0], [5, 0]]
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["order", "at", "size_0", "pointer_0"])
+def test_arguments_of_kernels_may_have_any_name(name):
+    with twin():
+        kernel = host_kernels.ElementwiseKernel(f"raw int32 {name}", "int32 y", f"y = {name}[i] + 1;", "next_kernel")
+        result = kernel(DeviceArray(np.int32([3, 1, 2])), size=3)
+    assert to_host(result).tolist() == [4, 2, 3]
+
+
+WAITING = """
+def main(x, limit):
+    while (
+        (x < limit)
+        & (x < 5)
+    ):
+        x = x + 1
+    return x
+
+
+def hidden(x, limit):
+    return bool(
+        x < limit
+    )
+"""
+
+
+def test_a_condition_of_several_lines_waits_for_all_to_see(tmp_path, monkeypatch):
+    (tmp_path / "waiting_module.py").write_text(WAITING)
+    monkeypatch.syspath_prepend(tmp_path)
+    waiting = importlib.import_module("waiting_module")
+    one, nine = DeviceArray(np.float32(1)), DeviceArray(np.float32(9))
+    with twin():
+        assert to_host(waiting.main(one, nine)) == 5
+        with pytest.raises(HiddenWait):
+            waiting.hidden(one, nine)
+
+
+@pytest.mark.parametrize(("value", "waits"), [("complex(cp.nan, -cp.nan)", False), ("complex(x, cp.nan)", True)])
+def test_numbers_of_the_host_need_no_device(value, waits):
+    found = problems(f"import cupy as cp\n\n\ndef main(x):\n    return {value}\n")
+    assert any("waits" in each for each in found) == waits

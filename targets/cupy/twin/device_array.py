@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import sys
 from collections.abc import Callable, Iterator
@@ -103,8 +104,10 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def __bool__(self) -> bool:
         caller = sys._getframe(1)
-        line = linecache.getline(caller.f_code.co_filename, caller.f_lineno).strip()
-        if not line.startswith(("while ", "if ", "elif ")) or "return" in line:
+        lines = linecache.getlines(caller.f_code.co_filename)
+        line = "".join(lines[caller.f_lineno - 1 : caller.f_lineno]).strip()
+        is_visible = line.startswith(("while ", "if ", "elif ")) and "return" not in line
+        if not is_visible and not _is_in_condition("".join(lines), caller.f_lineno):
             raise HiddenWait(f"waits for the device: {line}")
         graphs.not_captured("the host asks for a value")
         return bool(self._host)
@@ -119,6 +122,12 @@ class DeviceArray(NDArrayOperatorsMixin):
         raise HiddenWait("this waits for the device")
 
     __array__ = __float__ = __complex__ = __index__ = _waits
+
+
+def _is_in_condition(text: str, line: int) -> bool:
+    """Tell whether a line is one of several that the condition of a statement has."""
+    conditions = (node.test for node in ast.walk(ast.parse(text)) if isinstance(node, ast.While | ast.If))
+    return any(each.lineno <= line <= (each.end_lineno or 0) > each.lineno for each in conditions)
 
 
 def functions() -> Iterator[str]:

@@ -165,7 +165,10 @@ class ElementwiseKernel:
         assert not is_outside, f"{self.name} reads or writes beside an array"
 
     def source(self, types: tuple[np.dtype[Any], ...]) -> str:
-        """The loop around the operation, with the letters of types replaced by what they stand for."""
+        """The loop around the operation, with the letters of types replaced by what they stand for.
+
+        Its own names begin with an underscore, which no parameter's does.
+        """
         _require_headers(f"{self.preamble}{self.operation}", [dtype.name for dtype in types])
         letters = {}
         pointers, sizes, elements, raws = [], [], [], []
@@ -173,20 +176,20 @@ class ElementwiseKernel:
             kind = _C_TYPES[dtype.name]
             if param.dtype is None:
                 letters[param.ctype] = kind
-            pointers.append(f"{kind} *pointer_{k}")
-            sizes.append(f"long long size_{k}")
+            pointers.append(f"{kind} *_pointer_{k}")
+            sizes.append(f"long long _size_{k}")
             if param.raw:
-                raws.append(f"Raw<{kind}> {param.name}{{pointer_{k}, size_{k}}};")
+                raws.append(f"Raw<{kind}> {param.name}{{_pointer_{k}, _size_{k}}};")
             else:
                 const = "const " if param.is_const else ""
-                elements.append(f"{const}{kind} &{param.name} = pointer_{k}[i];")
+                elements.append(f"{const}{kind} &{param.name} = _pointer_{k}[i];")
         typedefs = "".join(f"typedef {kind} {letter};\n" for letter, kind in sorted(letters.items()))
         return (
             f"{typedefs}{self.preamble}\n"
-            f'extern "C" int run(long long n, int order, {", ".join(pointers + sizes)}) {{\n'
+            f'extern "C" int run(long long n, int _order, {", ".join(pointers + sizes)}) {{\n'
             f"  is_read_outside = false;\n  {_flushing(dtype.name for dtype in types)}{' '.join(raws)}\n"
-            "  for (long long at = 0; at < n; at++) {\n"
-            f"    long long i = order ? n - 1 - at : at;\n    {' '.join(elements)}\n"
+            "  for (long long _at = 0; _at < n; _at++) {\n"
+            f"    long long i = _order ? n - 1 - _at : _at;\n    {' '.join(elements)}\n"
             f"    {{ {self.operation}; }}\n  }}\n  return is_read_outside;\n}}\n"
         )
 
