@@ -23,6 +23,10 @@ _INTRODUCTION = (
     "the functions; Dask, whose indices and matrices lie in chunks, what is done element by element.",
 )
 _BEHIND = (
+    "The sign of a zero is left to the library in both modes: `np.maximum(-0.0, 0.0)` is either zero, where XLA gives",
+    "0 (and -0 for the minimum), and `np.sort` may swap -0 and 0, which XLA keeps in their order. `xla2py check` takes",
+    "the two for equal, with a note.",
+    "",
     "An index that is known to leave its array in some round of a loop keeps its guard, and so do indices that the",
     "program itself clips.",
 )

@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from xla2py.transpile.equivalence.xla_reference import run_hlo
 from xla2py.transpile.errors import HloSyntaxError
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 from xla2py.transpile.hlo.lexer import Cursor
 from xla2py.transpile.hlo.literal_printer import literal_text
 from xla2py.transpile.hlo.literals import parse_literal
+from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.shape_parser import parse_shape
 from xla2py.transpile.hlo.source import SourceText
 
@@ -352,3 +354,26 @@ def test_braces_of_every_small_shape():
     for shape in itertools.product(range(3), repeat=3):
         array = np.arange(math.prod(shape), dtype=np.int32).reshape(shape)
         assert read(f"s32[{','.join(map(str, shape))}]", literal_text(array)).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"), [("f32[8]", "3"), ("f32[2,2]", "-0.5"), ("pred[3]", "true"), ("s8[40]", "-7")]
+)
+def test_a_number_alone_is_the_first_element_as_in_xla(shape, text):
+    module = parse_module(f"HloModule m\nENTRY e {{ ROOT c = {shape} constant({text}) }}")
+    literal = module.entry.root["literal"]
+    (expected,) = run_hlo(f"HloModule m\nENTRY e {{ ROOT c = {shape} constant({text}) }}")
+    assert literal.dtype == expected.dtype and not literal.flags.writeable
+    np.testing.assert_array_equal(literal, expected)
+    (note,) = module.notes
+    assert note.code == "XP131" and "first element" in note.message and note.span is not None
+
+
+def test_zero_alone_is_zeros_and_needs_no_note():
+    module = parse_module("HloModule m\nENTRY e { ROOT c = f32[8] constant(0) }")
+    assert not module.notes and not module.entry.root["literal"].any()
+
+
+def test_a_number_alone_for_more_elements_than_a_text_should_make_is_refused():
+    assert code_of("f32[1073741824,1024]", "0)") == "XP131"
+    assert code_of("f32[0]", "3)") == code_of("c64[2]", "(1, 2))") == "XP102"

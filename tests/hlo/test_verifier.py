@@ -49,6 +49,7 @@ ACCEPTED = [
     "lhs_contracting_dims={1}, rhs_contracting_dims={0}",
     "f64[4,4] dot(b, f32[3,4] reshape(b)), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
     "f32[4,7] rng(s, s), distribution=rng_normal",
+    "f32[4,7] rng(s, s, i), distribution=rng_uniform",
     "(u64[2], u32[5]) rng-bit-generator(u), algorithm=rng_three_fry",
     "(u64[2], bf16[5]) rng-bit-generator(u), algorithm=rng_philox",
     "u64[2] rng-get-and-update-state(), delta=3",

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, called, cuda, hlo, main, no_prelude, optimised
 from xla2py.transpile.equivalence.comparison import Budget
 
@@ -238,3 +239,37 @@ def test_loops_that_draw_until_numbers_are_good(dtype):
 def test_a_target_without_the_prelude_gets_the_loop():
     text = hlo(draw(lambda key: random.bits(key, (4,))), KEY)
     assert "random_bits" in called(text) and "random_bits" not in called(text, no_prelude)
+
+
+def of_one_key(draw_one):
+    """What is drawn of each key of a batch that holds one key only, as JAX does in its loops for gamma and beta."""
+
+    def drawn(words):
+        keys = jax.vmap(lambda key: random.fold_in(key, 0))(random.wrap_key_data(words).reshape(1))
+        return jax.vmap(draw_one)(keys)
+
+    return drawn
+
+
+BATCHES = {
+    "keys": lambda key: random.key_data(random.split(key)[0]),
+    "three keys": lambda key: random.key_data(random.split(key, 3)),
+    "numbers": lambda key: random.uniform(key, (5,)),
+    "one number": lambda key: random.uniform(random.fold_in(key, 7)),
+}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_a_batch_of_one_key_has_its_axis(name):
+    text = hlo(of_one_key(BATCHES[name]), KEY)
+    assert "fold_in(words, " in main(text) and "concatenate" not in main(text)
+    assert_agrees(text, KEY, without="threefry", budget=EXACT)
+    for target in ("cupy", "dask"):
+        xla2py.emit(text, target, style="fast", debug=True)
+
+
+def test_a_number_that_is_drawn_by_rejection():
+    """JAX draws it in a batch of one key, and so those of beta, t and chisquare."""
+    text = hlo(draw(lambda key: random.gamma(key, 2.0)), KEY)
+    assert_agrees(text, KEY, without="threefry", budget=ULP)
+    xla2py.emit(text, style="fast", debug=True)

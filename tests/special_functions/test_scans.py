@@ -40,6 +40,12 @@ def floats(*shape):
     return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
+def average(left, right):
+    """The number and the average of what has been seen."""
+    count = left[0] + right[0]
+    return count, right[1] + left[1] * right[0]
+
+
 STARTS = np.random.default_rng(1).random(40) < 0.2
 PROGRAMS = {
     "all results": (lambda a, b: associative_scan(line, (a, b)), floats(13, 3), floats(13, 3)),
@@ -55,6 +61,15 @@ PROGRAMS = {
     ),
     "of one array": (lambda x: associative_scan(lambda a, b: jnp.sqrt(a * a + b * b), x), floats(9, 2)),
     "with a constant": (lambda x: associative_scan(lambda a, b: (a + b) / (1 + a * b / 4), x), floats(30)),
+    "with an array of one factor": (
+        lambda x: associative_scan(line, (jnp.full_like(x, 0.9), 0.1 * x))[1],
+        floats(100),
+    ),
+    "with factors beside each other": (
+        lambda x: associative_scan(line, (jnp.full_like(x, 0.5), x), axis=1)[1],
+        floats(3, 21),
+    ),
+    "with an array of counts": (lambda x: associative_scan(average, (jnp.full_like(x, 0.01), x))[1], floats(19)),
     "of what is computed": (lambda x: associative_scan(line, (jnp.exp(x), 2 * x))[1].sum(0), floats(12, 2)),
     "of what another gives": (
         lambda a, b: associative_scan(line, associative_scan(line, (a, b))),

@@ -12,6 +12,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .async_sugar import async_form, start_asynchronously, wait_for
 from .attribute_reader import AttributeReader
 from .ir import Instruction
@@ -184,8 +186,11 @@ class InstructionParser:
             shape = shape or declared
         if shape is None:
             raise cursor.error("XP140", "a constant needs its shape before the opcode")
-        known = self._state.literals.get(name)
+        known, start = self._state.literals.get(name), cursor.skip()
         literal = parse_literal(cursor, shape) if known is None else left_out(cursor, shape, known)
+        if isinstance(literal, np.ndarray) and literal.ndim and self._text[start] not in "{." and literal.any():
+            message = f"this number is the first element of {shape}; XLA takes all others as 0"
+            self._state.notes += cursor.error("XP131", message, start, cursor.position).diagnostics
         cursor.expect(")", "after the literal")
         return literal
 

@@ -38,6 +38,7 @@ DUMP_IN_FULL = (
     "HloPrintOptions.print_large_constants = True, or --xla_dump_large_constants"
 )
 _MAX_RANK = 64  # of a NumPy array
+_MOST_FROM_ONE = 1 << 24  # elements of which the text gives only the first
 _BULK_SIZE = 32  # fewer elements are not worth the preparation
 _PLAIN = re.compile(r"[\w.+\-]++(?=\s*+[,)])", re.ASCII)
 _LEFT_OUT = re.compile(r"\{\s*\.\.\.\s*\}")
@@ -66,10 +67,35 @@ def parse_literal(cursor: Cursor, shape: Shape) -> Literal:
         if scalar is not None:
             cursor.position = plain.end()
             return scalar
+    alone = _first_alone(cursor, shape)
+    if alone is not None:
+        alone.flags.writeable = False
+        return alone
     values = _parse_in_bulk(cursor, shape) if shape.size >= _BULK_SIZE else None
     if values is None:
         values = _ExactReader(cursor, shape).read()
     values.flags.writeable = False
+    return values
+
+
+def _first_alone(cursor: Cursor, shape: ArrayShape) -> npt.NDArray[Any] | None:
+    """An array of which a single number without braces is the first element and the others are 0, as XLA reads it;
+    None for any other text. Raises ``HloSyntaxError`` (XP131) where it has too many elements."""
+    start = cursor.skip()
+    plain = _PLAIN.match(cursor.text, start)
+    if plain is None or not shape.dimensions or not shape.size:
+        return None
+    first = scalar_array(plain.group(), shape.element_type)
+    if first is None:
+        return None
+    if shape.size > _MOST_FROM_ONE:
+        message = f"one number for {shape.without_layout()} is more than {_MOST_FROM_ONE} elements"
+        raise cursor.error(
+            "XP131", message, start, plain.end(), "write constant(0) of the element type and broadcast it"
+        )
+    cursor.position = plain.end()
+    values = np.zeros(shape.dimensions, shape.element_type.dtype)
+    values.flat[0] = first[()]
     return values
 
 

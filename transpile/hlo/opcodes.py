@@ -269,7 +269,7 @@ def _rows() -> list[OpSpec]:
         },
     )
     # -- random numbers
-    add("random", "rng", 2, {"distribution": _required(K.WORD, "rng_uniform", "rng_normal")}, has_side_effect=True)
+    add("random", "rng", (2, 3), {"distribution": _required(K.WORD, "rng_uniform", "rng_normal")}, has_side_effect=True)
     add(
         "random",
         "rng-bit-generator",

@@ -20,7 +20,7 @@ def _polynomial(graph: Graph, node: Node, found: Bindings) -> Node | None:
     for x in (found["x"], found["rest"]):
         if p.ndim == 1 and x.shape == node.shape and x.ndim:
             places = list(_places(node, x, p))
-            if places == list(reversed(range(p.shape[0]))):
+            if len(places) == p.shape[0] and places == list(reversed(range(len(places)))):
                 return called(graph, "np.polyval", (p, x), node)
     return None
 

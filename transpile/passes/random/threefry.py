@@ -147,7 +147,9 @@ def _word(graph: Graph, item: Node, call: Node) -> Node | None:
         return call if number else graph.literal(0, U32)  # which the other is combined with
     if call.parameters["function"] == "split_key":
         return getitem(graph, call, [FULL, number])
-    return getitem(graph, call, [(number or None, None if number else 1, None)] if item.ndim else [number])
+    if not item.ndim:
+        return getitem(graph, call, [number])
+    return getitem(graph, call, [*(NEW,) * (item.ndim - 1), (number or None, None if number else 1, None)])
 
 
 # -- what JAX makes of the words
@@ -162,6 +164,14 @@ def _whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
         columns = ((FULL, 0), (FULL, 1)) if array.ndim == 2 else ((0,), (1,))
     is_whole = wanted == columns and node.parameters["axis"] == node.ndim - 1 and array.shape == node.shape
     return array if is_whole else None
+
+
+def _key_of_a_batch(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The key of a batch of one, whose words were put side by side again."""
+    if node.element_type is not U32 or node.shape != (1,) * (node.ndim - 1) + (2,):
+        return None
+    key = key_of(graph, found["first"], found["second"])
+    return key and getitem(graph, key, [*(NEW,) * (node.ndim - 1), FULL])
 
 
 def _with_unit_axes(graph: Graph, node: Node, found: Bindings) -> Node:
@@ -215,6 +225,7 @@ RULES = (
     Rule("xor(words, 0)", lambda graph, node, found: found["words"]),
     Rule("stack(getitem(pairs, index=first), getitem(pairs, index=second))", _whole),
     Rule("concatenate(getitem(pairs, index=first), getitem(pairs, index=second))", _whole),
+    Rule("concatenate(first, second)", _key_of_a_batch),
     *(
         Rule(f"multiply(prelude.erf_inv((uniform := prelude.{function}(given))), 1.4142135)", _normal)
         for function in ("random_uniform", "uniform_of")

@@ -26,7 +26,8 @@ def _element(node: Node) -> Element:
     if node.opcode != "getitem" or len(node.operands) != 1 or prod(node.shape) != 1:
         return node, ()
     base, inner = node.operands[0], []
-    for item, size in zip(node.parameters["index"], base.shape, strict=False):
+    index = [item for item in node.parameters["index"] if item is not NEW]
+    for item, size in zip(index, base.shape, strict=False):
         inner.append(range(size)[slice(*item)].start if isinstance(item, tuple) else 0 if item == FULL else item)
     inner += [0] * (base.ndim - len(inner))
     while base.opcode == "getitem" and len(base.operands) == 1 and NEW not in base.parameters["index"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...array.graph import Graph
 from ...array.node import Node
@@ -14,20 +14,35 @@ from ..matching import Bindings
 from ..rules import Rule, apply_rules
 
 Widths = tuple[tuple[int, int], ...]
-_LONGEST = 1 << 20  # elements along an axis whose places are listed
+
+
+class Run(NamedTuple):
+    """Places along an axis that go up or down by a step, or are one place several times."""
+
+    start: int
+    step: int
+    length: int
+
+    def cut(self, part: slice) -> Run:
+        """Return those at some of the positions."""
+        taken = range(self.length)[part]
+        return run(self.start + self.step * taken.start, self.step * taken.step, len(taken))
+
+
+def run(start: int, step: int, length: int) -> Run:
+    """Return places that are equal where they are the same ones: fewer than two have no step."""
+    return Run(start, step if length > 1 else 0, length)
 
 
 def _padded(graph: Graph, node: Node, found: Bindings) -> Node | None:
     low, x, high = node.operands
     axis = node.parameters["axis"]
     size = x.shape[axis]
-    if node.shape[axis] > _LONGEST:
-        return None
     taken = [_places(part, x, axis) for part in (low, high)]
-    if taken[0] is None or taken[1] is None or not all(taken):
+    if taken[0] is None or taken[1] is None:
         return None
-    before, after = len(taken[0]), len(taken[1])
-    if max(before, after) >= size:
+    before, after = taken[0].length, taken[1].length
+    if min(before, after) < 1 or max(before, after) >= size:
         return None
     for mode, wanted in _modes(size, before, after).items():
         if taken == wanted:
@@ -36,41 +51,40 @@ def _padded(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return None
 
 
-def _modes(size: int, before: int, after: int) -> dict[str, list[list[int]]]:
+def _modes(size: int, before: int, after: int) -> dict[str, list[Run]]:
     """Return, by mode, which elements of an axis stand before and after it."""
-    rest = list(range(size))
     return {
-        "edge": [[0] * before, [size - 1] * after],
-        "wrap": [rest[size - before :], rest[:after]],
-        "reflect": [rest[1 : before + 1][::-1], rest[size - 1 - after : -1][::-1]],
-        "symmetric": [rest[:before][::-1], rest[size - after :][::-1]],
+        "edge": [run(0, 0, before), run(size - 1, 0, after)],
+        "wrap": [run(size - before, 1, before), run(0, 1, after)],
+        "reflect": [run(before, -1, before), run(size - 2, -1, after)],
+        "symmetric": [run(before - 1, -1, before), run(size - 1, -1, after)],
     }
 
 
-def _places(part: Node, x: Node, axis: int) -> list[int] | None:
+def _places(part: Node, x: Node, axis: int) -> Run | None:
     """Return which elements along an axis of ``x`` a part of it consists of, in their order."""
     if part is x:
-        return list(range(x.shape[axis]))
+        return run(0, 1, x.shape[axis])
     if part.opcode == "broadcast_to":
         return _of_one(part, x, axis)
     if part.opcode != "getitem" or len(part.operands) != 1:
         return None
     (inner,) = part.operands
     within, item = _places(inner, x, axis), _only_item(part, axis)
-    return within[slice(*item)] if within is not None and isinstance(item, tuple) else None
+    return within.cut(slice(*item)) if within is not None and isinstance(item, tuple) else None
 
 
-def _of_one(part: Node, x: Node, axis: int) -> list[int] | None:
+def _of_one(part: Node, x: Node, axis: int) -> Run | None:
     """One element, repeated along the axis."""
     (inner,) = part.operands
     others = [sizes[:axis] + sizes[axis + 1 :] for sizes in (part.shape, x.shape)]
     if inner.opcode != "getitem" or inner.operands != (x,) or others[0] != others[1]:
         return None
     item = _only_item(inner, axis)
-    places = [item % x.shape[axis]] if isinstance(item, int) and axis == 0 else None
+    places = run(item % x.shape[axis], 0, 1) if isinstance(item, int) and axis == 0 else None
     if isinstance(item, tuple):
-        places = list(range(x.shape[axis]))[slice(*item)]
-    return places * part.shape[axis] if places is not None and len(places) == 1 else None
+        places = run(0, 1, x.shape[axis]).cut(slice(*item))
+    return run(places.start, 0, part.shape[axis]) if places is not None and places.length == 1 else None
 
 
 def _only_item(node: Node, axis: int) -> Any:

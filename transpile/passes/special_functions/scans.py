@@ -3,6 +3,7 @@
 It combines neighbours, scans the pairs, combines what those give with the elements in between, and interleaves both:
 a ladder of slices and pads, half as long at each level. It is recognised from its last level down. The combination of
 the pairs of one level is the pattern for all others. Only combinations of elements are, whose text fits any length.
+An array of one number is written as that number, and as another one at each level (:mod:`.growing_numbers`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import ELEMENTWISE
 from ...hlo.shapes import ArrayShape, TupleShape
 from ..activations import described
+from .growing_numbers import GrowingNumber, growing_numbers, key_of
 from .interleaving import interleaved, is_number, sliced
 from .recurrences import recurrence_call
 from .rewriting import Calls, gone
@@ -51,6 +53,7 @@ class Level:
     scans: dict[Instruction, Instruction]
     pairs: dict[Instruction, Instruction] = field(default_factory=dict)
     odd: dict[Instruction, Instruction] = field(default_factory=dict)
+    numbers: dict[tuple[str, bytes], Instruction] = field(default_factory=dict)  # those of the next level
 
     def side(self, instruction: Instruction) -> tuple[str, Instruction] | None:
         """The neighbours to be combined: which ones, and of what."""
@@ -126,7 +129,7 @@ def associative_scans(computation: Computation) -> Iterator[Scan]:
         together = _levels(beside | {halves.first: result}, halves.axis) if beside else []
         levels = together if together and not _depend(together[0].pairs, together[0].scans.values()) else levels
         waiting = [each for each in waiting if each not in levels[0].scans.values()]
-        combined = _combination(levels[0], place)
+        combined = _combination(levels, place)
         if combined is not None:
             yield combined
 
@@ -217,7 +220,8 @@ def _are_alike(levels: list[Level]) -> bool:
         for level, inner in pairwise(levels):
             for pairs in list(level.pairs.values()):
                 pattern, further = _outside(pairs), inner.pairs.get(pairs)
-                if further and not _matches(pattern, _outside(further), level, _binds_pairs(level, inner)):
+                binds = _binds_pairs(level, inner)
+                if further and not _matches(pattern, _outside(further), level, binds, level.numbers):
                     return False
         if sum(len(level.pairs) for level in levels) == count:
             return True
@@ -233,8 +237,17 @@ def _binds_pairs(level: Level, inner: Level) -> _Binds:
     return binds
 
 
-def _matches(pattern: Place, place: Place, level: Level, binds: _Binds) -> bool:
-    """Tell whether a place computes what the pattern does, of what ``binds`` to its neighbours in a level."""
+def _matches(
+    pattern: Place,
+    place: Place,
+    level: Level,
+    binds: _Binds,
+    numbers: dict[tuple[str, bytes], Instruction] | None = None,
+) -> bool:
+    """Tell whether a place computes what the pattern does, of what ``binds`` to its neighbours in a level.
+
+    Where ``numbers`` are given, a number may stand for another one, always the same, which is noted there.
+    """
     waiting = [(pattern, place)]
     seen: set[tuple[Instruction, Instruction]] = set()
     for _ in range(_LARGEST):
@@ -249,6 +262,11 @@ def _matches(pattern: Place, place: Place, level: Level, binds: _Binds) -> bool:
         side = level.side(pattern.instruction)
         if side is not None:
             if not binds(*side, place):
+                return False
+            continue
+        if numbers is not None and is_number(pattern.instruction) and is_number(place.instruction):
+            noted = numbers.setdefault(key_of(pattern.instruction), place.instruction)
+            if key_of(noted) != key_of(place.instruction):
                 return False
             continue
         if not _is_alike(pattern.instruction, place.instruction):
@@ -297,10 +315,16 @@ def _resolved(place: Place) -> Place:
 # -- what is made of it
 
 
-def _combination(level: Level, place: Mapping[Instruction, tuple[int, int]]) -> Scan | None:
-    """The scan of the arrays of the outermost level, in the order of their places; None where their combination is not
-    known, or a library has a function for it."""
-    arrays = sorted(level.pairs, key=place.__getitem__)
+def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int, int]]) -> Scan | None:
+    """The scan of the arrays of the outermost level, in the order of their places, behind arrays of one number; None
+    where their combination is not known, or a library has a function for it."""
+    level = levels[0]
+    read = sorted(level.pairs, key=place.__getitem__)
+    growing = growing_numbers([level.numbers for level in levels], read[0].array_shape.dimensions)
+    if growing is None:
+        return None
+    filled = {key: number.array() for key, number in growing.items()}
+    arrays = [*filled.values(), *read]
     values: dict[tuple[str, Instruction], Instruction] = {}
     for side in (LEFT, RIGHT):
         for array in arrays:
@@ -318,6 +342,8 @@ def _combination(level: Level, place: Mapping[Instruction, tuple[int, int]]) -> 
         side = level.side(instruction)
         if side is not None:
             return values[side]
+        if is_number(instruction) and key_of(instruction) in filled:
+            return values[RIGHT, filled[key_of(instruction)]]
         if instruction in made and given is _OUTSIDE:
             return made[instruction]
         is_too_large = depth > _LARGEST or len(instructions) > _LARGEST
@@ -331,10 +357,17 @@ def _combination(level: Level, place: Mapping[Instruction, tuple[int, int]]) -> 
         instructions.append(made[instruction])
         return made[instruction]
 
+    def grown(key: tuple[str, bytes], number: GrowingNumber) -> Instruction:
+        """The combination of two elements of an array of one number."""
+        both = values[LEFT, filled[key]], values[RIGHT, filled[key]]
+        instructions.append(Instruction(f"{number.opcode}.{len(instructions)}", number.opcode, both[0].shape, both))
+        return instructions[-1]
+
     try:
-        results = tuple(scalar(_outside(level.pairs[array])) for array in arrays)
+        states = [scalar(_outside(level.pairs[array])) for array in read]
     except KeyError:
         return None
+    results = (*(grown(key, number) for key, number in growing.items()), *states)
     if _has_library_function(results, parameters):
         return None
     root = results[0]

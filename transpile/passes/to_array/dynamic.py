@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from typing import Any, Protocol
 
 from ...array.graph import Graph
@@ -55,7 +56,9 @@ def dynamic_rule(rule: Rule, lowering: Lowering, instruction: Instruction, opera
     values = [operand for operand in operands if isinstance(operand, Value)]
     if opcode in _IN_FULL:
         return _in_full(rule, lowering, instruction, values)
-    sizes = _result_sizes(instruction, values)
+    if opcode == "concatenate":
+        return _concatenated(rule, lowering, instruction, values)
+    sizes = _result_sizes(lowering, instruction, values)
     masked = [_masked(lowering, instruction, k, values) for k in range(len(values))]
     result = rule(lowering, instruction, *masked)
     if isinstance(result, Value):
@@ -65,8 +68,8 @@ def dynamic_rule(rule: Rule, lowering: Lowering, instruction: Instruction, opera
 
 # Rules that take their operands as they come, sizes and all.
 _PASS_THROUGH = frozenset(
-    "tuple copy opt-barrier get-dimension-size set-dimension-size dynamic-reshape outfeed call fusion "
-    "custom-call".split()
+    "tuple copy opt-barrier get-dimension-size set-dimension-size dynamic-reshape dynamic-update-slice outfeed call "
+    "fusion custom-call".split()
 )
 # Operations on the part that is meant, whose results are then extended to the bound again.
 _IN_FULL = frozenset(("sort", "reverse"))
@@ -87,7 +90,46 @@ def _in_full(rule: Rule, lowering: Lowering, instruction: Instruction, values: l
     return whole if isinstance(results, tuple) else whole[0]
 
 
-def _result_sizes(instruction: Instruction, values: list[Value]) -> Sizes:
+def _concatenated(rule: Rule, lowering: Lowering, instruction: Instruction, values: list[Value]) -> Value:
+    """The parts that are meant, one after the other, and their sizes added up."""
+    (dimension,) = instruction["dimensions"]
+    sizes = {d: size for value in values for d, size in value.sizes if d != dimension}
+    along = [tuple(size for size in value.sizes if size[0] == dimension) for value in values]
+    parts = [replace(value, sizes=()) for value in values]
+    if not any(along):
+        joined: Value = rule(lowering, instruction, *parts)
+        return replace(joined, sizes=tuple(sizes.items()))
+    shown = [replace(part, sizes=own) for part, own in zip(parts, along, strict=True)]
+    joined = rule(lowering, instruction, *(Value.of(cropped(lowering, part)) for part in shown))
+    bound = instruction.array_shape.dimensions
+    whole = lowering.call("extend", (lowering.plain(joined),), arguments=(Slot(0), bound))
+    counts = (
+        Value.of(own[0][1]) if own else _number(lowering, part.shape[dimension])
+        for part, own in zip(parts, along, strict=True)
+    )
+    sizes[dimension] = reduce(lambda one, other: lowering.elementwise("add", S32, one, other, shape=()), counts).node
+    return replace(whole, sizes=tuple(sizes.items()))
+
+
+def _number(lowering: Lowering, value: int) -> Value:
+    return Value.of(lowering.graph.literal(value, S32))
+
+
+def _windows_in(lowering: Lowering, instruction: Instruction, dimension: int, size: Node) -> Node:
+    """The number of windows that fit in a size. XLA leaves the padding out of it."""
+    part = instruction["window"][dimension]
+    length = (part.size - 1) * part.window_dilation + 1
+    count = Value.of(size)
+    if length != part.stride:
+        count = lowering.elementwise("add", S32, count, _number(lowering, part.stride - length), shape=())
+    if part.stride != 1:
+        count = lowering.elementwise(
+            "prelude", S32, count, _number(lowering, part.stride), shape=(), function="int_divide"
+        )
+    return count.node
+
+
+def _result_sizes(lowering: Lowering, instruction: Instruction, values: list[Value]) -> Sizes:
     """The sizes of the result's dimensions. Raises where the operation has no rule for dynamic sizes."""
     if OPCODES[instruction.opcode].is_elementwise:
         return tuple({d: size for value in values for d, size in value.sizes}.items())
@@ -100,7 +142,8 @@ def _result_sizes(instruction: Instruction, values: list[Value]) -> Sizes:
                 message = f"{instruction.opcode} with a size known at run time only, in dimension {d} of operand {k}"
                 raise UnsupportedError(Diagnostic("XP306", f"{message}, is not supported", instruction.span))
             if place >= 0:
-                found[place] = size
+                is_window = instruction.opcode == "reduce-window"
+                found[place] = _windows_in(lowering, instruction, d, size) if is_window else size
     return tuple(found.items())
 
 
@@ -133,12 +176,6 @@ def _reshaped(instruction: Instruction, operand: int, dimension: int) -> int | N
     return wanted[kept.index(dimension)] if same and dimension in kept else None
 
 
-def _windowed(instruction: Instruction, operand: int, dimension: int) -> int | None:
-    """Dimensions that the window leaves alone."""
-    part = instruction["window"][dimension]
-    return dimension if part.size == 1 and part.stride == 1 and not part.padding_low and not part.padding_high else None
-
-
 # opcode: (instruction, operand, its dimension) -> the result's dimension, -1 where it is gone, None where unknown.
 _RESULT_DIMENSIONS: dict[str, Callable[[Instruction, int, int], int | None]] = {
     "transpose": lambda instruction, operand, d: instruction["dimensions"].index(d),
@@ -146,7 +183,7 @@ _RESULT_DIMENSIONS: dict[str, Callable[[Instruction, int, int], int | None]] = {
     "reduce": _reduced,
     "dot": _dotted,
     "reshape": _reshaped,
-    "reduce-window": _windowed,
+    "reduce-window": lambda instruction, operand, d: d,
     "slice": lambda instruction, operand, d: (
         d if instruction["slice"][d].limit == instruction.operands[0].array_shape.dimensions[d] else None
     ),
@@ -158,8 +195,9 @@ def _masked(lowering: Lowering, instruction: Instruction, operand: int, values: 
     """An operand with what lies beyond its sizes replaced by what changes nothing."""
     value = values[operand]
     plain = replace(value, sizes=())
-    if instruction.opcode == "reduce":
-        mixed: Any = instruction["dimensions"]
+    if instruction.opcode in ("reduce", "reduce-window"):
+        is_window = instruction.opcode == "reduce-window"
+        mixed: Any = range(len(value.shape)) if is_window else instruction["dimensions"]
         filling = values[operand + len(values) // 2] if operand < len(values) // 2 else None
     elif instruction.opcode == "dot":
         mixed = instruction["lhs_contracting_dims" if operand == 0 else "rhs_contracting_dims"]
@@ -168,13 +206,14 @@ def _masked(lowering: Lowering, instruction: Instruction, operand: int, values: 
         return plain
     for dimension, size in value.sizes:
         if dimension in mixed and filling is not None:
-            inside = _inside(lowering, value.shape, dimension, size)
+            within = inside(lowering, value.shape, dimension, size)
             fill = Value.repeated(filling.node, value.shape)
-            plain = lowering.elementwise("select", value.node.type, inside, plain, fill, shape=value.shape)
+            plain = lowering.elementwise("select", value.node.type, within, plain, fill, shape=value.shape)
     return plain
 
 
-def _inside(lowering: Lowering, shape: tuple[int, ...], dimension: int, size: Node) -> Value:
+def inside(lowering: Lowering, shape: tuple[int, ...], dimension: int, size: Node) -> Value:
+    """Tell for each element whether it lies within a size."""
     n = shape[dimension]
     node = lowering.graph.add("arange", (), element_type=S32, interval=(0, max(n - 1, 0)), stop=n)
     axes = tuple(0 if d == dimension else None for d in range(len(shape)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...array import intervals
@@ -12,6 +13,7 @@ from ...array.value import FULL, Value, materialise, without_dimensions
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
 from .counters import Affine, affine, from_affine
+from .dynamic import inside
 from .elementwise import converted
 from .lowering import FunctionLowering, lowers
 from .structure import sliced
@@ -218,6 +220,22 @@ def _without_slices(node: Node, starts: dict[int, Node], axes: Sequence[int | No
 def dynamic_update_slice(
     lowering: FunctionLowering, instruction: Instruction, operand: Value, update: Value, *indices: Value
 ) -> Value:
+    """The result has the operand's sizes, or the update's where that is as large; what lies beyond the sizes of a
+    smaller update stays as it was."""
+    whole = {d: size for d, size in update.sizes if update.shape[d] == operand.shape[d]}
+    plain, written = replace(operand, sizes=()), replace(update, sizes=())
+    partial = [(d, size) for d, size in update.sizes if d not in whole]
+    if partial:
+        slices = {"dynamic_slice_sizes": update.shape}
+        before = dynamic_slice(lowering, instruction.replace(attributes=slices), plain, *indices)
+        for d, size in partial:
+            within = inside(lowering, update.shape, d, size)
+            written = lowering.elementwise("select", update.node.type, within, written, before, shape=update.shape)
+    result = _updated_slice(lowering, plain, written, indices)
+    return replace(result, sizes=tuple({**dict(operand.sizes), **whole}.items()))
+
+
+def _updated_slice(lowering: FunctionLowering, operand: Value, update: Value, indices: tuple[Value, ...]) -> Value:
     starts = _start_values(lowering, indices, len(operand.shape))
     if update.shape == operand.shape:
         return update

@@ -23,7 +23,7 @@ def rng_bit_generator(lowering: FunctionLowering, instruction: Instruction, stat
 
 
 @lowers("rng")
-def rng(lowering: FunctionLowering, instruction: Instruction, first: Value, second: Value) -> Value:
+def rng(lowering: FunctionLowering, instruction: Instruction, first: Value, second: Value, *_: Value) -> Value:
     shape = instruction.array_shape
     arguments = (Slot(0), Slot(1), shape.dimensions, shape.element_type, PreludeName("GENERATOR"))
     nodes = (lowering.plain(first), lowering.plain(second))
