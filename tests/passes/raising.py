@@ -16,12 +16,15 @@ from xla2py.transpile.array.node import Node
 from xla2py.transpile.array.program import roots
 from xla2py.transpile.array.traversal import topological
 from xla2py.transpile.compilation import compile
+from xla2py.transpile.emission import GeneratedModule
 from xla2py.transpile.equivalence.comparison import Budget, compare
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
 from xla2py.transpile.hlo.parser import parse_module
 
 ROUNDED = Budget(relative=1e-5, absolute=1e-6)
 EXACT = Budget(relative=0, absolute=0)
+_EMITTED: dict[tuple[str, str], GeneratedModule] = {}
+_MOST = 32  # modules: a test looks at one again soon
 
 
 def hlo(function: Callable[..., Any], *arguments: Any) -> str:
@@ -59,9 +62,23 @@ def no_prelude(node: Node) -> str | None:
     return "not here" if node.opcode == "prelude" else None
 
 
+def emitted(text: str, **options: Any) -> GeneratedModule:
+    """The module without checks and comments; it is emitted once, for ``main`` and for values."""
+    given = {name: value for name, value in options.items() if value != []}
+    return _once(text, repr(sorted(given.items())), lambda: xla2py.emit(text, checks=False, annotate="none", **given))
+
+
+def _once(text: str, options: str, emit: Callable[[], GeneratedModule]) -> GeneratedModule:
+    if (text, options) not in _EMITTED:
+        if len(_EMITTED) == _MOST:
+            del _EMITTED[next(iter(_EMITTED))]
+        _EMITTED[text, options] = emit()
+    return _EMITTED[text, options]
+
+
 def main(text: str, **options: Any) -> str:
-    """The body of the emitted ``main``, without the check of its arguments."""
-    source = xla2py.emit(text, checks=False, annotate="none", **options).source
+    """The body of the emitted ``main``."""
+    source = emitted(text, **options).source
     function = next(node for node in ast.parse(source).body if getattr(node, "name", "") == "main")
     lines = source.splitlines()[function.body[0].lineno - 1 : function.end_lineno]
     return "\n".join(line.removeprefix("    ") for line in lines)
@@ -73,7 +90,7 @@ def assert_agrees(text: str, *inputs: Any, without: str, budget: Budget = ROUNDE
     expected = run_hlo_in_child(text, *arrays)
     for disabled in ([], [without]):
         given = [array.copy() for array in arrays]
-        actual = xla2py.emit(text, format=False, disable_passes=disabled).load().main(*given)
+        actual = emitted(text, disable_passes=disabled).load().main(*given)
         results = compare(expected, actual, budget)
         assert results and all(result.status.is_good for result in results), "\n".join(map(str, results))
         for before, after in zip(arrays, given, strict=True):

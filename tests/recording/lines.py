@@ -8,7 +8,7 @@ from pathlib import Path
 
 from xla2py.tests.recording.functions import Place
 
-ROOT = str(Path(__file__).parents[2])
+ROOT = str(Path(__file__).resolve().parents[2])
 _FOLDER = "{xla2py}"
 _FILE = re.compile(r'^(\d+) "([^"]*)"$', re.MULTILINE)
 _ROW = re.compile(r"(?<=\{file_name_id=)(\d+)( function_name_id=\d+) line=(\S+) end_line=([^\s}]+)")

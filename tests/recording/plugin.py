@@ -17,7 +17,7 @@ from xla2py.transpile.equivalence.participants import REFERENCES, Workers
 from xla2py.transpile.equivalence.reference_process import ReferenceWorker
 from xla2py.transpile.equivalence.worker import Answer
 
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).resolve().parents[1]
 MODES = ("recorded", "record", "live")
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[1] / "recorded"
+FOLDER = Path(__file__).resolve().parents[1] / "recorded"
 
 
 @dataclass

@@ -26,6 +26,7 @@ from .argument_groups import Groups, given_texts
 from .compiled_templates import COMPILED
 from .device_lists import counted_groups, counted_pairs
 from .literals import number
+from .macros import Macros
 from .texts import (
     axes_keyword,
     axes_text,
@@ -174,10 +175,8 @@ class Renderer:
             merges_or_splits=merges_or_splits,
             **self.own_filters(),
         )
-        self.macros: dict[str, tuple[Callable[..., str], int]] = {}
-        for part, place in (*((part, TEMPLATES / part) for part in self.shared), (OWN, folder)):
-            for path in sorted(place.glob("*.j2")):
-                self._load(f"{part}/{path.name}")
+        folders = [*((part, TEMPLATES / part) for part in self.shared), (OWN, folder)]
+        self.macros = Macros(self.environment, folders, PRIMARY)
 
     def own_globals(self) -> dict[str, Any]:
         """Return what the macros of some renderers call besides."""
@@ -186,13 +185,6 @@ class Renderer:
     def own_filters(self) -> dict[str, Any]:
         """The filters that only these macros use."""
         return {}
-
-    def _load(self, name: str) -> None:
-        module = self.environment.get_template(name).module
-        levels = getattr(module, "levels", {})
-        for key, macro in vars(module).items():
-            if callable(macro) and not key.startswith("_"):
-                self.macros[key.rstrip("_")] = (macro, levels.get(key, PRIMARY))
 
     def columns(self, text: str) -> int:
         """Return how long a text counts as: where sizes are free, integers and floats count as alike at every size."""
