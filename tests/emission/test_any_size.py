@@ -6,15 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from jax.scipy.integrate import trapezoid
 
-jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
-from jax.scipy.integrate import trapezoid  # noqa: E402
-
-import xla2py  # noqa: E402
-from xla2py.transpile.equivalence.inputs import make_inputs, nest  # noqa: E402
-from xla2py.transpile.errors import UnsupportedError  # noqa: E402
-from xla2py.transpile.frontends.witnesses import Witnesses, free_sizes, parse_sizes  # noqa: E402
+import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.transpile.equivalence.inputs import make_inputs, nest
+from xla2py.transpile.errors import UnsupportedError
+from xla2py.transpile.frontends.witnesses import Witnesses, free_sizes, parse_sizes
 
 KERNELS = '''"""Functions of arrays of any size."""
 

@@ -1,10 +1,9 @@
 """Names of gradients after the arguments that they are the gradients of, found by the places that read these."""
 
-import jax
-import jax.numpy as jnp
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 
 def step(params, x, y):

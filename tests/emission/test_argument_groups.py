@@ -2,12 +2,11 @@
 
 import re
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 X = np.random.default_rng(11).standard_normal((3, 4)).astype(np.float32)
 

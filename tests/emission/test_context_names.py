@@ -2,12 +2,11 @@
 
 from inspect import signature
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.hlo.function_words import own_parts, word_of
 
 

@@ -1,11 +1,10 @@
 """Words that a field has for values, by what they are computed from."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 A = np.linspace(0.5, 2, 12, dtype=np.float32).reshape(3, 4)
 X, Y = np.linspace(1, 2, 4, dtype=np.float32), np.linspace(2, 1, 3, dtype=np.float32)

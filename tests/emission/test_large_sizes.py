@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
-from jax import lax  # noqa: E402
-
-import xla2py  # noqa: E402
-from xla2py.transpile.array.graph import Graph  # noqa: E402
-from xla2py.transpile.errors import UnsupportedError  # noqa: E402
-from xla2py.transpile.hlo.element_types import S32  # noqa: E402
+import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
+from xla2py.transpile.array.graph import Graph
+from xla2py.transpile.errors import UnsupportedError
+from xla2py.transpile.hlo.element_types import S32
 
 
 def masked(x):

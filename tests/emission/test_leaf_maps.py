@@ -2,14 +2,13 @@
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
 from xla2py.templates.prelude.trees import map_leaves
 from xla2py.tests.emission.test_result_groups import X, Y, agree, layer, parameters
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 ZEROS = jax.tree.map(np.zeros_like, parameters(3))
 

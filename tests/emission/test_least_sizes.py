@@ -5,10 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
-
-import xla2py  # noqa: E402
+import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 
 def layer(x, w):

@@ -1,11 +1,10 @@
 """Results of a program that came as text are given as the trees among the arguments that they are like."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.emission.argument_trees import leaf_paths
 
 W, B = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3), np.ones(3, np.float32)

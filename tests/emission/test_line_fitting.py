@@ -1,10 +1,9 @@
 """Lines that would be too long have parts of them on lines of their own."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 LONG, ROW, PLACES = np.linspace(-2, 2, 24, dtype=np.float32).reshape(6, 4), np.ones(4, np.float32), np.int32([0, 2, 5])
 

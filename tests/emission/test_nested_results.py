@@ -2,12 +2,11 @@
 
 import re
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 WIDTH = 4
 X, Y = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, WIDTH), np.ones((3, WIDTH), np.float32)
@@ -53,12 +52,12 @@ def parameters(count):
 def emitted(count):
     """The text for that many blocks, whose values are XLA's."""
     params = parameters(count)
-    of_arrays = xla2py.numpy(gradient)
-    found, wanted = of_arrays(params, X, Y), jax.jit(gradient)(params, X, Y)
+    module = xla2py.emit(xla2py.from_jax(gradient, params, X, Y))
+    found, wanted = module.load().main(params, X, Y), jax.jit(gradient)(params, X, Y)
     assert jax.tree.structure(found) == jax.tree.structure(wanted)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-3, atol=2e-5)
-    return of_arrays.source
+    return module.source
 
 
 @pytest.mark.parametrize("count", [3, 6])

@@ -2,11 +2,10 @@
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 X, W = np.linspace(0.5, 2, 6, dtype=np.float32).reshape(2, 3), np.linspace(1, 2, 6, dtype=np.float32).reshape(2, 3)
 

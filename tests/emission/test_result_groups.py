@@ -2,12 +2,11 @@
 
 import re
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.emission.names import common_start, outer_words
 
 WIDTH = 4
@@ -60,11 +59,16 @@ def agree(found, wanted):
         np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
 
 
+def emitted(function, given):
+    """The text of a function, whose values are XLA's."""
+    module = xla2py.emit(xla2py.from_jax(function, *given))
+    agree(module.load().main(*given), jax.jit(function)(*given))
+    return module.source
+
+
 def test_a_training_step_hands_new_weights_over_by_the_layer():
     given = parameters(3), parameters(3), X, Y
-    of_arrays = xla2py.numpy(step)
-    agree(of_arrays(*given), jax.jit(step)(*given))
-    text = of_arrays.source
+    text = emitted(step, given)
     assert "    new_params_layers: dict[str, dict[str, Array]]\n" in text
     returned = returned_by_main(text)
     handed_over = [len(re.findall(rf"^ +\w+\.new_{each}_layers,$", returned, re.M)) for each in ("params", "momentum")]
@@ -75,9 +79,7 @@ def test_a_training_step_hands_new_weights_over_by_the_layer():
 @pytest.mark.parametrize("count", [4, 7])
 def test_a_training_step_of_any_number_of_layers_is_as_long(count):
     given = parameters(count), parameters(count), X, Y
-    of_arrays = xla2py.numpy(step)
-    agree(of_arrays(*given), jax.jit(step)(*given))
-    text = of_arrays.source
+    text = emitted(step, given)
     main = text[text.index("def main") : text.index("\n\n\ndef d_layer")]
     assert '"layers": new_params_layers' in main and '"layers": new_momentum_layers' in main
     assert f"for i in range({count}):" in main and f"for i in reversed(range({count})):" in main
@@ -91,9 +93,7 @@ def test_what_is_read_again_is_given_one_by_one():
         return new, momentum, new["layers"][1]["norm"]["bias"] * 2
 
     given = parameters(3), parameters(3), X, Y
-    of_arrays = xla2py.numpy(with_norm)
-    agree(of_arrays(*given), jax.jit(with_norm)(*given))
-    returned = returned_by_main(of_arrays.source)
+    returned = returned_by_main(emitted(with_norm, given))
     assert ".new_momentum_layers," in returned
     assert ".new_params_layers," not in returned  # one of its leaves is read once more
     assert re.search(r'"dense": \w+_1\.new_params_layers_dense,', returned)

@@ -5,10 +5,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import entry
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.emission.sections import heading, scope_of
-
-jax = pytest.importorskip("jax")
-jnp = pytest.importorskip("jax.numpy")
 
 
 def block(x, w):

@@ -4,12 +4,11 @@ import ast
 import json
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.emission.shared_trees import like_arguments, signature_constants
 from xla2py.transpile.hlo.ir import Built
 

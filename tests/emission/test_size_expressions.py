@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
-
-import xla2py  # noqa: E402
-from xla2py.transpile.emission.any_size.expressions import integer_expression, literal_expression  # noqa: E402
-from xla2py.transpile.errors import UnsupportedError, UsageError  # noqa: E402
-from xla2py.transpile.frontends.witnesses import files_at_sizes  # noqa: E402
+import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.transpile.emission.any_size.expressions import integer_expression, literal_expression
+from xla2py.transpile.errors import UnsupportedError, UsageError
+from xla2py.transpile.frontends.witnesses import files_at_sizes
 
 
 @pytest.mark.parametrize(

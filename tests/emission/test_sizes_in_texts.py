@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
+from jax.scipy.signal import welch
 
-jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
-from jax.scipy.signal import welch  # noqa: E402
-
-import xla2py  # noqa: E402
-from xla2py.transpile.errors import UnsupportedError  # noqa: E402
+import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.transpile.errors import UnsupportedError
 
 
 def test_least_sizes_are_small_where_only_lines_are_longer_and_tables_short():

@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import lax
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 
 def bound_again(x):

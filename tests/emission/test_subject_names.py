@@ -3,12 +3,11 @@
 from dataclasses import replace
 from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 X, W = np.linspace(0.5, 2, 6, dtype=np.float32).reshape(2, 3), np.ones((2, 3), np.float32)
 

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
+from xla2py.tests.recording.lazy_jax import jax
+
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-import xla2py  # noqa: E402
-from xla2py.tests.ladder.running import checked, needs_compiler  # noqa: E402
+import xla2py
+from xla2py.tests.ladder.running import checked, needs_compiler
 
 GENERATOR = np.random.default_rng(8)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import ml_dtypes
 import numpy as np
-from jax import lax
-from jax import numpy as jnp
+
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 NUMBERS = np.random.default_rng(0)
 

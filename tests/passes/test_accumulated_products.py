@@ -8,8 +8,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax
 
-jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax
 RNG = np.random.default_rng(3)
 X, Y = RNG.normal(size=(7, 3, 4)).astype(np.float32), RNG.normal(size=(7, 3, 5)).astype(np.float32)

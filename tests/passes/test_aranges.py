@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jnp
 
-jnp = pytest.importorskip("jax.numpy")
 X = np.arange(24, dtype=np.float32)
 
 

@@ -1,12 +1,11 @@
 """What all branches give is no choice."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, entry, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.equivalence.comparison import compare
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
 

@@ -2,12 +2,11 @@
 
 import re
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 WIDTH = 4
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, WIDTH)
@@ -64,7 +63,8 @@ def test_work_on_views_is_work_on_the_weights():
 @pytest.mark.parametrize("disabled", [[], ["call_views"]])
 def test_the_values_are_those_of_jax(disabled, layer):
     given = parameters(3)
-    found = xla2py.numpy(lambda layers, x: gradients(layers, x, layer), disable_passes=disabled)(given, X)
+    module = xla2py.from_jax(lambda layers, x: gradients(layers, x, layer), given, X)
+    found = xla2py.emit(module, disable_passes=disabled).load().main(given, X)
     wanted = jax.jit(lambda layers, x: gradients(layers, x, layer))(given, X)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)

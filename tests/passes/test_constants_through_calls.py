@@ -2,13 +2,12 @@
 
 import re
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 PASS = "constants_through_calls"
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax
 
-jax = pytest.importorskip("jax")
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 

@@ -5,10 +5,9 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.transpile.equivalence.comparison import Budget
 
-jnp = pytest.importorskip("jax.numpy")
-jax = pytest.importorskip("jax")
 LOOSE = Budget(relative=1e-3, absolute=1e-4)
 rng = np.random.default_rng(7)
 TALL = rng.normal(size=(6, 3)).astype(np.float32)

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
 pytest.importorskip("numba", reason="Numba is not installed")
 
-import jax
-from jax import numpy as jnp
 
 import xla2py
 from xla2py.tests.kernels.gathered import floats, indices
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 LOGITS, LABELS = floats(12, 50), indices(50, 12)
 

@@ -7,6 +7,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import ROUNDED, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.emission.header import edges_of
 from xla2py.transpile.equivalence.comparison import Budget, Status, compare
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
@@ -14,8 +15,6 @@ from xla2py.transpile.errors import UsageError
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.passes.edges import RULES, table
 
-jax = pytest.importorskip("jax")
-jnp = pytest.importorskip("jax.numpy")
 linalg = pytest.importorskip("jax.scipy.linalg")
 lax = jax.lax
 

@@ -3,14 +3,10 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
-
-from jax import lax  # noqa: E402
-from jax import numpy as jnp  # noqa: E402
-
-import xla2py  # noqa: E402
-from xla2py.tests.ladder.running import on_twin  # noqa: E402
-from xla2py.tests.passes.raising import assert_agrees, hlo, main  # noqa: E402
+import xla2py
+from xla2py.tests.ladder.running import on_twin
+from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 X = np.random.default_rng(5).standard_normal((6, 5)).astype(np.float32)
 

@@ -5,9 +5,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import ROUNDED, assert_agrees, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
-jnp = pytest.importorskip("jax.numpy")
-jax = pytest.importorskip("jax")
 rng = np.random.default_rng(5)
 
 

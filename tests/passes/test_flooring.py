@@ -5,9 +5,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
-jnp = pytest.importorskip("jax.numpy")
-jax = pytest.importorskip("jax")
 ENDS = [np.iinfo(np.int32).min, np.iinfo(np.int32).max]
 X = np.array([*range(-9, 10), *ENDS], np.int32)
 BYTES = np.arange(-128, 128, dtype=np.int8)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jax
 
-jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax
 X = np.arange(60, dtype=np.float32).reshape(5, 4, 3)
 FLAT = np.arange(10, dtype=np.float32)

@@ -5,10 +5,9 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import cuda, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.equivalence.comparison import Budget, compare
 
-jax = pytest.importorskip("jax")
-jnp = pytest.importorskip("jax.numpy")
 rng = np.random.default_rng(11)
 SQUARE = rng.normal(size=(5, 5)).astype(np.float32)
 POSITIVE = SQUARE @ SQUARE.T + 5 * np.eye(5, dtype=np.float32)

@@ -3,12 +3,8 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
-
-from jax import lax  # noqa: E402
-from jax import numpy as jnp  # noqa: E402
-
-from xla2py.tests.passes.raising import assert_agrees, hlo, main  # noqa: E402
+from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jnp, lax
 
 X = np.float32([0.5, 0.25, 1.5, -2])
 TYPES = [np.int8, np.int32]

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import ROUNDED, assert_agrees, called, hlo, main, no_prelude, optimised
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.array.live import live_nodes
 from xla2py.transpile.equivalence.comparison import Budget
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.passes.activation_functions.idioms import _FOLDER, FEWEST_NUMBERS, library
 from xla2py.transpile.passes.to_array import ModuleLowering, Options
 
-jax = pytest.importorskip("jax")
 special = pytest.importorskip("jax.scipy.special")
 EDGES = [0.0, -0.0, 0.5, -0.5, 0.99999994, 1.0, -1.0, 1.5, -1.5, 2.0, 9.2, 9.5, -9.5, 1e30, np.inf, -np.inf, np.nan]
 X = np.concatenate([np.float32(EDGES), np.linspace(-10, 10, 101, dtype=np.float32)])

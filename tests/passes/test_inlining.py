@@ -5,9 +5,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
-jax = pytest.importorskip("jax")
-jnp = pytest.importorskip("jax.numpy")
 KEY = np.array([3, 4], np.uint32)
 X = np.random.default_rng(5).normal(size=(4, 16)).astype(np.float32)
 

@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
-
-from jax import numpy as jnp  # noqa: E402
-
-from xla2py.tests.passes.raising import assert_agrees, hlo, main  # noqa: E402
+from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 X = np.float32([[1, -2, 3, np.nan], [0.5, -0.0, np.inf, 7]])
 

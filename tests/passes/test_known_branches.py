@@ -1,12 +1,11 @@
 """A choice that was made around is not made again."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.equivalence.comparison import compare
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
 

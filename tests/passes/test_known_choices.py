@@ -1,11 +1,10 @@
 """Choices that make no difference: raised, near misses, values on XLA."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 X = np.float32([1, -2, np.inf, -np.inf, np.nan, 0, -0.0, 3.4028235e38])
 M = np.array([True, False, True, False, True, False, True, False])

@@ -7,9 +7,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
-jax = pytest.importorskip("jax")
-jnp = pytest.importorskip("jax.numpy")
 WIDTH = 4
 rng = np.random.default_rng(5)
 

@@ -5,9 +5,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
-jnp = pytest.importorskip("jax.numpy")
-jax = pytest.importorskip("jax")
 X = np.array([1, -0.0, np.nan, np.inf, 5, 6.5, -7], np.float32)
 ROWS = np.arange(20, dtype=np.float32).reshape(4, 5)
 CUBE = np.arange(24, dtype=np.int32).reshape(2, 3, 4)

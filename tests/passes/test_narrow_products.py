@@ -5,14 +5,14 @@ casts.
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
+from xla2py.tests.recording.lazy_jax import jax, jnp
+
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-from jax import numpy as jnp  # noqa: E402
 
-import xla2py  # noqa: E402
-from xla2py.targets.cupy.twin.costs import costs_of  # noqa: E402
-from xla2py.tests.ladder.running import checked  # noqa: E402
+import xla2py
+from xla2py.targets.cupy.twin.costs import costs_of
+from xla2py.tests.ladder.running import checked
 
 GENERATOR = np.random.default_rng(2)
 KINDS = {"bfloat16": jnp.bfloat16, "float16": jnp.float16}

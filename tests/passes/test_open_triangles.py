@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
+from xla2py.tests.recording.lazy_jax import jax, jnp
+
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-from jax import numpy as jnp  # noqa: E402
 
-import xla2py  # noqa: E402
-from xla2py.targets.cupy.twin.costs import costs_of  # noqa: E402
-from xla2py.tests.ladder.running import checked, needs_compiler  # noqa: E402
+import xla2py
+from xla2py.targets.cupy.twin.costs import costs_of
+from xla2py.tests.ladder.running import checked, needs_compiler
 
 pytestmark = needs_compiler
 X, Y = (np.random.default_rng(9).standard_normal((3, 20, 24)).astype(np.float32) for _ in range(2))

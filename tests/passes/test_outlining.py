@@ -4,12 +4,11 @@ import ast
 import re
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.emission.named_results import NamedResults
 from xla2py.transpile.hlo.verifier import verify
 from xla2py.transpile.passes.outlining import outlining

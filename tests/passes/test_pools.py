@@ -5,9 +5,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax
 
-jax = pytest.importorskip("jax")
-jnp = pytest.importorskip("jax.numpy")
 X = np.random.default_rng(3).normal(size=(2, 32, 24, 8)).astype(np.float32)
 
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import EXACT, Budget, assert_agrees, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
-jax = pytest.importorskip("jax")
-jnp = pytest.importorskip("jax.numpy")
 lax = jax.lax
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(6, 32)).astype(np.float32)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jnp
 
-jnp = pytest.importorskip("jax.numpy")
 A = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 B = np.linspace(-2, 1, 20, dtype=np.float32).reshape(4, 5)
 Q = np.linspace(-1, 1, 2 * 5 * 3 * 4, dtype=np.float32).reshape(2, 5, 3, 4)

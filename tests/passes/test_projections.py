@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax
 
-jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax
 RNG = np.random.default_rng(2)
 X, V = RNG.normal(size=(6, 3, 4)).astype(np.float32), RNG.normal(size=(6, 4)).astype(np.float32)

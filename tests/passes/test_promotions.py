@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jnp
 
-jnp = pytest.importorskip("jax.numpy")
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 BYTES = np.arange(-6, 6, dtype=np.int8).reshape(3, 4)
 COUNTS = np.arange(12, dtype=np.int32).reshape(3, 4)

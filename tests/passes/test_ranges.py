@@ -5,9 +5,9 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
 
-jnp = pytest.importorskip("jax.numpy")
 N = 13
 X = np.random.default_rng(5).standard_normal(N).astype(np.float32)
 GRID = np.random.default_rng(6).standard_normal((4, N)).astype(np.float32)

@@ -5,9 +5,9 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.equivalence.comparison import Status, compare
 
-jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(7, 3, 5)).astype(np.float32)

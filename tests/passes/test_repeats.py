@@ -7,9 +7,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, entry, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
-jax = pytest.importorskip("jax")
-jnp = pytest.importorskip("jax.numpy")
 rng = np.random.default_rng(2)
 SHAPES = [(4,), (3, 4), (2, 3)]
 WEIGHTS = [rng.normal(size=shape).astype(np.float32) for shape in SHAPES]

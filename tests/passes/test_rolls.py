@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jnp
 
-jnp = pytest.importorskip("jax.numpy")
 X = np.arange(30, dtype=np.float32).reshape(5, 6)
 
 

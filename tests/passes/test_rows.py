@@ -1,11 +1,10 @@
 """Numbers at even distances that are taken at a place: raised, near misses, values on XLA."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 PLACES = np.int32([0, 5, -3, 2])
 

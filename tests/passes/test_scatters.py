@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jax
 
-jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"
 X = np.arange(20, dtype=np.float32).reshape(5, 4)

@@ -1,11 +1,11 @@
 """Differences from the mean that are read again are computed once, where they are many."""
 
-import jax
 import numpy as np
 import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax
 
 X = np.random.default_rng(3).normal(size=(512, 160)).astype(np.float32)
 

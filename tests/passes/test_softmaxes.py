@@ -5,9 +5,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, called, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
-jax = pytest.importorskip("jax")
-jnp = pytest.importorskip("jax.numpy")
 erfc = jax.lax.erfc
 FORMS = pytest.mark.parametrize("form", [hlo, optimised])
 HALF = np.sqrt(np.float32(0.5))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.equivalence.comparison import Budget
 
-jax = pytest.importorskip("jax")
 jnp = jax.numpy
 rng = np.random.default_rng(3)
 REGULAR = rng.normal(size=(5, 5)).astype(np.float32) + 4 * np.eye(5, dtype=np.float32)[::-1]

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import EXACT, assert_agrees, called, hlo, main, no_prelude, optimised
-
-jax = pytest.importorskip("jax")
-jnp = pytest.importorskip("jax.numpy")
+from xla2py.tests.recording.lazy_jax import jnp
 
 X = np.random.default_rng(0).normal(size=(5, 7)).astype(np.float32)
 BOX = np.arange(60, dtype=np.int32).reshape(3, 4, 5)

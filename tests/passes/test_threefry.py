@@ -7,9 +7,9 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, called, cuda, hlo, main, no_prelude, optimised
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.equivalence.comparison import Budget
 
-jax = pytest.importorskip("jax")
 random = pytest.importorskip("jax.random")
 KEY = np.array([0xDEADBEEF, 42], np.uint32)
 ULP = Budget(relative=1e-6, absolute=1e-6)

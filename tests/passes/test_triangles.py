@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import EXACT, ROUNDED, assert_agrees, hlo, main, optimised
+from xla2py.tests.recording.lazy_jax import jnp
 
-jnp = pytest.importorskip("jax.numpy")
 SQUARE = np.arange(36, dtype=np.float32).reshape(6, 6) - 9
 SQUARE[0, 3], SQUARE[3, 0], SQUARE[2, 2] = np.nan, np.inf, -np.inf
 WIDE = np.stack([SQUARE[:4], -SQUARE[:4]])

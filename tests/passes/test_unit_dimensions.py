@@ -5,9 +5,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, entry, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
-jax = pytest.importorskip("jax")
-jnp = pytest.importorskip("jax.numpy")
 RNG = np.random.default_rng(7)
 
 

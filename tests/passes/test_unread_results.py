@@ -3,12 +3,8 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
-
-from jax import lax  # noqa: E402
-from jax import numpy as jnp  # noqa: E402
-
-from xla2py.tests.passes.raising import assert_agrees, hlo, main  # noqa: E402
+from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jnp, lax
 
 GENERATOR = np.random.default_rng(0)
 X, Y = (GENERATOR.integers(-3, 3, (4, 9)).astype(np.float32) for _ in range(2))

@@ -1,11 +1,11 @@
 """Sums of many numbers that a vector weighs are products with it."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.transpile.equivalence.comparison import Budget
 
 X = np.random.default_rng(2).normal(size=(40, 70, 30)).astype(np.float32)

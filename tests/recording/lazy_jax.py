@@ -27,6 +27,7 @@ from xla2py.tests.recording.questions import Question
 from xla2py.tests.recording.values import NoAnswerError, map_arrays
 
 _STATE = threading.local()  # asking: this thread is within JAX; x64: whether its types have 64 bits
+_NOT_OF_FUNCTIONS = ("compiler_ir", "in_avals", "lower", "mlir_module_serialized", "runtime_executable")
 _DTYPES = "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
 _CONSTANTS: dict[str, Any] = {
     **{f"jax.numpy.{name}": getattr(np, name) for name in [*_DTYPES, "pi", "e", "inf", "nan", "newaxis"]},
@@ -42,7 +43,7 @@ class Lazy:
         self.recorded_as = ["jax", name]
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__"):
+        if attribute.startswith("__") or attribute in _NOT_OF_FUNCTIONS:
             raise AttributeError(attribute)
         if getattr(_STATE, "asking", False):
             return getattr(self.real, attribute)
@@ -238,7 +239,9 @@ def _is_of_jax(leaf: Any) -> bool:
 
 
 def _kept(leaf: Any) -> Any:
-    """Return an array of JAX as one of NumPy."""
+    """Return an array of JAX as one of NumPy, and a named tuple of JAX as one without names."""
+    if isinstance(leaf, tuple):
+        return tuple(map_arrays(_kept, part) for part in leaf)
     return np.asarray(leaf) if hasattr(leaf, "addressable_shards") and leaf.dtype.kind != "O" else leaf
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +15,14 @@ from xla2py.tests.recording.lazy_jax import Lowered, asked, is_asking, jax, name
 from xla2py.tests.recording.lines import placed, replaced
 from xla2py.tests.recording.questions import Question
 from xla2py.tests.recording.values import NoAnswerError
-from xla2py.transpile.frontends import free_arrays, functions, loading
+from xla2py.transpile.frontends import free_arrays, loading
 from xla2py.transpile.frontends import jax as frontend
 from xla2py.transpile.hlo.ir import Built, HloModule, Trees
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.printer import print_module
 from xla2py.transpile.hlo.source import SourceText
 
+_CLASS = "<class>"  # no key of a dict of parameters
 _CLASSES = {kind.__name__: kind for kind in (Trees, Built)}
 
 
@@ -33,8 +34,6 @@ def recorded_modules() -> Iterator[None]:
             patch.setattr(module, "lower", _lowered(frontend.lower))
         patch.setattr(loading, "of_lowered", _of_lowered(frontend.of_lowered))
         patch.setattr(free_arrays, "required_jax", lambda: jax)
-        for module in (functions, free_arrays):
-            patch.setattr(module, "wide_types", lambda wanted: jax.enable_x64(True) if wanted else nullcontext())
         yield
 
 
@@ -99,16 +98,16 @@ def _plain(value: Any) -> Any:
     """Return trees in terms of lists, tuples and dicts."""
     if type(value).__name__ in _CLASSES:
         fields = {name: _plain(getattr(value, name)) for name in type(value).__dataclass_fields__}
-        return {"class": type(value).__name__, **fields}
+        return {_CLASS: type(value).__name__, **fields}
     if isinstance(value, frozenset):
-        return {"class": "frozenset", "of": sorted(value)}
+        return {_CLASS: "frozenset", "of": sorted(value)}
     return map_parts(_plain, value)
 
 
 def _object(value: Any) -> Any:
-    if isinstance(value, dict) and isinstance(value.get("class"), str):
-        fields = {name: _object(part) for name, part in value.items() if name != "class"}
-        return frozenset(fields["of"]) if value["class"] == "frozenset" else _CLASSES[value["class"]](**fields)
+    if isinstance(value, dict) and _CLASS in value:
+        fields = {name: _object(part) for name, part in value.items() if name != _CLASS}
+        return frozenset(fields["of"]) if value[_CLASS] == "frozenset" else _CLASSES[value[_CLASS]](**fields)
     return map_parts(_object, value)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from xla2py.tests.recording.answers import ANSWERS
 from xla2py.tests.recording.modules import recorded_modules
+from xla2py.tests.recording.numbers import IMPORTED, RUN, restart
 from xla2py.tests.recording.questions import Question, program, title
 from xla2py.transpile.equivalence import xla_reference
 from xla2py.transpile.equivalence.participants import REFERENCES, Workers
@@ -42,12 +43,14 @@ class _Run:
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
         if isinstance(collector, pytest.Module):
             _asking(collector.path)
+            restart(None, IMPORTED)
         yield
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         _asking(item.path, item.name)
         self.modules.add(ANSWERS.module)
+        restart(getattr(item, "module", None), RUN)
         yield
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

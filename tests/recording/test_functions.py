@@ -110,6 +110,17 @@ def test_lines_move_with_their_functions():
     assert moved == text.replace("=12 end_line=13", "=112 end_line=113").replace("source_line=11", "source_line=111")
 
 
+GENERATOR = np.random.default_rng(3)
+DRAWN = GENERATOR.random(3)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_numbers_are_those_of_the_test_alone(count):
+    numbers = [GENERATOR.random(3).tolist() for _ in range(count)]
+    assert numbers[0] == np.random.default_rng(np.random.SeedSequence(3, spawn_key=(1,))).random(3).tolist()
+    assert DRAWN.tolist() not in numbers
+
+
 def test_trees_of_arrays():
     tree = {"b": [1, (2, None)], "a": 3}
     assert trees.leaves(tree) == [3, 1, 2]
