@@ -15,10 +15,11 @@ from xla2py.tests.recording.numbers import IMPORTED, RUN, restart
 from xla2py.tests.recording.questions import Question, program, title
 from xla2py.transpile.equivalence import xla_reference
 from xla2py.transpile.equivalence.participants import REFERENCES, Workers
-from xla2py.transpile.equivalence.reference_process import ReferenceWorker
+from xla2py.transpile.equivalence.reference_process import DEVICES, ReferenceWorker
 from xla2py.transpile.equivalence.worker import Answer
 
 TESTS = Path(__file__).resolve().parents[1]
+_DEVICES = "--xla_force_host_platform_device_count"
 MODES = ("recorded", "record", "live")
 
 
@@ -125,7 +126,7 @@ def _compiled(live: Callable[..., Any]) -> Callable[..., Any]:
 
 def _asked(live: Callable[..., Any]) -> Callable[..., Any]:
     def ask(self: ReferenceWorker, function: Callable[..., Any], text: str, *given: Any, timeout: float) -> Any:
-        flags = self._worker.environment.get("XLA_FLAGS", "")
+        flags = " ".join(["", *vars(self).get("flags", ()), f"{_DEVICES}={DEVICES}"])
         question = _question(function.__name__, text, *given, flags=flags)
         return ANSWERS.ask(question, lambda: live(self, function, text, *given, timeout=timeout))
 
