@@ -7,7 +7,7 @@ Precedence levels, weakest first (Python's grammar): 2 conditional, 3 or, 4 and,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
