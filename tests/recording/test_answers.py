@@ -140,6 +140,13 @@ def test_arrays_are_kept_bit_by_bit(value):
     assert (again.dtype, again.shape, again.tobytes()) == (value.dtype, value.shape, value.tobytes())
 
 
+def test_numbers_that_overflow_are_kept_without_warnings():
+    numbers = np.full(20, 1e308)
+    with np.errstate(all="raise"):
+        for value in (numbers, np.full(20, np.inf), np.array([np.nan]), np.full(3, 2.0**100, "bfloat16")):
+            np.testing.assert_array_equal(from_json(to_json(value)), value)
+
+
 def test_trees_and_texts_are_kept():
     for value in ((1, [None, {"a": "b", 2: True}]), "text\n" * 1000):
         assert from_json(to_json(value)) == value

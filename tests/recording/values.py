@@ -19,6 +19,7 @@ class NoAnswerError(TypeError):
     """The value cannot be kept: it is no tree of arrays, numbers and texts."""
 
 
+@np.errstate(all="ignore")
 def to_json(value: Any) -> Any:
     """Return a tree of lists, tuples, dicts, arrays, numbers and texts as JSON. Raises :class:`NoAnswerError`."""
     if type(value) is str and len(value) > _READABLE_TEXT:
@@ -36,6 +37,7 @@ def to_json(value: Any) -> Any:
     raise NoAnswerError(f"no tree of arrays: {type(value).__name__}")
 
 
+@np.errstate(all="ignore")
 def from_json(found: Any) -> Any:
     """Return what :func:`to_json` was given; its arrays are new at each call."""
     if isinstance(found, list):
