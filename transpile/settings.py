@@ -18,14 +18,14 @@ from .errors import Diagnostic, UsageError
 from .files import file_error
 from .hlo.source import SourceText, Span
 
-Value = bool | str | tuple[str, ...]
+Value = bool | int | str | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One choice, under the name it has in pyproject.toml and, after ``--``, on the command line.
 
-    The type of ``default`` is the type of the setting: a flag, a word, or several words.
+    The type of ``default`` is the type of the setting: a flag, a number, a word, or several words.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Setting:
     choices: tuple[str, ...] = ()
     flags: tuple[str, str] | None = None  # the words that true and false, and ``--no-`` on the command line, stand for
     is_folder: bool = False
+    bounds: tuple[int, int] = (0, 0)  # of a number, both included
     is_file: bool = False  # in pyproject.toml relative to that file, as folders are
 
     @property
@@ -44,6 +45,10 @@ class Setting:
         """Return what is wrong with a value from pyproject.toml."""
         if isinstance(self.default, bool):
             return None if isinstance(value, bool) else "expected true or false"
+        if isinstance(self.default, int):
+            least, most = self.bounds
+            is_number = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+            return None if is_number else f"expected a number from {least} to {most}"
         if self.flags and isinstance(value, bool):
             return None
         words = [value] if isinstance(value, str) else value
@@ -111,6 +116,7 @@ SETTINGS: dict[str, Setting] = {
             ("own", "shared", "beside"),
         ),
         Setting("format", True, "Run black on the result."),
+        Setting("line-length", 88, "Columns of a line.", bounds=(72, 320)),
         Setting(
             "constants",
             "auto",
@@ -162,6 +168,7 @@ def emission_options(values: Mapping[str, Value]) -> dict[str, Any]:
     chosen["disable_passes"] = chosen.pop("disable-pass")
     chosen["custom_calls"] = _hooks(chosen.pop("custom-call"))
     chosen["sources"] = chosen["sources"] or None
+    chosen["line_length"] = chosen.pop("line-length")
     return chosen
 
 

@@ -13,6 +13,7 @@ import xla2py
 from xla2py.targets.base import load_target
 from xla2py.transpile import emission
 from xla2py.transpile.emission.formatting import formatted
+from xla2py.transpile.emission.layout import Layout
 from xla2py.transpile.emission.module import joined
 from xla2py.transpile.emission.prelude import prelude
 from xla2py.transpile.errors import XlaToPythonError
@@ -61,7 +62,7 @@ def unlike_black(monkeypatch):
         except XlaToPythonError:
             return None
         own = [piece for piece in written.pop().pieces if piece not in prelude_texts()]
-        text = joined(list(map(formatted, own)))
+        text = joined([formatted(piece, Layout()) for piece in own])
         layout = black.format_str(text, mode=MODE)
         return None if layout == text else (text, layout)
 
@@ -122,7 +123,7 @@ def test_a_statement_is_broken_at_its_own_depth(statement, depth):
         body.append(line if is_in_string else "    " * depth + line)
         is_in_string ^= '"""' in line
     text = "\n".join([*heads, *body]) + "\n"
-    assert formatted(text) == black.format_str(text, mode=MODE)
+    assert formatted(text, Layout()) == black.format_str(text, mode=MODE)
 
 
 def test_what_fits_its_lines_is_not_shown_to_black():

@@ -16,6 +16,7 @@ from xla2py.tests.ladder.device_compiler import COMPILERS, compiled, elementwise
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.transpile.emission.any_size.expressions import ATOM, POWER, SUM, integer_expression  # noqa: E402
 from xla2py.transpile.emission.any_size.kernel_strings import declaration  # noqa: E402
+from xla2py.transpile.emission.layout import Layout  # noqa: E402
 from xla2py.transpile.equivalence.inputs import make_inputs, nest  # noqa: E402
 
 
@@ -138,7 +139,7 @@ def test_a_kernel_without_sizes_takes_none():
     ],
 )
 def test_declarations_take_what_a_kernel_needs(lines, sizes, expected):
-    assert declaration(lines, sizes) == expected
+    assert declaration(lines, sizes, Layout()) == expected
 
 
 SIZES = {"n": (13, 18, 23), "m": (14, 25, 19)}

@@ -127,6 +127,8 @@ def _setting_option(setting: Setting) -> Decorator:
     if isinstance(setting.default, bool):
         return click.option(f"--{setting.name}/--no-{setting.name}", default=None, help=help_text)
     flags = (["-t"] if setting.name == "target" else []) + [f"--{setting.name}"]
+    if isinstance(setting.default, int):
+        return click.option(*flags, metavar="N", type=click.IntRange(*setting.bounds), help=help_text)
     if setting.is_folder:
         return click.option(*flags, metavar="DIR", type=click.Path(exists=True, file_okay=False), help=help_text)
     if setting.choices:
@@ -149,6 +151,8 @@ def _with_negation(setting: Setting, chosen: Decorator) -> Decorator:
 def _shown(default: Value) -> str:
     if isinstance(default, bool):
         return "on" if default else "off"
+    if isinstance(default, int):
+        return str(default)
     return (default if isinstance(default, str) else ",".join(default)) or "none"
 
 

@@ -29,6 +29,7 @@ from .entry_point import SIZES
 from .formatting import formatted
 from .generated import GeneratedModule
 from .header import body_sha256, with_body_hash
+from .layout import LINE_LENGTH, Layout
 from .likely_trees import with_likely_trees
 from .module import Settings, joined, write_module
 from .names import identifier
@@ -65,6 +66,7 @@ def emit(
     edges: str = "xla",
     helpers: str = "own",
     classes: str = "own",
+    line_length: int = LINE_LENGTH,
     debug: bool = False,
     observe: Callable[[str, str], None] | None = None,
     begin: Callable[[str], None] | None = None,
@@ -97,6 +99,7 @@ def emit(
     functions that a module copies are its ``own``, or in a file that those of a package import (``shared``), or of a
     folder (``beside``). Objects that a ``nested`` program returns are of small classes of the module's ``own`` with
     the fields of the traced ones; or of these, which the module imports (``import``).
+    No line is longer than ``line_length`` columns that black can break; names and strings it cannot.
     ``debug`` verifies the program after each pass, which finds a bug in a pass where it is. ``observe`` is called with
     the name of each pass and the program after it as text, ``begin`` with the name of what is done next.
 
@@ -127,6 +130,7 @@ def emit(
     annotate, constants = chosen_word("annotate", annotate), chosen_word("constants", constants)
     edges, helpers = chosen_word("edges", edges), chosen_word("helpers", helpers)
     classes = chosen_word("classes", classes)
+    require_line_length(line_length)
     require_sharing(helpers, style == READABLE and not graph and device_count(module) == 1)
     limits = Limits(memory, chunks, str(threads)) if chosen.arrange is not None else Limits()
     asked = Options(
@@ -146,6 +150,7 @@ def emit(
         graph=graph,
         style=style,
         helpers=helpers,
+        line_length=line_length,
         source_name=_source_name(source, module, name),
         options=_options(
             hooks,
@@ -164,6 +169,7 @@ def emit(
             format=format,
             constants=constants,
             nested=nested,
+            line_length=line_length,
         ),
         source_sha256=module_sha256(module, with_result_tree=nested),
     )
@@ -171,7 +177,8 @@ def emit(
     begin("writing")
     written = write_module(compiled.program, compiled.target, settings)
     begin("formatting")
-    text = joined(list(map(formatted, written.pieces)) if format else written.pieces)
+    layout = Layout(line_length)
+    text = joined([formatted(piece, layout) for piece in written.pieces] if format else written.pieces)
     text, title = with_body_hash(text), identifier(module.name) or "module"
     names = helper_names(text, chosen.name) if helpers != OWN else ()
     handed = known_functions(module) if device_count(module) == 1 else {}
@@ -183,7 +190,8 @@ def emit(
         written.functions,
         compiled.program,
         callbacks=handed,
-        helpers=helpers_file(names, chosen.name) if names else "",
+        helpers=helpers_file(names, chosen.name, line_length) if names else "",
+        line_length=line_length,
         shapes=written.shapes,
         plan=compiled.plan,
         has_tensors=constants == TENSORS,
@@ -195,18 +203,19 @@ def _takes_trees(module: HloModule) -> bool:
     return device_count(module) == 1 and has_trees(module, leaf_paths(module))
 
 
-def _options(hooks: Mapping[str, str], limits: Limits, disabled: Sequence[str], **chosen: str | bool) -> str:
+def _options(hooks: Mapping[str, str], limits: Limits, disabled: Sequence[str], **chosen: str | bool | int) -> str:
     """Return what the command line adds to emit this module again; a folder of sources has no name that fits
     everywhere.
     """
-    given = [_option(name, value) for name, value in chosen.items() if value not in (SETTINGS[name].default, "")]
+    named = {name.replace("_", "-"): value for name, value in chosen.items()}
+    given = [_option(name, value) for name, value in named.items() if value not in (SETTINGS[name].default, "")]
     given += [f"--{name} {''.join(size.split())}" for name, size in limits.given()]
     given += [f"--disable-pass {','.join(disabled)}"] if disabled else []
     given += [f"--custom-call {target}={hook}" for target, hook in hooks.items() if target.replace("_", "").isalnum()]
     return "".join(f" {option}" for option in given)
 
 
-def _option(name: str, value: str | bool) -> str:
+def _option(name: str, value: str | bool | int) -> str:
     if isinstance(value, bool):
         return f"--{name}" if value else f"--no-{name}"
     return f"--no-{name}" if SETTINGS[name].flags and value == "none" else f"--{name} {value}"
@@ -286,6 +295,13 @@ def chosen_word(name: str, value: bool | str) -> str:
     if problem is not None:
         raise UsageError(Diagnostic("XP416", f"{name}: {problem}", hint=f"one of: {', '.join(setting.choices)}"))
     return str(setting.read(value, Path()))
+
+
+def require_line_length(line_length: int) -> None:
+    """Raise UsageError (XP416) for a length that lines cannot have."""
+    problem = SETTINGS["line-length"].problem(line_length)
+    if problem is not None:
+        raise UsageError(Diagnostic("XP416", f"line_length: {problem}, not {line_length!r}"))
 
 
 def checked_words(name: str, value: object) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..hlo.ir import Instruction
-from .expression import WIDTH
+from .layout import Layout
 from .lines import WrittenFunction
 from .provenance import SIGNATURE, instructions_by_line
 
@@ -18,12 +18,12 @@ _MOVES = frozenset(
 )
 
 
-def annotate(functions: Sequence[WrittenFunction]) -> None:
+def annotate(functions: Sequence[WrittenFunction], layout: Layout) -> None:
     """Put comments with the instructions that a line computes above it."""
     for (function, position), instructions in instructions_by_line(functions).items():
         if position != SIGNATURE:
             line = functions[function].lines[position]
-            line.above = comments(instructions, WIDTH - 4 * line.indent - len("# "))
+            line.above = comments(instructions, layout.line_length - 4 * line.indent - len("# "))
 
 
 def comments(instructions: Sequence[Instruction], width: int) -> list[str]:

@@ -15,7 +15,7 @@ from .chains import Chain, chains
 from .changes import ChangeWriter
 from .constants import ModuleConstants
 from .control_flow import ControlFlowWriter
-from .expression import ATOM, PRIMARY, WIDTH, Expression, Renderer
+from .expression import ATOM, PRIMARY, Expression, Renderer
 from .fitting import Fitting
 from .known_types import known_types
 from .leaf_maps import LeafMaps
@@ -148,7 +148,8 @@ class FunctionWriter:
         if place is None or place == self._last_place:
             return ""
         comment = f"{place[0].replace(chr(92), '/').rsplit('/', 1)[-1]}:{place[1]}"
-        if not comment.isprintable() or 4 * self.indent + self.renderer.columns(text) + len(comment) + 4 > WIDTH:
+        taken = 4 * self.indent + len(comment) + 4
+        if not comment.isprintable() or not self.renderer.layout.fits(text, taken):
             return ""
         self._last_place = place
         return comment

@@ -95,7 +95,7 @@ class ModuleConstants:
         return self.renderer.statement("spaced_table", name, *ends, constant.array.size, dtype) if ends else ""
 
     def _table(self, name: str, constant: Constant, dtype: str) -> str:
-        rows = filled_rows(constant, self.renderer.scalars)
+        rows = filled_rows(constant, self.renderer.scalars, self.renderer.layout)
         if rows:
             return self.renderer.statement("filled_table", name, rows, dtype)
         return self.renderer.statement("table", name, nested_text(constant, self.renderer.scalars), dtype)

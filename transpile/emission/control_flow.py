@@ -10,7 +10,7 @@ from ..array.program import Branch, Carry, Loop
 from ..array.traversal import is_inside
 from .assignments import mentions, one_after_another
 from .chain_writer import COUNTERS, letter
-from .expression import COMPARISON, WIDTH, Expression
+from .expression import COMPARISON, Expression
 from .known_types import is_flag
 from .names import identifier
 from .schedule import schedule
@@ -161,7 +161,7 @@ class ControlFlowWriter:
         together = Expression(", ".join(value for _, value in pairs), 1)
         line = self.writer.renderer.statement("assign", [name for name, _ in pairs], together)
         independent = not any(mentions(value, names - {name}) for name, value in pairs)
-        if independent and (len(pairs) > 4 or 4 * self.writer.indent + self.writer.renderer.columns(line) > WIDTH):
+        if independent and (len(pairs) > 4 or not self.writer.renderer.layout.fits(line, 4 * self.writer.indent)):
             for group in self._grouped(pairs):
                 value = Expression(", ".join(value for _, value in group), 1) if len(group) > 1 else group[0][1]
                 self.writer.assign([name for name, _ in group], value, node)
@@ -174,7 +174,8 @@ class ControlFlowWriter:
         for name, value in pairs:
             last = groups[-1] if groups else []
             texts = [text for pair in [*last, (name, value)] for text in pair]
-            fits = 4 * self.writer.indent + sum(self.writer.renderer.columns(text) + 2 for text in texts) <= WIDTH
+            layout = self.writer.renderer.layout
+            fits = 4 * self.writer.indent + sum(layout.columns(text) + 2 for text in texts) <= layout.line_length
             short = all(self.writer.renderer.columns(own) <= _SHORT for _, own in [*last, (name, value)])
             if last and short and fits and len(last) < _MOST_TOGETHER:
                 last.append((name, value))
@@ -251,7 +252,7 @@ class ControlFlowWriter:
         if not pairs:
             return
         together = self._assignment(pairs)
-        fits = 4 * self.writer.indent + self.writer.renderer.columns(together) <= WIDTH
+        fits = self.writer.renderer.layout.fits(together, 4 * self.writer.indent)
         if (fits and len(pairs) <= _MOST_MOVED) or not all(name.isidentifier() for name, _ in pairs):
             self.writer.line(together)
             return

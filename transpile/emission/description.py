@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from ..array.program import Program
 from ..array.result_trees import placed
@@ -11,7 +12,7 @@ from ..hlo.custom_calls import callbacks
 from ..hlo.ir import ResultTree
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts, leaves
 from .argument_trees import Path, Tree, tree_of
-from .expression import WIDTH, columns
+from .layout import Layout
 from .names import identifier
 from .replicas import Replicas
 from .result_trees import display
@@ -67,6 +68,7 @@ def docstring(
     replicas: Replicas | None,
     tree: ResultTree,
     notes: Iterable[str],
+    layout: Layout,
     *,
     is_checked: bool,
 ) -> str:
@@ -75,14 +77,15 @@ def docstring(
     ``notes`` are about the classes of the results. Where the arguments are checked, only those are listed of which
     there is more to say than the check does.
     """
+    wrapped = partial(_wrapped, width=layout.line_length)
     title = identifier(program.module.name.removeprefix("jit_")).replace("_", " ").strip() or "module"
     title = f"{title[0].upper()}{title[1:]}"
     lines = [f"{title}.", ""]
     if replicas is not None:
         lines += [replicas.summary(), ""]
-    layout = program.original.layout
-    if layout is not None:
-        lines += [*(line for each in layout_lines(layout, names, program.original) for line in _wrapped(each)), ""]
+    shards = program.original.layout
+    if shards is not None:
+        lines += [*(line for each in layout_lines(shards, names, program.original) for line in wrapped(each)), ""]
     declared = program.original.entry
     pairs = zip(program.entry.computation.parameters, declared.parameters, strict=True)
     groups: list[tuple[list[str], str]] = []
@@ -95,30 +98,29 @@ def docstring(
         else:
             groups.append(([name], shape))
     for group, shape in groups:
-        lines += _wrapped(f"{', '.join(group)}: {shape}")
+        lines += wrapped(f"{', '.join(group)}: {shape}")
     root, given = program.entry.computation.root, declared.root
     each = list(map(type_text, root.element_shapes, given.element_shapes))
     results = ", ".join(each)
     if tree is not None:
         results = display(like_arguments(placed(tree, each), signature(program, names, paths)))
     one_line = f"{title}; returns {results}."
-    taken = columns(one_line + _QUOTES, sizes_are_free=bool(program.original.free_sizes))
-    is_short = len(lines) == 2 and taken <= WIDTH
-    lines = [one_line, ""] if is_short else [*lines, *_wrapped(f"returns: {results}")]
+    is_short = len(lines) == 2 and layout.fits(one_line + _QUOTES)
+    lines = [one_line, ""] if is_short else [*lines, *wrapped(f"returns: {results}")]
     given_otherwise = program.original.trees.notes if tree is not None and program.original.trees is not None else ()
     for note in (*given_otherwise, *notes):
-        lines += _wrapped(note)
+        lines += wrapped(note)
     found = callbacks(program.module)
     called = dict.fromkeys(one.name for one in found if one.is_used)
     left_out = dict.fromkeys(one.name for one in found if not one.is_used)
     if called:
-        lines += _wrapped(f"calls back: {', '.join(called)}, where it gets there")
+        lines += wrapped(f"calls back: {', '.join(called)}, where it gets there")
     if left_out:
-        lines += _wrapped(f"left out, as nothing reads what it gives: {', '.join(left_out)}")
+        lines += wrapped(f"left out, as nothing reads what it gives: {', '.join(left_out)}")
     if not lines[-1]:
         lines.pop()
     return lines[0] if len(lines) == 1 else "\n".join(lines) + "\n"
 
 
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent="    ", break_long_words=False) or [text]
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent="    ", break_long_words=False) or [text]

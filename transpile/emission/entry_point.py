@@ -10,7 +10,7 @@ from ..array.result_trees import fitting
 from ..hlo.ir import ResultTree
 from ..hlo.shapes import ArrayShape, TupleShape, leaves
 from .argument_trees import Path, leaf_paths
-from .expression import WIDTH, Renderer
+from .expression import Renderer
 from .replicas import ENTRY, Replicas
 
 CAST, NO_CHECKS = "cast", "none"  # what is said about arguments of other shapes and dtypes, apart from "exact"
@@ -95,4 +95,4 @@ def _array_check(renderer: Renderer, names: Sequence[str], dtype: str, shape: tu
 
 def _is_line(renderer: Renderer, text: str) -> bool:
     """Tell whether a statement of the entry fits a line."""
-    return 4 + renderer.columns(text) <= WIDTH
+    return renderer.layout.fits(text, 4)

@@ -6,7 +6,6 @@ Precedence levels, weakest first (Python's grammar): 2 conditional, 3 or, 4 and,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
@@ -25,6 +24,7 @@ from ..kernels.kernel import Kernel
 from .argument_groups import Groups, given_texts
 from .compiled_templates import COMPILED
 from .device_lists import counted_groups, counted_pairs
+from .layout import Layout
 from .literals import number
 from .macros import Macros
 from .texts import (
@@ -48,8 +48,6 @@ from .texts import (
     widths_text,
 )
 
-WIDTH = 88  # columns, black's
-
 COMPARISON = 6
 PRIMARY = 16
 ATOM = 17
@@ -57,18 +55,8 @@ POWER = 14
 UNARY = 13
 SUM = 11
 
-_NUMBER = re.compile(r"\b(?<!\.)\d+(\.\d*)?(e[+-]?\d+)?(?=j?\b)")
+USUAL = Layout()
 OWN = "own"  # the folder of a target's own macros, as templates call it
-
-
-def _counted(number: re.Match[str]) -> str:
-    """A number of the usual length."""
-    return "0.5" if number[1] or number[2] else "0"
-
-
-def columns(text: str, *, sizes_are_free: bool) -> int:
-    """The columns of a text; where sizes are free, any number has the usual ones."""
-    return len(_NUMBER.sub(_counted, text) if sizes_are_free else text)
 
 
 class Expression(str):
@@ -95,17 +83,18 @@ class Renderer:
         scalars: str = "",
         *,
         parenthesise_all: bool = False,
-        sizes_are_free: bool = False,
+        layout: Layout = USUAL,
         beside: Renderer | None = None,
     ) -> None:
-        """``folder`` has the own macros; ``beside`` is a renderer of the same module, whose names this one shares.
-        Where ``sizes_are_free``, a line is as long at any.
+        """``folder`` has the own macros; ``beside`` is a renderer of the same module, whose names and layout this one
+        shares.
         """
         self.folder = folder
         self.namespace = namespace
         self.scalars = scalars or namespace  # what has the dtypes, inf and nan
         self.parenthesise_all = parenthesise_all
-        self.sizes_are_free: bool = sizes_are_free or (beside is not None and beside.sizes_are_free)
+        self.layout: Layout = beside.layout if beside else layout
+        self.sizes_are_free: bool = self.layout.sizes_are_free
         self.function_names: dict[Function, str] = beside.function_names if beside else {}
         self.kernel_names: dict[Kernel, str] = beside.kernel_names if beside else {}
         self.used_prelude: dict[str, None] = beside.used_prelude if beside else {}
@@ -147,6 +136,7 @@ class Renderer:
             as_array=self.as_array,
             call_arguments=self.call_arguments,
             sizes_are_free=self.sizes_are_free,
+            line_length=self.layout.line_length,
             **self.own_globals(),
         )
         self.environment.tests["scalar_expression"] = is_scalar_expression
@@ -188,7 +178,7 @@ class Renderer:
 
     def columns(self, text: str) -> int:
         """Return how long a text counts as: where sizes are free, integers and floats count as alike at every size."""
-        return columns(text, sizes_are_free=self.sizes_are_free)
+        return self.layout.columns(text)
 
     def has(self, opcode: str) -> bool:
         return opcode.replace("-", "_") in self.macros

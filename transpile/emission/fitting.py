@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ..array.node import Node, Region
 from ..array.traversal import is_inside
-from .expression import PRIMARY, WIDTH, Expression
+from .expression import PRIMARY, Expression
 from .plan import is_sum
 from .writing import Writing
 
@@ -18,6 +18,7 @@ class Fitting:
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
+        self.layout = writer.renderer.layout
         self.parts: list[Node] = []  # that were cut in the regions that are being written
 
     def fitted(self, node: Node, value: Callable[[], Expression], taken: int, *, alone: bool = True) -> Expression:
@@ -27,7 +28,7 @@ class Fitting:
         """
         while True:
             text = value()
-            fits = taken + self.writer.renderer.columns(text) <= WIDTH or (alone and self.is_sum_of_lines(node))
+            fits = self.layout.fits(text, taken) or (alone and self.is_sum_of_lines(node))
             part = None if fits else self._part_to_cut(node, node.operands) or self._view_to_cut(node, text)
             if part is None:
                 return text
@@ -36,7 +37,7 @@ class Fitting:
 
     def fit_change(self, node: Node, line: Callable[[], str]) -> None:
         """Cut parts out of what a change writes, and of its places, while its line is too long."""
-        while 4 * self.writer.indent + self.writer.renderer.columns(line()) > WIDTH:
+        while not self.layout.fits(line(), 4 * self.writer.indent):
             part = self._part_to_cut(node, node.operands[1:])
             if part is None:
                 return
@@ -72,8 +73,9 @@ class Fitting:
             terms.append(node.operands[1])
             node = node.operands[0]
         terms.append(node)
-        widest = max(self.writer.renderer.columns(self.writer.text(term)) for term in terms)
-        return len(terms) > 2 and 4 * (self.writer.indent + 1) + len("+ ") + widest <= WIDTH
+        taken = 4 * (self.writer.indent + 1) + len("+ ")
+        fits = all(self.layout.fits(self.writer.text(term), taken) for term in terms)
+        return len(terms) > 2 and fits
 
     def _part_to_cut(self, node: Node, operands: Sequence[Node]) -> Node | None:
         """The folded part of the operands with the most operations of those that fit a line, or else of all."""
@@ -87,8 +89,9 @@ class Fitting:
                 continue
             work = writer.plan.work.get(part, 0)
             if work and not part.is_python_int:
-                length = writer.renderer.columns(writer.value(part))
-                key = (writer.taken(part) + length <= WIDTH, work, length)
+                value = writer.value(part)
+                length = self.layout.columns(value)
+                key = (self.layout.fits(value, writer.taken(part)), work, length)
                 if key > best_key and (work > 1 or length >= _LONG):
                     best, best_key = part, key
             stack.extend(part.operands)
@@ -100,6 +103,6 @@ class Fitting:
         views = [part for part in light if part not in self.writer.texts]
         if text.level >= PRIMARY or not views:
             return None
-        lengths = {part: self.writer.renderer.columns(self.writer.text(part)) for part in views}
+        lengths = {part: self.layout.columns(self.writer.text(part)) for part in views}
         longest = max(lengths, key=lengths.__getitem__)
         return longest if lengths[longest] >= _LONG else None

@@ -1,7 +1,8 @@
 """Black's layout: lines that are written in it and fit stay as they are, black sees the others.
 
 Templates and macros write black's form, a statement a line, so that what is left to black is where to break a line that
-is too long. Each such statement goes there by itself, at its own depth.
+is too long. Each such statement goes there by itself, at its own depth. The prelude is written in black's own line
+length: with another, black sees all.
 """
 
 from __future__ import annotations
@@ -10,24 +11,28 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from .expression import WIDTH
+from .layout import LINE_LENGTH, Layout
+from .prose import narrowed
 
 _INDENT = "    "
 _STRING = '"""'  # of several lines; the only quotes of that kind that templates write
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 _CONTINUES_IF = re.compile(r"(elif|else)\b")
+_BLOCKS = ("def ", "class ", "@")
 _HEAD = re.compile(r"(def|class|for|while|if|elif|else|with)\b")
 
 
-def formatted(text: str, before: str = "") -> str:
+def formatted(text: str, layout: Layout, before: str = "") -> str:
     """The text of whole statements in black's layout.
 
     A statement of several lines ends an opening line with its bracket and begins the last one with the bracket that
     closes it. What stands in strings of several lines stays as it is. Where the text was edited since macros wrote it,
     it was that of ``before``, and black sees what is not in there.
     """
+    if layout.line_length != LINE_LENGTH:
+        return _laid_out(text, layout.line_length)
     written = set(before.split("\n")) if before else None
-    if written is None and all(len(line) <= WIDTH for line in text.split("\n")):
+    if written is None and all(len(line) <= LINE_LENGTH for line in text.split("\n")):
         return text
     return "\n".join(
         "\n".join(lines) if fits and (written is None or _is_written(lines, written)) else _wrapped("\n".join(lines))
@@ -47,7 +52,7 @@ def _statements(lines: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
     for line in lines:
         is_of_string = is_in_string or line.count(_STRING) % 2 == 1
         is_in_string ^= line.count(_STRING) % 2 == 1
-        fits &= len(line) <= WIDTH or is_of_string or line.lstrip().startswith("#")
+        fits &= len(line) <= LINE_LENGTH or is_of_string or line.lstrip().startswith("#")
         found.append(line)
         if not end and line.endswith(_OPENING) and not is_of_string:
             indent = line[: len(line) - len(line.lstrip())]
@@ -64,9 +69,6 @@ def _statements(lines: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
 @lru_cache(maxsize=1024)
 def _wrapped(text: str) -> str:
     """One statement, or the head of a compound one, as black breaks it at the depth at which it stands."""
-    import black  # takes as long as a small program does, and few of those need it
-    from black.mode import TargetVersion
-
     statement = text.lstrip()
     depth = (len(text) - len(statement)) // len(_INDENT)
     before = [f"{_INDENT * k}if _:" for k in range(depth)]
@@ -76,6 +78,20 @@ def _wrapped(text: str) -> str:
         if _CONTINUES_IF.match(statement):
             before += [f"{_INDENT * depth}if _:", *after]
     source = "\n".join([*before, text, *after, ""])
-    layout = black.format_str(source, mode=black.Mode(target_versions={TargetVersion.PY311}))
-    lines = layout.rstrip("\n").split("\n")
+    lines = _by_black(source, LINE_LENGTH).rstrip("\n").split("\n")
     return "\n".join(lines[len(before) : len(lines) - len(after)])
+
+
+@lru_cache(maxsize=1024)
+def _laid_out(text: str, line_length: int) -> str:
+    """All of a text in lines of another length: functions as if none of their statements had been broken before."""
+    is_function = text.lstrip().startswith(_BLOCKS)
+    return _by_black(narrowed(text, line_length), line_length, keeps_commas=not is_function).rstrip("\n")
+
+
+def _by_black(source: str, line_length: int, *, keeps_commas: bool = True) -> str:
+    import black  # takes as long as a small program does, and few of those need it
+    from black.mode import TargetVersion
+
+    mode = black.Mode({TargetVersion.PY311}, line_length, magic_trailing_comma=keeps_commas)
+    return black.format_str(source, mode=mode)

@@ -19,6 +19,7 @@ from ..array.program import Program
 from ..files import write_atomically
 from .compiled_functions import is_compiled, kept_module, without_cache
 from .helper_modules import HelpersFile, add_helpers, as_in_package
+from .layout import LINE_LENGTH
 from .line_map import LineMap, map_lines
 from .lines import WrittenFunction
 from .shared_helpers import helper_names, stem
@@ -35,7 +36,7 @@ class GeneratedModule:
     ``main`` by name: those of a JAX function of this process. ``helpers`` is the text of the file beside the
     module that it imports functions from, where it has none of its own. ``shapes`` are those of the parameters of
     functions that are kernels. ``plan`` is how it runs in chunks, on targets where modules do. ``has_tensors`` says
-    that the constants are in a ``.safetensors`` file.
+    that the constants are in a ``.safetensors`` file. ``line_length`` is that of the helpers.
     """
 
     source: str
@@ -47,6 +48,7 @@ class GeneratedModule:
     sizes: Mapping[str, range] = field(default_factory=dict)
     callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False)
     helpers: str = ""
+    line_length: int = LINE_LENGTH  # of the file with helpers
     shapes: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict, compare=False)
     plan: Plan | None = field(default=None, compare=False)
     has_tensors: bool = False
@@ -67,7 +69,8 @@ class GeneratedModule:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process gets the text and the constants only."""
-        return _restored, (self.source, self.name, self.target, self.constants, self.helpers, self.has_tensors)
+        kept = (self.helpers, self.has_tensors, self.line_length)
+        return _restored, (self.source, self.name, self.target, self.constants, *kept)
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write constants and helpers beside the source, then the source, each file in one step; the files written."""
@@ -83,7 +86,7 @@ class GeneratedModule:
         yield from sidecars(self.constants, path, as_tensors=self.has_tensors)
         if self.helpers:
             names = helper_names(self.source, self.target)
-            yield HelpersFile(path.with_name(f"{stem(self.target)}.py"), names, self.target)
+            yield HelpersFile(path.with_name(f"{stem(self.target)}.py"), names, self.target, self.line_length)
 
     def load(self, *, keep_compiled: bool = True) -> ModuleType:
         """The module, imported from memory. Tracebacks and debuggers show its lines.
@@ -115,6 +118,14 @@ class GeneratedModule:
 
 
 def _restored(
-    source: str, name: str, target: str, constants: dict[str, np.ndarray], helpers: str, has_tensors: bool
+    source: str,
+    name: str,
+    target: str,
+    constants: dict[str, np.ndarray],
+    helpers: str,
+    has_tensors: bool,
+    line_length: int,
 ) -> GeneratedModule:
-    return GeneratedModule(source, name, target, constants, helpers=helpers, has_tensors=has_tensors)
+    return GeneratedModule(
+        source, name, target, constants, helpers=helpers, has_tensors=has_tensors, line_length=line_length
+    )

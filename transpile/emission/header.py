@@ -79,6 +79,11 @@ def body_sha256(text: str) -> str:
     return hashlib.sha256(without_header(text).encode()).hexdigest()[:_DIGITS]
 
 
+def is_header_line(line: str) -> bool:
+    """Tell whether a line is one of the comment that says where a module comes from."""
+    return _HEADER_LINE.match(f"{line}\n") is not None
+
+
 def without_header(text: str) -> str:
     """The text of a module without the comment that says where it comes from."""
     return _HEADER_LINE.sub("", text)

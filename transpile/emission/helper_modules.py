@@ -13,6 +13,7 @@ from types import ModuleType
 from ..errors import Diagnostic, UsageError
 from ..files import read_bytes, write_atomically
 from .header import body_sha256, recorded_hashes
+from .layout import LINE_LENGTH
 from .shared_helpers import defined_names, helper_names, helpers_file, stem
 
 
@@ -23,6 +24,7 @@ class HelpersFile:
     path: Path
     names: tuple[str, ...]
     target: str
+    line_length: int = LINE_LENGTH
 
     def is_current(self) -> bool:
         """Tell whether the file has the names."""
@@ -36,7 +38,7 @@ class HelpersFile:
         text = self._text() if self.path.is_file() else ""
         if not text.strip() or recorded_hashes(text).get("body") == body_sha256(text):
             names = {*self.names, *names_in_folder(self.path.parent, self.target)}
-            write_atomically(self.path, helpers_file(names, self.target).encode())
+            write_atomically(self.path, helpers_file(names, self.target, self.line_length).encode())
         else:
             require_names(self.path, text, self.names)
 

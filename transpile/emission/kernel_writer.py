@@ -13,7 +13,7 @@ from ..kernels.index_maps import Offset
 from ..kernels.kernel import Kernel
 from .body import FunctionWriter
 from .constants import ModuleConstants
-from .expression import WIDTH, Expression
+from .expression import Expression
 from .fitting import Fitting
 from .kernel_renderer import KernelRenderer
 from .lines import Line
@@ -212,7 +212,7 @@ class KernelLoops:
         for test, branch in zip(reversed(tests), reversed(branches[:-1]), strict=True):
             text = writer.renderer.statement("select", node, test, writer.text(branch.results[0]), value)
             value = Expression(text, CHOICE)
-        return value if writer.taken(node) + writer.renderer.columns(value) <= WIDTH else None
+        return value if writer.renderer.layout.fits(value, writer.taken(node)) else None
 
     def _branch(self, node: Node, branch: Branch) -> None:
         """The lines of one way; what they name is known in them alone."""

@@ -30,6 +30,7 @@ from .function_texts import function_text, in_written_order
 from .header import NUMPY, header
 from .imports import imported_names, imports
 from .kernels import Declarations
+from .layout import LINE_LENGTH, Layout
 from .lines import WrittenFunction
 from .module_names import brought_in, foreign_names, function_name, prelude_calls, prelude_names
 from .name_reuse import reuse_names
@@ -68,6 +69,7 @@ class Settings:
     graph: bool = False  # ``replay`` beside ``main``
     style: str = READABLE
     helpers: str = OWN  # where the functions of the prelude stand
+    line_length: int = LINE_LENGTH
     source_name: str = "<string>"
     source_sha256: str = ""
     options: str = ""  # what the command line to regenerate adds
@@ -122,7 +124,7 @@ class _ModuleWriter:
             target.namespace,
             target.scalars,
             parenthesise_all=all_in_parentheses,
-            sizes_are_free=bool(program.original.free_sizes),
+            layout=Layout(settings.line_length, sizes_are_free=bool(program.original.free_sizes)),
         )
         self.of_blocks = self.renderer  # block functions, and the constants that they share with main, are NumPy's
         if target.arrange is not None:
@@ -226,7 +228,7 @@ class _ModuleWriter:
             self.writers.append(writer)
             written.append(writer.written_function(named))
         if settings.annotate == "full":
-            annotate(written)
+            annotate(written, self.renderer.layout)
         if settings.annotate != "none":
             for each in written:
                 add_sections(each.lines, each.function.graph)
@@ -303,6 +305,7 @@ class _ModuleWriter:
                 self.replicas,
                 self.result_tree,
                 self.classes.notes,
+                renderer.layout,
                 is_checked=bool(entry.check),
             ),
             header="\n".join(

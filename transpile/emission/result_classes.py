@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..hlo.ir import Built, ResultTree
-from .expression import WIDTH, Renderer
+from .expression import Renderer
+from .layout import Layout
 from .names import Names, identifier
 from .parts import Part
 from .result_trees import with_objects
@@ -75,7 +76,11 @@ class ResultClasses(Part):
     def functions(self, renderer: Renderer) -> list[str]:
         return [
             renderer.statement(
-                "own_class", name, _origin(built), fields, any(field.startswith("_") for field in fields)
+                "own_class",
+                name,
+                _origin(built, renderer.layout),
+                fields,
+                any(field.startswith("_") for field in fields),
             )
             for (_, fields), (name, built) in self._own.items()
         ]
@@ -89,8 +94,8 @@ def _is_called(name: str, text: str) -> bool:
     return re.search(rf"\b{name}\(", text) is not None
 
 
-def _origin(built: Built) -> str:
+def _origin(built: Built, layout: Layout) -> str:
     """The class that was traced, as far as a line can say it."""
     whole = f"{built.module}.{built.name}"
-    fits = re.fullmatch(r"\w+(\.\w+)*", whole, re.ASCII) and len(whole) <= WIDTH - 30
+    fits = re.fullmatch(r"\w+(\.\w+)*", whole, re.ASCII) and layout.fits(whole, 30)
     return whole if fits else identifier(built.name.rpartition(".")[2])

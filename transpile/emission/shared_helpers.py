@@ -18,6 +18,7 @@ from .expression import Renderer
 from .formatting import formatted
 from .header import with_body_hash
 from .imports import imports
+from .layout import LINE_LENGTH, Layout
 from .prelude import DEVICE, NAME_BY_TEXT, ON_HOST, Definition, prelude
 
 OWN, SHARED, BESIDE = CHOICES = ("own", "shared", "beside")
@@ -65,8 +66,9 @@ def defined_names(text: str) -> set[str]:
     return {found[1] or found[2] for found in _NAME.finditer(text)}
 
 
-def helpers_file(names: Iterable[str], target: str) -> str:
+def helpers_file(names: Iterable[str], target: str, line_length: int = LINE_LENGTH) -> str:
     """The text of the file with these helpers and what they use, each whole."""
+    layout = Layout(line_length)
     chosen = load_target(target)
     library = prelude(chosen)
     wanted = sorted(set(names) & set(library.definitions))
@@ -80,4 +82,4 @@ def helpers_file(names: Iterable[str], target: str) -> str:
     )
     is_named = any(definition.name == NAME_BY_TEXT for definition in definitions)
     last = [renderer.statement(NAME_BY_TEXT)] if is_named else []
-    return with_body_hash("\n\n\n".join(formatted(piece.strip()) for piece in (top, *sources, *last)) + "\n")
+    return with_body_hash("\n\n\n".join(formatted(piece.strip(), layout) for piece in (top, *sources, *last)) + "\n")

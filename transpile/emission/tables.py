@@ -7,7 +7,7 @@ from textwrap import wrap
 import numpy as np
 
 from ..array.node import Constant
-from .expression import WIDTH
+from .layout import Layout
 from .literals import number
 from .texts import nested_text
 
@@ -31,7 +31,7 @@ def evenly_spaced(array: np.ndarray, namespace: str) -> tuple[str, str] | None:
     return texts if spaced.tobytes() == array.tobytes() else None
 
 
-def filled_rows(constant: Constant, namespace: str) -> list[str]:
+def filled_rows(constant: Constant, namespace: str, layout: Layout) -> list[str]:
     """Return the lines of a row, or of rows, that are too long for one line each; none for other tables."""
     array = constant.array
     if array.ndim not in (1, 2) or not array.size:
@@ -39,7 +39,7 @@ def filled_rows(constant: Constant, namespace: str) -> list[str]:
     texts = [nested_text(Constant.of(row), namespace) for row in np.atleast_2d(array)]
     if array.ndim == 1:
         texts = [text.strip("[]") for text in texts]
-    if max(map(len, texts)) <= WIDTH - 2 * _INDENT - 2:
+    if max(map(len, texts)) <= layout.line_length - 2 * _INDENT - 2:
         return []
-    wide = WIDTH - _INDENT
+    wide = layout.line_length - _INDENT
     return [line for text in texts for line in wrap(text + ",", wide, subsequent_indent=" " * (array.ndim - 1))]

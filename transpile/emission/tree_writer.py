@@ -15,7 +15,7 @@ from ..array.program import Function
 from ..array.result_trees import Path, leaves_of, mapped, placed
 from .argument_names import path_of
 from .context_names import GRADIENT
-from .expression import WIDTH, Expression
+from .expression import Expression
 from .named_results import NamedResults, makers_of_results
 from .names import identifier
 from .result_groups import ResultGroup, result_groups, with_texts
@@ -47,7 +47,7 @@ class TreeWriter:
         """Return the text of a tree behind the ``head`` of its line; leaves whose lines are too long get names."""
         writer, (tree, _) = self.writer, self.all[number]
         together = 4 * writer.indent + len(head)
-        if together + writer.renderer.columns(self._text(number)) > WIDTH:
+        if not writer.renderer.layout.fits(self._text(number), together):
             for node, columns in leaf_columns(tree):
                 alone = node is tree
                 taken = together if alone else 4 * writer.indent + columns

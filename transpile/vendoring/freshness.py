@@ -101,7 +101,7 @@ def generated_helpers(project: Project, module: VendoredModule, names: Collectio
     """Return what the file of helpers is now: with ``names``, and with all that modules beside it import."""
     place = project.place(module.output)
     wanted = {*names, *names_in_folder(place.parent, module.target)}
-    return GeneratedModule(helpers_file(wanted, module.target), place.stem, module.target)
+    return GeneratedModule(helpers_file(wanted, module.target, project.line_length(module)), place.stem, module.target)
 
 
 def inspect_module(project: Project, module: VendoredModule) -> Freshness:

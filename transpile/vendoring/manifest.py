@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -26,6 +26,8 @@ from ..settings import SETTINGS, Settings, Value, load_settings, pyproject_above
 from .text_files import TextFile
 
 OPTIONS = {name: setting for name, setting in SETTINGS.items() if name != "target"}
+LINE_LENGTH = "line-length"  # a setting, and a key of formatters
+_FORMATTERS = ("ruff", "black")  # the first that has the key counts
 HELPERS = "@helpers"  # the source of the file that modules import helpers from
 PACKAGE = "@package"  # the source of files that make a package of the modules
 _HEADER = "[[tool.xla2py.module]]"
@@ -76,6 +78,12 @@ class Project:
         """The path of a ``source`` or ``output``."""
         return self.folder / PurePosixPath(name)
 
+    def line_length(self, module: VendoredModule) -> int:
+        """The columns of a line in a module, or in a file beside modules."""
+        value = {**self.settings.values, **module.options}.get(LINE_LENGTH, OPTIONS[LINE_LENGTH].default)
+        assert isinstance(value, int)
+        return value
+
     def below(self, paths: list[Path]) -> list[VendoredModule]:
         """The modules whose output is one of the paths or in a folder of them; all where none is given."""
         outputs = [self.place(module.output).resolve() for module in self.modules]
@@ -112,7 +120,17 @@ def nearest_project(folder: Path) -> Project:
 def read_project(path: Path) -> Project:
     """A pyproject.toml. Raises ``UsageError``, XP410 to XP412, for what is wrong in it, with its place."""
     source = SourceText(TextFile.decode(read_bytes(path), path).text, str(path))
-    return Project(path, _modules(_entries(source), source), load_settings(path.parent))
+    settings = load_settings(path.parent)
+    values = {**_of_formatters(source), **settings.values}
+    return Project(path, _modules(_entries(source), source), replace(settings, values=values))
+
+
+def _of_formatters(source: SourceText) -> dict[str, Value]:
+    """The line length that pyproject.toml gives the project's own formatter, where modules can have it."""
+    tool = read_toml(source).get("tool")
+    tables = [tool.get(name) for name in _FORMATTERS] if isinstance(tool, dict) else []
+    found = [table[LINE_LENGTH] for table in tables if isinstance(table, dict) and LINE_LENGTH in table]
+    return {LINE_LENGTH: found[0]} if found and OPTIONS[LINE_LENGTH].problem(found[0]) is None else {}
 
 
 def _entries(source: SourceText) -> list[Any]:

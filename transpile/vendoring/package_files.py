@@ -22,6 +22,7 @@ from ..emission import GeneratedModule
 from ..emission.argument_trees import leaf_paths, tree_of
 from ..emission.formatting import formatted
 from ..emission.header import with_body_hash
+from ..emission.layout import Layout
 from ..errors import Diagnostic, UsageError
 from ..files import read_bytes
 from ..frontends.witnesses import Witnesses
@@ -68,7 +69,13 @@ def package_file(project: Project, file: VendoredModule) -> GeneratedModule:
     values = {"package": package_name(project), "header": "@HEADER@", **_VALUES[name](project)}
     text = environment().get_template(f"{name}.j2").render(values)
     header = environment().get_template("header.j2").render(version=VERSION, digest=_digest(text)).rstrip()
-    return GeneratedModule(with_body_hash(formatted(text.replace("@HEADER@", header))), Path(name).stem, file.target)
+    return GeneratedModule(
+        with_body_hash(_formatted(text.replace("@HEADER@", header), project, file)), Path(name).stem, file.target
+    )
+
+
+def _formatted(text: str, project: Project, file: VendoredModule) -> str:
+    return formatted(text, Layout(project.line_length(file)))
 
 
 def listed(words: Sequence[str]) -> str:

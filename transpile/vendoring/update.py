@@ -23,7 +23,16 @@ from ..files import file_error, read_bytes, write_atomically
 from ..frontends.functions import is_reference
 from ..settings import Value
 from .freshness import VendoredFile, generated_helpers, read_vendored, regenerate
-from .manifest import HELPERS, Project, VendoredModule, is_inside, relative_name, with_module, without_module
+from .manifest import (
+    HELPERS,
+    LINE_LENGTH,
+    Project,
+    VendoredModule,
+    is_inside,
+    relative_name,
+    with_module,
+    without_module,
+)
 from .merge import has_conflicts, merge
 from .text_files import TextFile
 
@@ -112,7 +121,7 @@ def share_helpers(project: Project, module: VendoredModule, generated: Generated
     names = helper_names(generated.source, module.target)
     output = relative_name(project, place)
     entry = next((each for each in project.modules if each.output == output), None)
-    shared = entry or VendoredModule(HELPERS, output, module.target)
+    shared = entry or VendoredModule(HELPERS, output, module.target, options=_line_length(module))
     old = read_vendored(project, shared)
     if old is not None and entry is None and old.is_edited:
         require_names(place, old.file.text, names)
@@ -127,6 +136,11 @@ def share_helpers(project: Project, module: VendoredModule, generated: Generated
         )
     write_update(project, shared, update)
     return project if entry is not None else with_module(project, shared)
+
+
+def _line_length(module: VendoredModule) -> dict[str, Value]:
+    """The line length of a module, as an option of the helpers that it brings."""
+    return {name: value for name, value in module.options.items() if name == LINE_LENGTH}
 
 
 def prepare_update(

@@ -28,6 +28,7 @@ from .words import DOUBLE_WORDS, WORDS
 
 FOLDER = TEMPLATES / "cupy" / "fast"  # of the macros
 # The headers of CuPy with types that C++ does not have.
+_AROUND = 10  # columns of a line that a string of parameters does not take: its indent, quotes and comma
 _HEADERS = {"f16": "float16", "bf16": "bfloat16", "c64": "complex", "c128": "complex"}
 
 
@@ -144,7 +145,8 @@ class CudaDeclarations(Declarations):
             writer.renderer.statement("declared", node in whole, _dtype_name(node), name)
             for node, name in zip(nodes, names, strict=True)
         ]
-        lines = textwrap.wrap(", ".join(part.replace(" ", "~") for part in parts), 78) or [""]
+        width = self.caller_renderer.layout.line_length - _AROUND
+        lines = textwrap.wrap(", ".join(part.replace(" ", "~") for part in parts), width) or [""]
         return [line.replace("~", " ") + (" " if k + 1 < len(lines) else "") for k, line in enumerate(lines)]
 
     def shared(self) -> list[str]:

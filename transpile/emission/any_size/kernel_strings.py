@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from ..expression import WIDTH
+from ..layout import Layout
 from .expressions import SizeExpression
 
 _TOKENS = re.compile(r"//[^\n]*|\d+(?:\.\d*)?(?:e[+-]?\d+)?[a-z]*|[^\W\d]\w*|\s+|.", re.DOTALL)
@@ -70,12 +70,12 @@ def kernel_in_common(
     return "".join(parts)
 
 
-def declaration(lines: Sequence[str], sizes: Sequence[str]) -> list[str]:
+def declaration(lines: Sequence[str], sizes: Sequence[str], layout: Layout) -> list[str]:
     """The lines of the declaration of a kernel that takes ``sizes``."""
     found: list[str] = []
     for line in lines:
         written = _with_sizes(_TYPED.sub(r"\1", line), sizes)
-        if found and found[-1].endswith(', "') and len(found[-1]) + len(line.strip()) - 2 < WIDTH:
+        if found and found[-1].endswith(', "') and len(found[-1]) + len(line.strip()) - 2 < layout.line_length:
             found.append(found.pop()[:-1] + line.strip()[1:])  # two strings that are one
         elif written is not None:
             found.append(written)

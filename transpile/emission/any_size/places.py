@@ -6,7 +6,7 @@ import re
 import tokenize
 from collections.abc import Iterable, Sequence
 
-from ..expression import WIDTH
+from ..layout import Layout
 from .expressions import ATOM, POWER, PRODUCT, SUM
 
 # An expression between these needs no parentheses.
@@ -52,9 +52,9 @@ def closing_bracket(tokens: Sequence[tokenize.TokenInfo], opening: int) -> int:
     raise AssertionError("a bracket is open")
 
 
-def without_long_place(line: str) -> str:
+def without_long_place(line: str, layout: Layout) -> str:
     """A line without the place behind it that it comes from, where it would be too long with it."""
-    return line if len(line) <= WIDTH else _PLACE.sub("", line)
+    return line if len(line) <= layout.line_length else _PLACE.sub("", line)
 
 
 def is_comment_line(token: tokenize.TokenInfo) -> bool:

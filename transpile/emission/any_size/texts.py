@@ -351,12 +351,13 @@ class _Reader:
         for function, end in reversed(list(zip(self.functions, ends, strict=True))):
             if function.is_declared:
                 own = slice(function.line - 1, end - 1)
-                lines[own] = declaration(lines[own], [function.local[size] for size in self._needed(function)])
+                needed = [function.local[size] for size in self._needed(function)]
+                lines[own] = declaration(lines[own], needed, self.renderer.layout)
         for function in self.functions:
             if function.needed and not function.is_declared:
                 at = body_begins(lines, function.name)
                 lines[at:at] = [f"    {binding}" for binding in self._bindings(function)]
-        return "\n".join(without_long_place(line) for line in lines if line.strip() != _LEFT_OUT)
+        return "\n".join(without_long_place(line, self.renderer.layout) for line in lines if line.strip() != _LEFT_OUT)
 
     def _bindings(self, function: _Function) -> Iterator[str]:
         """The lines that read the sizes from the arguments, the fewest that do."""

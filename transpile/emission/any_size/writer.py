@@ -24,6 +24,7 @@ from ..expression import Renderer
 from ..formatting import formatted
 from ..generated import GeneratedModule
 from ..header import recorded_hashes, with_new_body_hash, with_source_hash
+from ..layout import Layout
 from .expressions import FEWEST, Doubt
 from .kernel_strings import Language
 from .least_sizes import least_sizes
@@ -70,7 +71,7 @@ class Writer:
     @cached_property
     def renderer(self) -> Renderer:
         target = self.options["target"]
-        return Renderer(target.macros, target.namespace, target.scalars)
+        return Renderer(target.macros, target.namespace, target.scalars, layout=Layout(self.options["line_length"]))
 
     def module(self, is_formatted: bool, observe: Callable[[str, str], None] | None) -> GeneratedModule:
         """The module; ``observe`` is told the passes of the program at the first sizes."""
@@ -94,9 +95,11 @@ class Writer:
 
         text, own = _COMMAND.sub(command, text, count=1), self.emitted[0]
         if is_formatted:
-            text = formatted(text, own.source)
+            text = formatted(text, self.renderer.layout, own.source)
         text = with_new_body_hash(text)
-        return GeneratedModule(text, own.name, own.target, own.constants, sizes=ranges, helpers=own.helpers)
+        return GeneratedModule(
+            text, own.name, own.target, own.constants, sizes=ranges, helpers=own.helpers, line_length=own.line_length
+        )
 
     def _arranging(self) -> Target:
         """The target, which arranges the program as at the sizes that are planned for."""

@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Mapping
 
-from ..expression import WIDTH
+from ..layout import LINE_LENGTH
 
 _INDENT = "    "
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z`])")
@@ -84,14 +84,17 @@ def docstring(function: ast.FunctionDef, lost: frozenset[str], dropped: Mapping[
         if first or kept:
             paragraphs.append(" ".join([*first, *kept]))
     one_line = f'{_INDENT}"""{paragraphs[0]}"""' if len(paragraphs) == 1 else ""
-    if one_line and len(one_line) <= WIDTH:
+    if one_line and len(one_line) <= LINE_LENGTH:
         return [one_line]
     lines = []
     for k, paragraph in enumerate(paragraphs):
         lines += [
             "",
             *textwrap.wrap(
-                paragraph, WIDTH - len(_INDENT) - (3 if k == 0 else 0), break_long_words=False, break_on_hyphens=False
+                paragraph,
+                LINE_LENGTH - len(_INDENT) - (3 if k == 0 else 0),
+                break_long_words=False,
+                break_on_hyphens=False,
             ),
         ]
     lines[1] = '"""' + lines[1]

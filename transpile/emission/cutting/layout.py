@@ -6,6 +6,7 @@ import ast
 import re
 
 from ..formatting import formatted
+from ..layout import Layout
 
 _OPENED = re.compile(r"([(\[{]) ")
 _CLOSED = re.compile(r",? ([)\]}])")
@@ -22,7 +23,7 @@ def laid_out(source: str) -> str:
         joined = _joined(lines[node.lineno - 1 : end])
         if joined is not None:
             lines[node.lineno - 1 : end] = [joined]
-    return formatted("\n".join(line.rstrip() for line in lines))
+    return formatted("\n".join(line.rstrip() for line in lines), Layout())
 
 
 def _statements(function: ast.AST) -> list[ast.stmt]:

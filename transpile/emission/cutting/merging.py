@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ..expression import WIDTH
+from ..layout import LINE_LENGTH
 from ..prelude import Definition
 from .blocks import BlockWriter
 from .cleaning import cleaned
@@ -106,7 +106,7 @@ def _taken_in(caller: Definition, called: Definition) -> str | None:
     head = caller.source.split("\n")[:above]
     decorators = head[: outer.lineno - 1]
     lines = writer.block(_body(outer), 1, above or 0)
-    if any(len(line) > WIDTH for line in lines):  # it is too deep for them
+    if any(len(line) > LINE_LENGTH for line in lines):  # it is too deep for them
         return None
     source = "\n".join([*decorators, laid_out(cleaned("\n".join([*head[outer.lineno - 1 :], *lines])))])
     return source if source.count("\n") < MOST_LINES else None
@@ -334,7 +334,7 @@ class _Merger(BlockWriter):
         line = f"{indent}# {' '.join(text.replace('`', '').split())}:"
         is_all = self.function.body[-1] is node and len(_body(self.function)) == 1
         is_told = text and self.function.name not in text and len(self.body) > 2 and not is_all
-        return [line] if is_told and len(line) <= WIDTH else []
+        return [line] if is_told and len(line) <= LINE_LENGTH else []
 
     def exchanged(self, node: ast.expr) -> str | None:
         is_here = node is self.place.call and self.is_expression
