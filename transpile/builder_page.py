@@ -129,7 +129,7 @@ def _plain(docstring: str) -> str:
 
 def _emitted(shown: BuilderExample) -> str:
     try:
-        source = emit(shown.build(), annotate="none", checks=False).source
+        source = emit(shown.build(), annotate="none", checks=False, results="may-alias").source
     except UnsupportedError as error:
         return "\n".join(f"# {diagnostic.message}" for diagnostic in error.diagnostics)
     (function,) = [

@@ -108,6 +108,12 @@ SETTINGS: dict[str, Setting] = {
             "On singular, non-finite and out-of-range input: what XLA gives, or what the library's plain calls do.",
             ("xla", "library"),
         ),
+        Setting(
+            "results",
+            "own",
+            "Arrays that main returns: the caller's own, or also arguments, views of them and what cannot be written.",
+            ("own", "may-alias"),
+        ),
         Setting("allow", (), "Packages that modules may import where that is faster or shorter: scipy, cudnn."),
         Setting(
             "helpers",

@@ -6,6 +6,7 @@ A function takes the namespace from its arguments, ``xp = array_namespace(x)``, 
 from pathlib import Path
 
 from ...transpile.array.node import Node, Slot
+from ...transpile.array.support import Features
 from ..base import Library, OwnCall, Target
 from .refusals import refuses, refuses_function
 
@@ -25,6 +26,7 @@ TARGET = Target(
     namespace="xp",
     imports=("from array_api_compat import array_namespace", "from array_api_compat import device"),
     macros=FOLDER / "macros",
+    features=Features(elements_are_numbers=False),
     prelude=(FOLDER / "prelude",),
     carried_over=frozenset(("checks", "sidecar", "tensors", "trees")),
     own_function=own_function,

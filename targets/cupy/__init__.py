@@ -56,6 +56,7 @@ TARGET = Target(
     macros=TEMPLATES / "cupy",
     refuses=refuses,
     features=Features(
+        elements_are_numbers=False,
         slices_are_fast=False,  # a kernel for each, where one reduces all lines
         starts_are_free=False,
         narrow_products=("gemm", "contract"),  # by cuBLAS, in tensor cores

@@ -1,6 +1,7 @@
 """Lazy arrays whose chunks are computed by tasks of our own."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -49,8 +50,15 @@ def reduce_parts(
     them at a time. The tasks are named after the block function.
     """
     given = {"axis": axis, "dtype": parts.dtype, "name": phase_of(parts), **keywords}
-    result: da.Array = da.reduction(parts, function, function, **given)
+    fold = partial(silently, function)
+    result: da.Array = da.reduction(parts, fold, fold, **given)
     return result
+
+
+def silently(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """What a function gives; NumPy warns of nothing meanwhile."""
+    with np.errstate(all="ignore"):
+        return function(*arguments, **keywords)
 
 
 def part_of(found: Any, number: int) -> Any:

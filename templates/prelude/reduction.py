@@ -27,7 +27,9 @@ def fold_axes(
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     result_shape, n = [shape[axis] for axis in kept], prod(shape[axis] for axis in axes)
     totals = [x.transpose(*axes, *kept).reshape(n, *result_shape) for x in operands]
-    if n != 1:
+    if n == 1:
+        totals = [x.copy() for x in totals]
+    else:
         starts = [
             np.full((1, *result_shape), init, x.dtype)
             for x, init in zip(operands, inits, strict=True)

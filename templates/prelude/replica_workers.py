@@ -34,15 +34,15 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         """
         cells = getattr(obj, "__closure__", None) or ()
         if any(isinstance(cell.cell_contents, np.errstate) for cell in cells):
-            return wrapping_around, (obj.__wrapped__,)
+            return silenced, (obj.__wrapped__,)
         if hasattr(obj, "cache_info") and obj.__module__ in (__name__, "builtins"):
             return cache, (obj.__wrapped__,)
         return super().reducer_override(obj)
 
 
-def wrapping_around(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function without warnings where integers wrap around."""
-    quiet: Callable[..., Any] = np.errstate(over="ignore")(function)
+def silenced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function without NumPy's warnings."""
+    quiet: Callable[..., Any] = np.errstate(all="ignore")(function)
     return quiet
 
 

@@ -61,7 +61,8 @@ class Tiled:
                     results[k][(slice(None),) * way + (tile,)] = part
                     continue
                 if start:
-                    way(results[k], part, out=results[k])
+                    with np.errstate(all="ignore"):
+                        way(results[k], part, out=results[k])
                 tile_bytes = max(tile_bytes, part.nbytes)  # adding takes no longer
             start = stop
         return tuple(results) if isinstance(self.joined, tuple) else results[0]

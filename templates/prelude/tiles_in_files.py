@@ -75,7 +75,8 @@ class Summed:
         total: np.ndarray | None = None
         for blocks in each_in_turn(*arguments):
             part = self.function(*blocks)
-            total = part if total is None else np.add(total, part, out=total)
+            with np.errstate(all="ignore"):
+                total = part if total is None else np.add(total, part, out=total)
         assert total is not None
         return total
 

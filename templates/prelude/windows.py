@@ -240,7 +240,7 @@ def associative_scan(
         return [x[::-1] for x in totals]
     n = len(operands[0])
     if n < 2:
-        return list(operands)
+        return [x.copy() for x in operands]
     pairs = combine(*(x[: n - 1 : 2] for x in operands), *(x[1::2] for x in operands))
     odd = associative_scan(pairs if isinstance(pairs, tuple) else (pairs,), combine)
     before = (x[: (n - 1) // 2] for x in odd)

@@ -63,8 +63,8 @@ def no_prelude(node: Node) -> str | None:
 
 
 def emitted(text: str, **options: Any) -> GeneratedModule:
-    """The module without checks and comments; it is emitted once, for ``main`` and for values."""
-    given = {name: value for name, value in options.items() if value != []}
+    """The module without checks, comments and copies of results; it is emitted once, for ``main`` and for values."""
+    given = {"results": "may-alias", **{name: value for name, value in options.items() if value != []}}
     return _once(text, repr(sorted(given.items())), lambda: xla2py.emit(text, checks=False, annotate="none", **given))
 
 
@@ -77,7 +77,7 @@ def _once(text: str, options: str, emit: Callable[[], GeneratedModule]) -> Gener
 
 
 def main(text: str, **options: Any) -> str:
-    """The body of the emitted ``main``."""
+    """The body of the emitted ``main``, without copies of results."""
     source = emitted(text, **options).source
     function = next(node for node in ast.parse(source).body if getattr(node, "name", "") == "main")
     lines = source.splitlines()[function.body[0].lineno - 1 : function.end_lineno]

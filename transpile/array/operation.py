@@ -42,6 +42,7 @@ ShapeRule = Callable[[Sequence[Any], Parameters], "Shape | None"]
 TypeRule = Callable[[Sequence[Any], Parameters], "ElementType | None"]
 ResultsRule = Callable[[Sequence[Any], Parameters], "tuple[tuple[Shape, ElementType | None], ...] | None"]
 IntervalRule = Callable[[Sequence[Any], Parameters, ElementType], "Interval | None"]
+MagnitudeRule = Callable[[Any, "list[float]"], "float | None"]
 PythonIntRule = Callable[[Sequence[Any]], bool]
 AxesRule = Callable[[Any], "list[AxisMap]"]
 
@@ -79,6 +80,7 @@ class Operation:
     element_type: TypeRule | None = None
     results: ResultsRule | None = None
     interval: IntervalRule | None = None
+    magnitude: MagnitudeRule | None = None  # of floats
     python_int: PythonIntRule | None = None
     axes: AxesRule | None = None
     default_names: tuple[str, ...] = ()
@@ -91,6 +93,8 @@ class Operation:
     is_discontinuous: bool = False  # a number that is a little larger may give quite another
     rounds: Callable[[float], int] | None = None  # how it rounds one number to a whole one
     is_blind_to_minus: bool = False  # it gives the same for -0 as for 0
+    wraps: bool = False  # an integer that leaves its type comes in at the other end
+    is_quiet: bool = False  # the library never warns of what it gives of real numbers, as of no infinity
     is_costly: bool = False  # it takes many times the time of an addition
     takes_arrays: bool = False  # where a library tells arrays from numbers, each operand has to be an array
     is_product: bool = False  # it multiplies its operands and sums over axes of both
@@ -101,6 +105,9 @@ class Operation:
     # where its elements are
     is_view: bool = False  # the result may look at the memory of the first operand
     allocates: bool = False  # the result is an array that nothing else looks at
+    passes_on: bool = False  # the result may be an operand, or look at the memory of one
+    is_read_only: bool = False  # the result may be an array that cannot be written
+    moves: bool = False  # its elements are those of operands, or known numbers: nothing is computed
     joins: bool = False  # each element is one of an operand's, piece by piece
     changes: bool = False  # the result is the first operand with something written into it
     counts: bool = False  # positions along an axis: how large they are follows from a size
@@ -145,8 +152,9 @@ class Operation:
 class Table:
     """Rows by name, filled by the modules that declare them."""
 
-    def __init__(self) -> None:
+    def __init__(self, **traits: Any) -> None:
         self.rows: dict[str, Operation] = {}
+        self.traits = traits  # of all rows that do not say otherwise
 
     def define(self, names: str, operands: str = "", **row: Any) -> None:
         """Add a row of these operands, ``"x *indices"``, for each of some names.
@@ -155,4 +163,4 @@ class Table:
         """
         for name in names.split():
             assert name not in self.rows, f"{name} has two rows"
-            self.rows[name] = Operation(name, tuple(operands.split()), **row)
+            self.rows[name] = Operation(name, tuple(operands.split()), **{**self.traits, **row})

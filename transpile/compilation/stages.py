@@ -33,6 +33,7 @@ from ..passes.inlining import inline_joinable, inlining
 from ..passes.layers import layers
 from ..passes.outlining import Originals, outlining
 from ..passes.own_functions import own_functions, own_functions_of
+from ..passes.own_results import OWN, own_results
 from ..passes.repeats import repeats
 from ..passes.special_functions import special_functions
 from ..passes.storage_types import legalize_storage_types
@@ -55,7 +56,7 @@ class Options:
     number, or ``auto``), and ``graph`` asks for a program that can be captured as one CUDA graph. Products of float32
     have a ``precision``, ``FLOAT32`` or ``TF32``. With the ``edges`` of the library, its plain calls are used where
     they differ from HLO on few inputs alone. With ``debug`` the program is verified after every stage. ``allow`` names
-    packages that modules may import.
+    packages that modules may import. ``results`` are the caller's ``OWN``, or may alias arguments and each other.
     """
 
     disabled: tuple[str, ...] = ()
@@ -68,6 +69,7 @@ class Options:
     edges: str = XLA
     debug: bool = False
     allow: tuple[str, ...] = ()
+    results: str = OWN
 
 
 @dataclass(slots=True)
@@ -324,6 +326,14 @@ def _fuse(draft: Draft) -> None:
             verify_kernels(function)
 
 
+def _owns_results(draft: Draft) -> bool:
+    return draft.options.results == OWN
+
+
+def _own_results(draft: Draft) -> None:
+    own_results(draft.program, draft.support)
+
+
 STAGES: tuple[Stage, ...] = (
     Stage("definitions", HLO, HLO, _expand, _has_definitions, is_needed=True),
     Stage("special_functions", HLO, HLO, _name_special_functions),
@@ -347,6 +357,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("own_functions", ARRAY, ARRAY, _use_own_functions, _has_own_functions, is_needed=True),
     Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),
     Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
+    Stage("own_results", ARRAY, ARRAY, _own_results, _owns_results, is_needed=True),
 )
 
 # What the emission does to the text, and can leave out.

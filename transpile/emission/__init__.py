@@ -64,6 +64,7 @@ def emit(
     graph: bool = False,
     precision: str = "float32",
     edges: str = "xla",
+    results: str = "own",
     helpers: str = "own",
     classes: str = "own",
     line_length: int = LINE_LENGTH,
@@ -96,9 +97,11 @@ def emit(
     offers ``replay``: ``main`` as a CUDA graph (CuPy). With ``precision="tf32"`` float32 is rounded to TF32 before it
     is multiplied, where the program does not ask for more (CuPy). With ``edges="library"``, plain calls of the array
     library are used where these differ from HLO only on singular, non-finite or out-of-range input (docs/edges.md). The
-    functions that a module copies are its ``own``, or in a file that those of a package import (``shared``), or of a
-    folder (``beside``). Objects that a ``nested`` program returns are of small classes of the module's ``own`` with
-    the fields of the traced ones; or of these, which the module imports (``import``).
+    arrays that ``main`` returns are the caller's ``own``; with ``results="may-alias"`` they may be arguments, or views
+    of them or of each other, and those that cannot be written. The functions that a module copies are its ``own``, or
+    in a file that those of a package import (``shared``), or of a folder (``beside``). Objects that a ``nested``
+    program returns are of small classes of the module's ``own`` with the fields of the traced ones; or of these, which
+    the module imports (``import``).
     No line is longer than ``line_length`` columns that black can break; names and strings it cannot.
     ``debug`` verifies the program after each pass, which finds a bug in a pass where it is. ``observe`` is called with
     the name of each pass and the program after it as text, ``begin`` with the name of what is done next.
@@ -131,10 +134,11 @@ def emit(
     edges, helpers = chosen_word("edges", edges), chosen_word("helpers", helpers)
     classes = chosen_word("classes", classes)
     require_line_length(line_length)
+    results = chosen_word("results", results)
     require_sharing(helpers, style == READABLE and not graph and device_count(module) == 1)
     limits = Limits(memory, chunks, str(threads)) if chosen.arrange is not None else Limits()
     asked = Options(
-        tuple(disable_passes), hooks, limits, style, str(threads), graph, precision, edges, debug, tuple(allow)
+        tuple(disable_passes), hooks, limits, style, str(threads), graph, precision, edges, debug, tuple(allow), results
     )
     compiled = compile(module, chosen, asked, observe, begin)
     compiled.require_support(*(captured_objects(module) if graph and nested else ()))
@@ -164,6 +168,7 @@ def emit(
             annotate=annotate,
             checks="exact" if checks == SIZES else checks,
             edges=edges,
+            results=results,
             helpers=helpers,
             classes=classes,
             format=format,

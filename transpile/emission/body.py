@@ -136,6 +136,14 @@ class FunctionWriter:
             if any(name.search(line.text) for line in self.lines):
                 self.lines.insert(begin, Line(1, text))
 
+    def put_inside(self, statement: str) -> None:
+        """Put the whole body inside a statement, which is the first line."""
+        for line in self.lines:
+            line.indent += 1
+            if not self.renderer.layout.fits(line.text, 4 * line.indent + len(line.comment) + 4):
+                line.comment = ""
+        self.lines.insert(0, Line(1, statement))
+
     def bound(self, *nodes: Node) -> None:
         """The last line has given these nodes their names."""
         self.lines[-1].after.update((node, self.texts[node]) for node in nodes)
@@ -248,11 +256,17 @@ class FunctionWriter:
 
     def value(self, node: Node) -> Expression:
         """The expression of a node, also where it has a name."""
+        if node.opcode == "copy" and node.operands[0].opcode == "array" and self._is_new(node.operands[0]):
+            return self.value(node.operands[0])
         known = self.constants.text(node) if node.opcode == "array" else None
         if known is not None:
             known = Expression(self.renderer.statement("constant", node, known), PRIMARY)
         self.written[node] = text = known or self.folded(node)
         return text
+
+    def _is_new(self, table: Node) -> bool:
+        """Tell whether a constant array is made where it is read, and for nothing else."""
+        return table not in self.texts and self.constants.text(table) is None
 
     def array_value(self, node: Node) -> Expression:
         """The expression of a node that has a name, where only an array will do."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..array.node import Node
+from collections.abc import Sequence
+
 from ..array.program import Function, Program
 from .body import FunctionWriter
 from .replicas import GROUP, callback_names, host_functions
@@ -17,7 +18,7 @@ def in_written_order(program: Program) -> list[Function]:
     return [program.entry, *blocks, *(function for function in reversed(others) if not function.block_of)]
 
 
-def function_text(writer: FunctionWriter, has_group: bool, is_of_blocks: bool) -> str:
+def function_text(writer: FunctionWriter, has_group: bool, is_of_blocks: bool, decorators: Sequence[str] = ()) -> str:
     """The definition of a written function.
 
     One that ``has_group`` takes the group of replicas first; the arrays of one that ``is_of_blocks`` are blocks.
@@ -37,23 +38,4 @@ def function_text(writer: FunctionWriter, has_group: bool, is_of_blocks: bool) -
         function.chunks,
     )
     template = renderer.environment.get_template("function.py.j2")
-    decorators = _decorators(writer)
     return template.render(note=function.note, decorators=decorators, signature=define, lines=writer.lines).rstrip()
-
-
-def _decorators(writer: FunctionWriter) -> list[str]:
-    """Wrap-around arithmetic on NumPy integer scalars is meant, and not worth a warning."""
-    quiet = writer.renderer.statement("quiet")
-    return [quiet] if quiet and any(_may_wrap(node) for node in writer.plan.nodes) else []
-
-
-def _may_wrap(node: Node) -> bool:
-    return (
-        node.opcode in ("add", "subtract", "multiply", "negate")
-        and node.ndim == 0
-        and not node.is_python_int
-        and node.element_type is not None
-        and node.element_type.is_integral
-        and node.interval is None
-        and node.element_type.is_unsigned
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 
@@ -13,6 +13,7 @@ import numpy as np
 from ...targets.base import Target, load_target
 from ..array.program import Program
 from ..array.result_trees import placed
+from ..array.warnings import may_warn
 from ..compilation import READABLE, kernels_in
 from ..hlo.carriers import NARROW
 from ..hlo.custom_calls import callbacks
@@ -38,7 +39,7 @@ from .named_devices import named_devices
 from .named_results import class_text, named_results
 from .names import Names
 from .parts import Part, Replay
-from .prelude import DEVICE, NAME_BY_TEXT, prelude
+from .prelude import DEVICE, NAME_BY_TEXT, prelude, unsilenced
 from .releases import release
 from .replicas import HOST_FUNCTIONS, collectives, replicas_of
 from .result_classes import OWN as OWN_CLASSES
@@ -144,6 +145,7 @@ class _ModuleWriter:
         self.reserved = self._reserved()
         self.writers: list[FunctionWriter] = []
         self.chunks = ""
+        self.decorators: list[str] = []  # of the program's own function
 
     def written(self) -> Written:
         source_names = self.source_names
@@ -153,6 +155,7 @@ class _ModuleWriter:
             self.target, self.of_blocks, self.library, self.settings.annotate, source_names
         )
         functions = self._functions(kernels, source_names)
+        self._silence()
         return Written(self._pieces(kernels), self.constants.sidecar, functions, kernels.kernels, kernels.shapes)
 
     # -- names
@@ -266,6 +269,18 @@ class _ModuleWriter:
             lines.append(renderer.statement("check_signature", entry.check))
         return lines
 
+    def _silence(self) -> None:
+        """Have the functions that are called from outside silence NumPy's warnings, where there may be any: the
+        program's own for all that it calls, or, as other threads call them, block functions.
+        """
+        statement = self.renderer.statement("quiet")
+        loud = [writer for writer in self.writers if may_warn(writer.plan.nodes)] if statement else []
+        if self.target.arrange is None:
+            self.decorators = [statement] if loud else []
+        for writer in loud if self.target.arrange is not None else ():
+            if writer.renderer is not self.renderer:
+                writer.put_inside(statement)
+
     # -- the whole text
 
     def _pieces(self, kernels: Declarations) -> list[str]:
@@ -279,6 +294,8 @@ class _ModuleWriter:
         assert not missing, f"the prelude has no {missing}"
         self._cut_prelude([*kernels.texts, *self.constants.lines])
         definitions, helpers = divided(self.library.closure(list(renderer.used_prelude)), self.settings.helpers)
+        if self.decorators:
+            definitions = [replace(each, source=unsilenced(each.source)) for each in definitions]
         shared = [definition.source for definition in definitions if definition.module == DEVICE]
         classes = [class_text(*item, renderer) for item in renderer.named_results.items()]
         functions = [*classes, *(self._function_text(writer) for writer in self.writers)]
@@ -296,6 +313,7 @@ class _ModuleWriter:
             self.settings,
             imports(self.target, needed, [*types, *told, *functions, *kernels.texts, *self.constants.lines], from_file),
         )
+        needs_numpy = NUMPY in imported and (NUMPY in self.target.imports or NUMPY in needed)
         public = [name for part in self.parts for name in part.public]
         top = renderer.environment.get_template("module.py.j2").render(
             docstring=docstring(
@@ -311,7 +329,7 @@ class _ModuleWriter:
             header="\n".join(
                 header(
                     self.target,
-                    imported,
+                    [line for line in imported if needs_numpy or line != NUMPY],
                     settings.source_name,
                     settings.source_sha256,
                     settings.options,
@@ -319,7 +337,7 @@ class _ModuleWriter:
                 )
             ),
             imports=imported,
-            needs_numpy=NUMPY in imported,
+            needs_numpy=needs_numpy,
             types=types,
             public=[entry.name, *public] if public else [],  # nothing is hidden where main is all
             groups=filter(
@@ -377,8 +395,10 @@ class _ModuleWriter:
         self.library = self.library.with_definitions(result.definitions)
 
     def _function_text(self, writer: FunctionWriter) -> str:
-        has_group = self.replicas is not None and writer.function is self.program.entry
-        return function_text(writer, has_group, is_of_blocks=writer.renderer is not self.renderer)
+        is_entry = writer.function is self.program.entry
+        has_group = self.replicas is not None and is_entry
+        is_of_blocks = writer.renderer is not self.renderer
+        return function_text(writer, has_group, is_of_blocks, self.decorators if is_entry else ())
 
     def _types(self) -> list[str]:
         """The types that signatures name."""

@@ -160,21 +160,41 @@ def carried_over(source: str, namespace: str) -> str:
     ``np.`` becomes ``cp.``, and the blocks that silence NumPy's warnings, which other libraries do not give, dissolve.
     """
     lines = source.splitlines()
-    nodes = list(ast.walk(ast.parse(source)))
-    places = [(n.lineno, n.col_offset) for n in nodes if isinstance(n, ast.Name) and n.id == NUMPY]
+    tree = ast.parse(source)
+    places = [(n.lineno, n.col_offset) for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == NUMPY]
     for line, column in sorted(places, reverse=True):
         text = lines[line - 1].encode()  # offsets of syntax trees count bytes
         lines[line - 1] = (text[:column] + namespace.encode() + text[column + len(NUMPY) :]).decode()
-    dissolved = set()
+    return _without_blocks(lines, tree)
+
+
+def unsilenced(source: str) -> str:
+    """A definition for a module in which NumPy warns of nothing: what silences warnings in it is gone."""
+    if f"{NUMPY}.errstate(" not in source:
+        return source
+    tree = ast.parse(source)
+    return _without_blocks(source.splitlines(), tree, decorators=True)
+
+
+def _without_blocks(lines: list[str], tree: ast.Module, *, decorators: bool = False) -> str:
+    """The lines of a definition without those of blocks that silence NumPy's warnings, and ``decorators`` that do."""
+    gone = set()
+    nodes = list(ast.walk(tree))
     for block in (node for node in nodes if isinstance(node, ast.With) and _silences(node)):
-        dissolved.add(block.lineno - 1)
+        gone.add(block.lineno - 1)
         for k in range(block.body[0].lineno - 1, block.end_lineno or 0):
             lines[k] = lines[k].removeprefix("    ")
-    return "\n".join(line for k, line in enumerate(lines) if k not in dissolved)
+    for function in (node for node in nodes if isinstance(node, ast.FunctionDef) and decorators):
+        gone.update(each.lineno - 1 for each in function.decorator_list if _is_errstate(each))
+    return "\n".join(line for k, line in enumerate(lines) if k not in gone)
 
 
 def _silences(block: ast.With) -> bool:
-    return all(ast.unparse(item).startswith(f"{NUMPY}.errstate(") for item in block.items)
+    return all(_is_errstate(item.context_expr) for item in block.items)
+
+
+def _is_errstate(expression: ast.expr) -> bool:
+    return ast.unparse(expression).startswith(f"{NUMPY}.errstate(")
 
 
 def _add_import(statement: ast.Import | ast.ImportFrom, imports: dict[str, str]) -> None:

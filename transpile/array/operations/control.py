@@ -14,7 +14,7 @@ from . import axes
 from .inference import like_first, scalar, type_of_first
 from .parameters import ANY, INT, WORD
 
-OPERATIONS = Table()
+OPERATIONS = Table(moves=True)
 
 ArrayType = tuple[Shape, ElementType | None]
 

@@ -18,8 +18,8 @@ A function brings its row in a file ``rows.toml`` beside it: ``softmax = { shape
 ``given``. Either is a list for a function with several results. ``results`` stands in place of both where one word says
 them together, such as those of a function that takes one array or several and returns as many.
 ``names`` are the default names of the results (without any, those of a function among the arguments), ``axes`` is a
-word for the axis map where ``shape`` does not say it (``function_axes.py``), ``discontinuous`` and ``takes_arrays`` are
-traits.
+word for the axis map where ``shape`` does not say it (``function_axes.py``), ``discontinuous``, ``takes_arrays``,
+``passes_on``, ``read_only``, ``moves`` and ``quiet`` are traits.
 """
 
 from __future__ import annotations
@@ -121,6 +121,10 @@ def _row(opcode: str, declared: Mapping[str, Any]) -> Operation:
         is_reduction=word == "reduction",
         is_discontinuous=declared.get("discontinuous", False),
         takes_arrays=declared.get("takes_arrays", False),
+        passes_on=declared.get("passes_on", False),
+        is_read_only=declared.get("read_only", False),
+        moves=declared.get("moves", False),
+        is_quiet=declared.get("quiet", False),
         is_costly=opcode == "prelude",
         allocates=opcode == "library",  # a function of the prelude may give what it was given
         **rules,

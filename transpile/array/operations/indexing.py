@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...hlo.element_types import ElementType
+from .. import magnitudes
 from ..operation import AxisMap, Interval, Operand, Parameters, Shape, Table
 from . import axes
 from .inference import broadcast_shapes, indexed, interval_of_first, like_first, type_of_first
 from .parameters import ANY, AXIS, FLAG, INDEX
 
-OPERATIONS = Table()
+OPERATIONS = Table(moves=True)
 
 
 # -- parts
@@ -45,6 +46,7 @@ _part = {
     "shape": indexed,
     "element_type": type_of_first,
     "interval": interval_of_first,
+    "magnitude": magnitudes.largest,
     "axes": _part_axes,
     "is_view": True,
     "is_light": True,
@@ -109,6 +111,7 @@ def _picked_axes(node: Any) -> list[AxisMap]:
 _taking = {
     "element_type": type_of_first,
     "interval": interval_of_first,
+    "magnitude": magnitudes.largest,
     "allocates": True,
     "default_names": ("taken",),
     "names_after": ("", "{}_at_{}"),
@@ -160,9 +163,19 @@ OPERATIONS.define(
     "setitem", "x value *indices", parameters={"index": INDEX}, interval=_written, axes=_written_axes, **_writing
 )
 OPERATIONS.define(
-    "update_at", "x value *indices", parameters={"index": INDEX, "ufunc": ANY}, axes=axes.nothing, **_writing
+    "update_at",
+    "x value *indices",
+    parameters={"index": INDEX, "ufunc": ANY},
+    axes=axes.nothing,
+    is_quiet=False,
+    **_writing,
 )
 # Updates one after the other, of which those outside of the array are left out; without a ufunc the last one stays.
 OPERATIONS.define(
-    "scatter", "x value *indices", parameters={"index": INDEX, "ufunc": ANY}, axes=axes.nothing, **_writing
+    "scatter",
+    "x value *indices",
+    parameters={"index": INDEX, "ufunc": ANY},
+    axes=axes.nothing,
+    is_quiet=False,
+    **_writing,
 )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...hlo.element_types import C64, C128, F32, F64, ElementType
+from .. import magnitudes
 from ..operation import AxisMap, Interval, Operand, Parameters, Shape, Table
 from . import axes
 from .inference import interval_of_first, like_first, pred, reduced, type_of_first
@@ -32,6 +33,7 @@ def _position(operands: Sequence[Operand], parameters: Parameters, result: Eleme
 OPERATIONS.define(
     "sum",
     "x",
+    magnitude=magnitudes.folded,
     element_type=type_of_first,
     widens=True,
     folds="add",
@@ -52,6 +54,8 @@ OPERATIONS.define(
 OPERATIONS.define(
     "max",
     "x",
+    magnitude=magnitudes.largest,
+    is_quiet=True,
     element_type=type_of_first,
     interval=interval_of_first,
     folds="maximum",
@@ -62,6 +66,8 @@ OPERATIONS.define(
 OPERATIONS.define(
     "min",
     "x",
+    magnitude=magnitudes.largest,
+    is_quiet=True,
     element_type=type_of_first,
     interval=interval_of_first,
     folds="minimum",
@@ -70,10 +76,16 @@ OPERATIONS.define(
     **_along_axes,
 )
 OPERATIONS.define(
-    "mean", "x", element_type=type_of_first, default_names=("mean",), names_after=("{}_mean",), **_along_axes
+    "mean",
+    "x",
+    magnitude=magnitudes.folded,
+    element_type=type_of_first,
+    default_names=("mean",),
+    names_after=("{}_mean",),
+    **_along_axes,
 )
-OPERATIONS.define("any", "x", element_type=pred, folds="or", default_names=("found",), **_along_axes)
-OPERATIONS.define("all", "x", element_type=pred, folds="and", default_names=("holds",), **_along_axes)
+OPERATIONS.define("any", "x", is_quiet=True, element_type=pred, folds="or", default_names=("found",), **_along_axes)
+OPERATIONS.define("all", "x", is_quiet=True, element_type=pred, folds="and", default_names=("holds",), **_along_axes)
 _spread = {**_along_axes, "parameters": {**_along_axes["parameters"], "ddof": INT.optional}}  # type: ignore[dict-item]
 OPERATIONS.define("var", "x", element_type=_real, default_names=("variance",), names_after=("{}_var",), **_spread)
 OPERATIONS.define("std", "x", element_type=_real, default_names=("deviation",), names_after=("{}_std",), **_spread)
@@ -90,6 +102,7 @@ OPERATIONS.define(
 OPERATIONS.define(
     "argmax argmin",
     "x",
+    is_quiet=True,
     parameters={"axis": AXIS, "plain": FLAG.optional},
     interval=_position,
     default_names=("best",),
@@ -129,6 +142,8 @@ OPERATIONS.define(
 OPERATIONS.define(
     "sort",
     "x",
+    magnitude=magnitudes.largest,
+    is_quiet=True,
     element_type=type_of_first,
     interval=interval_of_first,
     default_names=("ordered",),
@@ -138,6 +153,7 @@ OPERATIONS.define(
 OPERATIONS.define(
     "argsort",
     "x",
+    is_quiet=True,
     interval=_position,
     default_names=("order",),
     names_after=("{}_order",),

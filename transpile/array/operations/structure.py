@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...hlo.element_types import S32, ElementType
+from .. import magnitudes
 from ..operation import AxisMap, Interval, Operand, Parameters, Shape, Table
 from . import axes
 from .inference import (
@@ -18,7 +19,7 @@ from .inference import (
 )
 from .parameters import ANY, AXES, AXIS, INT, INT_OR_INTS, PAIRS
 
-OPERATIONS = Table()
+OPERATIONS = Table(moves=True)
 
 
 # -- leaves
@@ -79,6 +80,7 @@ OPERATIONS.define(
 OPERATIONS.define("array", parameters={"constant": ANY}, shape=_of_constant, default_names=("table",))
 OPERATIONS.define(
     "arange",
+    magnitude=magnitudes.counted,
     parameters={"stop": INT},
     shape=_counted,
     interval=_positions,
@@ -89,6 +91,7 @@ OPERATIONS.define(
 )
 OPERATIONS.define(
     "range",
+    magnitude=magnitudes.counted,
     parameters={"start": INT, "stop": INT, "step": INT},
     shape=_in_range,
     default_names=("positions",),
@@ -102,6 +105,7 @@ for _name, _noun in (("zeros", "zeros"), ("ones", "ones"), ("full", "filled")):
         "fill",
         element_type=type_of_first,
         interval=interval_of_first,
+        magnitude=magnitudes.largest,
         axes=axes.nothing,
         default_names=(_noun,),
         is_generated=True,
@@ -161,7 +165,7 @@ def _bits_axes(node: Any) -> list[AxisMap]:
     return axes.elementwise(node) if same else axes.nothing(node)
 
 
-_same_elements = {"element_type": type_of_first, "interval": interval_of_first}
+_same_elements = {"element_type": type_of_first, "interval": interval_of_first, "magnitude": magnitudes.largest}
 
 OPERATIONS.define(
     "copy",
@@ -185,7 +189,13 @@ OPERATIONS.define(
 )
 OPERATIONS.define("reshape", "x", axes=_reshaped_axes, is_view=True, default_names=("reshaped",), **_same_elements)
 OPERATIONS.define(
-    "broadcast_to", "x", axes=axes.elementwise, is_view=True, default_names=("repeated",), **_same_elements
+    "broadcast_to",
+    "x",
+    axes=axes.elementwise,
+    is_view=True,
+    is_read_only=True,
+    default_names=("repeated",),
+    **_same_elements,
 )
 OPERATIONS.define(
     "view",
@@ -259,6 +269,7 @@ OPERATIONS.define(
     shape=_diagonal,
     axes=_diagonal_axes,
     is_view=True,
+    is_read_only=True,
     default_names=("diagonal",),
     names_after=("{}_diagonal",),
     **_same_elements,
@@ -309,6 +320,7 @@ _joins = {"element_type": common_type, "interval": interval_of_all, "allocates":
 OPERATIONS.define(
     "concatenate",
     "*parts",
+    magnitude=magnitudes.largest,
     parameters={"axis": AXIS},
     shape=_joined,
     axes=axes.all_but_one,
@@ -318,6 +330,7 @@ OPERATIONS.define(
 OPERATIONS.define(
     "stack",
     "*parts",
+    magnitude=magnitudes.largest,
     parameters={"axis": AXIS},
     shape=_stacked,
     axes=_stacked_axes,

@@ -1,0 +1,114 @@
+"""Emitted modules are silent where XLA is: ``-W error`` does not stop them, and only those that could warn say so."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.operations.tables import cases_by_opcode
+from xla2py.transpile.equivalence.inputs import nest
+
+QUIET = '@np.errstate(all="ignore")\ndef main('
+EVERY = 90  # of the cases of an operation
+
+
+def program(*lines, parameters="f32[8]"):
+    given = [f"p{k} = {shape} parameter({k})" for k, shape in enumerate(parameters.split("; "))]
+    return "HloModule m\n\nENTRY main {\n" + "\n".join([*given, *lines]) + "\n}\n"
+
+
+# Programs, and whether NumPy could warn of them.
+PROGRAMS = {
+    "floats are added": (program("ROOT r = f32[8] add(p0, p0)"), True),
+    "roots of what is negative": (program("ROOT r = f32[8] sqrt(p0)"), True),
+    "floats are compared": (program("ROOT r = pred[8] compare(p0, p0), direction=LT"), False),
+    "floats are moved": (program("ROOT r = f32[8] reverse(p0), dimensions={0}"), False),
+    "the larger of two": (program("ROOT r = f32[8] maximum(p0, p0)"), False),
+    "the larger of two, which ml_dtypes computes": (
+        program("ROOT r = bf16[8] maximum(p0, p0)", parameters="bf16[8]"),
+        True,
+    ),
+    "magnitudes": (program("ROOT r = f32[8] abs(p0)"), False),
+    "magnitudes of complex numbers": (program("ROOT r = f32[8] abs(p0)", parameters="c64[8]"), True),
+    "integers are added": (program("ROOT r = s32[8] add(p0, p0)", parameters="s32[8]"), False),
+    "a number that may wrap around": (program("ROOT r = s32[] add(p0, p0)", parameters="s32[]"), True),
+    "an unsigned number that may wrap around": (program("ROOT r = u32[] negate(p0)", parameters="u32[]"), True),
+    "bytes as floats": (
+        program(
+            "f = f32[8] convert(p0)",
+            "c = f32[] constant(255)",
+            "b = f32[8] broadcast(c), dimensions={}",
+            "ROOT r = f32[8] divide(f, b)",
+            parameters="u8[8]",
+        ),
+        False,
+    ),
+    "bytes divided by what may be 0": (
+        program("f = f32[8] convert(p0)", "ROOT r = f32[8] divide(f, f)", parameters="u8[8]"),
+        True,
+    ),
+    "integers that float16 cannot hold": (program("ROOT r = f16[8] convert(p0)", parameters="s32[8]"), True),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "array-api"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_only_what_could_warn_is_silenced(name, target):
+    text, could_warn = PROGRAMS[name]
+    if target == "array-api" and "f16" in text:
+        pytest.skip("the standard has no 16-bit floats")
+    assert (QUIET in xla2py.emit(text, target).source) == could_warn
+
+
+def edges(array, turn):
+    """The array with numbers in it that NumPy might warn of."""
+    if array.dtype.kind not in "fc":
+        return np.copy(array)
+    limits = np.finfo(array.dtype)
+    numbers = [np.nan, np.inf, -np.inf, 0, -0.0, limits.max, -limits.max, limits.tiny, -1, 1]
+    return np.resize(np.roll(np.array(numbers, array.dtype), turn), array.shape)
+
+
+@pytest.mark.parametrize("style", ["readable", "fused"])
+def test_no_operation_warns_of_any_input(style):
+    found = []
+    for one in (one for cases in cases_by_opcode().values() for one in cases[::EVERY]):
+        text = one.text()
+        shapes = [parameter.shape for parameter in xla2py.load(text).entry.parameters]
+        main = xla2py.emit(text, format=False, style=style).load().main
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            for turn in (0, 3):
+                try:
+                    main(*nest(shapes, [edges(array, turn) for array in one.inputs]))
+                except RuntimeWarning as warning:
+                    found.append(f"{one}: {warning}")
+                except ValueError:
+                    break  # sizes that random numbers give
+    assert found == []
+
+
+def test_helpers_silence_nothing_themselves_where_main_does():
+    text = program("ROOT r = f32[8] logistic(p0)")
+    source = xla2py.emit(text).source
+    assert QUIET in source and source.count("errstate") == 1
+
+
+def test_block_functions_are_silent_in_other_threads():
+    pytest.importorskip("dask", reason="Dask is not installed")
+    text = program(
+        "n = f32[8] sqrt(p0)",
+        "ratio = f32[8] divide(n, p0)",
+        "zero = f32[] constant(0)",
+        "total = f32[] reduce(ratio, zero), dimensions={0}, to_apply=sum",
+        "ROOT r = (f32[8], f32[]) tuple(ratio, total)",
+    ).replace(
+        "ENTRY", "sum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n\nENTRY"
+    )
+    main = xla2py.emit(text, "dask", chunks="3").load().main
+    x = np.array([-1, 0, np.inf, -np.inf, np.nan, 3e38, 1e-40, 1], np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        ratio, total = (each.compute(scheduler="threads") for each in main(x))
+    assert np.isnan(ratio[0]) and np.isnan(total)

@@ -1,0 +1,162 @@
+"""The analysis of which results of a program may share memory with its arguments, with constants or with each other.
+
+A node may be memory of others: a view is of its operand, what a loop carries is of what it begins with. Followed to the
+end this leads to the nodes whose memory a value may be: arguments, constants, and operations that make an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .in_place import is_view
+from .node import DeviceGroups, ForeignName, Node
+from .program import Branch, Carry, Function, Loop, Program, tree_nodes
+from .support import Features
+
+_COMBINING = frozenset(("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_broadcast"))
+
+Memory = Any  # a node, or a pair of a call and the memory within the function that it calls
+
+
+class Aliases:
+    """Tells whose memory the results of functions may be.
+
+    Of arrays that are not mutable, these are the results that are the very same object.
+    """
+
+    def __init__(self, program: Program, features: Features) -> None:
+        self._features = features
+        self._results: dict[Function, dict[Node, frozenset[Memory]]] = {}
+        for function in program.functions:
+            results = tree_nodes(function.results)
+            self._results[function] = {node: frozenset(self._memory(node)) for node in results}
+
+    def shared(self, function: Function) -> list[bool]:
+        """Tell for each result, in order, whether it may be memory that is not its own: that of an argument, a constant
+        or an earlier result, or memory that cannot be written.
+        """
+        found: list[bool] = []
+        taken: dict[Memory, list[Node]] = {}  # the earlier results that are in it
+        for node in tree_nodes(function.results):
+            memory = self._results[function][node]
+            others = (other for each in memory for other in taken.get(each, ()))
+            is_shared = any(map(self._is_of_others, memory)) or not all(_are_apart(node, other) for other in others)
+            found.append(is_shared)
+            for each in memory if not is_shared else ():
+                taken.setdefault(each, []).append(node)
+        return found
+
+    def _memory(self, node: Node) -> Iterator[Memory]:
+        """Everything whose memory a node may be."""
+        carries: dict[Node, Carry] = {}
+        waiting, seen = [node], {node}
+        while waiting:
+            current = waiting.pop()
+            sources, own = self._sources(current, carries)
+            yield from own
+            waiting += (source for source in sources if source not in seen)
+            seen.update(sources)
+
+    def _sources(self, node: Node, carries: dict[Node, Carry]) -> tuple[list[Node], list[Memory]]:
+        """The nodes whose memory a node may be, and what is memory itself; ``carries`` are those of loops passed."""
+        if node in carries:
+            return [each for each in (carries[node].initial, carries[node].following) if each is not None], []
+        if node.opcode == "item":
+            return self._of_item(node, carries)
+        if node.opcode == "call":
+            return self._of_call(node, 0)
+        if self._is_number(node):
+            return [], []
+        is_mutable = self._features.arrays_are_mutable
+        if is_mutable and is_view(node) and not node.operation.is_read_only:
+            return [node.operands[0]], []
+        return (_passed_on(node) if is_mutable else []), [node]
+
+    def _of_item(self, node: Node, carries: dict[Node, Carry]) -> tuple[list[Node], list[Memory]]:
+        (whole,), index = node.operands, node.parameters["index"]
+        if whole.opcode == "loop":
+            loop: Loop = whole.parameters["loop"]
+            if loop.is_compiled:
+                return [], [node]  # it begins with copies
+            carries.update((carry.parameter, carry) for carry in loop.carries)
+            carry = loop.carries[index]
+            always_runs = loop.counter is not None and loop.count is None and loop.trip_count > 0
+            sources = [carry.following] if always_runs else [carry.initial, carry.following]
+            return [each for each in sources if each is not None] or [carry.initial], []
+        if whole.opcode == "conditional":
+            branches: tuple[Branch, ...] = whole.parameters["branches"]
+            return [branch.results[index] for branch in branches], []
+        if whole.opcode == "call":
+            return self._of_call(whole, index)
+        if whole.opcode == "parameter" or whole.operation.has_effect or _is_foreign(whole):
+            return [], [node if _is_combined(whole) else whole]
+        return _passed_on(whole), [node]
+
+    def _of_call(self, call: Node, index: int) -> tuple[list[Node], list[Memory]]:
+        """What a result of a function of the program may be, in the caller."""
+        function: Function = call.parameters["function"]
+        given = dict(zip(function.parameters, call.operands, strict=False))
+        memory = self._results[function][function.flat_results[index]]
+        return [given[each] for each in memory if each in given], [(call, each) for each in memory if each not in given]
+
+    def _is_number(self, node: Node) -> bool:
+        if node.is_literal or node.is_python_int or node.opcode == "scalar":
+            return True
+        return self._features.elements_are_numbers and node.ndim == 0 and node.operation.is_light and is_view(node)
+
+    def _is_of_others(self, memory: Memory) -> bool:
+        """Tell whether memory belongs to somebody else, or cannot be written."""
+        while isinstance(memory, tuple):
+            memory = memory[1]
+        if not self._features.arrays_are_mutable:
+            return bool(memory.opcode == "parameter")
+        is_given = memory.opcode in ("parameter", "array") or _is_foreign(memory) or memory.operation.is_read_only
+        return is_given or bool(memory.operation.has_effect and not _is_combined(memory))
+
+
+def _are_apart(first: Node, second: Node) -> bool:
+    """Tell whether two nodes are parts of one array that have nothing in common: one is its real and the other its
+    imaginary part, or one ends along some axis before the other begins.
+    """
+    if {first.opcode, second.opcode} == {"real", "imag"}:
+        return first.operands == second.operands
+    whole = first.operands[0] if first.opcode == "getitem" else None
+    if whole is None or second.opcode != "getitem" or second.operands[0] is not whole:
+        return False
+    indices = ([item for item in node.parameters["index"] if item is not None] for node in (first, second))
+    for one, other, size in zip(*indices, whole.shape, strict=False):
+        left, right = _places(one, size), _places(other, size)
+        if left and right and (left[-1] < right[0] or right[-1] < left[0]):
+            return True
+    return False
+
+
+def _places(item: Any, size: int) -> range:
+    """The places along an axis that an item of an index takes; nothing where it does not say so."""
+    if isinstance(item, int):
+        return range(item, item + 1)
+    places = range(*slice(*item).indices(size)) if isinstance(item, tuple) and len(item) == 3 else range(0)
+    return places if places.step > 0 else places[::-1]
+
+
+def _passed_on(node: Node) -> list[Node]:
+    """The operands that an operation may give as they are, beside arrays that it makes."""
+    if node.opcode == "select" and node.ndim == 0:
+        return [*node.operands[1:]]  # x if mask else y
+    return [*node.operands] if node.operation.passes_on else []
+
+
+def _is_combined(node: Node) -> bool:
+    """Tell whether a collective makes an array of those of several devices; others may give what a device has sent."""
+    if node.opcode != "collective" and not (node.opcode == "item" and node.operands[0].opcode == "collective"):
+        return False
+    given = (node if node.opcode == "collective" else node.operands[0]).parameters
+    groups = given["keywords"].get("groups")
+    is_alone = isinstance(groups, DeviceGroups) and min(map(len, groups.lists), default=1) < 2
+    return given["method"] in _COMBINING and not is_alone
+
+
+def _is_foreign(node: Node) -> bool:
+    """Tell whether a function of the user's own gives the value."""
+    return isinstance(node.parameters.get("function"), ForeignName) or node.operation.asks_host

@@ -1,0 +1,78 @@
+"""The analysis of which operations NumPy may warn of: XLA gives infinities and NaN, and wraps integers, in silence.
+
+Operations on floats may overflow, divide by 0 or be invalid, unless the largest number that they meet is known: what
+comes of integers and constants. Arithmetic of integers is silent but for numbers that are no arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+
+from ..hlo.element_types import PRED
+from .node import Node, literal_value
+from .traversal import is_inside
+
+_DIVIDING = frozenset(("divide", "remainder"))
+
+
+def may_warn(nodes: Sequence[Node]) -> bool:
+    """Tell whether NumPy may warn of one of some nodes, which are in an order where operands come first. Loops that are
+    compiled are silent.
+    """
+    loops = [node.parameters["loop"] for node in nodes if node.opcode == "loop"]
+    compiled = [loop.region for loop in loops if loop.is_compiled]
+    magnitudes: dict[Node, float | None] = {}
+    for node in nodes:
+        if any(is_inside(node.region, region) for region in compiled):
+            continue
+        if node.element_type is not None and node.type.is_floating:
+            magnitudes[node] = _magnitude(node, magnitudes)
+        if _warns_of_integers(node) or (_computes_inexact(node) and magnitudes.get(node) is None):
+            return True
+    return False
+
+
+def _warns_of_integers(node: Node) -> bool:
+    """Tell whether integers may be divided by 0, or one that is no array wraps around."""
+    if node.is_python_int or node.element_type is None or not node.type.is_integral:
+        return False
+    if node.opcode in _DIVIDING:
+        divisor = node.operands[1].interval
+        return divisor is None or divisor[0] <= 0 <= divisor[1]
+    return node.operation.wraps and node.ndim == 0 and node.interval is None
+
+
+def _computes_inexact(node: Node) -> bool:
+    """Tell whether an operation may overflow or be invalid on some floats. Those on complex numbers are several of real
+    ones, and types that NumPy itself has not may warn of any NaN.
+    """
+    types = [node.element_type, *(each for _, each in node.results), *(each.element_type for each in node.operands)]
+    inexact = [each for each in types if each is not None and (each.is_floating or each.is_complex)]
+    is_quiet = node.operation.is_quiet and not any(each.is_complex or each.is_extension for each in inexact)
+    return bool(inexact) and not is_quiet and not node.operation.moves
+
+
+# -- the largest magnitude that elements may have; None where it is not known, or may be infinite
+
+
+def _magnitude(node: Node, known: dict[Node, float | None]) -> float | None:
+    rule = node.operation.magnitude
+    found: float | None = None
+    if node.is_literal or node.opcode == "array":
+        found = float(np.abs(literal_value(node).astype(np.float64)).max(initial=0))
+    elif rule is not None:
+        given = [_of_operand(operand, known) for operand in node.operands]
+        numbers = [each for each in given if each is not None]
+        found = rule(node, numbers) if len(numbers) == len(given) else None
+    return found if found is not None and found <= float(ml_dtypes.finfo(node.type.dtype).max) else None
+
+
+def _of_operand(node: Node, known: dict[Node, float | None]) -> float | None:
+    if node.interval is not None:
+        return float(max(map(abs, node.interval)))
+    if node.element_type is None or not node.type.is_integral:
+        return 1.0 if node.element_type is PRED else known.get(node)
+    return 2.0**node.type.bits
