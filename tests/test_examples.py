@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,8 @@ LOWER = lowering()
 
 
 def test_unoptimised_hlo_is_current():
+    if version("jax") != LOWER.WRITTEN_BY:
+        pytest.skip(f"the examples are what JAX {LOWER.WRITTEN_BY} traces")
     command = [sys.executable, str(EXAMPLES / "lower.py"), "--check", "--stage", "before"]
     result = subprocess.run(command, capture_output=True, text=True)
     assert (result.returncode, result.stdout) == (0, ""), result.stdout + result.stderr

@@ -49,7 +49,7 @@ def test_scopes_head_the_statements_of_long_functions():
 
 def test_gradients_say_so():
     found = headings(jax.grad(lambda x, w: model(x, w).sum(), argnums=1))
-    assert found[0] == "layer_0 / attention" and "gradient of layer_3 / mlp" in found
+    assert "layer_0 / attention" in found[:2] and "gradient of layer_3 / mlp" in found
     assert not [text for text in found if "jvp" in text or "transpose" in text]
 
 

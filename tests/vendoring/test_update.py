@@ -135,7 +135,7 @@ def test_killed_at_any_moment_an_update_leaves_the_old_module_or_the_new(project
     for number in range(3, 3 + KILLS):
         rewrite(hlo, f"constant({number - 1})", f"constant({number})")
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(duration * moments.uniform(0.5, 1.05))
+        time.sleep(duration * moments.uniform(0.3, 1.0))  # the first run, which was timed, may be the slowest
         process.send_signal(signal.SIGKILL)
         killed += process.wait() == -signal.SIGKILL
         text = module.read_text(encoding="utf-8")
