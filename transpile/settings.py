@@ -31,6 +31,7 @@ class Setting:
     name: str
     default: Value
     help: str
+    group: str  # the heading of its option in --help
     choices: tuple[str, ...] = ()
     flags: tuple[str, str] | None = None  # the words that true and false, and ``--no-`` on the command line, stand for
     is_folder: bool = False
@@ -68,84 +69,105 @@ class Setting:
         return str(folder / value) if self.is_path and value else value
 
 
+_OUTPUT, _STYLE, _COMMENTS = "Output", "Style", "Names and comments"
+_ARGUMENTS, _CHUNKS, _GPU = "Arguments and results", "Arrays larger than memory", "GPUs"
+
 SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
-        Setting("target", ("numpy",), "Array libraries to emit for, separated by commas."),
-        Setting("annotate", "short", "Comments that lead back to the source.", ("none", "short", "full")),
+        Setting("target", ("numpy",), "The array libraries to write for, separated by commas.", _OUTPUT),
+        Setting(
+            "annotate",
+            "short",
+            "Comments that lead back to the source: none, its lines, or also the HLO of each statement.",
+            _COMMENTS,
+            ("none", "short", "full"),
+        ),
         Setting(
             "style",
             "readable",
-            "A line for each operation, kernels that join them where that is faster, or for regions of any size.",
+            "One operation per line, or fuse operations into compiled kernels: where it pays, or always.",
+            _STYLE,
             ("readable", "fast", "fused"),
         ),
         Setting(
             "threads",
             "",
-            "Of kernels for NumPy: a number (1), or auto for all of Numba's; of Dask, to plan memory for (8).",
+            "How many threads run compiled kernels (NumPy; 1, or auto for all cores), or are planned for (Dask; 8).",
+            _STYLE,
         ),
         Setting(
             "precision",
             "float32",
-            "How float32 is multiplied: as it is, or in TF32 (CuPy) where the program asks for no more precision.",
+            "Multiply float32 as it is, or in TF32 where the program does not ask for more.",
+            _GPU,
             ("float32", "tf32"),
         ),
-        Setting(
-            "graph",
-            False,
-            "Offer replay beside main, which launches main as a captured graph.",
-        ),
+        Setting("graph", False, "Add replay, which launches all of main at once as a CUDA graph.", _GPU),
         Setting(
             "checks",
             "exact",
-            "What main does about arguments of other shapes and dtypes: refuse all, cast floats, look at none.",
+            "What main does with arguments of another shape or dtype: refuse them, cast floats, or not look.",
+            _ARGUMENTS,
             ("exact", "cast", "none"),
             ("exact", "none"),
         ),
         Setting(
             "edges",
             "xla",
-            "On singular, non-finite and out-of-range input: what XLA gives, or what the library's plain calls do.",
+            "On NaN, out-of-range or singular input, behave as XLA does (extra guards) or as the array library does "
+            "(shorter code).",
+            _STYLE,
             ("xla", "library"),
         ),
         Setting(
             "results",
             "own",
-            "Arrays that main returns: the caller's own, or also arguments, views of them and what cannot be written.",
+            "Let main return arrays of the caller's own, or allow views of arguments and read-only arrays.",
+            _ARGUMENTS,
             ("own", "may-alias"),
         ),
-        Setting("allow", (), "Packages that modules may import where that is faster or shorter: scipy, cudnn."),
+        Setting("allow", (), "Packages that modules may import where they are faster: scipy, cudnn.", _STYLE),
         Setting(
             "helpers",
             "own",
-            "Copied functions: in each module, or in one file that those of a package (or folder: beside) import.",
+            "Copy helper functions into each module, or into one file for a package (shared) or a folder (beside).",
+            _OUTPUT,
             ("own", "shared", "beside"),
         ),
-        Setting("format", True, "Run black on the result."),
-        Setting("line-length", 88, "Columns of a line.", bounds=(72, 320)),
+        Setting("format", True, "Format the result with black.", _OUTPUT),
+        Setting("line-length", 88, "The most columns of a line.", _OUTPUT, bounds=(72, 320)),
         Setting(
             "constants",
             "auto",
-            "Large constants: in an .npz or a .safetensors file beside the module, or inline.",
+            "Keep large constants in an .npz (auto) or .safetensors file beside the module, or in its text.",
+            _OUTPUT,
             ("auto", "safetensors", "inline"),
         ),
-        Setting("nested", False, "Let main take and return the trees of arrays that the traced function did."),
+        Setting(
+            "nested", False, "Let main take and return the trees of arrays that the traced function did.", _ARGUMENTS
+        ),
         Setting(
             "classes",
             "own",
-            "Of objects that main returns: small ones with the same fields, or the program's own, which it imports.",
+            "Return objects as small classes of the module, or import the classes of the traced program.",
+            _ARGUMENTS,
             ("own", "import"),
         ),
-        Setting("sources", "", "Folder of the program's own Python files, for variable names.", is_folder=True),
-        Setting("custom-call", (), "Your functions for custom calls: TARGET=MODULE:FUNCTION, separated by commas."),
-        Setting("memory", "", "What a program may use on targets that work in chunks, such as 2GiB."),
-        Setting("chunks", "", "Chunks of so many bytes (32MiB), or of so many elements along every axis (4096)."),
-        Setting("disable-pass", (), "Rewrites to leave out, separated by commas."),
+        Setting("sources", "", "The folder of your Python files, for variable names.", _COMMENTS, is_folder=True),
+        Setting(
+            "custom-call", (), "Your functions for custom calls: TARGET=MODULE:FUNCTION, separated by commas.", _STYLE
+        ),
+        Setting("memory", "", "How much memory the program may use, such as 2GiB.", _CHUNKS),
+        Setting(
+            "chunks", "", "The size of a chunk: bytes (32MiB), or elements along each axis that is cut (4096).", _CHUNKS
+        ),
+        Setting("disable-pass", (), "Rewrites to leave out, separated by commas.", _STYLE),
     )
 }
 
 CHECK_SETTINGS: dict[str, Setting] = {
-    "known": Setting("known", "", "File of known differences, which do not count.", is_file=True),
+    "known": Setting("known", "", "The file of known differences, which do not count.", "Options", is_file=True),
 }
 ALL_SETTINGS = SETTINGS | CHECK_SETTINGS
 

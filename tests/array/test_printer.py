@@ -15,7 +15,9 @@ from xla2py.transpile.hlo.parser import parse_module
 
 
 def printed(text, **options):
-    return print_program(compile(parse_module(text), load_target("numpy"), Options(**options)).program)
+    return print_program(
+        compile(parse_module(text), load_target("numpy"), Options(results="may-alias", **options)).program
+    )
 
 
 def expected(text):

@@ -16,8 +16,9 @@ from xla2py.transpile.hlo.parser import parse_module
 rng = np.random.default_rng(77)
 # Results that a library may give in several forms (bases, phases), or that it only works in.
 FREE = {
-    "gesdd": (0, 2, 3), "gesvd": (0, 2, 3), "gesvdj": (2, 3), "gesvdp": (2, 3), "syevd": (0,), "heevd": (0,),
-    "Eigh": (0,), "geev": (2, 3), "eig_real": (2, 3), "eig_comp": (1, 2), "gees": (0, 1), "gtsv": (0, 1, 2),
+    "gesdd": (0, 2, 3), "gesvd": (0, 2, 3), "gesvdj": (2, 3), "gesvdp": (2, 3), "syevd": (0,), "syevj": (0,),
+    "heevd": (0,), "Eigh": (0,), "geev": (2, 3), "eig_real": (2, 3), "eig_comp": (1, 2), "gees": (0, 1),
+    "gtsv": (0, 1, 2),
 }  # fmt: skip
 NOT_ON_CPU = (
     *(

@@ -12,6 +12,7 @@ from ..settings import SETTINGS, Setting, Settings, Value, emission_options, loa
 from .numbers import MEBIBYTES, SECONDS
 from .terminal import Session
 
+_OPTIONS = "Options"  # the heading of the options that are no settings
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -39,11 +40,22 @@ def is_debugging() -> bool:
 
 
 class Command(click.Command):
-    """A click command that also takes ``--debug``."""
+    """A click command that also takes ``--debug``, and shows its options in groups."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.append(debug_option())
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options, then those of settings by the groups of these."""
+        groups: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
+                setting = SETTINGS.get(str(param.name).replace("_", "-"))
+                groups.setdefault(setting.group if setting is not None else _OPTIONS, []).append(record)
+        for title, records in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
 class Group(click.Group):
@@ -123,7 +135,8 @@ def choose_for(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _setting_option(setting: Setting) -> Decorator:
-    help_text = f"{setting.help} Default: {_shown(setting.default)}."
+    shown = _shown(setting.default)
+    help_text = f"{setting.help} Default: {shown}." if shown else setting.help
     if isinstance(setting.default, bool):
         return click.option(f"--{setting.name}/--no-{setting.name}", default=None, help=help_text)
     flags = (["-t"] if setting.name == "target" else []) + [f"--{setting.name}"]
@@ -153,7 +166,7 @@ def _shown(default: Value) -> str:
         return "on" if default else "off"
     if isinstance(default, int):
         return str(default)
-    return (default if isinstance(default, str) else ",".join(default)) or "none"
+    return default if isinstance(default, str) else ",".join(default)
 
 
 def choose(given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
