@@ -291,9 +291,8 @@ def gtsv_perturbed(
             exchange = (below != 0) & (np.abs(below) / scale_below > size)
             pivot = np.where(exchange, shifted, this)
             other = np.where(exchange, this, shifted)
-            factor = np.where(
-                other[..., :1] == 0, zero, other[..., :1] / pivot[..., :1]
-            )
+            quotient = other[..., :1] / pivot[..., :1]
+            factor = np.where(other[..., :1] == 0, zero, quotient)
             rest = other - factor * pivot
             rest = np.concatenate([rest[..., 1:3], zero, rest[..., 3:]], -1)
             equations[..., i, :], equations[..., i + 1, :] = pivot, rest

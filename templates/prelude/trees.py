@@ -69,9 +69,11 @@ def map_object_leaves(
     found = []
     for k in last if isinstance(last, dict) else range(len(last)):
         parts = [
-            getattr(each, k)
-            if isinstance(k, str) and not isinstance(each, Mapping)
-            else each[k]
+            (
+                getattr(each, k)
+                if isinstance(k, str) and not isinstance(each, Mapping)
+                else each[k]
+            )
             for each in trees
         ]
         found.append(map_object_leaves(function, parts, *shared))

@@ -24,11 +24,11 @@ def adam(p, m, v, g, count):
     return p - 0.1 * (m / (1 - 0.9**count)) / (jnp.sqrt(v / (1 - 0.99**count)) + 1), m, v
 
 
-def updated(params, mu, nu, grads, count):
-    """Three trees like ``params``."""
-    leaves = [*map(jax.tree.leaves, (params, mu, nu, grads))]
+def updated(params, mu, nu, grads, count, tree=jax.tree):
+    """Three trees like ``params``, by functions of ``tree``."""
+    leaves = [*map(tree.leaves, (params, mu, nu, grads))]
     found = [adam(*each, count) for each in zip(*leaves, strict=True)]
-    return [jax.tree.unflatten(jax.tree.structure(params), column) for column in zip(*found, strict=True)]
+    return [tree.unflatten(tree.structure(params), column) for column in zip(*found, strict=True)]
 
 
 def step(params, mu, nu, count, x, y):

@@ -53,9 +53,9 @@ def returned_by_main(text):
     return lines[lines.index("\n    return ") : lines.index("\n\n\ndef ")]
 
 
-def agree(found, wanted):
-    assert jax.tree.structure(found) == jax.tree.structure(wanted)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+def agree(found, wanted, tree=jax.tree):
+    assert tree.structure(found) == tree.structure(wanted)
+    for one, other in zip(tree.leaves(found), tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
 
 

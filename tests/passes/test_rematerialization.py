@@ -69,7 +69,8 @@ def test_rows_in_another_order():
     assert_agrees(hlo(other_rows, X, W), X, W, without=WITHOUT)
 
 
-def test_names_of_what_a_loop_carries_stay(tmp_path):
+@pytest.mark.live_xla
+def test_names_of_what_a_loop_carries_stay(tmp_path, live_xla):
     source = tmp_path / "model.py"
     source.write_text(
         "import jax.numpy as jnp\nfrom jax import lax, nn\n\n\ndef loss(xs, w):\n    def step(state, x):\n"
