@@ -14,7 +14,6 @@ import pytest
 import xla2py
 from xla2py.targets.base import load_target
 from xla2py.transpile.compilation import compile
-from xla2py.transpile.emission import body, control_flow, fitting
 from xla2py.transpile.emission.module import Settings, write_module
 from xla2py.transpile.equivalence.inputs import make_inputs
 
@@ -54,13 +53,13 @@ def leaves(value):
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.hlo")), ids=lambda path: path.stem)
-def test_precedence_is_right(path, monkeypatch):
-    """The text means the same with every operand in parentheses."""
-    for module in (body, control_flow, fitting):  # lines are cut where they get too long
-        monkeypatch.setattr(module, "WIDTH", 10**9)
+def test_precedence_is_right(path):
+    """The text means the same with every operand in parentheses, in lines that are not cut."""
     program = compile(xla2py.load(path), target := load_target("numpy")).program
     plain, parenthesised = (
-        "\n".join(write_module(program, target, Settings(annotate="none", parenthesise_all=flag)).pieces)
+        "\n".join(
+            write_module(program, target, Settings(annotate="none", parenthesise_all=flag, line_length=10**9)).pieces
+        )
         for flag in (False, True)
     )
     assert ast.dump(ast.parse(plain)) == ast.dump(ast.parse(parenthesised))
