@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _thread
 import importlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -190,7 +191,7 @@ def jit(function: Any = None, **options: Any) -> Any:
 @contextmanager
 def enable_x64(is_on: bool = True) -> Iterator[None]:
     """Types of 64 bits: as ``jax.enable_x64``."""
-    before, _STATE.x64 = uses_x64(), is_on
+    before, _STATE.x64 = getattr(_STATE, "x64", None), is_on
     try:
         yield
     finally:
@@ -265,7 +266,10 @@ def named(function: Any) -> str:
 
 
 def uses_x64() -> bool:
-    return getattr(_STATE, "x64", False)
+    """Tell whether types have 64 bits: as a test asked of this module, or of JAX itself."""
+    own = getattr(_STATE, "x64", None)
+    real = getattr(sys.modules.get("jax"), "config", None)
+    return bool(getattr(real, "jax_enable_x64", False)) if own is None else own
 
 
 def is_asking() -> bool:
