@@ -150,7 +150,7 @@ SHAPES = {
 }
 
 
-def test_large_constants_of_stablehlo_and_of_live_functions():
+def test_large_constants_of_stablehlo_and_of_live_functions(live_xla):
     jax = pytest.importorskip("jax")
     table = np.arange(5000, dtype=np.float32)
     exported = jax.export.export(jax.jit(lambda x: x + table))(np.ones(5000, np.float32))
