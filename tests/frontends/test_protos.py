@@ -12,6 +12,7 @@ import xla2py
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.frontends import hlo_proto
 from xla2py.transpile.frontends.hlo_proto import read_literal, snapshot_arguments, without_large_literals
+from xla2py.transpile.frontends.jax import lower
 from xla2py.transpile.frontends.protobuf import encode, fields, messages, packed_varints
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 from xla2py.transpile.hlo.parser import parse_module
@@ -150,14 +151,14 @@ SHAPES = {
 }
 
 
-def test_large_constants_of_stablehlo_and_of_live_functions(live_xla):
+def test_large_constants_of_stablehlo_and_of_live_functions():
     jax = pytest.importorskip("jax")
     table = np.arange(5000, dtype=np.float32)
     exported = jax.export.export(jax.jit(lambda x: x + table))(np.ones(5000, np.float32))
     for module in (
         xla2py.load(exported.mlir_module_serialized),
         xla2py.load(exported.mlir_module()),
-        xla2py.from_jax(lambda x: x + table, np.ones(5000, np.float32)),
+        lower(lambda x: x + table, np.ones(5000, np.float32)),
     ):
         assert "{...}" in module.source.text
         (constant,) = [i for i in module.instructions() if i.opcode == "constant"]

@@ -12,13 +12,17 @@ from xla2py.tests.replicas.test_definitions import PAIRS, RAGGED, RECV, RUNS, SE
 
 TABLES = (programs.grouped, programs.element_types, programs.reducers, programs.others, programs.control)
 BROADCAST = programs.entry("ROOT r = f32[4,8] collective-broadcast(x), replica_groups={{2,0},{1,3}}")
+REDUCE = programs.entry(
+    "ROOT r = f32[4,8] collective-reduce(x), to_apply=add, replica_groups={{2,0},{1,3}}, has_dynamic_root=false"
+)
 
 
 def replicated() -> list[SeveralDevices]:
-    """The collectives in all spellings of their groups; a broadcast, rows of any number, send and receive."""
+    """The collectives in all spellings of their groups; broadcast, reduction, rows of any number, send and receive."""
     return [
         *(one for table in TABLES for one in table()),
         SeveralDevices("broadcast", BROADCAST),
+        SeveralDevices("reduce", REDUCE),
         *ragged(),
         SeveralDevices("send and receive", TRANSFER.format(RECV.format(PAIRS) + SEND.format(PAIRS)), 3),
     ]

@@ -121,7 +121,7 @@ def test_a_module_that_gives_other_values_is_no_package(sources, monkeypatch):
 
 
 def test_results_of_a_text_with_trees_beside_it_are_that_tree(tmp_path):
-    tree = ({"b": 0, "a": [1, None]}, Built("lib.states", "State", (2,), ("count",), "{'size': 3}"))
+    tree = ({"b": 0, "a": [1, None]}, Built("lib.states", "State", (2,), ("count",), "set", "{'size': 3}"))
     trees = Trees((0, 1, 2), frozenset({2}), (1, 1, 0), tree, ("a note",), {2: ".count"})
     module = replace(parse_module(STEP), trees=trees, constant_names={"3f9c": "params.w"})
     (tmp_path / "step.trees.json").write_text(trees_as_json(module), encoding="utf-8")
@@ -142,7 +142,8 @@ def with_trees(*trees):
         '{"constants": {"3f": "a\\" + b"}}',
         with_trees((0,), frozenset(), (0,), 0),
         with_trees((0, 1, 2), frozenset(), (0, 0, 0), Built("os; x", "State", (0,))),
-        with_trees((0, 1, 2), frozenset(), (0, 0, 0), Built("os", "State", (0,), (), "print(1)")),
+        with_trees((0, 1, 2), frozenset(), (0, 0, 0), Built("os", "State", (0,), (), "set", "print(1)")),
+        with_trees((0, 1, 2), frozenset(), (0, 0, 0), Built("os", "State", (0,), (), "system")),
     ],
 )
 def test_trees_of_another_program_are_refused(tmp_path, text):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import ml_dtypes
-import numpy as np
 
 from ..hlo.element_types import PRED
 from .node import Node, literal_value
@@ -18,9 +17,9 @@ from .traversal import is_inside
 _DIVIDING = frozenset(("divide", "remainder"))
 
 
-def may_warn(nodes: Sequence[Node]) -> bool:
+def may_warn(nodes: Sequence[Node], *, sizes_are_free: bool = False) -> bool:
     """Tell whether NumPy may warn of one of some nodes, which are in an order where operands come first. Loops that are
-    compiled are silent.
+    compiled are silent. Where ``sizes_are_free``, no magnitude is known, as it may be another at other sizes.
     """
     loops = [node.parameters["loop"] for node in nodes if node.opcode == "loop"]
     compiled = [loop.region for loop in loops if loop.is_compiled]
@@ -28,7 +27,7 @@ def may_warn(nodes: Sequence[Node]) -> bool:
     for node in nodes:
         if any(is_inside(node.region, region) for region in compiled):
             continue
-        if node.element_type is not None and node.type.is_floating:
+        if node.element_type is not None and node.type.is_floating and not sizes_are_free:
             magnitudes[node] = _magnitude(node, magnitudes)
         if _warns_of_integers(node) or (_computes_inexact(node) and magnitudes.get(node) is None):
             return True
@@ -62,7 +61,8 @@ def _magnitude(node: Node, known: dict[Node, float | None]) -> float | None:
     rule = node.operation.magnitude
     found: float | None = None
     if node.is_literal or node.opcode == "array":
-        found = float(np.abs(literal_value(node).astype(np.float64)).max(initial=0))
+        values = literal_value(node)
+        found = max(abs(float(values.min(initial=0))), abs(float(values.max(initial=0))))
     elif rule is not None:
         given = [_of_operand(operand, known) for operand in node.operands]
         numbers = [each for each in given if each is not None]

@@ -274,7 +274,9 @@ class _ModuleWriter:
         program's own for all that it calls, or, as other threads call them, block functions.
         """
         statement = self.renderer.statement("quiet")
-        loud = [writer for writer in self.writers if may_warn(writer.plan.nodes)] if statement else []
+        are_free = bool(self.program.original.free_sizes)
+        writers = self.writers if statement else ()
+        loud = [writer for writer in writers if may_warn(writer.plan.nodes, sizes_are_free=are_free)]
         if self.target.arrange is None:
             self.decorators = [statement] if loud else []
         for writer in loud if self.target.arrange is not None else ():

@@ -16,6 +16,7 @@ from ..hlo.ir import Built, HloModule, ResultTree, Trees
 SUFFIX = ".trees.json"  # in place of the suffix of the HLO text
 _NAME = re.compile(r"[A-Za-z0-9_.]{1,200}")
 _TUPLE, _DICT, _OBJECT = "tuple", "dict", "object"
+MAKERS = ("call", "set", "unflatten")  # see ``Built``
 
 
 def trees_as_json(module: HloModule) -> str:
@@ -65,7 +66,8 @@ def _coded(tree: ResultTree) -> Any:
     if isinstance(tree, dict):
         return {_DICT: [[key, _coded(part)] for key, part in tree.items()]}
     if isinstance(tree, Built):
-        return {_OBJECT: [tree.module, tree.name, list(map(_coded, tree.parts)), list(tree.fields), tree.constants]}
+        parts, fields = list(map(_coded, tree.parts)), list(tree.fields)
+        return {_OBJECT: [tree.module, tree.name, parts, fields, tree.maker, tree.constants]}
     parts = list(map(_coded, tree)) if isinstance(tree, list | tuple) else tree
     return {_TUPLE: parts} if isinstance(tree, tuple) else parts
 
@@ -83,10 +85,12 @@ def _decoded(found: Any) -> ResultTree:
     return _object(*parts)
 
 
-def _object(module: str, name: str, parts: list[Any], fields: list[str], constants: str) -> Built:
+def _object(module: str, name: str, parts: list[Any], fields: list[str], maker: str, constants: str) -> Built:
     """An object, of which only names and literals become code."""
     if not all(word.isidentifier() for word in (*module.split("."), *name.split("."), *fields)):
         raise ValueError(f"'{module}.{name}' is no class")
+    if maker not in ("", *MAKERS):
+        raise ValueError(f"no object is made by '{maker}'")
     if constants:
         ast.literal_eval(constants)
-    return Built(module, name, tuple(map(_decoded, parts)), tuple(fields), constants)
+    return Built(module, name, tuple(map(_decoded, parts)), tuple(fields), maker, constants)
