@@ -8,6 +8,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 from dask.highlevelgraph import HighLevelGraph
+from dask.utils import has_keyword
 
 from .chunked_names import phase_of
 
@@ -50,7 +51,8 @@ def reduce_parts(
     them at a time. The tasks are named after the block function.
     """
     given = {"axis": axis, "dtype": parts.dtype, "name": phase_of(parts), **keywords}
-    fold = partial(silently, function)
+    kept = {"dtype": parts.dtype} if has_keyword(function, "dtype") else {}
+    fold = partial(silently, function, **kept)
     result: da.Array = da.reduction(parts, fold, fold, **given)
     return result
 
