@@ -18,8 +18,7 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parent
 TOOLS = {"any_size", "gallery", "lower"}
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - TOOLS)
-STAGES = ("before", "after")
-WRITTEN_BY = "0.10.2"  # the JAX that the texts and the gallery are written by; others trace some functions otherwise
+STAGES, WRITTEN_BY = ("before", "after"), "0.10.2"  # the JAX that writes the texts; others trace otherwise
 _FILE_NAME = re.compile(r'^(\d+ )"([^"\n]+)"$', re.MULTILINE)
 
 
