@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
 import numpy as np
@@ -45,6 +44,17 @@ def write(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
 
     Raises ``KeyError`` for an array that the format cannot hold (:func:`can_hold`).
     """
+    for piece in _pieces(arrays):
+        stream.write(piece)
+
+
+def is_written(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> bool:
+    """Tell whether a stream has what :func:`write` writes for the arrays; one array at a time is read."""
+    return all(stream.read(len(piece)) == piece for piece in _pieces(arrays)) and not stream.read(1)
+
+
+def _pieces(arrays: Mapping[str, np.ndarray]) -> Iterator[bytes | memoryview]:
+    """Yield the bytes of a file: the header, then each array."""
     ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     header: dict[str, object] = {}
     place = 0
@@ -54,14 +64,6 @@ def write(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
         place = ends[1]
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _ALIGNED)
-    stream.write(len(text).to_bytes(8, "little"))
-    stream.write(text)
+    yield len(text).to_bytes(8, "little") + text
     for _, array in ordered:
-        stream.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-
-
-def is_written(content: bytes, arrays: Mapping[str, np.ndarray]) -> bool:
-    """Tell whether a file's content is what :func:`write` writes for the arrays."""
-    stream = io.BytesIO()
-    write(stream, arrays)
-    return stream.getvalue() == content
+        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

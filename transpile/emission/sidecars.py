@@ -54,7 +54,8 @@ class Sidecar:
         """Tell whether the file holds these arrays and no others."""
         try:
             if self.path.suffix == safetensors.SUFFIX:
-                return safetensors.is_written(self.path.read_bytes(), self.arrays)
+                with self.path.open("rb") as stream:
+                    return safetensors.is_written(stream, self.arrays)
             if self.path.suffix == ARCHIVE:
                 with np.load(self.path, allow_pickle=False) as stored:
                     return set(stored) == set(self.arrays) and all(
