@@ -53,7 +53,7 @@ class Copier:
             parameters["branches"] = tuple(self._branch(branch, outer) for branch in node.parameters["branches"])
         shape = node.shape
         if node.opcode == "reshape" and any(key):
-            shape = tuple(-1 if of is not None else size for of, size in zip(key, shape, strict=True))
+            shape, operands = self._reshaped(node, operands, key)
         region = self.regions.get(node.region, self.graph.root)
         with self.graph.inside(region), self.graph.coming_as(node, self.origin):
             if node.opcode == "loop":
@@ -73,6 +73,20 @@ class Copier:
         if node in self.origin.results:
             self.graph.results.setdefault(made, self.origin.results[node])
         return made
+
+    def _reshaped(self, node: Node, operands: tuple[Node, ...], key: Key) -> tuple[tuple[int, ...], tuple[Node, ...]]:
+        """The shape of a block that is reshaped, with -1 along each cut axis, and the operands: the block, and how long
+        it is along the cut axes but the last one, which NumPy finds.
+        """
+        shape = tuple(-1 if of is not None else size for of, size in zip(key, node.shape, strict=True))
+        (axis_map,) = self.trace.chunks.classes.axis_maps[node]
+        cut = [axis for axis, size in enumerate(shape) if size == -1]
+        lengths = [self._length(operands[0], axis_map.index(axis)) for axis in cut[:-1]]
+        return shape, (*operands, *lengths)
+
+    def _length(self, block: Node, axis: int) -> Node:
+        """How long a block is along an axis."""
+        return self.graph.typed("length", (block,), python_int=True, axis=axis)
 
     def _home(self, region: Region) -> Region:
         """The copy of a region of a body; what was outside the function's own is its root."""

@@ -177,6 +177,34 @@ def test_gaps_are_a_new_axis_that_is_merged(name):
             np.testing.assert_array_equal(lazy.compute(scheduler="sync"), wanted)
 
 
+def reshaped(source, target):
+    return f"""ENTRY main {{
+  x = f32[{source}] parameter(0)
+  doubled = f32[{source}] add(x, x)
+  r = f32[{target}] reshape(doubled)
+  ROOT s = f32[{target}] multiply(r, r)
+}}"""
+
+
+@pytest.mark.parametrize("style", ["readable", "fast"])
+@pytest.mark.parametrize(
+    ("source", "target", "written"),
+    [
+        ("4,4,2,2,5", "4,4,4,5", "reshape(len(total), total.shape[1], 4, -1)"),
+        ("2,3,5,4", "6,5,4", "reshape(6, total.shape[2], -1)"),
+        ("5,2,3,4,2,3,5", "5,6,4,6,5", "reshape(len(total), 6, total.shape[3], 6, -1)"),
+        ("2,3,4", "6,4", "reshape(6, -1)"),
+    ],
+)
+def test_blocks_that_are_cut_along_several_axes_are_reshaped(source, target, written, style):
+    text, x = reshaped(source, target), values(tuple(map(int, source.split(","))), np.float32)
+    generated = xla2py.emit(text, "dask", chunks="3", style=style)
+    if style == "readable":
+        assert written in generated.source
+    found = generated.load().main(x).compute(scheduler="sync")
+    np.testing.assert_array_equal(found, xla2py.emit(text).load().main(x))
+
+
 @pytest.mark.parametrize(
     ("text", "given"),
     [

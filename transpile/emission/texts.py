@@ -97,9 +97,12 @@ def shape_text(shape: Sequence[int]) -> str:
     return str(shape[0]) if len(shape) == 1 else f"({', '.join(map(str, shape))})"
 
 
-def sizes_text(shape: Sequence[int]) -> str:
-    """Return sizes as the arguments of ``reshape``: ``4, 8``; ``()`` for a scalar."""
-    return ", ".join(map(str, shape)) if shape else "()"
+def sizes_text(shape: Sequence[int], lengths: Sequence[str] = ()) -> str:
+    """Return sizes as the arguments of ``reshape``: ``4, 8``; ``()`` for a scalar. The first sizes of -1 are the
+    lengths given.
+    """
+    given = iter(lengths)
+    return ", ".join(str(size) if size != -1 else next(given, "-1") for size in shape) or "()"
 
 
 def widths_text(widths: Sequence[tuple[int, int]]) -> str:

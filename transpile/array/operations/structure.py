@@ -132,7 +132,11 @@ def _transposed_axes(node: Any) -> list[AxisMap]:
 
 
 def _reshaped_axes(node: Any) -> list[AxisMap]:
-    """Axes that are neither merged nor split."""
+    """Axes that are neither merged nor split; lengths have none."""
+    return [_kept_axes(node), *[() for _ in node.operands[1:]]]
+
+
+def _kept_axes(node: Any) -> AxisMap:
     found: dict[int, int] = {}
     source, target = node.operands[0].shape, node.shape
     i = k = 0
@@ -146,13 +150,13 @@ def _reshaped_axes(node: Any) -> list[AxisMap]:
                 k += 1
                 right *= target[k]
             else:
-                return [(None,) * len(source)]
+                return (None,) * len(source)
         if first == (i, k):
             found[i] = k
         i, k = i + 1, k + 1
     if 0 in source:
-        return [(None,) * len(source)]
-    return [tuple(found.get(axis) for axis in range(len(source)))]
+        return (None,) * len(source)
+    return tuple(found.get(axis) for axis in range(len(source)))
 
 
 def _viewed(operands: Sequence[Operand], parameters: Parameters) -> Shape:
@@ -187,7 +191,9 @@ OPERATIONS.define(
     is_light=True,
     **_same_elements,
 )
-OPERATIONS.define("reshape", "x", axes=_reshaped_axes, is_view=True, default_names=("reshaped",), **_same_elements)
+OPERATIONS.define(
+    "reshape", "x *lengths", axes=_reshaped_axes, is_view=True, default_names=("reshaped",), **_same_elements
+)
 OPERATIONS.define(
     "broadcast_to",
     "x",
