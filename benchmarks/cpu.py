@@ -32,8 +32,8 @@ from typing import Any
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "speed.md"
 BEGIN, END = "<!-- cpu: begin (python benchmarks/cpu.py --write) -->", "<!-- cpu: end -->"
 STYLES = ("readable", "fast")
-COLUMNS = (*STYLES, "by hand", "jax.jit")
-RATIOS = (("readable", "by hand"), ("readable", "jax.jit"), ("fast", "jax.jit"))
+COLUMNS = (*STYLES, "by hand", "Numba by hand", "jax.jit")
+RATIOS = (("readable", "by hand"), ("readable", "jax.jit"), ("fast", "Numba by hand"), ("fast", "jax.jit"))
 LEAST_RATIO = 0.5  # that a mean counts
 AT_ONCE = 0.005  # seconds of calls between two looks at the clock
 KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 34)}
@@ -50,13 +50,14 @@ def environment(cores: int, tuned: bool) -> dict[str, str]:
 def variants(name: str) -> dict[str, Callable[[], Any]]:
     """The calls of a program, whose results have been compared."""
     import jax
+    import numba
     import numpy as np
 
     import xla2py
-    from xla2py.benchmarks.cpu_kit import arrays, models
+    from xla2py.benchmarks.cpu_kit import arrays, kernels, models
     from xla2py.targets.base import load_target
 
-    (program,) = [each for each in (*arrays.PROGRAMS, *models.PROGRAMS) if each.name == name]
+    (program,) = [each for each in (*arrays.PROGRAMS, *models.PROGRAMS, *kernels.PROGRAMS) if each.name == name]
     arguments = program.arguments()
     held = [np.asarray(argument) for argument in arguments]
     compiled, on_device = jax.jit(program.function), [jax.numpy.asarray(argument) for argument in arguments]
@@ -68,6 +69,9 @@ def variants(name: str) -> dict[str, Callable[[], Any]]:
     if program.by_hand is not None:
         by_hand = program.by_hand
         calls["by hand"] = lambda: by_hand(*held)
+    if program.in_loops is not None:
+        in_loops = numba.njit(error_model="numpy", fastmath={"contract", "reassoc"})(program.in_loops)
+        calls["Numba by hand"] = lambda: in_loops(*held)
     wanted = jax.tree.leaves(calls["jax.jit"]())
     for variant in calls:
         for leaf, same in zip(jax.tree.leaves(calls[variant]()), wanted, strict=True):
@@ -195,9 +199,9 @@ def main() -> None:
         times: dict[str, float] = json.loads(done.stdout)
         return times
 
-    from xla2py.benchmarks.cpu_kit import arrays, models
+    from xla2py.benchmarks.cpu_kit import arrays, kernels, models
 
-    chosen, every = tuple(given.names) or ("",), (*arrays.PROGRAMS, *models.PROGRAMS)
+    chosen, every = tuple(given.names) or ("",), (*arrays.PROGRAMS, *models.PROGRAMS, *kernels.PROGRAMS)
     programs = [each for each in every if each.kind.startswith(chosen) or each.name.startswith(chosen)]
     if given.statements:
         count_statements(programs)

@@ -16,7 +16,7 @@ Function = Callable[..., Any]
 @dataclass(frozen=True)
 class Program:
     """A function of JAX, what makes its arguments, and where that is sensible what one would write by hand in NumPy.
-    Packages that this imports besides are ``allowed`` in modules, too.
+    Packages that this imports besides are ``allowed`` in modules, too. ``in_loops`` is by hand, too, for Numba.
     """
 
     kind: str
@@ -25,6 +25,7 @@ class Program:
     arguments: Callable[[], tuple[Any, ...]]
     by_hand: Function | None = None
     allowed: tuple[str, ...] = ()
+    in_loops: Function | None = None
 
 
 def either(kind: str, name: str, function: Function, *arguments: Callable[[], Any]) -> Program:
@@ -44,6 +45,13 @@ def traced(
 ) -> Program:
     """A program written in JAX, and otherwise by hand, if at all."""
     return Program(kind, name, function, lambda: tuple(make() for make in arguments), by_hand, allowed)
+
+
+def kernel(
+    name: str, function: Function, by_hand: Function | None, in_loops: Function | None, *arguments: Callable[[], Any]
+) -> Program:
+    """A scientific kernel, by hand in NumPy and as loops for Numba."""
+    return Program("kernels", name, function, lambda: tuple(make() for make in arguments), by_hand, (), in_loops)
 
 
 def normal(*shape: int, dtype: Any = np.float32, scale: float = 1.0) -> Callable[[], np.ndarray]:
