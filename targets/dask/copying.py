@@ -124,6 +124,7 @@ class Copier:
         roots = [carry.following for carry in loop.carries if carry.following is not None]
         roots += [part for store in loop.stores for part in (store.value, *store.indices)]
         roots += [loop.condition] if loop.condition is not None else []
+        roots += loop.bounds or ()
         self._body(roots, [loop.region], made)
         for carry, old in zip(carries, loop.carries, strict=True):
             carry.following = made[old.following] if old.following is not None else None
@@ -138,7 +139,10 @@ class Copier:
             for store in loop.stores
         ]
         condition = made[loop.condition] if loop.condition is not None else None
-        return replace(loop, region=region, carries=carries, stores=stores, condition=condition, counter=counter)
+        bounds = (made[loop.bounds[0]], made[loop.bounds[1]]) if loop.bounds is not None else None
+        return replace(
+            loop, region=region, carries=carries, stores=stores, condition=condition, counter=counter, bounds=bounds
+        )
 
     def _branch(self, branch: Branch, outer: dict[Node, Node]) -> Branch:
         made = dict(outer)

@@ -143,6 +143,9 @@ class MainWriter:
             store.indices = tuple(self.made.get(index, index) for index in store.indices)
         if loop.condition is not None:
             loop.condition = self.made.get(loop.condition, loop.condition)
+        if loop.bounds is not None:
+            start, stop = loop.bounds
+            loop.bounds = self.made.get(start, start), self.made.get(stop, stop)
         loop.effect = self._effect(loop.effect)
 
     def _effect(self, last: Node | None) -> Node | None:

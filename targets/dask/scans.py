@@ -59,7 +59,7 @@ def scan_of(
     loop: Loop = node.parameters["loop"]
     numbers = range(loop.start, loop.stop, loop.step)
     count = loop.trip_count
-    if loop.counter is None or loop.effect is not None or count < 2 or numbers not in (range(count), _reversed(count)):
+    if not loop.is_fixed or loop.effect is not None or count < 2 or numbers not in (range(count), _reversed(count)):
         return None
     found = Scan(loop, count)
     readers: dict[Node, list[Node]] = {}

@@ -81,7 +81,7 @@ class Aliases:
                 return [], [node]  # it begins with copies
             carries.update((carry.parameter, carry) for carry in loop.carries)
             carry = loop.carries[index]
-            always_runs = loop.counter is not None and loop.count is None and loop.trip_count > 0
+            always_runs = loop.is_fixed and loop.trip_count > 0
             sources = [carry.following] if always_runs else [carry.initial, carry.following]
             return [each for each in sources if each is not None] or [carry.initial], []
         if whole.opcode == "conditional":

@@ -201,6 +201,8 @@ def exchange_operands(user: Node, old: Node, new: Node) -> None:
         loop.condition, loop.effect, loop.count = (
             current(node) if node is not None else None for node in (loop.condition, loop.effect, loop.count)
         )
+        if loop.bounds is not None:
+            loop.bounds = current(loop.bounds[0]), current(loop.bounds[1])
     elif user.opcode == "conditional":
         branches: tuple[Branch, ...] = user.parameters["branches"]
         for branch in branches:

@@ -110,7 +110,8 @@ class _Printer:
 
     def loop(self, indent: int, loop: Loop) -> None:
         if loop.counter is not None:
-            self.line(indent, f"for {self.name(loop.counter)} in range({loop.start}, {loop.stop}, {loop.step})")
+            start, stop = map(self.name, loop.bounds) if loop.bounds is not None else (loop.start, loop.stop)
+            self.line(indent, f"for {self.name(loop.counter)} in range({start}, {stop}, {loop.step})")
         for carry in loop.carries:
             parameter = carry.parameter
             initial = self.name(carry.initial)

@@ -97,9 +97,10 @@ class Store:
 class Loop:
     """The body of a ``loop`` node; its results are the carries in order.
 
-    A counted loop has a ``counter`` over ``range(start, stop)``; any other a ``condition`` read before each
-    iteration. ``count`` is the number of iterations where that is known at run time only: they go over
-    ``range(count)``, backwards if ``step`` is negative.
+    A counted loop has a ``counter`` over ``range(start, stop, step)``; any other a ``condition`` read before each
+    iteration. Where other counters say where it starts and stops, ``bounds`` are these two numbers, and ``start`` and
+    ``stop`` the widest range that there is. ``count`` is the number of iterations of a chunk, which is known at run
+    time only: they go over ``range(count)``, backwards if ``step`` is negative.
     """
 
     region: Region
@@ -110,13 +111,19 @@ class Loop:
     start: int = 0
     stop: int = 0
     step: int = 1
+    bounds: tuple[Node, Node] | None = None
     count: Node | None = None
     effect: Node | None = None  # the last side effect of the body
     is_compiled: bool = False  # the target writes it as a function that is compiled
 
     @property
+    def is_fixed(self) -> bool:
+        """Tell whether the loop counts, and always over the same numbers."""
+        return self.counter is not None and self.count is None and self.bounds is None
+
+    @property
     def trip_count(self) -> int:
-        """Return how often a counted loop runs."""
+        """Return how often a counted loop runs, at most where it has ``bounds``."""
         return range_length(self.start, self.stop, self.step)
 
 

@@ -22,11 +22,11 @@ def nested_roots(node: Node) -> list[Node]:
 
 
 def loop_roots(loop: Loop) -> list[Node]:
-    """The nodes that the body of a loop needs: next values, condition, stores and effects."""
+    """The nodes that a loop needs: next values, condition, stores, effects and bounds."""
     roots = [carry.following for carry in loop.carries if carry.following is not None]
     for store in loop.stores:
         roots += [store.value, *store.indices]
-    roots += [node for node in (loop.condition, loop.effect, loop.count) if node is not None]
+    roots += [node for node in (loop.condition, loop.effect, loop.count, *(loop.bounds or ())) if node is not None]
     return roots
 
 

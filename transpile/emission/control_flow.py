@@ -44,14 +44,15 @@ class ControlFlowWriter:
         counter = ""
         first: frozenset[Node] = frozenset()
         resumable = node in self.writer.renderer.resumable
-        start = self._resume(loop) if resumable else loop.start
+        start: int | str = self._resume(loop) if resumable else loop.start
         if loop.counter is not None:
             counter = self._counter(loop, named=resumable)
             if loop.count is not None:
                 count = self.writer.text(loop.count)
                 head = self.writer.renderer.statement("for_count", counter, count, loop.step < 0)
             else:
-                head = self.writer.renderer.statement("for_range", counter, start, loop.stop, loop.step)
+                start, stop = self._bounds(loop, start)
+                head = self.writer.renderer.statement("for_range", counter, start, stop, loop.step)
             self.writer.line(head, node)
         else:
             first = self._condition_statements(loop)
@@ -77,6 +78,13 @@ class ControlFlowWriter:
         self.writer.indent -= 1
         if counter in COUNTERS:
             self.writer.names.taken.discard(counter)
+
+    def _bounds(self, loop: Loop, start: int | str) -> tuple[int | str, int | str]:
+        """Return what the counter starts with, and where it stops."""
+        if loop.bounds is None:
+            return start, loop.stop
+        first, last = (b.parameters["value"] if b.opcode == "integer" else self.writer.text(b) for b in loop.bounds)
+        return first, last
 
     def _settle(self, loop: Loop) -> None:
         """Write what libraries that compute later do with the carried values of a loop that may be long."""

@@ -136,7 +136,7 @@ def _made(node: Node, name: str, reads: set[str], named: set[Node]) -> tuple[int
         following = loop.carries[node.parameters["index"]].following
         if following is None:
             return 0, {name}  # filled in place
-        runs = loop.counter is not None and loop.trip_count > 0
+        runs = loop.is_fixed and loop.trip_count > 0
         return _bytes(node), set() if runs and following.operation.allocates else reads
     return _bytes(node), set() if maker.operation.allocates else reads
 

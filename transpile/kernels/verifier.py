@@ -188,7 +188,7 @@ def _loop_problems(kernel: Kernel, node: Node) -> Iterator[str]:
         yield "its rounds never end"
     if loop.condition is not None and loop.condition.element_type is not PRED:
         yield f"{loop.condition!r} does not tell whether it goes on"
-    if loop.count is not None or loop.stores or loop.effect is not None:
+    if loop.count is not None or loop.bounds is not None or loop.stores or loop.effect is not None:
         yield "nobody knows how many rounds it has, or it stores"
     for carry in loop.carries:
         kinds = {each.element_type for each in (carry.initial, carry.parameter, carry.following) if each is not None}

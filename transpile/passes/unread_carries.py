@@ -71,7 +71,7 @@ def _in_any_case(node: Node) -> list[Node]:
         needed += [*node.operands, *(branch.effect for branch in node.parameters["branches"])]
     else:
         loop: Loop = node.parameters["loop"]
-        needed += [loop.condition, loop.effect, loop.count]
+        needed += [loop.condition, loop.effect, loop.count, *(loop.bounds or ())]
     return [each for each in needed if each is not None]
 
 

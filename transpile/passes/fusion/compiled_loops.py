@@ -81,8 +81,7 @@ def _outermost(function: Function, fits: Callable[[Node], bool]) -> Iterator[Nod
 
 def _compiles(node: Node, fits: Callable[[Node], bool]) -> bool:
     loop: Loop = node.parameters["loop"]
-    is_counted = loop.counter is not None and loop.count is None
-    if loop.effect is not None or (is_counted and loop.trip_count < _FEWEST_ROUNDS):
+    if loop.effect is not None or (loop.counter is not None and loop.trip_count < _FEWEST_ROUNDS):
         return False
     body, captured = body_and_captured(node)
     has_work = any(part.element_type is not None and not part.is_python_int and part.operands for part in body)

@@ -56,7 +56,7 @@ def _in_kernel(graph: Graph, node: Node, made: dict[Node, LoopKernel], calls: di
 def _only_call(node: Node, nodes: list[Node]) -> Node | None:
     """The kernel that a loop calls in every round, and nothing else but whether it goes on; None for any other loop."""
     loop: Loop = node.parameters["loop"]
-    if loop.count is not None or loop.stores or loop.effect is not None:
+    if loop.count is not None or loop.bounds is not None or loop.stores or loop.effect is not None:
         return None
     inside = [n for n in nodes if is_inside(n.region, loop.region) and n.opcode not in ("parameter", "item", "scalar")]
     if loop.condition is not None and loop.condition.opcode == "any" and loop.condition in inside:

@@ -121,7 +121,7 @@ def _as_stored(factor: Node, axis: int) -> tuple[Node, int]:
 def _counts_rows(loop: Loop, rows: int) -> bool:
     """Tell whether the loop counts the rows of an array, each once."""
     forwards, backwards = (0, rows, 1), (rows - 1, -1, -1)
-    is_counted = loop.counter is not None and loop.count is None and rows > 1
+    is_counted = loop.is_fixed and rows > 1
     return is_counted and (loop.start, loop.stop, loop.step) in (forwards, backwards)
 
 

@@ -56,7 +56,7 @@ def _projected(graph: Graph, node: Node, loops: dict[Region, Loop], most_bytes: 
 
 def _is_row_of_round(row: Node, loop: Loop) -> bool:
     """Tell whether a node is a row of an array from outside of a loop, which reads half of the rows or more."""
-    if not is_row(row) or not row.ndim or loop.counter is None or loop.count is not None:
+    if not is_row(row) or not row.ndim or not loop.is_fixed:
         return False
     x, place = row.operands
     is_of_round = place.region is loop.region and not is_inside(x.region, loop.region)

@@ -43,7 +43,7 @@ def _permutation(node: Node) -> Node | None:
     such orders at once.
     """
     loop: Loop = node.parameters["loop"]
-    if len(loop.carries) != 1 or loop.stores or loop.effect is not None or loop.counter is None:
+    if len(loop.carries) != 1 or loop.stores or loop.effect is not None or loop.counter is None or not loop.is_fixed:
         return None
     (carry,) = loop.carries
     shape, following = carry.initial.shape, carry.following

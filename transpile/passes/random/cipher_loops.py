@@ -43,7 +43,7 @@ def _is_cipher(live: LiveNodes, node: Node) -> bool:
     """The body is a group of rounds, the carries turn as they should, and only the two words are read afterwards."""
     loop: Loop = node.parameters["loop"]
     carries = loop.carries
-    counted = loop.counter is not None and (loop.start, loop.stop, loop.step) in ((1, 6, 1), (0, 5, 1))
+    counted = loop.is_fixed and (loop.start, loop.stop, loop.step) in ((1, 6, 1), (0, 5, 1))
     if not counted or loop.stores or loop.effect is not None or len(carries) != 7:
         return False
     if any(user.opcode != "item" or user.parameters["index"] > 1 for user in live.users(node)):

@@ -83,7 +83,7 @@ class _Step(NamedTuple):
 
 def _search(loop: Loop, is_trusted: bool) -> _Step | None:
     """The search of a loop that halves what is left of the array."""
-    if len(loop.carries) != 2 or loop.stores or loop.effect is not None or loop.counter is None:
+    if len(loop.carries) != 2 or loop.stores or loop.effect is not None or not loop.is_fixed:
         return None
     low, high = loop.carries
     if low.following is None or high.following is None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
+from ...array.operation import Interval
 from ...array.operations import OPERATIONS
+from ...array.program import Loop
 from ...hlo.element_types import ElementType
 
 Affine = tuple[dict[Node, int], int]  # the sum of nodes times their coefficients, and a constant
@@ -63,6 +65,7 @@ def counted(graph: Graph, opcode: str, nodes: tuple[Node, ...], element_type: El
 
 def from_affine(graph: Graph, terms: dict[Node, int], constant: int, element_type: ElementType | None) -> Node:
     """A Python int of the element type: what is added first, then what is subtracted, the constant where it fits."""
+    whole = constant
     if not terms:
         assert element_type is not None
         return graph.literal(constant, element_type)
@@ -83,12 +86,44 @@ def from_affine(graph: Graph, terms: dict[Node, int], constant: int, element_typ
         return total
     if total in terms:
         return graph.add("retype", (total,), element_type=element_type)
-    return graph.add(
-        total.opcode,
-        total.operands,
-        element_type=element_type,
-        interval=total.interval,
-    )
+    interval = _narrowed(total.interval, terms, whole)
+    return graph.add(total.opcode, total.operands, element_type=element_type, interval=interval)
+
+
+def _narrowed(interval: Interval | None, terms: dict[Node, int], constant: int) -> Interval | None:
+    """The interval of a sum, narrowed by the bounds of its counters: ``i - j`` is positive where j < i."""
+    if interval is None or not any(_loop_of(node) for node in terms):
+        return interval
+    return max(interval[0], _extreme(terms, constant, -1)), min(interval[1], _extreme(terms, constant, 1))
+
+
+def _extreme(terms: dict[Node, int], constant: int, sign: int) -> int:
+    """The least value of a sum (``sign`` -1), or the greatest (1)."""
+    while terms:
+        inner = max(terms, key=lambda node: (node.region.depth, node.number))
+        factor, end = terms[inner], _end(inner, sign * terms[inner] > 0)
+        others = {node: each for node, each in terms.items() if node is not inner}
+        scaled = {node: each * factor for node, each in end[0].items()}, end[1] * factor
+        combined = _combined("add", (others, constant), scaled)
+        assert combined is not None
+        terms, constant = combined
+    return constant
+
+
+def _end(node: Node, greatest: bool) -> Affine:
+    """The greatest or the least that a Python int may be: in terms of other counters where its loop has such bounds."""
+    loop = _loop_of(node)
+    if loop is None or loop.bounds is None:
+        assert node.interval is not None
+        return {}, node.interval[greatest]
+    (start, from_start), (stop, from_stop) = map(affine, loop.bounds)
+    return (stop, from_stop - loop.step) if greatest == (loop.step > 0) else (start, from_start)
+
+
+def _loop_of(node: Node) -> Loop | None:
+    """The loop with bounds that a counter belongs to."""
+    loop: Loop | None = node.parameters.get("counter")
+    return loop if loop is not None and loop.bounds is not None else None
 
 
 def _sum(graph: Graph, opcode: str, left: Node, right: Node) -> Node:

@@ -7,19 +7,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ...array.graph import Graph
 from ...array.intervals import fits, type_interval
 from ...array.node import Node
 from ...array.operation import Interval
 from ...array.program import Loop, range_length
-from ...array.traversal import topological
+from ...array.traversal import is_inside, topological
 from ...array.value import Value
-from .counters import affine, integer_value
+from .counters import affine, from_affine, integer_value
 
 
 @dataclass(slots=True)
 class Attempt:
     """One lowering of a loop: the loop, and what each leaf of the state is inside and becomes."""
 
+    graph: Graph
     loop: Loop
     inside: list[Value]
     following: list[Value]
@@ -41,6 +43,7 @@ class Knowledge:
     start: int = 0
     stop: int = 0
     step: int = 0  # 0: the loop does not count
+    bounds: tuple[Node, Node] | None = None  # where other counters say it: the numbers to start and to stop at
     counter: int | None = None  # the leaf that the condition compares
     steps: dict[int, tuple[int, int]] = field(default_factory=dict)
     turned: bool = False
@@ -52,6 +55,14 @@ class Knowledge:
     @property
     def trip_count(self) -> int:
         return range_length(self.start, self.stop, self.step)
+
+    @property
+    def runs_never(self) -> bool:
+        return self.is_counted and self.trip_count == 0
+
+    @property
+    def runs_once(self) -> bool:
+        return self.is_counted and self.trip_count == 1 and self.bounds is None
 
     @property
     def interval(self) -> Interval:
@@ -86,7 +97,12 @@ class Knowledge:
         found = self._learn_unchanged(attempt)
         if self.is_counted:
             return self._turn(attempt) or found
-        return self._learn_counter(attempt, leaves) or self._assume_growth(attempt, leaves) or found
+        return (
+            self._learn_counter(attempt, leaves)
+            or self._learn_bounds(attempt, leaves)
+            or self._assume_growth(attempt, leaves)
+            or found
+        )
 
     def _learn_unchanged(self, attempt: Attempt) -> bool:
         unchanged = {
@@ -122,6 +138,24 @@ class Knowledge:
                 del self.steps[k]
         return True
 
+    def _learn_bounds(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
+        """Count from or to what other counters say: ``range(i + 1, n)``."""
+        found = _compared_with_bound(attempt)
+        if found is None:
+            return False
+        position, bound, direction = found
+        start, step = leaves[position].node, _step(attempt.inside[position], attempt.following[position])
+        if step != {"LT": 1, "LE": 1, "GT": -1, "GE": -1}[direction] or not all(map(_is_counter, (start, bound))):
+            return False
+        stop = _moved(attempt, bound, {"LE": 1, "GE": -1}.get(direction, 0))
+        if stop is None:
+            return False
+        self.counter, self.step, self.bounds = position, step, (start, stop)
+        (low, _), (_, high) = (_range_of(node) for node in self.bounds[::step])
+        self.start, self.stop = (low, high) if step > 0 else (_range_of(start)[1], _range_of(stop)[0])
+        self.steps[position] = 1, 0
+        return True
+
     def _assume_growth(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
         """Assume that integers which begin at 0 or above stay there, as places in arrays do that a loop fills until
         its condition says that it is done; and that they stay below what the condition says.
@@ -148,7 +182,7 @@ class Knowledge:
     def _turn(self, attempt: Attempt) -> bool:
         """Count ``48 - i`` or ``i + 1`` instead, where the body reads nothing else of the counter."""
         loop = attempt.loop
-        if self.turned or loop.counter is None or not self.trip_count:
+        if self.turned or loop.counter is None or not loop.is_fixed or not self.trip_count:
             return False
         roots = [value.node for k, value in enumerate(attempt.following) if k not in self.steps]
         users = _counter_terms(loop.counter, [*roots, *([loop.effect] if loop.effect is not None else [])])
@@ -222,7 +256,7 @@ def _compared(attempt: Attempt) -> tuple[int, int, str] | None:
     direction = node.parameters["direction"]
     if integer_value(left) is not None:
         left, right = right, left
-        direction = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}.get(direction, direction)
+        direction = _TURNED.get(direction, direction)
     stop = integer_value(right)
     position = next(
         (k for k, value in enumerate(attempt.inside) if value.node is left and left.opcode == "parameter"), None
@@ -237,6 +271,44 @@ def _compared(attempt: Attempt) -> tuple[int, int, str] | None:
         "NE": (stop, "NE"),
     }
     return (position, *bounds[direction]) if direction in bounds else None
+
+
+def _compared_with_bound(attempt: Attempt) -> tuple[int, Node, str] | None:
+    """(leaf, bound, direction) where the condition compares one carried integer with what does not change."""
+    node = attempt.condition.node
+    if node.opcode != "compare" or node.parameters["direction"] not in _TURNED:
+        return None
+    left, right = node.operands
+    direction: str = node.parameters["direction"]
+    for counter, bound, way in ((left, right, direction), (right, left, _TURNED[direction])):
+        position = next((k for k, value in enumerate(attempt.inside) if value.node is counter), None)
+        if position is not None and counter.opcode == "parameter" and not is_inside(bound.region, attempt.loop.region):
+            return position, bound, way
+    return None
+
+
+_TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
+
+
+def _is_counter(node: Node) -> bool:
+    """Tell whether a node is an integer of Python that has bounds, or a constant."""
+    return integer_value(node) is not None or (node.is_python_int and node.interval is not None)
+
+
+def _range_of(node: Node) -> Interval:
+    number = integer_value(node)
+    interval = node.interval if number is None else (number, number)
+    assert interval is not None
+    return interval
+
+
+def _moved(attempt: Attempt, bound: Node, by: int) -> Node | None:
+    """``bound + by`` where the type has all of it."""
+    low, high = _range_of(bound)
+    if not fits((low + by, high + by), bound.type):
+        return None
+    terms, constant = affine(bound)
+    return from_affine(attempt.graph, terms, constant + by, bound.type)
 
 
 def _step(inside: Value, following: Value) -> int | None:

@@ -15,7 +15,7 @@ from ...array.traversal import body_nodes, use_counts
 from ...array.value import Value
 from ...hlo.ir import Computation, Instruction
 from .control import flattened, placed, unflattened
-from .counters import affine, from_affine
+from .counters import affine, from_affine, integer_value
 from .loop_knowledge import Attempt, Knowledge
 from .lowering import FunctionLowering, Lowered, lowers
 
@@ -28,9 +28,9 @@ def while_(lowering: FunctionLowering, instruction: Instruction, state: Lowered)
     knowledge = Knowledge(_passed_through(instruction, leaves), may_grow=not lowering.graph.sizes_reach)
     if "loops" not in lowering.module.options.disabled:
         attempt, postponed = _explored(lowering, instruction, leaves, knowledge)
-        if knowledge.is_counted and knowledge.trip_count == 0:
+        if knowledge.runs_never:
             return state
-        if knowledge.is_counted and knowledge.trip_count == 1:
+        if knowledge.runs_once:
             return lowering.computation(instruction["body"], [state])
         if postponed:
             attempt = _attempt(lowering, instruction, leaves, knowledge)
@@ -62,7 +62,7 @@ def _explored(
     knowledge.assume(leaves)
     attempt = _attempt(lowering, instruction, leaves, knowledge)
     for count in range(_MOST_LOWERINGS):
-        if not knowledge.learn(attempt, leaves) or (knowledge.is_counted and knowledge.trip_count <= 1):
+        if not knowledge.learn(attempt, leaves) or knowledge.runs_once or knowledge.runs_never:
             break
         if count == _MOST_LOWERINGS - 2 and not knowledge.is_proved:
             knowledge.assumed, knowledge.is_proved = {}, True
@@ -79,6 +79,7 @@ def _attempt(
     loop = Loop(graph.region.child("loop"))
     if knowledge.is_counted:
         loop.start, loop.stop, loop.step = knowledge.start, knowledge.stop, knowledge.step
+        loop.bounds = _bounds(graph, knowledge)
         assert knowledge.counter is not None
         element_type = leaves[knowledge.counter].node.element_type
         loop.counter = graph.parameter(
@@ -89,7 +90,15 @@ def _attempt(
     with graph.inside(loop.region):
         condition = lowering.computation(instruction["condition"], [state])
         following = flattened(lowering.computation(instruction["body"], [state]))
-    return Attempt(loop, inside, following, condition)
+    return Attempt(graph, loop, inside, following, condition)
+
+
+def _bounds(graph: Graph, knowledge: Knowledge) -> tuple[Node, Node] | None:
+    """The numbers to start and to stop at, constants as integers of Python."""
+    if knowledge.bounds is None:
+        return None
+    start, stop = (graph.integer(integer_value(b)) if b.is_literal else b for b in knowledge.bounds)  # type: ignore[arg-type]
+    return start, stop
 
 
 def _inside(lowering: FunctionLowering, loop: Loop, k: int, leaf: Value, knowledge: Knowledge) -> Value:
@@ -133,10 +142,19 @@ def _finished(lowering: FunctionLowering, attempt: Attempt, leaves: list[Value],
         if k in knowledge.unchanged:
             final.append(leaf)
         elif k in knowledge.steps:
-            final.append(Value.of(graph.literal(knowledge.after(k), leaf.node.type)))
+            final.append(_after(lowering, knowledge, k, leaf))
         else:
             final.append(items[inside.node])
     return final
+
+
+def _after(lowering: FunctionLowering, knowledge: Knowledge, k: int, leaf: Value) -> Value:
+    """The value of a leaf that steps, behind the loop."""
+    element_type = leaf.node.type
+    if knowledge.bounds is None:
+        return Value.of(lowering.graph.literal(knowledge.after(k), element_type))
+    start, stop = (Value.of(bound) for bound in knowledge.bounds)
+    return lowering.elementwise("maximum" if knowledge.step > 0 else "minimum", element_type, start, stop, shape=())
 
 
 def _items(graph: Graph, node: Node, loop: Loop) -> list[Value]:
@@ -190,7 +208,7 @@ def _find_stores(graph: Graph, loop: Loop) -> None:
 def _covers(loop: Loop, store: Store) -> bool:
     """The iterations write every row: in the order of the counter, or the other way round."""
     first = store.index[0]
-    if loop.counter is None or len(store.indices) != 1 or isinstance(first, tuple) or first == ":":
+    if loop.counter is None or not loop.is_fixed or len(store.indices) != 1 or isinstance(first, tuple) or first == ":":
         return False
     (index,) = store.indices
     rows = store.carry.parameter.shape[0]

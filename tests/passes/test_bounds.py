@@ -1,0 +1,89 @@
+"""Loops whose counters start or stop where other counters say, and what follows for places in arrays."""
+
+import numpy as np
+import pytest
+
+from xla2py import emit
+from xla2py.tests.passes.raising import hlo, main
+from xla2py.tests.recording.lazy_jax import jax
+from xla2py.tests.targets.running import on_dask, on_device, uneven
+
+lax = jax.lax
+N = 5
+X = np.random.default_rng(0).normal(size=(N, N)).astype(np.float32)
+
+
+def rows(body):
+    """Call ``body(i, x)`` for each row."""
+    return lambda x: lax.fori_loop(0, N, body, x)
+
+
+def within(start, stop, step):
+    """Call ``step(i, j, x)`` for each row and for j from ``start(i)`` to ``stop(i)``."""
+    return rows(lambda i, x: lax.fori_loop(start(i), stop(i), lambda j, x: step(i, j, x), x))
+
+
+above = within(lambda i: i + 1, lambda i: N, lambda i, j, x: x.at[i, j].set(x[j, i] * j))
+below = within(lambda i: 0, lambda i: i, lambda i, j, x: x.at[i, j].set(x[j, i] * (i - j)))
+turned = within(lambda i: 0, lambda i: i, lambda i, j, x: x.at[i, i - 1 - j].set(x[i - j, i]))
+empty = within(lambda i: i, lambda i: i - 2, lambda i, j, x: x.at[i, j].set(1))
+band = within(lambda i: i - 1, lambda i: i + 2, lambda i, j, x: x.at[i, j].set(1))
+over = within(lambda i: i, lambda i: i + 3, lambda i, j, x: x.at[i, j].set(1))
+read_over = within(lambda i: 0, lambda i: i + 2, lambda i, j, x: x.at[i, 0].set(x[j, j]))
+triple = rows(
+    lambda i, x: lax.fori_loop(
+        i + 1,
+        N,
+        lambda j, x: lax.fori_loop(i, j, lambda k, x: x.at[j, i].set(x[j, k] + x[j - k, k]), x),
+        x,
+    )
+)
+
+
+@rows
+def down(i, x):
+    return lax.while_loop(
+        lambda s: s[0] >= i, lambda s: (s[0] - 1, s[1].at[i, s[0]].set(s[1][s[0], i] + 1)), (N - 1, x)
+    )[1]
+
+
+@rows
+def counted_on(i, x):
+    j, x = lax.while_loop(lambda s: i > s[0], lambda s: (s[0] + 1, s[1].at[i, s[0]].set(7)), (2, x))
+    return x.at[i, 0].set(j)
+
+
+CASES = {
+    "above": (above, "in range(i + 1, 5):"),
+    "below": (below, "in range(i):"),
+    "turned": (turned, "x[i, i - j - 1] = x[i - j, i]"),
+    "empty": (empty, "in range(i, i - 2):"),
+    "triple": (triple, "in range(i, j):"),
+    "down": (down, "in range(4, i - 1, -1):"),
+    "counted on": (counted_on, "in range(2, i):"),
+    "band": (band, "in range(i - 1, i + 2):"),
+    "over": (over, "in range(i, i + 3):"),
+    "read over": (read_over, "in range(i + 2):"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ranges_between_other_counters(name):
+    function, line = CASES[name]
+    text = hlo(function, X)
+    lines = main(text)
+    assert line in lines
+    runs_over = name in ("band", "over", "read over")
+    assert runs_over == any(word in lines for word in ("clip", "scatter_at", " if "))
+    expected = np.asarray(jax.jit(function)(X))
+    for style in ("readable", "fast"):
+        np.testing.assert_array_equal(emit(text, style=style).load().main(X.copy()), expected, style)
+    np.testing.assert_array_equal(emit(text, disable_passes=["loops"]).load().main(X.copy()), expected)
+    np.testing.assert_array_equal(on_device(text, [X])[0], expected)
+    np.testing.assert_array_equal(on_dask(text, [X], uneven)[0], expected)
+
+
+def test_a_bound_that_no_counter_says():
+    """A bound that the program is given may be anything."""
+    text = hlo(lambda x, n: lax.fori_loop(0, n, lambda i, x: x.at[i].add(1), x), X, np.int32(2))
+    assert "while" in main(text)
