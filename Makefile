@@ -66,7 +66,7 @@ newest:
 
 docs: $(VENV)/.ready-to-test
 	$(BIN)/python -m xla2py.tests.operations.write_coverage
-	$(BIN)/python -m xla2py.transpile.documentation
+	$(BIN)/python -m xla2py.documentation.write
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .transpile.emission import GeneratedModule as GeneratedModule
     from .transpile.emission import emit as emit
     from .transpile.equivalence.checking import check as check
-    from .transpile.equivalence.results import CheckReport as CheckReport
+    from .transpile.equivalence.reports.results import CheckReport as CheckReport
     from .transpile.frontends import array as array
     from .transpile.frontends import from_jax as from_jax
     from .transpile.frontends import load as load
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOME = {
-    "CheckReport": ".transpile.equivalence.results",
+    "CheckReport": ".transpile.equivalence.reports.results",
     "GeneratedModule": ".transpile.emission",
     "HloModule": ".transpile.hlo.ir",
     "XlaBuilder": ".transpile.hlo.builder",

@@ -263,7 +263,7 @@ def figures(seconds: Sequence[float] | None) -> str:
 
 def compared(count: int, sizes: Sequence[str], collectives: Sequence[str], rounds: int, python: Path | None) -> None:
     """Print a line for each collective and size on so many processes."""
-    from xla2py.targets.dask.limits import size_in_bytes
+    from xla2py.targets.dask.planning.limits import size_in_bytes
 
     variants: dict[str, Any] = {"workers": Workers(count), "raw TCP": Rings(count)}
     if python is not None:

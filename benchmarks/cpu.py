@@ -55,7 +55,7 @@ def variants(name: str) -> dict[str, Callable[[], Any]]:
 
     import xla2py
     from xla2py.benchmarks.cpu_kit import arrays, kernels, models
-    from xla2py.targets.base import load_target
+    from xla2py.transpile.target import load_target
 
     (program,) = [each for each in (*arrays.PROGRAMS, *models.PROGRAMS, *kernels.PROGRAMS) if each.name == name]
     arguments = program.arguments()
@@ -118,8 +118,8 @@ def one(name: str, seconds: float, cores: int) -> dict[str, float]:
 def statements(program: Any, style: str) -> int:
     """The number of statements of a program's module, but for the functions and constants of the prelude."""
     import xla2py
-    from xla2py.targets.base import TEMPLATES
-    from xla2py.transpile.emission.prelude import names_in
+    from xla2py.transpile.emission.prelude.library import names_in
+    from xla2py.transpile.target import TEMPLATES
 
     def is_copied(statement: ast.stmt) -> bool:
         bound = statement.targets if isinstance(statement, ast.Assign) else [statement]

@@ -15,9 +15,9 @@ import jax
 
 import xla2py
 from xla2py.benchmarks.libraries import inference, networks, science
+from xla2py.documentation.name_counts import name_counts
+from xla2py.documentation.reading import measure
 from xla2py.examples.lower import relative_paths
-from xla2py.transpile.name_counts import name_counts
-from xla2py.transpile.reading_page import measure
 
 PROGRAMS = {make.__name__: make for topic in (networks, inference, science) for make in topic.PROGRAMS}
 

@@ -21,9 +21,9 @@ import numpy as np
 from lower import load_program
 
 import xla2py
-from xla2py.transpile.equivalence.budgets import budgets_for
-from xla2py.transpile.equivalence.comparison import compare
-from xla2py.transpile.equivalence.sizes import sizes_to_check
+from xla2py.transpile.equivalence.inputs.sizes import sizes_to_check
+from xla2py.transpile.equivalence.verdicts.comparison import compare
+from xla2py.transpile.equivalence.verdicts.tolerances import budgets_for
 from xla2py.transpile.frontends.witnesses import shown_sizes
 
 FREE = {

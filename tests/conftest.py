@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, settings
 from xla2py.tests.recording.answers import ANSWERS
 from xla2py.transpile import cli
 from xla2py.transpile.compilation import stages
-from xla2py.transpile.equivalence import reference_process, xla_reference
-from xla2py.transpile.equivalence.participants import Workers
-from xla2py.transpile.equivalence.reference_process import ReferenceWorker
+from xla2py.transpile.equivalence.reference import xla as xla_reference
+from xla2py.transpile.equivalence.reference import xla_process as reference_process
+from xla2py.transpile.equivalence.reference.participants import Workers
+from xla2py.transpile.equivalence.reference.xla_process import ReferenceWorker
 
 # A module that a test writes, imports and changes within a second would be taken for its old self.
 sys.dont_write_bytecode = True

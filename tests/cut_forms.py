@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xla2py.transpile.emission.cutting import Call, cut
-from xla2py.transpile.emission.cutting.facts import Array, Callback, Fact, Known, tuple_of
-from xla2py.transpile.emission.prelude import prelude
+from xla2py.transpile.emission.prelude.library import prelude
+from xla2py.transpile.emission.prelude.specialization import Call, cut
+from xla2py.transpile.emission.prelude.specialization.lattice import Array, Callback, Fact, Known, tuple_of
 
 PRELUDE = "xla2py.templates.prelude."
 

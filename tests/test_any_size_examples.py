@@ -10,11 +10,11 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
-from xla2py.transpile.equivalence.budgets import budgets_for  # noqa: E402
-from xla2py.transpile.equivalence.comparison import compare  # noqa: E402
-from xla2py.transpile.equivalence.inputs import make_inputs, nest  # noqa: E402
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child  # noqa: E402
-from xla2py.transpile.equivalence.sizes import sizes_to_check  # noqa: E402
+from xla2py.transpile.equivalence.inputs.generate import make_inputs, nest  # noqa: E402
+from xla2py.transpile.equivalence.inputs.sizes import sizes_to_check  # noqa: E402
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child  # noqa: E402
+from xla2py.transpile.equivalence.verdicts.comparison import compare  # noqa: E402
+from xla2py.transpile.equivalence.verdicts.tolerances import budgets_for  # noqa: E402
 from xla2py.transpile.hlo.printer import print_module  # noqa: E402
 
 ROOT = Path(__file__).parents[1]

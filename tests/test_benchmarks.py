@@ -11,10 +11,10 @@ import xla2py
 from xla2py.benchmarks import collectives, cpu, emit_programs, out_of_core
 from xla2py.benchmarks.cpu_kit import arrays, kernels, models
 from xla2py.tests.targets.running import on_numpy
-from xla2py.transpile.equivalence.budgets import budgets_for
-from xla2py.transpile.equivalence.comparison import compare
-from xla2py.transpile.equivalence.inputs import make_inputs
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.inputs.generate import make_inputs
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import compare
+from xla2py.transpile.equivalence.verdicts.tolerances import budgets_for
 from xla2py.transpile.hlo.printer import print_module
 
 

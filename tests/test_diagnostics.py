@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 import xla2py
-from xla2py.targets.base import target_names
 from xla2py.transpile.diagnostics import CATALOGUE, PLACES_SHOWN, printable, render
 from xla2py.transpile.errors import Diagnostic, XlaToPythonError
 from xla2py.transpile.hlo.source import SourceText, Span
 from xla2py.transpile.hlo.verifier import verify
+from xla2py.transpile.target import target_names
 
 PACKAGE = Path(__file__).parents[1]
 CODE = re.compile(r"\bXP\d{3}\b")

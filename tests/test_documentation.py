@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from xla2py.transpile.documentation import PAGES
+from xla2py.documentation.write import PAGES
 
 CHECKOUT = Path(__file__).parents[1]
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.equivalence import xla_reference
-from xla2py.transpile.equivalence.budgets import budget_for
-from xla2py.transpile.equivalence.comparison import Budget, compare
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference import xla as xla_reference
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare
+from xla2py.transpile.equivalence.verdicts.tolerances import budget_for
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.verifier import verify
 from xla2py.transpile.passes import PIPELINE

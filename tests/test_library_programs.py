@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import xla2py
-from xla2py.transpile.library_page import constant_statements, programs
+from xla2py.documentation.library_programs import constant_statements, programs
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = programs(ROOT)

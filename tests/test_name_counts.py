@@ -1,6 +1,6 @@
 """The rules by which a name says nothing."""
 
-from xla2py.transpile.name_counts import name_counts
+from xla2py.documentation.name_counts import name_counts
 
 SOURCE = """
 def main(x, total_1):

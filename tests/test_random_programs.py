@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from xla2py.tests.strategies import FAMILIES, batch_text, programs, random_program
 from xla2py.tests.strategies.differential import BATCH, EXACT, failures
-from xla2py.transpile.equivalence.comparison import Status, compare
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import Status, compare
 from xla2py.transpile.hlo.opcodes import OPCODES
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.verifier import verify

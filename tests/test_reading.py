@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.reading_page import GOALS, Measure, file_summary, measure, readings, summary
+from xla2py.documentation.reading import GOALS, Measure, file_summary, measure, readings, summary
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 BY_HAND = sorted((EXAMPLES / "by_hand").glob("*.py"))

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..targets.base import Target, load_target, target_names
 from .emission import GeneratedModule, emit
-from .emission.argument_trees import Path, leaf_paths
+from .emission.trees.argument_trees import Path, leaf_paths
 from .errors import Diagnostic, UsageError
 from .frontends.jax import lowered, required_jax
 from .hlo.ir import HloModule
 from .hlo.shapes import ArrayShape
+from .target import Target, load_target, target_names
 
 _SCALARS = (bool, int, float, complex)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xla2py.transpile.equivalence.comparison import flatten
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 from xla2py.transpile.hlo.carriers import as_declared
 
 Record = dict[str, Any]

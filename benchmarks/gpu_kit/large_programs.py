@@ -13,7 +13,7 @@ import numpy as np
 import xla2py
 from xla2py.benchmarks.gpu_kit.device import Device, Record
 from xla2py.tests.ladder.costed_programs import KEY, PROGRAMS, convolution, places
-from xla2py.transpile.equivalence.comparison import flatten
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 
 GENERATOR = np.random.default_rng(2)
 

@@ -9,11 +9,11 @@ import numpy as np
 import xla2py
 from xla2py.benchmarks.gpu_kit.device import Device, Record
 from xla2py.benchmarks.gpu_kit.programs import STYLES
+from xla2py.documentation.library_programs import programs
 from xla2py.tests.special_functions.functions import FUNCTIONS, samples
-from xla2py.transpile.equivalence.budgets import budget_for
-from xla2py.transpile.equivalence.comparison import compare, flatten
-from xla2py.transpile.equivalence.inputs import make_inputs
-from xla2py.transpile.library_page import programs
+from xla2py.transpile.equivalence.inputs.generate import make_inputs
+from xla2py.transpile.equivalence.verdicts.comparison import compare, flatten
+from xla2py.transpile.equivalence.verdicts.tolerances import budget_for
 
 PROGRAMS = programs(Path(__file__).resolve().parents[2])
 LIBRARIES = [f"{name}, {style}" for name in PROGRAMS for style in STYLES]

@@ -15,8 +15,8 @@ from xla2py.tests.operations.case import Case, module
 from xla2py.tests.operations.runner import judge, leaf_count
 from xla2py.tests.replicas.programs import SeveralDevices, entry
 from xla2py.tests.test_examples import LOWER, inputs
-from xla2py.transpile.equivalence.budgets import budget_for
-from xla2py.transpile.equivalence.comparison import compare, flatten
+from xla2py.transpile.equivalence.verdicts.comparison import compare, flatten
+from xla2py.transpile.equivalence.verdicts.tolerances import budget_for
 from xla2py.transpile.errors import UnsupportedError
 
 STYLES = ("readable", "fast")

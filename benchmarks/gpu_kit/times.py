@@ -14,7 +14,7 @@ from xla2py.benchmarks.gpu_kit.device import Device, Record
 from xla2py.benchmarks.gpu_kit.large_programs import large_program
 from xla2py.benchmarks.gpu_kit.programs import STYLES
 from xla2py.tests.test_examples import LOWER, inputs
-from xla2py.transpile.equivalence.comparison import flatten
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 from xla2py.transpile.errors import UnsupportedError
 
 PRECISIONS = ("highest", "default")  # of jax.jit's products of float32: float32 and TF32

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...transpile.array.node import Node, Slot
 from ...transpile.array.support import Features
-from ..base import Library, OwnCall, Target
+from ...transpile.target import Library, OwnCall, Target
 from .refusals import refuses, refuses_function
 
 FOLDER = Path(__file__).resolve().parent

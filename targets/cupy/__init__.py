@@ -8,7 +8,7 @@ from typing import Any
 from ...transpile.array.support import Features
 from ...transpile.hlo.carriers import carried
 from ...transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
-from ..base import TEMPLATES, Graphs, Target, Twin
+from ...transpile.target import TEMPLATES, Graphs, Target, Twin
 from .captures import cannot_be_captured, captured_product
 from .functions import own_function
 from .fusion import KERNELS

@@ -12,7 +12,7 @@ from math import prod
 from ...transpile.array.node import Node
 from ...transpile.array.program import Function
 from ...transpile.array.scalars import is_known_on_host
-from ..base import OwnCall
+from ...transpile.target import OwnCall
 from ..refusals import Rule, lacks
 from .functions import BY_GEMM, product_by_gemm
 

@@ -12,7 +12,7 @@ from typing import Any
 from ...transpile.array.contractions import has_rows_of_words, is_of_matrices, subscripts
 from ...transpile.array.node import Node, Slot, Ufunc, literal_value
 from ...transpile.hlo.element_types import F32, PRED, S8, S32
-from ..base import OwnCall
+from ...transpile.target import OwnCall
 
 Rule = Callable[[Node], OwnCall | None]
 

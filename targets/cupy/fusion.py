@@ -11,7 +11,7 @@ from ...transpile.array.node import Node
 from ...transpile.kernels.draws import draw_of
 from ...transpile.kernels.kernel import Kernel
 from ...transpile.kernels.lines import Lines, is_splittable, reduced_axes
-from ..base import Kernels
+from ...transpile.target import Kernels
 from ..element_rules import RULES, ElementTable, ReductionTable, hides_elements
 from .functions import copied_product
 

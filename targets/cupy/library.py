@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from ..base import Library
+from ...transpile.target import Library
 
 
 def _make_context() -> None:

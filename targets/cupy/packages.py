@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...transpile.array.node import Node
-from ..base import OwnCall, Package
+from ...transpile.target import OwnCall, Package
 
 _TYPES = frozenset("f16 bf16 f32".split())
 

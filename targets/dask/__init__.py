@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from ...transpile.array.support import Features
+from ...transpile.target import TEMPLATES, Target
 from .. import numpy
-from ..base import TEMPLATES, Target
 from ..numpy.functions import search_of_many
-from .arrangement import arrange
-from .kernels import KERNELS
 from .library import LIBRARY
+from .planning.plan import arrange
 from .refusals import refuses
+from .writing.kernels import KERNELS
 
 TARGET = Target(
     name="dask",

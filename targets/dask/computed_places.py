@@ -12,8 +12,8 @@ from ...transpile.array.graph import Graph
 from ...transpile.array.node import Node, Slot
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.value import FULL, NEW, filled, getitem
-from .chunks import Chunks
-from .scatters import is_scatter
+from .planning.chunks import Chunks
+from .planning.scatters import is_scatter
 
 Operands = tuple[Node, ...]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..base import Library
+from ...transpile.target import Library
 
 
 def _in_blocks(array: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...transpile.array.node import Node
-from .nodes import bytes_of, name_of
+from .planning.nodes import bytes_of, name_of
 
 OPERATIONS = frozenset("median range std var".split())
 

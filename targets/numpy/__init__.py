@@ -1,6 +1,6 @@
 """The NumPy target: everything, on NumPy alone (ml_dtypes where the program has narrow types), or by Numba's loops."""
 
-from ..base import TEMPLATES, Target
+from ...transpile.target import TEMPLATES, Target
 from .functions import own_function, readable_function
 from .kernels import KERNELS
 from .library import LIBRARY

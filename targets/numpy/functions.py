@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from ...transpile.array.node import Node, PreludeName, Slot, Ufunc, literal_value
-from ..base import OwnCall
+from ...transpile.target import OwnCall
 
 _LONG_ROW = 32  # elements that are combined at once rather than by the ufunc's ``at``
 _LEAST_ELEMENTS = 2**12  # elements for which Numba's loops are worth their start

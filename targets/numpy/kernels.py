@@ -9,7 +9,7 @@ from typing import Any
 
 from ...transpile.array.node import Node
 from ...transpile.kernels.lines import Lines, reduced_axes
-from ..base import Kernels
+from ...transpile.target import Kernels
 from ..element_rules import (
     REDUCED,
     RULES,

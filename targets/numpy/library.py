@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..base import Library
+from ...transpile.target import Library
 
 _WIDE_KERNELS = frozenset(("SkylakeX", "Cooperlake", "SapphireRapids"))  # OpenBLAS's for AVX-512
 _NAMES_OF_KERNELS = ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename")

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from ...transpile.array.node import Node, Slot
-from ..base import OwnCall, Package
+from ...transpile.target import OwnCall, Package
 
 _LEAST_ELEMENTS = 2**12  # for which another function is worth the longer call
 _SOLVED = frozenset("f32 f64 c64 c128".split())

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...transpile.array.node import Node, Slot, Ufunc
 from ...transpile.hlo.element_types import ElementType
-from ..base import OwnCall
+from ...transpile.target import OwnCall
 from .functions import COMBINERS, top_k_by_heap
 
 _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())

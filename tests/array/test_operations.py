@@ -203,8 +203,8 @@ GIVEN = {
 
 
 def every_row():
-    from xla2py.targets.base import load_target, target_names
     from xla2py.transpile.array.operations.functions import _library, _prelude
+    from xla2py.transpile.target import load_target, target_names
 
     assert all(load_target(name) for name in target_names())  # which declares the rows of its prelude
     yield from OPERATIONS.items()

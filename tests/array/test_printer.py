@@ -4,7 +4,6 @@ import textwrap
 
 import pytest
 
-from xla2py.targets.base import load_target
 from xla2py.transpile.array.graph import Graph
 from xla2py.transpile.array.node import Constant, ForeignName, Slot
 from xla2py.transpile.array.printer import print_function, print_program
@@ -12,6 +11,7 @@ from xla2py.transpile.array.program import Function
 from xla2py.transpile.compilation import Options, compile
 from xla2py.transpile.hlo.element_types import BF16, F32, S32
 from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.target import load_target
 
 
 def printed(text, **options):

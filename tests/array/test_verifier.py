@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from xla2py.targets.base import load_target
 from xla2py.transpile.array.graph import Graph
 from xla2py.transpile.array.program import Branch, Carry, Function, Loop, Program
 from xla2py.transpile.array.verifier import InvalidProgramError, Verifier
 from xla2py.transpile.compilation import compile, stages
 from xla2py.transpile.hlo.element_types import F32, PRED, S32
 from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.target import load_target
 
 MODULE = parse_module("ENTRY main { ROOT x = f32[4] parameter(0) }")
 

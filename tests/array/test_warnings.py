@@ -7,7 +7,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.operations.tables import cases_by_opcode
-from xla2py.transpile.equivalence.inputs import nest
+from xla2py.transpile.equivalence.inputs.generate import nest
 
 QUIET = '@np.errstate(all="ignore")\ndef main('
 EVERY = 90  # of the cases of an operation

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from xla2py.transpile.builder_examples import operations
+from xla2py.transpile.hlo.builder.examples import operations
 
 FOLDER = Path(__file__).parent
 COMPARISONS = "eq ne ge gt le lt"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from xla2py.transpile.builder_examples import example, operations
-from xla2py.transpile.builder_page import becomes
+from xla2py.documentation.builder import becomes
 from xla2py.transpile.hlo import builder
 from xla2py.transpile.hlo.builder import XlaBuilder
+from xla2py.transpile.hlo.builder.examples import example, operations
 
 PAGE = Path(__file__).parents[2] / "docs" / "builder.md"
 BLOCKS = re.findall(r"```python\n(>>> .*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xla2py.tests.builder.worked import build
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.reference.xla import run_hlo
 from xla2py.transpile.hlo.builder import (
     U32,
     RandomAlgorithm,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xla2py.tests.builder.worked import build, f32, opcodes
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.reference.xla import run_hlo
 from xla2py.transpile.hlo.builder import (
     F32,
     PRED,

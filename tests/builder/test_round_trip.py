@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from xla2py.tests.builder.worked import assert_equal, check_emitted
-from xla2py.transpile.builder_examples import example, operations
-from xla2py.transpile.equivalence.inputs import make_inputs
-from xla2py.transpile.equivalence.reference_process import run_hlo_on_devices_in_child
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.inputs.generate import make_inputs
+from xla2py.transpile.equivalence.reference.xla import run_hlo
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_on_devices_in_child
+from xla2py.transpile.hlo.builder.examples import example, operations
 from xla2py.transpile.hlo.equality import structurally_equal
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.printer import print_module

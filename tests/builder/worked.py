@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 import xla2py
-from xla2py.transpile.emission.coverage import SUPPORTED, coverage
-from xla2py.transpile.equivalence.comparison import compare
-from xla2py.transpile.equivalence.reference_process import run_hlo_on_devices_in_child
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.emission.module.support_table import SUPPORTED, coverage
+from xla2py.transpile.equivalence.reference.xla import run_hlo
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_on_devices_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import compare
 from xla2py.transpile.errors import UnsupportedError
 from xla2py.transpile.hlo.builder import XlaBuilder, XlaOp
 from xla2py.transpile.hlo.element_types import from_dtype

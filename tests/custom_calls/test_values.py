@@ -8,7 +8,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.custom_calls.examples import EXAMPLES, GEMM_OPERANDS, PRODUCT, SERIES, Example
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.reference.xla import run_hlo
 from xla2py.transpile.errors import UnsupportedError
 from xla2py.transpile.hlo.element_types import ElementType
 from xla2py.transpile.hlo.parser import parse_module

@@ -26,7 +26,7 @@ from typing import Any
 import black
 
 import xla2py
-from xla2py.transpile.emission.prelude import prelude
+from xla2py.transpile.emission.prelude.library import prelude
 
 FOLDER = Path(__file__).parent / "pairs"
 _RULE = re.compile(r"^// ----- (.+)$", re.MULTILINE)

@@ -9,7 +9,7 @@ import pytest
 
 import xla2py
 from xla2py.transpile.compilation import optional_names, stage_names
-from xla2py.transpile.emission.annotations import MOST, comments
+from xla2py.transpile.emission.module.annotations import MOST, comments
 from xla2py.transpile.errors import UsageError
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from jax.scipy.integrate import trapezoid
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.equivalence.inputs import make_inputs, nest
+from xla2py.transpile.equivalence.inputs.generate import make_inputs, nest
 from xla2py.transpile.errors import UnsupportedError
 from xla2py.transpile.frontends.witnesses import Witnesses, free_sizes, parse_sizes
 

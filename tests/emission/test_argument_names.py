@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import xla2py
-from xla2py.transpile.emission.argument_names import argument_names, own_words, short_names
-from xla2py.transpile.emission.names import common_words
+from xla2py.transpile.emission.naming.arguments import argument_names, own_words, short_names
+from xla2py.transpile.emission.naming.identifiers import common_words
 from xla2py.transpile.hlo.parser import parse_module
 
 HLO = Path(__file__).parents[2] / "examples" / "hlo"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
-from xla2py.transpile.emission.assignments import one_after_another
+from xla2py.transpile.emission.arrangement.assignments import one_after_another
 
 
 def test_what_is_read_is_changed_later():

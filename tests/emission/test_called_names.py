@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.emission.context_names import called_names
+from xla2py.transpile.emission.naming.scopes import called_names
 
 jax = pytest.importorskip("jax")
 X, W = np.float32([[1, -2, 3], [0.5, 0, 1]]), np.float32([[1, 0, 2], [0, 1, 0], [3, 1, 1]])

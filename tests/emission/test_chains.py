@@ -8,7 +8,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.equivalence.lockstep import lockstep
+from xla2py.transpile.equivalence.lockstep.run import lockstep
 
 COUNT = 5
 rng = np.random.default_rng(4)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from xla2py.targets.base import target_names
-from xla2py.transpile.emission.coverage import IN_PART, SUPPORTED, UNSUPPORTED, coverage
+from xla2py.transpile.emission.module.support_table import IN_PART, SUPPORTED, UNSUPPORTED, coverage
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.hlo.opcodes import OPCODES
 from xla2py.transpile.passes.to_array import RULES
+from xla2py.transpile.target import target_names
 
 ORDER = [UNSUPPORTED, IN_PART, SUPPORTED]
 

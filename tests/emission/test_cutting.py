@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.emission.cutting import Call, cut, with_short_docstrings
-from xla2py.transpile.emission.cutting.facts import Array, Known
-from xla2py.transpile.emission.prelude import Definition, prelude
-from xla2py.transpile.equivalence.inputs import make_inputs
+from xla2py.transpile.emission.prelude.library import Definition, prelude
+from xla2py.transpile.emission.prelude.specialization import Call, cut, with_short_docstrings
+from xla2py.transpile.emission.prelude.specialization.lattice import Array, Known
+from xla2py.transpile.equivalence.inputs.generate import make_inputs
 
 HLO = Path(__file__).parents[2] / "examples" / "hlo"
 F32 = np.dtype(np.float32)

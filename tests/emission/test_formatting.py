@@ -10,14 +10,14 @@ import pytest
 from black.mode import TargetVersion
 
 import xla2py
-from xla2py.targets.base import load_target
 from xla2py.transpile import emission
 from xla2py.transpile.emission.formatting import formatted
 from xla2py.transpile.emission.layout import Layout
-from xla2py.transpile.emission.module import joined
-from xla2py.transpile.emission.prelude import prelude
+from xla2py.transpile.emission.module.module_writer import joined
+from xla2py.transpile.emission.prelude.library import prelude
 from xla2py.transpile.errors import XlaToPythonError
 from xla2py.transpile.fuzzing.families import FAMILIES, random_program
+from xla2py.transpile.target import load_target
 
 from .pairs import FOLDER, read_pairs
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.emission.argument_trees import leaf_paths
+from xla2py.transpile.emission.trees.argument_trees import leaf_paths
 
 X = np.arange(3, dtype=np.float32)
 

@@ -5,7 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.emission.argument_trees import leaf_paths
+from xla2py.transpile.emission.trees.argument_trees import leaf_paths
 
 W, B = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3), np.ones(3, np.float32)
 X = np.linspace(0, 1, 8, dtype=np.float32).reshape(2, 4)

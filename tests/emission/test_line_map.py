@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import xla2py
-from xla2py.transpile.emission.line_map import Place, place_of
+from xla2py.transpile.emission.module.line_map import Place, place_of
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples" / "hlo").glob("*.hlo"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from xla2py import emit
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.hlo.parser import parse_module
 
 BITS = {"f64": "u64", "f32": "u32", "f16": "u16", "bf16": "u16", "f8e5m2": "u8", "f8e4m3fn": "u8", "f8e4m3": "u8"}

@@ -5,8 +5,8 @@ from types import CodeType
 
 import pytest
 
-from xla2py.targets.base import TEMPLATES, load_target
-from xla2py.transpile.emission.prelude import SHARED, Module, prelude
+from xla2py.transpile.emission.prelude.library import SHARED, Module, prelude
+from xla2py.transpile.target import TEMPLATES, load_target
 
 
 def mentioned(code: CodeType) -> set[str]:

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import load_target
 from xla2py.transpile.compilation import compile
-from xla2py.transpile.emission.module import Settings, write_module
-from xla2py.transpile.equivalence.inputs import make_inputs
+from xla2py.transpile.emission.module.module_writer import Settings, write_module
+from xla2py.transpile.equivalence.inputs.generate import make_inputs
+from xla2py.transpile.target import load_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hlo"
 SOME = ("attention", "kmeans", "kv_cache_decode", "lstm", "transformer_block", "viterbi")

@@ -10,9 +10,9 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import entry
-from xla2py.transpile.emission import releases
-from xla2py.transpile.equivalence.comparison import flatten
-from xla2py.transpile.equivalence.inputs import make_inputs, nest
+from xla2py.transpile.emission.functions import deallocation as releases
+from xla2py.transpile.equivalence.inputs.generate import make_inputs, nest
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 
 LARGE = 16 * 2**20  # float32 elements of 64 MiB
 

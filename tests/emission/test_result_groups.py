@@ -7,7 +7,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.emission.names import common_start, outer_words
+from xla2py.transpile.emission.naming.identifiers import common_start, outer_words
 
 WIDTH = 4
 

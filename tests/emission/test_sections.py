@@ -6,7 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import entry
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.emission.sections import heading, scope_of
+from xla2py.transpile.emission.module.sections import heading, scope_of
 
 
 def block(x, w):

@@ -9,7 +9,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.emission.shared_trees import like_arguments, signature_constants
+from xla2py.transpile.emission.trees.shared_trees import like_arguments, signature_constants
 from xla2py.transpile.hlo.ir import Built
 
 LAYER = {"bias": "float32[16]", "kernel": "float32[8, 16]"}

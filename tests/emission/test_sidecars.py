@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.emission import sidecars as module_of_sidecars
-from xla2py.transpile.emission.sidecars import DIGEST_DIGITS, sidecars
+from xla2py.transpile.emission.functions import sidecars as module_of_sidecars
+from xla2py.transpile.emission.functions.sidecars import DIGEST_DIGITS, sidecars
 from xla2py.transpile.hlo.literal_values import array_sha256
 
 NUMBERS = np.random.default_rng(0).permutation(100)  # which no expression gives

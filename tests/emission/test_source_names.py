@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.emission.layer_names import _word
+from xla2py.transpile.emission.naming.layers import _word
 
 SOURCE = """\
 def loss(x):

@@ -19,13 +19,13 @@ import numpy as np
 
 import xla2py
 from xla2py.transpile.emission import GeneratedModule
-from xla2py.transpile.equivalence.budgets import budgets_for
-from xla2py.transpile.equivalence.comparison import compare, flatten
-from xla2py.transpile.equivalence.inputs import make_inputs, nest
-from xla2py.transpile.equivalence.lockstep import Lockstep, lockstep
-from xla2py.transpile.equivalence.reduction import Reduction, reduce_module
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
-from xla2py.transpile.equivalence.worker import Limits, Worker
+from xla2py.transpile.equivalence.inputs.generate import make_inputs, nest
+from xla2py.transpile.equivalence.lockstep.run import Lockstep, lockstep
+from xla2py.transpile.equivalence.reference.worker import Limits, Worker
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
+from xla2py.transpile.equivalence.shrinking.shrink import Reduction, reduce_module
+from xla2py.transpile.equivalence.verdicts.comparison import compare, flatten
+from xla2py.transpile.equivalence.verdicts.tolerances import budgets_for
 from xla2py.transpile.hlo.ir import HloModule
 from xla2py.transpile.hlo.printer import print_module
 

@@ -4,8 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from xla2py.transpile.equivalence.budgets import EXACT, FEWEST_TERMS, ULPS, budget_for, budgets_for, longest_sum
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.tolerances import (
+    EXACT,
+    FEWEST_TERMS,
+    ULPS,
+    budget_for,
+    budgets_for,
+    longest_sum,
+)
 from xla2py.transpile.hlo.parser import parse_module
 
 HELPERS = """larger { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] maximum(a, b) }

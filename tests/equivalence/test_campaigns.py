@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xla2py.transpile.equivalence.campaigns import CAMPAIGNS, campaign_inputs
+from xla2py.transpile.equivalence.inputs.kinds import CAMPAIGNS, campaign_inputs
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 from xla2py.transpile.hlo.parser import parse_module
 

@@ -5,10 +5,10 @@ import pytest
 
 import xla2py
 from xla2py.transpile.equivalence import checking
-from xla2py.transpile.equivalence.comparison import Status, compare
-from xla2py.transpile.equivalence.result_json import report_from_json, report_to_json
-from xla2py.transpile.equivalence.results import Run
-from xla2py.transpile.equivalence.voting import vote
+from xla2py.transpile.equivalence.reports.result_json import report_from_json, report_to_json
+from xla2py.transpile.equivalence.reports.results import Run
+from xla2py.transpile.equivalence.verdicts.comparison import Status, compare
+from xla2py.transpile.equivalence.verdicts.voting import vote
 from xla2py.transpile.errors import Diagnostic, UnsupportedError
 
 ADD = "HloModule sum\nENTRY e { x = f32[3] parameter(0)  y = f32[3] parameter(1)  ROOT z = f32[3] add(x, y) }"

@@ -4,7 +4,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xla2py.transpile.equivalence.comparison import TOLERANCES, ULP_EDGES, Budget, Status, compare, compare_leaf
+from xla2py.transpile.equivalence.verdicts.comparison import (
+    TOLERANCES,
+    ULP_EDGES,
+    Budget,
+    Status,
+    compare,
+    compare_leaf,
+)
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
 F = np.float32

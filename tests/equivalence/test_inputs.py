@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xla2py.transpile.equivalence.inputs import describe, make_inputs
+from xla2py.transpile.equivalence.inputs.generate import describe, make_inputs
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 from xla2py.transpile.hlo.parser import parse_module
 

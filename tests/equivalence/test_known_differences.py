@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from xla2py.transpile.equivalence.checking import Checker, Plan
-from xla2py.transpile.equivalence.comparison import Status
-from xla2py.transpile.equivalence.dependence import computed_by
-from xla2py.transpile.equivalence.known_differences import (
+from xla2py.transpile.equivalence.inputs.dependence import computed_by
+from xla2py.transpile.equivalence.reference.participants import Workers
+from xla2py.transpile.equivalence.reports.results import Run
+from xla2py.transpile.equivalence.verdicts.comparison import Status
+from xla2py.transpile.equivalence.verdicts.known_differences import (
     KnownDifference,
     of_the_references,
     read_known_differences,
 )
-from xla2py.transpile.equivalence.participants import Workers
-from xla2py.transpile.equivalence.results import Run
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.hlo.parser import parse_module
 

@@ -9,8 +9,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.equivalence.seeded_faults import PROGRAMS
-from xla2py.transpile.equivalence.inputs import make_inputs, nest
-from xla2py.transpile.equivalence.lockstep import Lockstep, lockstep
+from xla2py.transpile.equivalence.inputs.generate import make_inputs, nest
+from xla2py.transpile.equivalence.lockstep.run import Lockstep, lockstep
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hlo"
 

@@ -7,10 +7,10 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
 import xla2py  # noqa: E402
-from xla2py.transpile.equivalence.budgets import budgets_for  # noqa: E402
-from xla2py.transpile.equivalence.judging import Judge  # noqa: E402
-from xla2py.transpile.equivalence.moved_functions import with_moved_functions  # noqa: E402
-from xla2py.transpile.equivalence.participants import Workers  # noqa: E402
+from xla2py.transpile.equivalence.reference.participants import Workers  # noqa: E402
+from xla2py.transpile.equivalence.verdicts.judging import Judge  # noqa: E402
+from xla2py.transpile.equivalence.verdicts.perturbed_functions import with_moved_functions  # noqa: E402
+from xla2py.transpile.equivalence.verdicts.tolerances import budgets_for  # noqa: E402
 from xla2py.transpile.hlo.printer import print_module  # noqa: E402
 
 X = np.random.default_rng(0).standard_normal((2048, 64)).astype(np.float32)

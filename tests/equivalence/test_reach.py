@@ -9,12 +9,12 @@ import pytest
 import xla2py
 from xla2py.transpile import cli
 from xla2py.transpile.equivalence.checking import check
-from xla2py.transpile.equivalence.inputs import make_inputs
-from xla2py.transpile.equivalence.origins import find_first_origin
-from xla2py.transpile.equivalence.participants import Workers
-from xla2py.transpile.equivalence.reach import MOST_DRAWS, Reach
-from xla2py.transpile.equivalence.reports import WRITERS
-from xla2py.transpile.equivalence.result_json import report_from_json
+from xla2py.transpile.equivalence.inputs.coverage import MOST_DRAWS, Reach
+from xla2py.transpile.equivalence.inputs.generate import make_inputs
+from xla2py.transpile.equivalence.lockstep.origins import find_first_origin
+from xla2py.transpile.equivalence.reference.participants import Workers
+from xla2py.transpile.equivalence.reports.formats import WRITERS
+from xla2py.transpile.equivalence.reports.result_json import report_from_json
 from xla2py.transpile.hlo.parser import parse_module
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hlo" / "adaptive_ode.before.hlo"

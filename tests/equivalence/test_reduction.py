@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.equivalence.cases import Case, module_of, ordered
-from xla2py.transpile.equivalence.inputs import make_inputs
-from xla2py.transpile.equivalence.reduction import Reduction, reduce_module
+from xla2py.transpile.equivalence.inputs.generate import make_inputs
+from xla2py.transpile.equivalence.shrinking.cases import Case, module_of, ordered
+from xla2py.transpile.equivalence.shrinking.shrink import Reduction, reduce_module
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.hlo.ir import HloModule
 from xla2py.transpile.hlo.printer import print_module

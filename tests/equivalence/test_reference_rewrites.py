@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
-from xla2py.transpile.equivalence.reference_rewrites import needs_rewrite, rewrite_for_xla
+from xla2py.transpile.equivalence.reference.reference_rewrites import needs_rewrite, rewrite_for_xla
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.verifier import verify
 

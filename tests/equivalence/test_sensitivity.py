@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xla2py.transpile.equivalence.comparison import Budget, Status, compare
-from xla2py.transpile.equivalence.sensitivity import excused, moved
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, Status, compare
+from xla2py.transpile.equivalence.verdicts.sensitivity import excused, moved
 
 X = np.float32([1, 2.5, -3, 0, np.inf, np.nan])
 

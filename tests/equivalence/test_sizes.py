@@ -10,7 +10,7 @@ import jax.numpy as jnp  # noqa: E402
 import xla2py as package  # noqa: E402
 from xla2py.transpile.emission import emit  # noqa: E402
 from xla2py.transpile.equivalence import checking  # noqa: E402
-from xla2py.transpile.equivalence.sizes import sizes_to_check  # noqa: E402
+from xla2py.transpile.equivalence.inputs.sizes import sizes_to_check  # noqa: E402
 
 KERNELS = '''"""Functions of arrays of any size."""
 

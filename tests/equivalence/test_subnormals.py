@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.equivalence.comparison import Status
-from xla2py.transpile.equivalence.judging import SUBNORMAL
-from xla2py.transpile.equivalence.subnormals import flushed
+from xla2py.transpile.equivalence.verdicts.comparison import Status
+from xla2py.transpile.equivalence.verdicts.judging import SUBNORMAL
+from xla2py.transpile.equivalence.verdicts.subnormals import flushed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the register is found on Linux only")
 

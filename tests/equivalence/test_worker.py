@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from xla2py.transpile.emission import emit
-from xla2py.transpile.equivalence.comparison import Status
-from xla2py.transpile.equivalence.participants import Workers
-from xla2py.transpile.equivalence.worker import MIB, Limits, RemoteError, Worker, WorkerDied, WorkerTimeout
+from xla2py.transpile.equivalence.reference.participants import Workers
+from xla2py.transpile.equivalence.reference.worker import MIB, Limits, RemoteError, Worker, WorkerDied, WorkerTimeout
+from xla2py.transpile.equivalence.verdicts.comparison import Status
 from xla2py.transpile.errors import UsageError
 
 

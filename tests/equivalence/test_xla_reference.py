@@ -7,14 +7,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xla2py.transpile.equivalence import xla_reference
-from xla2py.transpile.equivalence.reference_process import (
+from xla2py.transpile.equivalence.reference import xla as xla_reference
+from xla2py.transpile.equivalence.reference.xla import compile_hlo, missing_names, run_hlo
+from xla2py.transpile.equivalence.reference.xla_process import (
     ReferenceWorker,
     interpret_hlo_in_child,
     run_hlo_in_child,
     run_hlo_on_devices_in_child,
 )
-from xla2py.transpile.equivalence.xla_reference import compile_hlo, missing_names, run_hlo
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 from xla2py.transpile.hlo.source import XlaToPythonError
 

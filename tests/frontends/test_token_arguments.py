@@ -6,7 +6,7 @@ import pytest
 from jax.experimental import io_callback
 
 import xla2py
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.hlo.printer import print_module
 from xla2py.transpile.hlo.verifier import verify
 

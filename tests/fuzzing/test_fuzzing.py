@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from xla2py.transpile.emission import emit
-from xla2py.transpile.equivalence.comparison import Budget, Status, compare_leaf
-from xla2py.transpile.equivalence.participants import Workers
-from xla2py.transpile.equivalence.results import Run
+from xla2py.transpile.equivalence.reference.participants import Workers
+from xla2py.transpile.equivalence.reports.results import Run
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, Status, compare_leaf
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.fuzzing import fuzzer
 from xla2py.transpile.fuzzing.buckets import bucket_of_difference, bucket_of_failure, folder_name

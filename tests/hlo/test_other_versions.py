@@ -5,7 +5,7 @@ import pytest
 
 from xla2py import emit
 from xla2py.tests.hlo.mutations import ASYNCHRONOUS_LOOP
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.errors import HloSyntaxError, HloVerificationError
 from xla2py.transpile.frontends import load
 from xla2py.transpile.hlo.equality import structurally_equal

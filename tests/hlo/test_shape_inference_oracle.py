@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from xla2py.transpile.equivalence.xla_reference import JAXLIB_NAMES
+from xla2py.transpile.equivalence.reference.xla import JAXLIB_NAMES
 from xla2py.transpile.hlo.opcodes import OPCODES
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.shape_inference import infer_shape

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 import xla2py
-from xla2py.targets.base import load_target
 from xla2py.targets.cupy.twin.device_array import DeviceArray, operand
 from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.transpile.compilation import FAST, Options, compile
-from xla2py.transpile.emission.generated import GeneratedModule
-from xla2py.transpile.emission.module import Settings, write_module
-from xla2py.transpile.equivalence.comparison import flatten
+from xla2py.transpile.emission.module.generated import GeneratedModule
+from xla2py.transpile.emission.module.module_writer import Settings, write_module
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 from xla2py.transpile.kernels.interpreter import Interpreter
 from xla2py.transpile.kernels.kernel import Kernel
+from xla2py.transpile.target import load_target
 
 CUPY = load_target("cupy")
 

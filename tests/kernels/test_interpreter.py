@@ -13,8 +13,8 @@ from xla2py.tests.kernels.interpreting import Compared, by_interpreter, kernel_m
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.samples import WHOLE
 from xla2py.tests.test_examples import LOWER, inputs
-from xla2py.transpile.equivalence.budgets import EXACT, budget_for
-from xla2py.transpile.equivalence.comparison import compare, compare_leaf, flatten
+from xla2py.transpile.equivalence.verdicts.comparison import compare, compare_leaf, flatten
+from xla2py.transpile.equivalence.verdicts.tolerances import EXACT, budget_for
 from xla2py.transpile.fuzzing.families import random_program
 from xla2py.transpile.kernels.interpreter import Interpreter
 from xla2py.transpile.kernels.verifier import InvalidKernelError, verify_kernel

@@ -6,7 +6,6 @@ import pytest
 pytest.importorskip("jax")
 
 import xla2py
-from xla2py.targets.base import load_target
 from xla2py.transpile.array.program import roots
 from xla2py.transpile.array.traversal import topological
 from xla2py.transpile.compilation import FAST, Options, compile
@@ -16,6 +15,7 @@ from xla2py.transpile.kernels.index_maps import Index, Offset, Term
 from xla2py.transpile.kernels.lines import Lines
 from xla2py.transpile.kernels.verifier import InvalidKernelError, verify_kernel
 from xla2py.transpile.passes.fusion import regions
+from xla2py.transpile.target import load_target
 
 SLICED = (
     "ENTRY e { x = f32[4,5] parameter(0)  y = f32[4,3] slice(x), slice={[0:4],[2:5]}  z = f32[4,3] negate(y)  "

@@ -14,8 +14,8 @@ from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.operations.case import Case, module
 from xla2py.tests.operations.runner import Failure, judge
-from xla2py.transpile.equivalence.comparison import compare, flatten
-from xla2py.transpile.equivalence.tasks import map_arrays
+from xla2py.transpile.equivalence.reference.tasks import map_arrays
+from xla2py.transpile.equivalence.verdicts.comparison import compare, flatten
 from xla2py.transpile.hlo.carriers import as_declared, carried
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed: kernels cannot run here")

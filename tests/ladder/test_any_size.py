@@ -17,7 +17,7 @@ from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.transpile.emission.any_size.expressions import ATOM, POWER, SUM, integer_expression  # noqa: E402
 from xla2py.transpile.emission.any_size.kernel_strings import declaration  # noqa: E402
 from xla2py.transpile.emission.layout import Layout  # noqa: E402
-from xla2py.transpile.equivalence.inputs import make_inputs, nest  # noqa: E402
+from xla2py.transpile.equivalence.inputs.generate import make_inputs, nest  # noqa: E402
 
 
 def softmax(q, k):

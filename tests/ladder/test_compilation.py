@@ -11,7 +11,6 @@ jax = pytest.importorskip("jax")
 from jax import lax  # noqa: E402
 
 import xla2py  # noqa: E402
-from xla2py.targets.base import load_target  # noqa: E402
 from xla2py.targets.cupy.twin.modules import to_device, twin  # noqa: E402
 from xla2py.tests.ladder.device_compiler import (  # noqa: E402
     ARCHITECTURES,
@@ -21,7 +20,8 @@ from xla2py.tests.ladder.device_compiler import (  # noqa: E402
     missing,
 )
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
-from xla2py.transpile.emission.prelude import prelude  # noqa: E402
+from xla2py.transpile.emission.prelude.library import prelude  # noqa: E402
+from xla2py.transpile.target import load_target  # noqa: E402
 
 MOST_REGISTERS = 64
 INTEGERS = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")

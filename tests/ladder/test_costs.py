@@ -8,11 +8,11 @@ import pytest
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
-from xla2py.targets.base import load_target
 from xla2py.targets.cupy.twin.costs import bytes_of, costs_of
 from xla2py.tests.ladder.fast_programs import CHAIN, softmax
 from xla2py.tests.ladder.running import needs_compiler
-from xla2py.transpile.equivalence.costs import device_costs
+from xla2py.transpile.equivalence.verdicts.costs import device_costs
+from xla2py.transpile.target import load_target
 
 X = np.ones((4, 6), np.float32)  # 96 bytes
 

@@ -11,7 +11,7 @@ from xla2py.targets.cupy.twin.modules import twin
 from xla2py.tests.ladder.running import checked, needs_compiler
 from xla2py.tests.test_examples import LOWER, assert_close, inputs
 from xla2py.transpile.commands.run import command
-from xla2py.transpile.equivalence.budgets import budget_for
+from xla2py.transpile.equivalence.verdicts.tolerances import budget_for
 
 
 @needs_compiler

@@ -11,7 +11,7 @@ from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.kernels.gathered import PROGRAMS, expected
 from xla2py.tests.kernels.interpreting import by_interpreter
 from xla2py.tests.ladder.running import needs_compiler
-from xla2py.transpile.equivalence.comparison import flatten
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 
 
 def source(name, style="fast"):

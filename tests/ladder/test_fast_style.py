@@ -9,7 +9,6 @@ cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 from jax import numpy as jnp  # noqa: E402
 
 import xla2py  # noqa: E402
-from xla2py.targets.base import load_target  # noqa: E402
 from xla2py.targets.cupy.twin.device_array import DeviceArray  # noqa: E402
 from xla2py.targets.cupy.twin.modules import to_host, twin  # noqa: E402
 from xla2py.tests.ladder.device_compiler import ARCHITECTURES, compiled, elementwise_source, missing  # noqa: E402
@@ -20,9 +19,10 @@ from xla2py.tests.ladder.test_compilation import MOST_REGISTERS, compilers  # no
 from xla2py.tests.operations.tables import cases_by_opcode  # noqa: E402
 from xla2py.tests.test_examples import LOWER, assert_close, inputs  # noqa: E402
 from xla2py.transpile.cli import run  # noqa: E402
-from xla2py.transpile.equivalence.budgets import budget_for  # noqa: E402
+from xla2py.transpile.equivalence.verdicts.tolerances import budget_for  # noqa: E402
 from xla2py.transpile.errors import UsageError  # noqa: E402
 from xla2py.transpile.hlo.opcodes import OPCODES  # noqa: E402
+from xla2py.transpile.target import load_target  # noqa: E402
 
 CUPY = load_target("cupy")
 FUSED = sorted(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise and opcode in cases_by_opcode())

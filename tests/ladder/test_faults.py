@@ -14,7 +14,7 @@ from xla2py.targets.cupy.twin.host_kernels import OrderMatters, RawKernel  # noq
 from xla2py.tests.ladder.running import needs_compiler, on_twin  # noqa: E402
 from xla2py.tests.ladder.static import problems  # noqa: E402
 from xla2py.tests.operations.case import EXACT, shape_text  # noqa: E402
-from xla2py.transpile.equivalence.comparison import compare  # noqa: E402
+from xla2py.transpile.equivalence.verdicts.comparison import compare  # noqa: E402
 
 ROW = np.float32([3, np.nan, -1, 300])
 WHOLE = np.int32([-(2**31), -7, 0, 7])

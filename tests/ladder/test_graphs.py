@@ -8,7 +8,6 @@ import pytest
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
-from xla2py.targets.base import load_target
 from xla2py.targets.cupy import captures
 from xla2py.targets.cupy.twin import graphs
 from xla2py.targets.cupy.twin.device_array import HiddenWait
@@ -20,8 +19,9 @@ from xla2py.tests.ladder.static import problems
 from xla2py.tests.operations.case import Case, module
 from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.test_examples import LOWER, inputs
-from xla2py.transpile.equivalence.comparison import Budget, compare, flatten
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare, flatten
 from xla2py.transpile.errors import UnsupportedError, UsageError
+from xla2py.transpile.target import load_target
 
 CUPY = load_target("cupy")
 FORCED = replace(CUPY, graphs=replace(CUPY.graphs, cannot_hold=lambda node: None))

@@ -10,8 +10,8 @@ from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.hosts import Host, hosted
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
-from xla2py.transpile.equivalence.comparison import compare, flatten
-from xla2py.transpile.equivalence.tasks import map_arrays
+from xla2py.transpile.equivalence.reference.tasks import map_arrays
+from xla2py.transpile.equivalence.verdicts.comparison import compare, flatten
 
 
 def results_and_logs(emitted, program, give, take):

@@ -8,7 +8,7 @@ import pytest
 import xla2py
 from xla2py.targets.cupy.refusals import LIBRARY
 from xla2py.tests.passes.raising import hlo
-from xla2py.transpile.equivalence.comparison import Budget, compare
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 jnp = pytest.importorskip("jax.numpy")

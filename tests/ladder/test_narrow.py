@@ -7,14 +7,14 @@ cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import ml_dtypes  # noqa: E402
 
-from xla2py.targets.base import load_target  # noqa: E402
 from xla2py.targets.cupy.twin.device_array import DeviceArray  # noqa: E402
 from xla2py.targets.cupy.twin.modules import to_host, twin  # noqa: E402
 from xla2py.templates.prelude.conversion import round_to  # noqa: E402
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.tests.targets.running import differences, on_device, on_numpy  # noqa: E402
-from xla2py.transpile.emission.prelude import prelude  # noqa: E402
+from xla2py.transpile.emission.prelude.library import prelude  # noqa: E402
 from xla2py.transpile.hlo.carriers import NARROW, narrowing, widening  # noqa: E402
+from xla2py.transpile.target import load_target  # noqa: E402
 
 FORMATS = sorted((each for each in NARROW if each.is_floating), key=str)
 INTEGERS = sorted((each for each in NARROW if each.is_integral), key=str)

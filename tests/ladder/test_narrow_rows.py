@@ -13,7 +13,7 @@ from jax import numpy as jnp  # noqa: E402
 
 import xla2py  # noqa: E402
 from xla2py.tests.ladder.running import checked, needs_compiler, on_twin  # noqa: E402
-from xla2py.transpile.equivalence.comparison import flatten  # noqa: E402
+from xla2py.transpile.equivalence.verdicts.comparison import flatten  # noqa: E402
 
 pytestmark = needs_compiler
 GENERATOR = np.random.default_rng(8)

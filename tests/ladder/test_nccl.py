@@ -19,7 +19,7 @@ from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.replicas.programs import REDUCERS, SeveralDevices, entry
 from xla2py.transpile.emission import device_lists
-from xla2py.transpile.equivalence.comparison import Budget, compare, flatten
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare, flatten
 
 
 def over_nccl(emitted, arguments):

@@ -12,8 +12,8 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 import xla2py
 from xla2py.tests.ladder.running import needs_compiler, on_twin
 from xla2py.tests.ladder.samples import WHOLE
-from xla2py.transpile.equivalence.budgets import EXACT, budget_for
-from xla2py.transpile.equivalence.comparison import compare, flatten
+from xla2py.transpile.equivalence.verdicts.comparison import compare, flatten
+from xla2py.transpile.equivalence.verdicts.tolerances import EXACT, budget_for
 from xla2py.transpile.fuzzing.families import program_with, random_program
 
 # Programs of which kernels once computed wrong values, or did not compile.

@@ -11,7 +11,7 @@ from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.replicas import replicated
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
-from xla2py.transpile.equivalence.comparison import Budget, compare, flatten
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare, flatten
 
 DIVIDED = """HloModule divided, num_partitions=4
 ENTRY e {

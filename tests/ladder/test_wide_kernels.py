@@ -12,7 +12,7 @@ import xla2py
 from xla2py.benchmarks.gpu_kit.device import Device
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
-from xla2py.transpile.equivalence.comparison import flatten
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 
 TWIN = Device(twin=True)
 GENERATOR = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xla2py.tests.operations.values import Array
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 from xla2py.transpile.hlo.element_types import from_dtype
 
 EXACT = Budget(relative=0.0, absolute=0.0)

@@ -10,8 +10,8 @@ import numpy as np
 
 import xla2py
 from xla2py.tests.operations.case import Case, module
-from xla2py.transpile.equivalence.comparison import compare, flatten
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.reference.xla import run_hlo
+from xla2py.transpile.equivalence.verdicts.comparison import compare, flatten
 
 
 @dataclass(frozen=True)

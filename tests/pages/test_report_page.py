@@ -12,8 +12,8 @@ from xla2py.tests.equivalence.broken_templates import broken_addition
 from xla2py.tests.pages.browser import browser, shown
 from xla2py.transpile.equivalence import checking
 from xla2py.transpile.equivalence.checking import Checker, Plan
-from xla2py.transpile.equivalence.report_page import report_to_html
-from xla2py.transpile.equivalence.results import CheckReport
+from xla2py.transpile.equivalence.reports.html import report_to_html
+from xla2py.transpile.equivalence.reports.results import CheckReport
 from xla2py.transpile.pages.charts import chart
 
 ROOT = Path(__file__).parents[2]

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 import xla2py
-from xla2py.targets.base import load_target
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.array.node import Node
 from xla2py.transpile.array.program import roots
 from xla2py.transpile.array.traversal import topological
 from xla2py.transpile.compilation import compile
 from xla2py.transpile.emission import GeneratedModule
-from xla2py.transpile.equivalence.comparison import Budget, compare
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare
 from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.target import load_target
 
 ROUNDED = Budget(relative=1e-5, absolute=1e-6)
 EXACT = Budget(relative=0, absolute=0)

@@ -6,8 +6,8 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import EXACT, entry, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.equivalence.comparison import compare
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import compare
 
 X = np.random.default_rng(8).standard_normal(6).astype(np.float32)
 FLAGS = np.array(True), np.array(False)

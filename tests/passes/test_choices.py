@@ -5,7 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, entry, main
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
 M = np.array([True, False, True, False, False])
 X = np.float32([1, -2, np.inf, np.nan, 3])

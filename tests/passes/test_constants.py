@@ -6,7 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import EXACT, ROUNDED, assert_agrees, entry, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.passes.constants.rounded import rounded
 
 X = np.arange(4, dtype=np.float32)

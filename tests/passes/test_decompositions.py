@@ -6,7 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
 from xla2py.tests.recording.lazy_jax import jnp
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 LOOSE = Budget(relative=1e-3, absolute=1e-4)
 rng = np.random.default_rng(7)

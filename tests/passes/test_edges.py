@@ -8,12 +8,12 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import ROUNDED, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.emission.header import edges_of
-from xla2py.transpile.equivalence.comparison import Budget, Status, compare
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.emission.module.header import edges_of
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, Status, compare
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.hlo.parser import parse_module
-from xla2py.transpile.passes.edges import RULES, table
+from xla2py.transpile.passes.library_semantics.edges import RULES, table
 
 linalg = pytest.importorskip("jax.scipy.linalg")
 lax = jax.lax

@@ -5,7 +5,7 @@ import pytest
 
 from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
 from xla2py.tests.recording.lazy_jax import jnp
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 rng = np.random.default_rng(5)
 TALL = rng.normal(size=(6, 3)).astype(np.float32)

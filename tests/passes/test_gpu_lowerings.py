@@ -6,7 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import cuda, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.equivalence.comparison import Budget, compare
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare
 
 rng = np.random.default_rng(11)
 SQUARE = rng.normal(size=(5, 5)).astype(np.float32)

@@ -6,7 +6,7 @@ import pytest
 from xla2py.tests.passes.raising import ROUNDED, assert_agrees, called, hlo, main, no_prelude, optimised
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.array.live import live_nodes
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.passes.activation_functions.idioms import _FOLDER, FEWEST_NUMBERS, library
 from xla2py.transpile.passes.to_array import ModuleLowering, Options

@@ -6,8 +6,8 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import EXACT, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.equivalence.comparison import compare
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import compare
 
 X = np.float32([0.5, -2, 3])
 FLAGS = [np.array(flag) for flag in (False, True)]

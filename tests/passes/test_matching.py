@@ -2,11 +2,11 @@
 
 import pytest
 
-from xla2py.targets.base import load_target
 from xla2py.tests.passes.raising import entry
 from xla2py.transpile.compilation import Options, compile
 from xla2py.transpile.hlo.parser import parse_module
-from xla2py.transpile.passes.matching import pattern
+from xla2py.transpile.passes.rewriting.patterns import pattern
+from xla2py.transpile.target import load_target
 
 
 def root(*lines: str):

@@ -5,8 +5,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import ROUNDED
-from xla2py.transpile.equivalence.comparison import compare
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import compare
 from xla2py.transpile.hlo.source import UnsupportedError
 
 FIRST = """

@@ -9,9 +9,9 @@ import pytest
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.emission.named_results import NamedResults
+from xla2py.transpile.emission.trees.named_results import NamedResults
 from xla2py.transpile.hlo.verifier import verify
-from xla2py.transpile.passes.outlining import outlining
+from xla2py.transpile.passes.outlining.by_call_stack import outlining
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 LAYERS = 32

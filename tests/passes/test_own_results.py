@@ -6,7 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.targets.running import leaves
-from xla2py.transpile.equivalence.inputs import nest
+from xla2py.transpile.equivalence.inputs.generate import nest
 from xla2py.transpile.fuzzing.families import FAMILIES, random_program
 
 EVERY = 90  # of the cases of an operation

@@ -6,7 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
 from xla2py.tests.recording.lazy_jax import jnp
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
 N = 13
 X = np.random.default_rng(5).standard_normal(N).astype(np.float32)

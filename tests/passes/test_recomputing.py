@@ -13,7 +13,7 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 import xla2py
 from xla2py.targets.cupy.twin.costs import costs_of
 from xla2py.tests.ladder.running import checked, needs_compiler
-from xla2py.transpile.equivalence.comparison import flatten
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 
 pytestmark = needs_compiler
 GENERATOR = np.random.default_rng(5)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from xla2py import emit
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
 IGNORANT = """
 always { a = pred[] parameter(0)  b = pred[] parameter(1)  ROOT c = pred[] constant(true) }

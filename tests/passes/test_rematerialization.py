@@ -6,7 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
 from xla2py.tests.recording.lazy_jax import jax
-from xla2py.transpile.equivalence.comparison import Status, compare
+from xla2py.transpile.equivalence.verdicts.comparison import Status, compare
 
 jnp, lax = jax.numpy, jax.lax
 RNG = np.random.default_rng(4)

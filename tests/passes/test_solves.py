@@ -5,7 +5,7 @@ import pytest
 
 from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
 from xla2py.tests.recording.lazy_jax import jax
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 jnp = jax.numpy
 rng = np.random.default_rng(3)

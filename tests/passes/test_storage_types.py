@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import adopted, load_target
 from xla2py.transpile.compilation import compile
 from xla2py.transpile.errors import UnsupportedError
 from xla2py.transpile.hlo.builder import parse_shape
 from xla2py.transpile.hlo.carriers import NARROW, as_declared, carried, carrier_type, uncarried
+from xla2py.transpile.target import adopted, load_target
 
 SCALAR_ADD = "add { a = TYPE[] parameter(0)  b = TYPE[] parameter(1)  ROOT c = TYPE[] add(a, b) }"
 LESS = "less { a = f8e5m2[] parameter(0)  b = f8e5m2[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }"

@@ -8,7 +8,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, called, cuda, hlo, main, no_prelude, optimised
 from xla2py.tests.recording.lazy_jax import jax
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 random = pytest.importorskip("jax.random")
 KEY = np.array([0xDEADBEEF, 42], np.uint32)

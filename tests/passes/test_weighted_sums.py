@@ -6,7 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
 from xla2py.tests.recording.lazy_jax import jnp
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 X = np.random.default_rng(2).normal(size=(40, 70, 30)).astype(np.float32)
 W = np.linspace(-1, 2, 30, dtype=np.float32)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from xla2py.tests.cut_forms import in_both_forms
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.reference.xla import run_hlo
 from xla2py.transpile.hlo.element_types import from_dtype
 
 

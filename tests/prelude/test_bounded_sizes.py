@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.reference.xla import run_hlo
 
 TEXT = """HloModule m
 sum {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }}

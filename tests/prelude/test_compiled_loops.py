@@ -18,7 +18,7 @@ from xla2py.templates.prelude.keys import random_bits, random_uniform
 from xla2py.templates.prelude.ordering import search_sorted
 from xla2py.templates.prelude.random import philox_bits, threefry_2x32
 from xla2py.templates.prelude.windows import reduce_window, select_and_scatter
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.reference.xla import run_hlo
 
 RNG = np.random.default_rng(5)
 EDGES = np.array([-(2**31), -1, 0, 1, 2, 5, 6, 2**31 - 1], np.int32)

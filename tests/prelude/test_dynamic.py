@@ -5,7 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.templates.prelude.dynamic import crop, dynamic_reshape, extend
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.reference.xla import run_hlo
 
 pytestmark = pytest.mark.filterwarnings("error")
 

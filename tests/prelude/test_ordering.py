@@ -14,7 +14,7 @@ from xla2py.templates.prelude.ordering import (
     top_values,
     total_order_key,
 )
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.reference.xla import run_hlo
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
 
 pytestmark = pytest.mark.filterwarnings("error")

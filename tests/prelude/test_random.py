@@ -16,7 +16,7 @@ from xla2py.templates.prelude.random import (
     threefry_2x32,
     threefry_bits,
 )
-from xla2py.transpile.equivalence.xla_reference import compile_hlo, run_hlo
+from xla2py.transpile.equivalence.reference.xla import compile_hlo, run_hlo
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -13,10 +13,10 @@ from xla2py.tests.recording.answers import ANSWERS
 from xla2py.tests.recording.modules import recorded_modules
 from xla2py.tests.recording.numbers import IMPORTED, RUN, restart
 from xla2py.tests.recording.questions import Question, program, title
-from xla2py.transpile.equivalence import xla_reference
-from xla2py.transpile.equivalence.participants import REFERENCES, Workers
-from xla2py.transpile.equivalence.reference_process import DEVICES, ReferenceWorker
-from xla2py.transpile.equivalence.worker import Answer
+from xla2py.transpile.equivalence.reference import xla as xla_reference
+from xla2py.transpile.equivalence.reference.participants import REFERENCES, Workers
+from xla2py.transpile.equivalence.reference.worker import Answer
+from xla2py.transpile.equivalence.reference.xla_process import DEVICES, ReferenceWorker
 
 TESTS = Path(__file__).resolve().parents[1]
 _DEVICES = "--xla_force_host_platform_device_count"

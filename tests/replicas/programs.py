@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from xla2py.transpile.equivalence.inputs import make_inputs
+from xla2py.transpile.equivalence.inputs.generate import make_inputs
 from xla2py.transpile.hlo.ir import HloModule
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.verifier import verify

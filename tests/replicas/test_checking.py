@@ -9,8 +9,8 @@ import xla2py
 from xla2py.tests.replicas import programs
 from xla2py.transpile.equivalence import checking
 from xla2py.transpile.equivalence.checking import Checker, Plan
-from xla2py.transpile.equivalence.comparison import Status
-from xla2py.transpile.equivalence.reports import WRITERS
+from xla2py.transpile.equivalence.reports.formats import WRITERS
+from xla2py.transpile.equivalence.verdicts.comparison import Status
 
 TRAINING = Path(__file__).parents[2] / "examples" / "replicas" / "data_parallel_training.hlo"
 SUM = """

@@ -22,7 +22,7 @@ from xla2py.templates.prelude.replica_links import TCP_USER_TIMEOUT
 from xla2py.tests.replicas import programs
 from xla2py.tests.replicas.clusters import cluster
 from xla2py.tests.replicas.programs import SeveralDevices, entry
-from xla2py.transpile.equivalence.comparison import flatten
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 
 
 def imported(program: SeveralDevices, folder: Path) -> ModuleType:

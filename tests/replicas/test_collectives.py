@@ -9,8 +9,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.replicas import programs
-from xla2py.transpile.equivalence.comparison import Budget, compare
-from xla2py.transpile.equivalence.reference_process import run_hlo_on_devices_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_on_devices_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare
 
 SUM = Budget(terms=8)  # XLA rounds a narrow sum at each term, and adds in an order of its own
 

@@ -12,7 +12,7 @@ import pytest
 import xla2py
 from xla2py.tests.replicas.clusters import cluster
 from xla2py.tests.replicas.test_cluster import imported_from
-from xla2py.transpile.equivalence.comparison import flatten
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 from xla2py.transpile.frontends.loading import load
 from xla2py.transpile.hlo.source import UnsupportedError
 

@@ -13,7 +13,7 @@ import numpy as np
 
 import xla2py
 from xla2py.tests.replicas.test_cluster import assert_same_bits
-from xla2py.transpile.equivalence.comparison import Budget, compare
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare
 
 HLO = Path(xla2py.__file__).parent / "examples" / "replicas" / "data_parallel_training.hlo"
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import xla2py
-from xla2py.transpile.equivalence.comparison import compare
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.reference.xla import run_hlo
+from xla2py.transpile.equivalence.verdicts.comparison import compare
 
 SUM = "sum { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] add(x, y) }"
 PRODUCT = "product { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] multiply(x, y) }"

@@ -8,7 +8,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import main
 from xla2py.tests.targets.running import on_device
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
 TEXTS = {path.name.removesuffix(".hlo"): path for path in sorted(Path(__file__).parent.glob("jax_*/*.hlo"))}
 TYPES = {"f32": np.float32, "f64": np.float64}

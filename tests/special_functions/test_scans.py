@@ -11,7 +11,7 @@ import xla2py
 from xla2py.tests.ladder.running import checked
 from xla2py.tests.passes.raising import hlo, main
 from xla2py.tests.targets.running import on_dask, on_device, on_numpy, uneven
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
 jax = pytest.importorskip("jax")
 jnp, associative_scan = jax.numpy, jax.lax.associative_scan

@@ -10,8 +10,8 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
 from xla2py.tests.targets.running import on_device, on_numpy
-from xla2py.transpile.equivalence.comparison import flatten
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 from xla2py.transpile.hlo.custom_calls.special_functions import WITH_FLOAT64
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.printer import print_module

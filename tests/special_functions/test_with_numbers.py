@@ -10,7 +10,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import hlo, main
 from xla2py.tests.targets.running import on_device, on_numpy
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
 jax = pytest.importorskip("jax")
 functions = pytest.importorskip("xla2py.tests.special_functions.functions")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import xla2py
-from xla2py.transpile.equivalence.comparison import Budget, Status, compare_leaf, flatten
-from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, Status, compare_leaf, flatten
 from xla2py.transpile.errors import UnsupportedError
 from xla2py.transpile.fuzzing.program import RandomProgram, batch_text
 

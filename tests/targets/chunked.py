@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, Plan, load_target
-from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
+from xla2py.targets.dask.planning.estimates import PROCESS_BYTES, THREADS
 from xla2py.tests.targets.running import Arrays, differences, leaves, uneven
 from xla2py.transpile.compilation import Options, compile
 from xla2py.transpile.emission import GeneratedModule
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
+from xla2py.transpile.target import Limits, Plan, load_target
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 

@@ -10,9 +10,9 @@ import numpy as np
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax
-from xla2py.transpile.emission.generated import GeneratedModule
-from xla2py.transpile.equivalence.comparison import compare, flatten
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.emission.module.generated import GeneratedModule
+from xla2py.transpile.equivalence.reference.xla import run_hlo
+from xla2py.transpile.equivalence.verdicts.comparison import compare, flatten
 
 
 def emitted(program: str) -> GeneratedModule:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import xla2py
-from xla2py.transpile.equivalence.comparison import Budget, compare, flatten
-from xla2py.transpile.equivalence.inputs import nest
+from xla2py.transpile.equivalence.inputs.generate import nest
+from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare, flatten
 
 Arrays = Sequence[np.ndarray]
 

@@ -12,12 +12,12 @@ da = pytest.importorskip("dask.array", reason="Dask is not installed")
 import jax.numpy as jnp  # noqa: E402
 
 import xla2py  # noqa: E402
-from xla2py.targets.base import load_target  # noqa: E402
-from xla2py.targets.dask.arrangement import arrange  # noqa: E402
-from xla2py.transpile.equivalence.budgets import budgets_for  # noqa: E402
-from xla2py.transpile.equivalence.comparison import compare  # noqa: E402
-from xla2py.transpile.equivalence.inputs import make_inputs, nest  # noqa: E402
+from xla2py.targets.dask.planning.plan import arrange  # noqa: E402
+from xla2py.transpile.equivalence.inputs.generate import make_inputs, nest  # noqa: E402
+from xla2py.transpile.equivalence.verdicts.comparison import compare  # noqa: E402
+from xla2py.transpile.equivalence.verdicts.tolerances import budgets_for  # noqa: E402
 from xla2py.transpile.errors import UnsupportedError, UsageError  # noqa: E402
+from xla2py.transpile.target import load_target  # noqa: E402
 
 MANY = 10_000_000
 

@@ -13,7 +13,7 @@ import pytest
 
 import xla2py
 from xla2py.targets.array_api.prelude import products
-from xla2py.transpile.equivalence.inputs import make_inputs
+from xla2py.transpile.equivalence.inputs.generate import make_inputs
 from xla2py.transpile.errors import UnsupportedError
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hlo"
@@ -151,7 +151,7 @@ def package(tmp_path, monkeypatch):
         "elsewhere/__init__.py": """
             from pathlib import Path
 
-            from xla2py.targets.base import OwnCall, Target
+            from xla2py.transpile.target import OwnCall, Target
 
             FOLDER = Path(__file__).parent
 

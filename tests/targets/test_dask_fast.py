@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.dask.estimates import PROCESS_BYTES
-from xla2py.targets.dask.kernels import KERNELS
+from xla2py.targets.dask.planning.estimates import PROCESS_BYTES
+from xla2py.targets.dask.writing.kernels import KERNELS
 from xla2py.tests.targets.programs.table import PROGRAMS
 from xla2py.tests.targets.running import differences, leaves, on_numpy, uneven
-from xla2py.transpile.equivalence.inputs import nest
-from xla2py.transpile.equivalence.lockstep import lockstep
+from xla2py.transpile.equivalence.inputs.generate import nest
+from xla2py.transpile.equivalence.lockstep.run import lockstep
 from xla2py.transpile.errors import UnsupportedError, UsageError
 from xla2py.transpile.fuzzing.families import random_program
 
@@ -274,7 +274,7 @@ def test_plans_have_room_for_numba():
 
 
 def test_a_missing_numba_is_told_before_anything_is_written(monkeypatch):
-    monkeypatch.setattr("xla2py.targets.base.find_spec", lambda name: None)
+    monkeypatch.setattr("xla2py.transpile.target.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"XP417.*for Dask needs numba and scipy"):
         emitted(normalised)
 

@@ -10,7 +10,7 @@ import xla2py
 from xla2py.tests.ladder.fast_programs import COMBINERS, program
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.transpile.equivalence.checking import Checker, Plan
-from xla2py.transpile.equivalence.reports import report_to_text
+from xla2py.transpile.equivalence.reports.formats import report_to_text
 
 LEAST = "least { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] minimum(a, b) }\n"
 A_WHOLE_SUM_BESIDE_A_MINIMUM_OF_LINES = program(

@@ -12,7 +12,7 @@ from xla2py.templates.prelude.chunked_placing import PlacingUnread, pad_in_chunk
 from xla2py.templates.prelude.tiles_in_files import in_files as in_blocks
 from xla2py.tests.passes.raising import hlo
 from xla2py.tests.targets.chunked import Case, check, check_plan
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 jnp = pytest.importorskip("jax.numpy")
 lax = pytest.importorskip("jax.lax")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from xla2py.targets.base import load_target
 from xla2py.targets.numpy import library
 from xla2py.targets.numpy.library import advice_on_kernels, advice_on_memory, advice_on_numba
+from xla2py.transpile.target import load_target
 
 WIDE = frozenset(("fma", "avx2", "avx512f"))
 

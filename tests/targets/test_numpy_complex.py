@@ -10,7 +10,7 @@ import jax
 
 import xla2py
 from xla2py.tests.targets.numpy_fast import assert_as_in_xla, emitted, kernels, results
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.reference.xla import run_hlo
 
 jnp, lax = jax.numpy, jax.lax
 RNG = np.random.default_rng(8)

@@ -14,7 +14,7 @@ from xla2py.templates.numpy.prelude import small_equations
 from xla2py.templates.prelude import lapack, linalg
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.numpy_fast import assert_as_in_xla
-from xla2py.transpile.emission.generated import GeneratedModule
+from xla2py.transpile.emission.module.generated import GeneratedModule
 
 jnp, lax = jax.numpy, jax.lax
 RNG = np.random.default_rng(3)

@@ -14,16 +14,16 @@ import jax
 import jax.numpy as jnp
 
 import xla2py
-from xla2py.targets.base import load_target
 from xla2py.tests.ladder.fast_programs import COMBINERS, program, rows_of, softmax
 from xla2py.tests.operations.runner import judge
 from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.targets.numpy_fast import differences, emitted, kernels, results
-from xla2py.transpile.equivalence.comparison import compare
-from xla2py.transpile.equivalence.inputs import make_inputs, nest
-from xla2py.transpile.equivalence.lockstep import lockstep
+from xla2py.transpile.equivalence.inputs.generate import make_inputs, nest
+from xla2py.transpile.equivalence.lockstep.run import lockstep
+from xla2py.transpile.equivalence.verdicts.comparison import compare
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.fuzzing.families import random_program
+from xla2py.transpile.target import load_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hlo"
 TABLE = np.arange(24, dtype=np.float32).reshape(4, 6) - 7
@@ -246,7 +246,7 @@ def test_compiled_code_is_kept_for_other_processes(tmp_path, monkeypatch):
 
 
 def test_a_missing_numba_is_told_before_anything_is_written(monkeypatch):
-    monkeypatch.setattr("xla2py.targets.base.find_spec", lambda name: None)
+    monkeypatch.setattr("xla2py.transpile.target.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="needs numba and scipy") as refused:
         xla2py.emit(program("x = f32[4] parameter(0)", "ROOT r = f32[4] add(x, x)"), style="fast")
     assert refused.value.diagnostics[0].code == "XP417"

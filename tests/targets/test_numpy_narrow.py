@@ -15,8 +15,8 @@ from xla2py.templates.numpy.prelude import narrow, narrow_f8
 from xla2py.templates.numpy.prelude.elements import scalar_reduce_precision
 from xla2py.templates.prelude.floats import reduce_precision
 from xla2py.tests.targets.numpy_fast import emitted, kernels
-from xla2py.transpile.equivalence.comparison import compare
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.reference.xla import run_hlo
+from xla2py.transpile.equivalence.verdicts.comparison import compare
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
 KINDS = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}

@@ -13,7 +13,7 @@ import xla2py
 from xla2py.templates.numpy.prelude.factors import cholesky_by_lapack, solve_by_lapack, triangular_solve_by_blas
 from xla2py.templates.prelude.lapack import solve
 from xla2py.templates.prelude.linalg import cholesky, triangular_solve
-from xla2py.transpile.emission.header import edges_of
+from xla2py.transpile.emission.module.header import edges_of
 from xla2py.transpile.errors import UsageError
 
 RNG = np.random.default_rng(8)

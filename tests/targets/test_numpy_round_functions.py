@@ -17,7 +17,7 @@ from xla2py.templates.numpy.prelude import ordering, rounds
 from xla2py.templates.prelude import keys
 from xla2py.templates.prelude.ordering import search_sorted, top_k
 from xla2py.tests.targets.numpy_fast import assert_as_in_xla, kernels
-from xla2py.transpile.emission.generated import GeneratedModule
+from xla2py.transpile.emission.module.generated import GeneratedModule
 
 jnp, lax = jax.numpy, jax.lax
 RNG = np.random.default_rng(21)

@@ -11,7 +11,7 @@ import numba
 import xla2py
 from xla2py.tests.ladder.fast_programs import COMBINERS, program, softmax
 from xla2py.tests.targets.numpy_fast import differences, results
-from xla2py.transpile.equivalence.comparison import flatten
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 from xla2py.transpile.errors import UsageError
 
 MOVED = program(

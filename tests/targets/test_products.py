@@ -14,7 +14,7 @@ from xla2py.templates.prelude.tiles import Tiled
 from xla2py.templates.prelude.tiles_in_files import Stored
 from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import leaves, uneven
-from xla2py.transpile.equivalence.inputs import make_inputs
+from xla2py.transpile.equivalence.inputs.generate import make_inputs
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")

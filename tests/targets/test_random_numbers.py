@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.dask.estimates import PROCESS_BYTES
+from xla2py.targets.dask.planning.estimates import PROCESS_BYTES
 from xla2py.tests.targets.chunked import peak_of_a_run, plan_of
 from xla2py.transpile.equivalence.checking import Checker, Plan
 

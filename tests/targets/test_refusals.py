@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 import xla2py
-from xla2py.targets.base import Target, load_target
 from xla2py.targets.cupy.refusals import RULES
 from xla2py.transpile.emission.expression import TEMPLATES
 from xla2py.transpile.errors import UnsupportedError
+from xla2py.transpile.target import Target, load_target
 
 
 def module(shapes: str, *instructions: str) -> str:

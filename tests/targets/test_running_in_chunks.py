@@ -5,7 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.targets.chunked import Case, check, check_plan, inputs
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.dask import scans
-from xla2py.targets.dask.estimates import PROCESS_BYTES
+from xla2py.targets.dask.planning import scans
+from xla2py.targets.dask.planning.estimates import PROCESS_BYTES
 from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import differences
 from xla2py.tests.targets.scans import (

@@ -5,7 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.targets.dask.chunked_calls.sorting import CACHED_BYTES
-from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
+from xla2py.targets.dask.planning.estimates import PROCESS_BYTES, THREADS
 from xla2py.tests.targets.chunked import plan_of
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")

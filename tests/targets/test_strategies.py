@@ -7,16 +7,16 @@ from pkgutil import iter_modules
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, load_target
-from xla2py.targets.dask.block_phases import BlockPhase
-from xla2py.targets.dask.chunk_program import chunk_program
 from xla2py.targets.dask.chunked_calls import IMPLEMENTATIONS
-from xla2py.targets.dask.phases import node_of
+from xla2py.targets.dask.planning.block_phases import BlockPhase
+from xla2py.targets.dask.planning.chunk_program import chunk_program
+from xla2py.targets.dask.planning.phases import node_of
 from xla2py.targets.dask.strategies import STRATEGIES
 from xla2py.templates import prelude
 from xla2py.transpile.compilation import Options, compile
 from xla2py.transpile.passes.to_array import ModuleLowering
 from xla2py.transpile.passes.to_array import Options as LoweringOptions
+from xla2py.transpile.target import Limits, load_target
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT sum = f32[] add(a, b) }\n"
 X = "x = f32[40,30] parameter(0)"

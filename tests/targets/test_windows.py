@@ -9,9 +9,9 @@ import pytest
 import xla2py
 from xla2py.tests.targets.chunked import check_plan, kinds
 from xla2py.tests.targets.running import differences, leaves, on_dask, on_numpy, uneven
-from xla2py.transpile.equivalence.comparison import Budget
-from xla2py.transpile.equivalence.inputs import make_inputs
-from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.equivalence.inputs.generate import make_inputs
+from xla2py.transpile.equivalence.reference.xla import run_hlo
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 

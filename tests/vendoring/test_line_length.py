@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from xla2py import emit
-from xla2py.transpile.emission.shared_helpers import helpers_file
+from xla2py.transpile.emission.module.shared_helpers import helpers_file
 from xla2py.transpile.vendoring import find_project, inspect_module
 from xla2py.transpile.vendoring.freshness import State
 

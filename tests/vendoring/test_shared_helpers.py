@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.emission.shared_helpers import defined_names, helper_names, helpers_file
+from xla2py.transpile.emission.module.shared_helpers import defined_names, helper_names, helpers_file
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.vendoring import add_module, eject_module, find_project, inspect_module, update_module
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..emission import emit
-from ..emission.description import type_text
-from ..emission.sidecars import storable
-from ..equivalence.comparison import flatten
-from ..equivalence.inputs import make_inputs, parameter_names
+from ..emission.functions.sidecars import storable
+from ..emission.module.description import type_text
+from ..equivalence.inputs.generate import make_inputs, parameter_names
+from ..equivalence.verdicts.comparison import flatten
 from ..errors import Diagnostic, InputValueError, UsageError
 from ..files import read_bytes, write_atomically
 from ..hlo.element_types import ElementType

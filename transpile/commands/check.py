@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...targets.base import load_target, require_targets
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import write_atomically
 from ..frontends.witnesses import Witnesses
 from ..hlo.ir import HloModule
 from ..settings import CHECK_SETTINGS, SETTINGS, load_settings
+from ..target import load_target, require_targets
 from .modules import STDIN, expanded, readers, shown_name
 from .numbers import SEED
 from .options import Command, campaigns_option, choose, limits_of_runs, setting_options, sizes_option, words
@@ -21,7 +21,7 @@ from .terminal import counting, note, note_twins, report
 
 if TYPE_CHECKING:
     from ..equivalence.checking import Checker
-    from ..equivalence.results import CheckReport, ProgramReport
+    from ..equivalence.reports.results import CheckReport, ProgramReport
 
 DIFFERS = 1
 NOT_COMPARED = 3
@@ -77,9 +77,9 @@ def command(
     """
     from ..emission import require_style
     from ..equivalence.checking import Checker, Plan, named_campaigns, named_references
-    from ..equivalence.known_differences import read_known_differences
-    from ..equivalence.reports import WRITERS
-    from ..equivalence.worker import MIB, Limits
+    from ..equivalence.reference.worker import MIB, Limits
+    from ..equivalence.reports.formats import WRITERS
+    from ..equivalence.verdicts.known_differences import read_known_differences
 
     settings = load_settings(Path.cwd())
     options = choose(given, settings)

@@ -12,10 +12,10 @@ from .quantities import size_text
 from .terminal import write_table
 
 if TYPE_CHECKING:
-    from ...targets.base import Phase, Plan
     from ..array.node import Node
     from ..array.program import Tree
     from ..compilation import Compilation
+    from ..target import Phase, Plan
 
 RESULT = "result"
 
@@ -67,7 +67,7 @@ def _names(compilation: Compilation) -> dict[Node, str]:
 
     A value that is taken apart is called as its parts are.
     """
-    from ..emission.module import Settings, write_module
+    from ..emission.module.module_writer import Settings, write_module
 
     program = compilation.program
     functions = write_module(program, compilation.target, Settings()).functions

@@ -8,7 +8,7 @@ from importlib import metadata
 
 import click
 
-from ...targets.base import load_target, target_names
+from ..target import load_target, target_names
 from ..version import VERSION
 from .options import Command
 from .terminal import write_table

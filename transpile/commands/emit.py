@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...targets.base import load_target, require_targets
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import read_bytes
 from ..frontends.functions import is_reference
@@ -23,6 +22,7 @@ from ..hlo.ir import HloModule
 from ..hlo.shardings import AFTER_PARTITIONER
 from ..hlo.source import UnsupportedError
 from ..settings import SETTINGS, load_settings
+from ..target import load_target, require_targets
 from .modules import expanded, has_folder, readers, run_all, shown_name
 from .options import Command, choose, is_debugging, setting_options, sizes_option
 from .terminal import note, stages
@@ -178,7 +178,7 @@ def _emit(
     read: Callable[[], HloModule | Witnesses], jobs: Sequence[Job], options: dict[str, Any], deliver: Deliver
 ) -> int:
     """Emit one program for its targets; the exit code."""
-    from ..emission.shared_helpers import form_in
+    from ..emission.module.shared_helpers import form_in
 
     module = read()
     if not options["nested"]:
@@ -194,7 +194,7 @@ def _emit(
 
 def _note_leaves(module: HloModule | Witnesses) -> None:
     """Say so where ``main`` takes the many leaves of trees one by one."""
-    from ..emission.argument_trees import leaf_paths
+    from ..emission.trees.argument_trees import leaf_paths
 
     if not isinstance(module, HloModule) or device_count(module) > 1:
         return
@@ -275,7 +275,7 @@ def _compare(generated: GeneratedModule, destination: Path | None, *, show: bool
 
 def require_unedited(path: Path) -> None:
     """Raise ``UsageError`` (XP403) where a file holds something that is not as xla2py wrote it."""
-    from ..emission.header import body_sha256, recorded_hashes
+    from ..emission.module.header import body_sha256, recorded_hashes
 
     text = read_bytes(path).decode("utf-8", "replace") if path.is_file() else ""
     if not text:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...targets.base import load_target, require_targets
 from ..errors import Diagnostic, UsageError
+from ..target import load_target, require_targets
 from .numbers import COUNT, SEED
 from .options import Command, campaigns_option, limits_of_runs, style_option, words
 from .terminal import counting, note, note_twins, write_table
 
 if TYPE_CHECKING:
-    from ..equivalence.worker import Limits
+    from ..equivalence.reference.worker import Limits
     from ..fuzzing.fuzzer import Progress
 
 DIFFERS = 1
@@ -57,8 +57,8 @@ def command(
     """
     from ..emission import require_style
     from ..equivalence.checking import named_campaigns
-    from ..equivalence.participants import Workers
-    from ..equivalence.worker import MIB, Limits
+    from ..equivalence.reference.participants import Workers
+    from ..equivalence.reference.worker import MIB, Limits
     from ..fuzzing.fuzzer import fuzz, resume
     from ..hlo.opcodes import OPCODES
 
@@ -89,7 +89,7 @@ def command(
 
 def _any_size(seeds: range, style: str, target: str, limits: Limits) -> int:
     """Compare the programs of seeds at several sizes, and tell what came of it."""
-    from ..equivalence.participants import Workers
+    from ..equivalence.reference.participants import Workers
     from ..fuzzing.any_size import Tally, compare_any_size
 
     tally = Tally()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...targets.base import require_targets
 from ..errors import Diagnostic
 from ..settings import SETTINGS
+from ..target import require_targets
 from .chunk_plan import show_chunk_plan
 from .modules import read_module
 from .options import Command
@@ -17,10 +17,10 @@ from .quantities import count_text, size_text
 from .terminal import write_table
 
 if TYPE_CHECKING:
-    from ...targets.base import Costs, Target
     from ..hlo.ir import HloModule, Instruction
     from ..hlo.shapes import Shape
     from ..inspection import Inspection
+    from ..target import Costs, Target
 
 LARGEST_COUNTED = 2**30  # bytes that a program takes, to be run where its costs are counted
 LINES_LISTED = 10
@@ -64,9 +64,9 @@ def command(file: str, target: str | None, memory: str, chunks: str, threads: st
 
 def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chunks: str, threads: str) -> None:
     """Chunks of the arguments, the phases in the order in which they run, and what that takes; or what a GPU does."""
-    from ...targets.base import Limits, load_target
     from ..compilation import READABLE, Options, compile
     from ..emission import require_threads
+    from ..target import Limits, load_target
 
     (name,) = require_targets([name])
     require_threads(threads, READABLE, load_target(name))
@@ -86,7 +86,7 @@ def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chu
 
 def _show_device_costs(module: HloModule, facts: Inspection, target: Target) -> None:
     """Show what a call of ``main`` asks of the device, in each style."""
-    from ..equivalence.costs import device_costs
+    from ..equivalence.verdicts.costs import device_costs
 
     if facts.peak_memory > LARGEST_COUNTED:
         click.echo(f"its costs are counted of programs that take up to {size_text(LARGEST_COUNTED)}")
@@ -121,8 +121,8 @@ def _advise_graph(facts: Inspection, costs: Costs) -> None:
 
 def _arguments(module: HloModule) -> Iterator[tuple[str, Instruction]]:
     """The parameters, each with what the emitted ``main`` calls it."""
-    from ..emission.argument_names import argument_names
-    from ..emission.names import Names
+    from ..emission.naming.arguments import argument_names
+    from ..emission.naming.identifiers import Names
 
     names = Names(set())
     parameters = module.entry.parameters
@@ -175,8 +175,8 @@ def _line(module: HloModule, instruction: Instruction) -> str:
 
 def unsupported(module: HloModule) -> list[tuple[str, str, str, str]]:
     """Return what keeps the module from being emitted: target, number of instructions, their lines, the complaint."""
-    from ...targets.base import load_target, target_names
     from ..compilation import compile
+    from ..target import load_target, target_names
 
     rows = []
     for target in target_names():

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from ...targets.base import require_targets
 from ..hlo.device_groups import device_count
 from ..settings import option_words
+from ..target import require_targets
 from .modules import read_module, shown_name
 from .numbers import SEED
 from .options import Command, choose_for, one_target_options
@@ -37,10 +37,10 @@ def command(source: str, target: str, arguments: str | None, seed: int, edited: 
     reached. Exit code 1 where something differs, 3 where nothing could be compared.
     """
     from ..emission import emit
-    from ..equivalence.inputs import make_inputs
-    from ..equivalence.origins import find_first_origin
-    from ..equivalence.participants import Workers
-    from ..equivalence.reach import MOST_DRAWS, Reach
+    from ..equivalence.inputs.coverage import MOST_DRAWS, Reach
+    from ..equivalence.inputs.generate import make_inputs
+    from ..equivalence.lockstep.origins import find_first_origin
+    from ..equivalence.reference.participants import Workers
     from ..files import read_text
     from .arrays import arguments_for
 

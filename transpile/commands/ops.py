@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...targets.base import require_targets, target_names
+from ..target import require_targets, target_names
 from .options import Command, setting_options
 from .terminal import write_table
 
@@ -13,7 +13,7 @@ from .terminal import write_table
 @setting_options("target")
 def command(target: tuple[str, ...] | None) -> None:
     """List XLA's operations and what each target does with them."""
-    from ..emission.coverage import coverage
+    from ..emission.module.support_table import coverage
     from ..hlo.opcodes import OPCODES
 
     targets = target_names() if target is None else require_targets(target)

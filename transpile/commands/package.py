@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from ...targets.base import require_targets
 from ..errors import Diagnostic, UsageError
 from ..settings import SETTINGS, load_settings
+from ..target import require_targets
 from .options import Command, choose, setting_options
 from .terminal import note, working, write_table
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..emission.entry_point import CHECK_TREE_SIZES, CHECK_TREES
+from ..emission.module.entry_point import CHECK_TREE_SIZES, CHECK_TREES
 
 if TYPE_CHECKING:
-    from ..equivalence.results import ProgramReport
+    from ..equivalence.reports.results import ProgramReport
     from ..vendoring import Project, VendoredModule
 
 DIFFERS, NOT_COMPARED = 1, 3
@@ -19,8 +19,8 @@ def proved(project: Project, module: VendoredModule) -> tuple[str, int]:
 
     Nothing is run for a module that is as xla2py wrote it, helpers and all.
     """
-    from ..equivalence.campaigns import CAMPAIGNS
     from ..equivalence.checking import Checker, Plan
+    from ..equivalence.inputs.kinds import CAMPAIGNS
     from ..vendoring import as_edited, program_of, regenerate
 
     edited = as_edited(project, module)

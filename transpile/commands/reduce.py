@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from ...targets.base import require_targets
 from ..errors import Diagnostic, UsageError
+from ..target import require_targets
 from .modules import read_module
 from .numbers import RETRIES, SEED
 from .options import Command, choose_for, one_target_options
 from .terminal import note
 
 if TYPE_CHECKING:
-    from ..equivalence.reduction import IsInteresting, Reduction
+    from ..equivalence.shrinking.shrink import IsInteresting, Reduction
     from ..hlo.ir import HloModule
 
 _ORACLE_SECONDS = 300.0
@@ -58,8 +58,8 @@ def command(
     reduction leaves the best so far. Reduce that to go on.
     """
     from ..equivalence.checking import Checker, Plan
-    from ..equivalence.reduced_cases import again, differs, write_case
-    from ..equivalence.reduction import reduce_module
+    from ..equivalence.shrinking.reproducers import again, differs, write_case
+    from ..equivalence.shrinking.shrink import reduce_module
     from .arrays import arguments_for
 
     require_targets([target])
@@ -86,7 +86,7 @@ def command(
 
 def _asked(oracle: str, folder: Path) -> IsInteresting:
     """Return what a script of the user's says about a case, by its exit code."""
-    from ..equivalence.reduced_cases import write_case
+    from ..equivalence.shrinking.reproducers import write_case
 
     script = Path(oracle).resolve()
     if not script.is_file():

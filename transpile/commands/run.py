@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...targets.base import Target, adopted, load_target, require_targets
 from ..errors import Diagnostic, UsageError
 from ..hlo.carriers import as_declared
 from ..hlo.device_groups import device_count
 from ..hlo.shapes import Shape
 from ..settings import SETTINGS, load_settings
+from ..target import Target, adopted, load_target, require_targets
 from .emit import generate
 from .modules import read_module, shown_name
 from .numbers import SEED
@@ -45,7 +45,7 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
     that can be factored. The replicas of a program run as threads: replica k gets arguments made with the seed plus k,
     and its results are result.k.
     """
-    from ..equivalence.inputs import describe, make_inputs, nest
+    from ..equivalence.inputs.generate import describe, make_inputs, nest
     from .arrays import arguments_for, parameter_leaves, write_results
 
     options = choose(given, load_settings(Path.cwd()))

@@ -69,7 +69,7 @@ def note(message: str) -> None:
 
 def note_twins(targets: Iterable[str]) -> None:
     """Say which targets' modules run on a twin of the library here, and why."""
-    from ...targets.base import load_target, twin_of
+    from ..target import load_target, twin_of
 
     for name in targets:
         target = load_target(name)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...targets.base import require_targets
 from ..settings import SETTINGS, load_settings
+from ..target import require_targets
 from .modules import run_all
 from .options import Command, Group, choose, setting_options, sizes_option
 from .proofs import proved

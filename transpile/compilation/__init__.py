@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ...targets.base import Plan, Target
 from ..array.program import Program
 from ..array.support import Support
 from ..errors import Diagnostic, UnsupportedError
 from ..hlo.ir import HloModule
-from ..passes.edges import LIBRARY
+from ..passes.library_semantics.edges import LIBRARY
+from ..target import Plan, Target
 from .stages import (
     EMISSION_CHOICES,
     FAST,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
-from ...targets.base import Kernels, Limits, Plan, Target
 from ..array.printer import print_program
 from ..array.program import Program
 from ..array.support import Support
@@ -17,10 +16,11 @@ from ..hlo.printer import print_module
 from ..kernels.verifier import verify_kernels
 from ..passes import PIPELINE, ArrayPass
 from ..passes.algebra.signs import signs
-from ..passes.call_views import call_views
+from ..passes.calls.argument_views import call_views
+from ..passes.calls.custom_call_definitions import composed, expanding, is_expanded
+from ..passes.calls.inlining import inline_joinable, inlining
+from ..passes.calls.target_functions import own_functions, own_functions_of
 from ..passes.constants.through_calls import constants_through_calls
-from ..passes.edges import LIBRARY, SINGULARITIES, XLA, edges
-from ..passes.expansion import composed, expanding, is_expanded
 from ..passes.fusion import fuse
 from ..passes.fusion.compiled_loops import call_nothing_in_loops
 from ..passes.fusion.early_gathers import early_gathers
@@ -29,16 +29,16 @@ from ..passes.fusion.one_hots import one_hots
 from ..passes.fusion.open_triangles import open_triangles
 from ..passes.fusion.vector_products import vector_products
 from ..passes.fusion.whole_updates import whole_updates
-from ..passes.inlining import inline_joinable, inlining
-from ..passes.layers import layers
-from ..passes.outlining import Originals, outlining
-from ..passes.own_functions import own_functions, own_functions_of
+from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, XLA, edges
+from ..passes.outlining.by_call_stack import Originals, outlining
+from ..passes.outlining.by_components import repeats
+from ..passes.outlining.by_dependence_chain import layers
 from ..passes.own_results import OWN, own_results
-from ..passes.repeats import repeats
 from ..passes.special_functions import special_functions
 from ..passes.storage_types import legalize_storage_types
 from ..passes.to_array import FLOAT32, LOWERING_CHOICES, ModuleLowering
 from ..passes.to_array import Options as LoweringOptions
+from ..target import Kernels, Limits, Plan, Target
 
 READABLE, FAST, FUSED = STYLES = ("readable", "fast", "fused")
 HLO, ARRAY = "hlo", "array"  # the dialects

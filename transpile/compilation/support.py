@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ...targets.base import Target
 from ..array.node import Node
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
@@ -13,6 +12,7 @@ from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.source import Diagnostic
 from ..passes.to_array import RULES, custom_call_refusal
+from ..target import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
-from ...targets.base import Limits, Target, load_target
 from ..collection import collection_paused
 from ..compilation import READABLE, STYLES, Options, compile, kernels_in, written_as
 from ..errors import Diagnostic, UsageError
@@ -22,19 +21,20 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
 from ..settings import SETTINGS
+from ..target import Limits, Target, load_target
 from .any_size import emit_any_size
-from .argument_trees import captured_objects, leaf_paths
-from .constants import TENSORS
-from .entry_point import SIZES
 from .formatting import formatted
-from .generated import GeneratedModule
-from .header import body_sha256, with_body_hash
+from .functions.constants import TENSORS
 from .layout import LINE_LENGTH, Layout
-from .likely_trees import with_likely_trees
-from .module import Settings, joined, write_module
-from .names import identifier
-from .result_trees import has_trees
-from .shared_helpers import OWN, helper_names, helpers_file, require_sharing
+from .module.entry_point import SIZES
+from .module.generated import GeneratedModule
+from .module.header import body_sha256, with_body_hash
+from .module.module_writer import Settings, joined, write_module
+from .module.shared_helpers import OWN, helper_names, helpers_file, require_sharing
+from .naming.identifiers import identifier
+from .trees.argument_trees import captured_objects, leaf_paths
+from .trees.likely_trees import with_likely_trees
+from .trees.result_trees import has_trees
 
 _THREADS = re.compile("[1-9][0-9]{0,3}|auto")
 

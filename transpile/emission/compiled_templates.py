@@ -9,7 +9,7 @@ from typing import Any
 
 import jinja2
 
-from ...targets.base import TEMPLATES
+from ..target import TEMPLATES
 
 
 class CompiledTemplates(jinja2.FileSystemBytecodeCache):

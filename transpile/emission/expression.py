@@ -14,14 +14,13 @@ from typing import Any
 import jinja2
 import numpy as np
 
-from ...targets.base import TEMPLATES
 from ..array.node import Constant, DeviceGroups, DevicePairs, ForeignName, HostName, Node, PreludeName, Slot, Ufunc
 from ..array.program import Function
 from ..array.scalars import is_scalar_expression
 from ..hlo.element_types import S64, U64, ElementType
 from ..hlo.ir import Instruction
 from ..kernels.kernel import Kernel
-from .argument_groups import Groups, given_texts
+from ..target import TEMPLATES
 from .compiled_templates import COMPILED
 from .device_lists import counted_groups, counted_pairs
 from .layout import Layout
@@ -47,6 +46,7 @@ from .texts import (
     swaps_last_two,
     widths_text,
 )
+from .trees.argument_groups import Groups, given_texts
 
 COMPARISON = 6
 PRIMARY = 16

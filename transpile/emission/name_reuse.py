@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 
 from ..array.node import Node
 from .expression import Expression
-from .known_types import KnownType, agree
+from .functions.context import Writing
 from .lines import Line
 from .live_names import NAME, LiveNames
-from .writing import Writing
+from .naming.known_types import KnownType, agree
 
 _WORD = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*")
 

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from .header import is_header_line
+from .module.header import is_header_line
 
 _QUOTES = '"' * 3
 _COMMENT = re.compile(r"( *)# (?=\S)")

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from ..array.graph import Graph
 from ..array.node import Node, literal_value
-from .context_names import is_gradient
-from .layer_names import unviewed
+from .naming.layers import unviewed
+from .naming.scopes import is_gradient
 
 
 def value_gradients(graph: Graph, nodes: Sequence[Node]) -> dict[Node, Node]:

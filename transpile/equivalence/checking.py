@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ...targets.base import load_target, require_targets, target_names, twin_of
 from ..emission import GeneratedModule, emit
 from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
@@ -27,24 +26,25 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from ..hlo.verifier import verify
 from ..settings import option_words
-from .budgets import budgets_for
-from .campaigns import CAMPAIGNS, campaign_inputs
-from .comparable import elements, no_plain_call
-from .comparison import Budget, LeafResult, Status
-from .dependence import computed_by
-from .domains import parameter_domains
-from .inputs import nest
-from .judging import Judge
-from .known_differences import KnownDifference, of_the_references
-from .library_edges import edges_on, judged, reasons
-from .origins import find_origin
-from .participants import REFERENCES, Workers, failed_emission
-from .reach import MOST_DRAWS, Reach
-from .reduced_cases import reduce_case
-from .results import Case, CheckReport, Origin, ProgramReport, ReducedCase, Run
-from .sizes import programs_to_check
-from .voting import vote
-from .worker import Limits
+from ..target import load_target, require_targets, target_names, twin_of
+from .inputs.coverage import MOST_DRAWS, Reach
+from .inputs.dependence import computed_by
+from .inputs.domains import parameter_domains
+from .inputs.generate import nest
+from .inputs.kinds import CAMPAIGNS, campaign_inputs
+from .inputs.sizes import programs_to_check
+from .lockstep.origins import find_origin
+from .reference.participants import REFERENCES, Workers, failed_emission
+from .reference.worker import Limits
+from .reports.results import Case, CheckReport, Origin, ProgramReport, ReducedCase, Run
+from .shrinking.reproducers import reduce_case
+from .verdicts.comparable import elements, no_plain_call
+from .verdicts.comparison import Budget, LeafResult, Status
+from .verdicts.judging import Judge
+from .verdicts.known_differences import KnownDifference, of_the_references
+from .verdicts.library_edges import edges_on, judged, reasons
+from .verdicts.tolerances import budgets_for
+from .verdicts.voting import vote
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Source = HloModule | Witnesses | str | bytes | os.PathLike[str]

@@ -9,11 +9,11 @@ from random import Random
 
 from ..compilation import READABLE
 from ..emission import emit
-from ..equivalence.budgets import budgets_for
-from ..equivalence.comparison import compare
-from ..equivalence.inputs import make_inputs, nest
-from ..equivalence.participants import Workers
-from ..equivalence.sizes import sizes_to_check
+from ..equivalence.inputs.generate import make_inputs, nest
+from ..equivalence.inputs.sizes import sizes_to_check
+from ..equivalence.reference.participants import Workers
+from ..equivalence.verdicts.comparison import compare
+from ..equivalence.verdicts.tolerances import budgets_for
 from ..errors import UnsupportedError, XlaToPythonError
 from ..frontends.witnesses import witnesses
 from .free_sizes import names_of, program_at

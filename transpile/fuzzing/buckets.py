@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..equivalence.comparison import LeafResult, Status
-from ..equivalence.results import Run
+from ..equivalence.reports.results import Run
+from ..equivalence.verdicts.comparison import LeafResult, Status
 from ..hlo.ir import HloModule
 
 Bucket = tuple[str, str, str]  # operation, element type, pattern

@@ -19,25 +19,25 @@ from typing import Any
 
 import numpy as np
 
-from ...targets.base import load_target
 from ..compilation.stages import READABLE
 from ..emission import GeneratedModule, emit
-from ..emission.sidecars import storable
-from ..equivalence.budgets import EXACT, budget_for, budgets_for
-from ..equivalence.campaigns import changed_inputs
-from ..equivalence.comparison import LeafResult, Status, compare
-from ..equivalence.dependence import computed_by
-from ..equivalence.judging import Judge
-from ..equivalence.known_differences import of_the_references
-from ..equivalence.participants import Workers, failed_emission
-from ..equivalence.reduction import reduce_module
-from ..equivalence.results import NOT_COMPARED, Run, worst
+from ..emission.functions.sidecars import storable
+from ..equivalence.inputs.dependence import computed_by
+from ..equivalence.inputs.kinds import changed_inputs
+from ..equivalence.reference.participants import Workers, failed_emission
+from ..equivalence.reports.results import NOT_COMPARED, Run, worst
+from ..equivalence.shrinking.shrink import reduce_module
+from ..equivalence.verdicts.comparison import LeafResult, Status, compare
+from ..equivalence.verdicts.judging import Judge
+from ..equivalence.verdicts.known_differences import of_the_references
+from ..equivalence.verdicts.tolerances import EXACT, budget_for, budgets_for
 from ..errors import Diagnostic, UnsupportedError, UsageError, XlaToPythonError
 from ..files import read_bytes, write_atomically
 from ..frontends import load
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from ..settings import option_words
+from ..target import load_target
 from .buckets import Bucket, bucket_of_difference, bucket_of_failure, folder_name
 from .families import opcodes, program_with
 from .program import RandomProgram, batch_text

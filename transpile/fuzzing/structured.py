@@ -7,8 +7,8 @@ from random import Random
 
 import numpy as np
 
-from ..equivalence.domains import Form, parameter_domains
-from ..equivalence.inputs import make_inputs
+from ..equivalence.inputs.domains import Form, parameter_domains
+from ..equivalence.inputs.generate import make_inputs
 from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.opcodes import OPCODES
 from ..hlo.printer import print_module

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..emission import GeneratedModule
-from ..emission.line_map import LineMap, Place, place_of
+from ..emission.module.line_map import LineMap, Place, place_of
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.parser import parse_module
 from ..hlo.printer import print_module

@@ -24,7 +24,6 @@ from .algebra.selections import selections
 from .algebra.squares import squares
 from .algebra.ufuncs import ufuncs
 from .constants.constants import constants
-from .equal_stores import equal_stores
 from .indexing.counted_places import counted_places
 from .indexing.indices import indices
 from .indexing.reshapes import reshapes
@@ -42,6 +41,10 @@ from .linear_algebra.projections import projections
 from .linear_algebra.solves import solves
 from .linear_algebra.triangles import triangles
 from .linear_algebra.weighted_sums import weighted_sums
+from .loops.dead_carries import unread_carries
+from .loops.dead_results import unread_results
+from .loops.redundant_stores import equal_stores
+from .loops.rematerialization import rematerialization
 from .random.threefry import threefry
 from .reductions.keepdims import keepdims
 from .reductions.log_sums import log_sums
@@ -52,7 +55,6 @@ from .reductions.pools import pools
 from .reductions.prefixes import prefixes
 from .reductions.sums import sums
 from .reductions.variances import variances
-from .rematerialization import rematerialization
 from .shapes.aranges import aranges
 from .shapes.differences import differences
 from .shapes.joins import joins
@@ -67,8 +69,6 @@ from .statistics.filters import filters
 from .statistics.medians import medians
 from .statistics.pool_gradients import pool_gradients
 from .statistics.searches import searches
-from .unread_carries import unread_carries
-from .unread_results import unread_results
 
 ArrayPass = Callable[[Function, Support], None]  # raises what a target supports
 

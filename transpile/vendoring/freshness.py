@@ -8,9 +8,9 @@ from enum import Enum
 from pathlib import Path
 
 from ..emission import GeneratedModule, body_sha256, emit
-from ..emission.header import recorded_hashes
-from ..emission.helper_modules import names_in_folder
-from ..emission.shared_helpers import form_in, helpers_file, stem
+from ..emission.module.header import recorded_hashes
+from ..emission.module.helper_modules import names_in_folder
+from ..emission.module.shared_helpers import form_in, helpers_file, stem
 from ..files import read_bytes
 from ..settings import emission_options
 from .manifest import Project, VendoredModule

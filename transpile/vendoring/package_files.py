@@ -19,10 +19,10 @@ from typing import Any
 import jinja2
 
 from ..emission import GeneratedModule
-from ..emission.argument_trees import leaf_paths, tree_of
 from ..emission.formatting import formatted
-from ..emission.header import with_body_hash
 from ..emission.layout import Layout
+from ..emission.module.header import with_body_hash
+from ..emission.trees.argument_trees import leaf_paths, tree_of
 from ..errors import Diagnostic, UsageError
 from ..files import read_bytes
 from ..frontends.witnesses import Witnesses

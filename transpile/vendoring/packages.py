@@ -14,9 +14,9 @@ from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
-from ..emission.constants import TENSORS
-from ..emission.description import type_text
-from ..emission.names import identifier
+from ..emission.functions.constants import TENSORS
+from ..emission.module.description import type_text
+from ..emission.naming.identifiers import identifier
 from ..errors import Diagnostic, UsageError
 from ..files import file_error, write_atomically
 from ..frontends import from_jax, load

@@ -15,10 +15,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..equivalence.budgets import budgets_for
-from ..equivalence.comparison import Budget, LeafResult, compare_leaf
-from ..equivalence.inputs import make_inputs
-from ..equivalence.reference_process import run_hlo_in_child
+from ..equivalence.inputs.generate import make_inputs
+from ..equivalence.reference.xla_process import run_hlo_in_child
+from ..equivalence.verdicts.comparison import Budget, LeafResult, compare_leaf
+from ..equivalence.verdicts.tolerances import budgets_for
 from ..errors import Diagnostic, UsageError
 from ..files import write_atomically
 from ..frontends.witnesses import Witnesses

@@ -15,9 +15,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..emission import GeneratedModule, body_sha256
-from ..emission.header import without_header
-from ..emission.helper_modules import require_names
-from ..emission.shared_helpers import helper_names, stem
+from ..emission.module.header import without_header
+from ..emission.module.helper_modules import require_names
+from ..emission.module.shared_helpers import helper_names, stem
 from ..errors import Diagnostic, UsageError
 from ..files import file_error, read_bytes, write_atomically
 from ..frontends.functions import is_reference

@@ -10,16 +10,16 @@ from math import prod
 from typing import Any
 
 from ....transpile.array.node import Node
-from ....transpile.emission.body import FunctionWriter
-from ....transpile.emission.constants import ModuleConstants
 from ....transpile.emission.expression import Renderer
-from ....transpile.emission.kernel_writer import KernelWriter
-from ....transpile.emission.kernels import Declarations, argument_names
-from ....transpile.emission.names import Names
-from ....transpile.emission.prelude import Prelude
-from ....transpile.emission.sources import SourceNames
+from ....transpile.emission.functions.constants import ModuleConstants
+from ....transpile.emission.functions.function_writer import FunctionWriter
+from ....transpile.emission.kernels.declarations import Declarations, argument_names
+from ....transpile.emission.kernels.kernel_writer import KernelWriter
+from ....transpile.emission.naming.identifiers import Names
+from ....transpile.emission.naming.source import SourceNames
+from ....transpile.emission.prelude.library import Prelude
 from ....transpile.kernels.kernel import Kernel
-from ...base import TEMPLATES, Target
+from ....transpile.target import TEMPLATES, Target
 from .launches import launched, launched_at_any_size
 from .line_writer import LineWriter
 from .overflow import to_wrap

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 
 from ....transpile.array.node import Node
-from ....transpile.emission.constants import ModuleConstants
 from ....transpile.emission.expression import PRIMARY, Expression
-from ....transpile.emission.kernel_writer import KernelWriter
+from ....transpile.emission.functions.constants import ModuleConstants
+from ....transpile.emission.kernels.kernel_writer import KernelWriter
 from ....transpile.emission.lines import Line
-from ....transpile.emission.names import Names
-from ....transpile.emission.sources import SourceNames
+from ....transpile.emission.naming.identifiers import Names
+from ....transpile.emission.naming.source import SourceNames
 from ....transpile.kernels.index_maps import Offset
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.kernels.phases import Phase, Phases

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import Costs
+from ....transpile.target import Costs
 from . import graphs
 from .device_array import DeviceArray
 from .modules import sends_addresses, to_device, twin

@@ -10,7 +10,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from ....transpile.array.node import Node
-from ..chunked_implementation import ChunkedImplementation
+from ..planning.chunked_implementation import ChunkedImplementation
 
 
 def _rows() -> Iterator[tuple[str, tuple[ChunkedImplementation, ...]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....transpile.array.node import Node, Slot
-from ..chunked_implementation import Arguments, ChunkedImplementation, Implementations, OperandAxes
+from ..planning.chunked_implementation import Arguments, ChunkedImplementation, Implementations, OperandAxes
 
 
 def _transformed(node: Node) -> OperandAxes:

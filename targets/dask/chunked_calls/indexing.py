@@ -8,9 +8,9 @@ from typing import Any
 from ....transpile.array.node import Node, Slot
 from ....transpile.array.scalars import is_known_on_host
 from ....transpile.array.value import FULL
-from ..chunked_implementation import Arguments, ChunkedImplementation, Implementations, OperandAxes, as_it_is
 from ..computed_places import slot_of
-from ..nodes import is_filled
+from ..planning.chunked_implementation import Arguments, ChunkedImplementation, Implementations, OperandAxes, as_it_is
+from ..planning.nodes import is_filled
 
 PLACES = 5  # blocks in a look-up of narrow rows: their places, masks, parts and what is joined of them
 

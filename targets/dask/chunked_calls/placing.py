@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 from ....transpile.array.node import Node, Slot, literal_value
 from ....transpile.array.scalars import is_known_on_host
 from ....transpile.array.value import FULL
-from ..chunked_implementation import (
+from ..planning.chunked_implementation import (
     EVERY_OPERAND,
     Arguments,
     ChunkedImplementation,
     Implementations,
     OperandAxes,
 )
-from ..nodes import is_argument, is_filled
-from ..scatters import is_scatter
+from ..planning.nodes import is_argument, is_filled
+from ..planning.scatters import is_scatter
 
 
 class _Box(NamedTuple):

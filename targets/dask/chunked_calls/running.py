@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....transpile.array.node import Node, Slot, Ufunc
-from ..chunked_implementation import (
+from ..planning.chunked_implementation import (
     EVERY_OPERAND,
     Arguments,
     ChunkedImplementation,

@@ -8,8 +8,8 @@ from math import prod
 
 from ....templates.prelude.tiles import LINE_CHUNKS
 from ....transpile.array.node import Node, Slot
-from ..axis_classes import AxisClasses
-from ..chunked_implementation import (
+from ..planning.axis_classes import AxisClasses
+from ..planning.chunked_implementation import (
     Arguments,
     ChunkedImplementation,
     Implementations,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from math import isqrt
 
 from ....transpile.array.node import Node
-from ..axis_classes import Axis, AxisClasses
-from ..chunked_implementation import ChunkedImplementation, Implementations, Lengths, as_it_is
+from ..planning.axis_classes import Axis, AxisClasses
+from ..planning.chunked_implementation import ChunkedImplementation, Implementations, Lengths, as_it_is
 
 SquareAxes = dict[tuple[int, int], int | None]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ....transpile.array.node import Node
-from ..chunked_implementation import ChunkedImplementation, Implementations, OperandAxes, first_operand
+from ..planning.chunked_implementation import ChunkedImplementation, Implementations, OperandAxes, first_operand
 
 COPIES = 10  # blocks of float32 in np.linalg.qr, which copies them for LAPACK as float64
 

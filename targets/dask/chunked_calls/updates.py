@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ....transpile.array.node import Node, Slot, Ufunc
 from ....transpile.array.operations import OPERATIONS
-from ..axis_classes import Axis
-from ..chunked_implementation import (
+from ..planning.axis_classes import Axis
+from ..planning.chunked_implementation import (
     EVERY_OPERAND,
     Arguments,
     ChunkedImplementation,
@@ -15,8 +15,8 @@ from ..chunked_implementation import (
     OperandAxes,
     as_it_is,
 )
-from ..nodes import is_filled
-from ..scatters import combiner, count_of_update_axes, first_slots, is_scatter
+from ..planning.nodes import is_filled
+from ..planning.scatters import combiner, count_of_update_axes, first_slots, is_scatter
 
 
 def _along_updates(node: Node) -> Iterator[Sequence[tuple[int, int]]]:

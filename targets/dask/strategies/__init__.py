@@ -1,6 +1,6 @@
 """The ways in which operations on arrays in chunks are done, one a file."""
 
-from ..strategy import Strategy
+from ..planning.strategy import Strategy
 from .chunked_call import ChunkedCall
 from .dask_builtin import DaskBuiltin
 from .eager import Eager

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator
 from math import prod
 
 from ....transpile.array.node import Node, PreludeName
-from ..axis_classes import Axis, AxisClasses
 from ..chunked_calls import implementations_of
-from ..chunked_implementation import ChunkedImplementation, OperandAxes
-from ..chunks import Chunks
-from ..main_writer import Call, MainWriter
-from ..nodes import is_argument, name_of, shape_of
-from ..strategy import ArrayPhase, ArrayStrategy, Cost, Lengths, OperandAxis
+from ..planning.axis_classes import Axis, AxisClasses
+from ..planning.chunked_implementation import ChunkedImplementation, OperandAxes
+from ..planning.chunks import Chunks
+from ..planning.nodes import is_argument, name_of, shape_of
+from ..planning.strategy import ArrayPhase, ArrayStrategy, Cost, Lengths, OperandAxis
+from ..writing.main_writer import Call, MainWriter
 from .costs import count_of_chunks, given_bytes
 
 

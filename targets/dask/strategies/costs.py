@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable
 from math import ceil, prod
 
 from ....transpile.array.node import Node
-from ..axis_classes import Axis
-from ..chunks import Chunks
-from ..nodes import is_argument, shape_of
+from ..planning.axis_classes import Axis
+from ..planning.chunks import Chunks
+from ..planning.nodes import is_argument, shape_of
 
 
 def count_of_chunks(node: Node, chunks: Chunks, without: Collection[Axis] = ()) -> int:

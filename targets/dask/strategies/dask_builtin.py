@@ -7,10 +7,10 @@ from math import ceil
 
 from ....transpile.array.node import Node
 from ....transpile.array.scalars import is_known_on_host
-from ..chunks import Chunks
-from ..nodes import is_filled, name_of
-from ..scatters import is_scatter
-from ..strategy import ArrayPhase, ArrayStrategy, Cost, OperandAxis, every_axis
+from ..planning.chunks import Chunks
+from ..planning.nodes import is_filled, name_of
+from ..planning.scatters import is_scatter
+from ..planning.strategy import ArrayPhase, ArrayStrategy, Cost, OperandAxis, every_axis
 from .costs import count_of_chunks, given_bytes
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....transpile.array.node import Node
-from ..chunks import Chunks
-from ..strategy import ArrayStrategy
+from ..planning.chunks import Chunks
+from ..planning.strategy import ArrayStrategy
 
 
 class Eager(ArrayStrategy):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ....transpile.array.node import Node
 from ....transpile.array.program import Branch, Loop
 from ....transpile.array.traversal import body_and_captured
-from ..axis_classes import Axis, AxisClasses
-from ..chunks import Chunks
-from ..strategy import ArrayStrategy
+from ..planning.axis_classes import Axis, AxisClasses
+from ..planning.chunks import Chunks
+from ..planning.strategy import ArrayStrategy
 
 
 class HostLoop(ArrayStrategy):

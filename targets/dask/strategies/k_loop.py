@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import ceil, prod
 
 from ....transpile.array.node import Node
-from ..axis_classes import AxisClasses
-from ..chunks import Chunks
-from ..products import ProductStrategy, product_of
-from ..strategy import Lengths, Root
-from ..tracing import Trace
+from ..planning.axis_classes import AxisClasses
+from ..planning.chunks import Chunks
+from ..planning.products import ProductStrategy, product_of
+from ..planning.strategy import Lengths, Root
+from ..writing.tracing import Trace
 
 
 class KLoop(ProductStrategy):

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from ....transpile.array.graph import Graph
 from ....transpile.array.node import Node
-from ..axis_classes import Axis, AxisClasses
-from ..chunks import Chunks
-from ..nodes import shape_of
-from ..strategy import BlockStrategy, Root
-from ..tracing import Index, Trace
+from ..planning.axis_classes import Axis, AxisClasses
+from ..planning.chunks import Chunks
+from ..planning.nodes import shape_of
+from ..planning.strategy import BlockStrategy, Root
+from ..writing.tracing import Index, Trace
 
 
 class MapBlocks(BlockStrategy):

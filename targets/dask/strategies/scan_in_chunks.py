@@ -8,14 +8,14 @@ from math import ceil
 
 from ....transpile.array.node import Node
 from ....transpile.array.traversal import body_and_captured
-from ..axis_classes import Axis, AxisClasses
-from ..chunks import Chunks
-from ..main_writer import MainWriter
-from ..nodes import is_argument
-from ..scan_blocks import ScanBlock, scan_block, scan_trace
-from ..scans import Scan, start_of
-from ..strategy import ArrayPhase, ArrayStrategy, Cost
-from ..tracing import Trace, is_free
+from ..planning.axis_classes import Axis, AxisClasses
+from ..planning.chunks import Chunks
+from ..planning.nodes import is_argument
+from ..planning.scans import Scan, start_of
+from ..planning.strategy import ArrayPhase, ArrayStrategy, Cost
+from ..writing.main_writer import MainWriter
+from ..writing.scan_blocks import ScanBlock, scan_block, scan_trace
+from ..writing.tracing import Trace, is_free
 
 
 class ScanInChunks(ArrayStrategy):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ....transpile.array.graph import Graph
 from ....transpile.array.node import Node
-from ..chunks import Chunks
-from ..products import ProductStrategy, is_product
-from ..strategy import Root
-from ..tracing import Trace
+from ..planning.chunks import Chunks
+from ..planning.products import ProductStrategy, is_product
+from ..planning.strategy import Root
+from ..writing.tracing import Trace
 
 
 class SplitK(ProductStrategy):

@@ -6,9 +6,9 @@ from math import prod
 
 from ....transpile.array.graph import Graph
 from ....transpile.array.node import Node
-from ..chunks import Chunks
-from ..strategy import BlockStrategy, OperandAxis, Root, every_axis
-from ..tracing import Index, Trace
+from ..planning.chunks import Chunks
+from ..planning.strategy import BlockStrategy, OperandAxis, Root, every_axis
+from ..writing.tracing import Index, Trace
 
 # The ufuncs of truth values, which those of integers are not.
 LOGICAL = {"or": "logical_or", "and": "logical_and"}

@@ -7,13 +7,13 @@ from math import ceil, prod
 
 from ....templates.prelude.tiles import WINDOW_BYTES
 from ....transpile.array.node import Node, PreludeName
-from ..axis_classes import Axis, AxisClasses
-from ..chunks import Chunks
-from ..main_writer import Call, MainWriter
-from ..nodes import name_of
-from ..product_axes import contracted, is_convolution
-from ..strategy import ArrayPhase, ArrayStrategy, Cost, Lengths, OperandAxis
-from ..window_axes import Windows, layout_of, moving_axes, summed_letters, windows_of
+from ..planning.axis_classes import Axis, AxisClasses
+from ..planning.chunks import Chunks
+from ..planning.nodes import name_of
+from ..planning.product_axes import contracted, is_convolution
+from ..planning.strategy import ArrayPhase, ArrayStrategy, Cost, Lengths, OperandAxis
+from ..planning.window_axes import Windows, layout_of, moving_axes, summed_letters, windows_of
+from ..writing.main_writer import Call, MainWriter
 from .costs import count_of_chunks, given_bytes
 
 COPIES = 5  # of its argument and its result that a convolution holds

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ....transpile.array.node import Node
-from ....transpile.emission.body import FunctionWriter
-from ....transpile.emission.constants import ModuleConstants
 from ....transpile.emission.expression import Renderer
-from ....transpile.emission.kernels import Declarations, argument_names
-from ....transpile.emission.names import Names, own_name
-from ....transpile.emission.prelude import Prelude, names_in
-from ....transpile.emission.sources import SourceNames
+from ....transpile.emission.functions.constants import ModuleConstants
+from ....transpile.emission.functions.function_writer import FunctionWriter
+from ....transpile.emission.kernels.declarations import Declarations, argument_names
+from ....transpile.emission.naming.identifiers import Names, own_name
+from ....transpile.emission.naming.source import SourceNames
+from ....transpile.emission.prelude.library import Prelude, names_in
 from ....transpile.kernels.kernel import Kernel
-from ...base import TEMPLATES, Target
+from ....transpile.target import TEMPLATES, Target
 from .line_writer import LineNestWriter
 from .loops import LoopWriter
 from .notes import readable_lines

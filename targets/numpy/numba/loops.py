@@ -13,9 +13,9 @@ from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.program import Function
 from ....transpile.array.traversal import body_and_captured, is_inside
 from ....transpile.array.value import FULL
-from ....transpile.emission.body import FunctionWriter
 from ....transpile.emission.expression import PRIMARY, Expression, Renderer
-from ....transpile.emission.names import Names
+from ....transpile.emission.functions.function_writer import FunctionWriter
+from ....transpile.emission.naming.identifiers import Names
 from ....transpile.hlo.element_types import ElementType, from_dtype
 from ..kernels import AS_BITS, fuses
 from .renderer import NumbaRenderer

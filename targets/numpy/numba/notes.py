@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....transpile.emission.body import FunctionWriter
 from ....transpile.emission.expression import ATOM, PRIMARY, Expression, Renderer
-from ....transpile.emission.kernel_writer import KernelFitting
-from ....transpile.emission.names import Names
+from ....transpile.emission.functions.function_writer import FunctionWriter
+from ....transpile.emission.kernels.kernel_writer import KernelFitting
+from ....transpile.emission.naming.identifiers import Names
 from ....transpile.kernels.kernel import Kernel
 
 

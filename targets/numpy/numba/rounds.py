@@ -15,10 +15,10 @@ from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.program import Carry, Loop, Store
 from ....transpile.array.traversal import is_inside
 from ....transpile.array.value import FULL
-from ....transpile.emission.assignments import mentions
-from ....transpile.emission.body import FunctionWriter
-from ....transpile.emission.control_flow import ControlFlowWriter
+from ....transpile.emission.arrangement.assignments import mentions
 from ....transpile.emission.expression import Expression
+from ....transpile.emission.functions.control_flow import ControlFlowWriter
+from ....transpile.emission.functions.function_writer import FunctionWriter
 from .buffers import Buffers
 from .line_writer import LineNestWriter
 from .notes import readable_lines

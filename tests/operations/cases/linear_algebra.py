@@ -8,7 +8,7 @@ import numpy as np
 
 from xla2py.tests.operations.case import Case, case, shape_text
 from xla2py.tests.operations.values import Array, dtype, numbers
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 TYPES = ("f32", "f64", "c64", "c128")
 COMPLEX_OF = {"f32": "c64", "f64": "c128"}

@@ -8,7 +8,7 @@ import numpy as np
 
 from xla2py.tests.operations.case import Case, case, shape_text
 from xla2py.tests.operations.values import numbers
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 
 def cases() -> Iterator[Case]:

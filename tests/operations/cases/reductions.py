@@ -9,7 +9,7 @@ import numpy as np
 
 from xla2py.tests.operations.case import Case, case, shape_text
 from xla2py.tests.operations.values import COMPLEXES, FLOATS, INTEGERS, Array, dtype, numbers
-from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.verdicts.comparison import Budget
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
 ORDERED = tuple(name for name in INTEGERS + FLOATS if ELEMENT_TYPES[name].bits > 1)

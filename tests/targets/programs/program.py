@@ -9,7 +9,7 @@ from string import Template
 import numpy as np
 
 import xla2py
-from xla2py.transpile.equivalence.campaigns import campaign_inputs
+from xla2py.transpile.equivalence.inputs.kinds import campaign_inputs
 
 _COMBINERS = {
     "sum": "add",

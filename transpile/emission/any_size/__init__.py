@@ -15,8 +15,8 @@ from typing import Any
 from ...compilation import kernels_in, written_as
 from ...errors import Diagnostic, UnsupportedError, UsageError
 from ...frontends.witnesses import Assignment, Witnesses
-from ..entry_point import NO_CHECKS, SIZES
-from ..generated import GeneratedModule
+from ..module.entry_point import NO_CHECKS, SIZES
+from ..module.generated import GeneratedModule
 from .writer import MOST_POSITIONS, Writer
 
 _MANY = 1_000_000  # elements along an axis

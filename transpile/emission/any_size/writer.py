@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ....targets.base import Target
 from ...array.node import Node
 from ...array.program import Function
 from ...compilation import kernels_in
@@ -20,11 +19,12 @@ from ...errors import Diagnostic, UnsupportedError, XlaToPythonError
 from ...frontends.signatures import shown_sizes
 from ...frontends.witnesses import Assignment, Witnesses
 from ...hlo.ir import HloModule
+from ...target import Target
 from ..expression import Renderer
 from ..formatting import formatted
-from ..generated import GeneratedModule
-from ..header import recorded_hashes, with_new_body_hash, with_source_hash
 from ..layout import Layout
+from ..module.generated import GeneratedModule
+from ..module.header import recorded_hashes, with_new_body_hash, with_source_hash
 from .expressions import FEWEST, Doubt
 from .kernel_strings import Language
 from .least_sizes import least_sizes

@@ -7,8 +7,8 @@ from ...array.node import Node, Slot
 from ...array.program import Function
 from ...array.support import Support
 from ...hlo.element_types import F32
-from ..matching import Bindings
-from ..rules import Make, Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Make, Rule, apply_rules, is_full_float
 
 _TANH = "(t := tanh(multiply((c := add(x, {cube})), 0.7978845608028654)))"
 _CUBES = ("multiply(multiply(multiply(x, x), x), 0.044715)", "multiply(multiply(multiply(x, 0.044715), x), x)")

@@ -7,8 +7,8 @@ from ...array.live import live_nodes
 from ...array.node import Node, Slot
 from ...array.program import Function
 from ...array.support import Support
-from ..matching import Bindings, pattern
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings, pattern
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 _FEWEST = 2  # that are worth a function
 

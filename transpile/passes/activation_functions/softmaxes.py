@@ -11,8 +11,8 @@ from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function
 from ...array.support import Support
-from ..matching import Bindings, pattern
-from ..rules import Make, Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings, pattern
+from ..rewriting.rules import Make, Rule, apply_rules, is_full_float
 
 _MANY_ELEMENTS = 1 << 17
 _SHIFTED = "subtract(x, max(x, axes=axes, keepdims=kept))"

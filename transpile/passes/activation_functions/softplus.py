@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...array.program import Function
 from ...array.support import Support
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 _SAFE = "add(maximum(x, y), log_plus_one(exponential(negate(abs(d)))))"
 _SAFE_OF_ZERO = "add(maximum(x, 0), log_plus_one(exponential(negate(abs(x)))))"

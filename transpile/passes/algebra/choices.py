@@ -14,8 +14,8 @@ from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.support import Support
 from ...hlo.element_types import PRED, ElementType
-from ..matching import Bindings
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 from .magnitudes import has_no_sign
 
 _FIRST, _SECOND = "(a := select(m, x, ZERO))", "(b := select(m, ZERO, {}))"

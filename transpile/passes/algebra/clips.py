@@ -9,8 +9,8 @@ from ...array.program import Function
 from ...array.rewriting import called, rewrite
 from ...array.support import Support
 from ...hlo.element_types import PRED, ElementType
-from ..matching import Bindings
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 
 
 def _is_clipped(element_type: ElementType) -> bool:

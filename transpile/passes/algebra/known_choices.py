@@ -19,8 +19,8 @@ from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...hlo.element_types import PRED, ElementType
-from ..matching import Bindings, pattern
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings, pattern
+from ..rewriting.rules import Rule, apply_rules
 
 _MOST_MASKS = 4  # that are joined by operators
 _DEEPEST = 4  # choices within each other

@@ -10,8 +10,8 @@ from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.support import Support
 from ...hlo.element_types import PRED
-from ..matching import Bindings
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 
 
 def _converted(graph: Graph, node: Node, found: Bindings) -> Node | None:

@@ -9,8 +9,8 @@ from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
-from ..matching import Bindings, pattern
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings, pattern
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 _STEP = pattern("add(multiply(rest, x), getitem(p, index=place))")
 

@@ -9,7 +9,7 @@ from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
-from ..users import Uses
+from ..rewriting.users import Uses
 
 _PROMOTING = [opcode for opcode, row in OPERATIONS.items() if row.promotes]
 

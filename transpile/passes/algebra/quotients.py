@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...array.program import Function
 from ...array.support import Support
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 RULES = (
     Rule("multiply(x, (r := divide(1, s)))", "divide(x, s)", once=("r",), when=is_full_float),

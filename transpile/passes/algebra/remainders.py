@@ -13,8 +13,8 @@ from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
 from ...hlo.element_types import ElementType
-from ..matching import Bindings
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 from .choices import sign_is_told
 
 _DIVISOR = "(d := select(compare(y, 0, direction='EQ'), 1, y))"

@@ -12,8 +12,8 @@ from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.support import Support
 from ...hlo.element_types import PRED
-from ..matching import Bindings, pattern
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings, pattern
+from ..rewriting.rules import Rule, apply_rules
 
 _CHOICE = "select(compare((number := argmax(held, axis=axis)), AT, direction='LT'), below, above)"
 _HELD_SO_FAR = pattern("cumsum(convert(masks), axis=axis)")

@@ -12,8 +12,8 @@ from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.support import Support
 from ...hlo.element_types import ElementType
-from ..matching import Bindings
-from ..rules import Make, Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Make, Rule, apply_rules
 
 _OPPOSITE = {"add": "subtract", "subtract": "add"}
 

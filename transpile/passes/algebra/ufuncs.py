@@ -15,8 +15,8 @@ from ...array.rewriting import called
 from ...array.support import Support
 from ...array.value import filled
 from ...hlo.element_types import ElementType
-from ..matching import Bindings
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 
 def _is_full_complex(element_type: ElementType) -> bool:

@@ -21,8 +21,8 @@ from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
 from ...array.traversal import dependencies
 from ...array.value import filled
-from ..matching import Bindings
-from ..rules import Make, Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Make, Rule, apply_rules
 from .interpreter import Array, value_of
 from .rounded import is_rounded
 

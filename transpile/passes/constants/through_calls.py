@@ -15,7 +15,7 @@ from ...array.live import live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function, Program
 from ...array.rewriting import rewrite
-from ..calls_in_place import calls_of, handed_on, used_functions
+from ..calls.inline_one import calls_of, handed_on, used_functions
 from .constants import chosen
 from .interpreter import value_of
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ....targets.base import Kernels
 from ...array.live import live_nodes
 from ...array.program import Function
 from ...kernels.kernel import Kernel
-from ..calls_in_place import handed_on
+from ...target import Kernels
+from ..calls.inline_one import handed_on
 from .backwards import turn_around, turn_back
 from .building import KernelBuilder, call_kernel
 from .compiled_loops import compiled_loops, mark_compiled

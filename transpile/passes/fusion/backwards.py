@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ....targets.base import Kernels
 from ...array.graph import Graph
 from ...array.live import live_nodes
 from ...array.node import Node
@@ -11,6 +10,7 @@ from ...array.program import Function
 from ...array.rewriting import copied, rewrite
 from ...array.value import FULL, getitem
 from ...kernels.operations import is_backwards
+from ...target import Kernels
 
 _FLIP = (None, None, -1)
 

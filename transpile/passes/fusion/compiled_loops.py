@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from math import inf
 
-from ....targets.base import Kernels
 from ...array.node import Node, Region
 from ...array.program import Function, Loop, Program, roots
 from ...array.rewriting import rewrite
 from ...array.traversal import body_and_captured, is_inside, topological
-from ..calls_in_place import MOST_COPIED, copied, used_functions
-from ..own_functions import own_functions_of
+from ...target import Kernels
+from ..calls.inline_one import MOST_COPIED, copied, used_functions
+from ..calls.target_functions import own_functions_of
 
 _FEWEST_ROUNDS = 4
 

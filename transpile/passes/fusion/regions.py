@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from ....targets.base import Kernels
 from ...array.node import Node, Region
 from ...array.program import Function, Loop, roots
 from ...array.traversal import dependencies, is_inside, topological
 from ...kernels.index_maps import Map, identity, is_view, pieces
 from ...kernels.lines import Lines, is_splittable, reduced_axes
 from ...kernels.operations import is_backwards
+from ...target import Kernels
 from .reading import beside, is_generated, of_lines, read_anywhere, read_by, read_from_around
 
 _MOST_OPERATIONS = 128  # that join where their shapes agree, and as many more that only these read

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from ....targets.base import Kernels
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, Slot
@@ -13,6 +12,7 @@ from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...hlo.element_types import F32, F64, S32, S64
 from ...kernels.kernel import Kernel
+from ...target import Kernels
 
 
 def sum_in_kernels(function: Function, kernels: Kernels) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ....targets.base import Kernels
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.value import FULL, NEW
 from ...kernels.lines import Lines, reduced_axes
+from ...target import Kernels
 
 
 def split_variances(function: Function, kernels: Kernels) -> None:

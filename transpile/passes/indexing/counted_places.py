@@ -9,7 +9,7 @@ from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
-from ..users import index_places
+from ..rewriting.users import index_places
 
 _INDEXED = tuple(name for name, row in OPERATIONS.items() if row.takes_positions)
 _CUT = ("divide", "remainder")  # towards 0, as Python does where nothing is negative

@@ -14,8 +14,8 @@ from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
-from ..matching import pattern
-from ..users import Use, Uses, index_places
+from ..rewriting.patterns import pattern
+from ..rewriting.users import Use, Uses, index_places
 from .wrapped_indices import CLAMPED, WRAPPED, is_of_axis
 
 # What has a type of its own that nothing may need, and what is indexed.

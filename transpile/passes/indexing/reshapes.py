@@ -18,8 +18,8 @@ from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
 from ...array.value import FULL
-from ..matching import Bindings
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 
 
 def _reshaped(graph: Graph, x: Node, shape: tuple[int, ...]) -> Node:

@@ -12,8 +12,8 @@ from ...array.node import Node, Slot, literal_value
 from ...array.program import Function
 from ...array.support import Support
 from ...hlo.literal_values import nan_sign
-from ..matching import Bindings, pattern
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings, pattern
+from ..rewriting.rules import Rule, apply_rules
 from .wrapped_indices import WRAPPED, is_of_axis
 
 _INSIDE = f"and_(compare({WRAPPED}, 0, direction='GE'), compare(wrapped, LAST, direction='LE'))"

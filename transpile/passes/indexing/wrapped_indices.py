@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...array.node import literal_value
-from ..matching import Bindings
+from ..rewriting.patterns import Bindings
 
 # Patterns that bind the index ``i``, the index ``wrapped`` and the literals SIZE and LAST.
 WRAPPED = "(wrapped := select(compare(i, 0, direction='LT'), add(i, SIZE), i))"

@@ -15,9 +15,9 @@ from ...array.node import Node
 from ...array.program import Carry, Function, Loop, Store
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ..loop_rows import is_counted_row, is_counted_store, stored_index
-from ..rules import is_full_float
-from ..unread_carries import unread_carries
+from ..loops.dead_carries import unread_carries
+from ..loops.loop_rows import is_counted_row, is_counted_store, stored_index
+from ..rewriting.rules import is_full_float
 
 _MOST_BYTES = 2**26  # of what a loop stores in addition
 _TURNED = (1, 0)

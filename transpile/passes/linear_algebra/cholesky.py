@@ -6,8 +6,8 @@ from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function
 from ...array.support import Support
-from ..matching import Bindings
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 
 _MASKED = 'select(compare((info := item(factored)), 0, direction="EQ"), (factor := item(factored)), nan)'
 

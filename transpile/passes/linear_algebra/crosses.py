@@ -8,8 +8,8 @@ from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
 from ...array.value import FULL
-from ..matching import Bindings, pattern
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings, pattern
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 _NUMBER = pattern(
     "subtract(multiply(getitem(x, index=a), getitem(y, index=b)), multiply(getitem(x, index=c), getitem(y, index=d)))"

@@ -8,8 +8,8 @@ from ...array.node import Node, Slot
 from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
-from ..matching import Bindings
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 _DIAGONAL = (
     "(diagonal := diagonal(select((valid := compare((info := item(factored)), 0, direction='GE')), "

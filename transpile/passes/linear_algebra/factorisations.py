@@ -13,8 +13,8 @@ from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL
-from ..matching import Bindings
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 
 # By function of the prelude: the results that are NaN where the last one, info, is not 0.
 _NAN_WHERE_FAILED = {"gesdd": (1, 2, 3), "syevd": (0, 1), "geev": (0, 1, 2, 3), "gees": (0, 1)}

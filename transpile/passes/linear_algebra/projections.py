@@ -14,7 +14,7 @@ from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.traversal import is_inside
 from ...array.value import permute
-from ..loop_rows import is_row, row_at
+from ..loops.loop_rows import is_row, row_at
 
 _MOST_BYTES = 2**26  # of all products together, which are stored
 

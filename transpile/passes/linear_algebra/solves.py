@@ -13,8 +13,8 @@ from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL, getitem, permute
 from ..indexing.wrapped_indices import WRAPPED
-from ..matching import Bindings, pattern
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings, pattern
+from ..rewriting.rules import Rule, apply_rules
 from .row_exchanges import permutation
 
 _EXCHANGE = "setitem((once := setitem(order, getitem(order, there), here)), getitem(order, here), there)"

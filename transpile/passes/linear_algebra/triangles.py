@@ -11,8 +11,8 @@ from ...array.rewriting import called
 from ...array.support import Support
 from ...array.value import FULL, NEW
 from ...hlo.element_types import PRED
-from ..matching import Bindings
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 _TURNED = {"GE": "LE", "GT": "LT", "LE": "GE", "LT": "GT", "EQ": "EQ", "NE": "NE"}
 # row + offset compared with column: what it is, how far the diagonal is from ``offset``, and whether it is the rest.

@@ -8,8 +8,8 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
 from ...array.support import Support
-from ..matching import Bindings
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 _MANY_ELEMENTS = 1 << 16
 

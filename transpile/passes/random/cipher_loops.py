@@ -7,7 +7,7 @@ from ...array.node import Node
 from ...array.program import Function, Loop
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ..matching import Bindings, pattern
+from ..rewriting.patterns import Bindings, pattern
 from .words import GROUPS, ROTATIONS, cipher_call
 
 

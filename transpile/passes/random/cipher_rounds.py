@@ -18,7 +18,7 @@ from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...hlo.element_types import U32
-from ..matching import Bindings, pattern
+from ..rewriting.patterns import Bindings, pattern
 from .words import GROUPS, ROTATIONS, cipher_call
 
 _WORD = 2**32

@@ -23,8 +23,8 @@ from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL, NEW, getitem
 from ...hlo.element_types import F32, U32
-from ..matching import Bindings
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 from .cipher_loops import cipher_loops
 from .cipher_rounds import cipher_rounds
 from .words import is_zero, key_of, prelude_call

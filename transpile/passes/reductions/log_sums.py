@@ -16,8 +16,8 @@ from ...array.support import Support
 from ...array.value import FULL, getitem
 from ...hlo.element_types import F64
 from ..activation_functions.softplus import LOGADDEXP
-from ..matching import is_number, pattern
-from ..rules import is_full_float
+from ..rewriting.patterns import is_number, pattern
+from ..rewriting.rules import is_full_float
 from .stretches import called_name
 
 _STEPS = (LOGADDEXP.give, LOGADDEXP.match)  # raised already, or not for this target

@@ -7,8 +7,8 @@ from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import along, called
 from ...array.support import Support
-from ..matching import Bindings
-from ..rules import Make, Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Make, Rule, apply_rules, is_full_float
 
 _SUM = "sum((given := select(isnan(x), 0, x)), axes=axes)"
 _COUNT = "sum((ones := convert((whole := convert((there := not_(isnan(x))))))), axes=axes)"

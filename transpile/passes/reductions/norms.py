@@ -10,8 +10,8 @@ from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import along, called
 from ...array.support import Support
-from ..matching import Bindings
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 
 def _root(graph: Graph, node: Node, found: Bindings) -> Node | None:

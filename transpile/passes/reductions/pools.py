@@ -15,8 +15,8 @@ from ...array.node import Node
 from ...array.program import Function
 from ...array.support import Support
 from ...array.value import FULL, getitem
-from ..matching import Bindings
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 from .sums import cuts
 
 _COMBINE = {"max": "maximum", "min": "minimum"}

@@ -9,8 +9,8 @@ from ...array.node import Node
 from ...array.operations import REDUCTIONS
 from ...array.program import Function
 from ...array.support import Support
-from ..matching import Bindings
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 
 
 def _together(graph: Graph, node: Node, found: Bindings) -> Node | None:

@@ -9,8 +9,8 @@ from ...array.live import live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.support import Support
-from ..matching import Bindings
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 _MANY_ELEMENTS = 1 << 16  # of which another pass takes longer than to read another line
 _SQUARE = "(square := multiply((d := subtract(x, mean(x, axes=axes, keepdims=kept))), d))"

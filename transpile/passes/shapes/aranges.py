@@ -9,8 +9,8 @@ from ...array.node import Node
 from ...array.program import Function
 from ...array.support import Support
 from ...hlo.element_types import ElementType
-from ..matching import Bindings
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 
 _COUNTED = {"f32": 2**24, "f64": 2**53}  # so many integers from 0 on are floats
 

@@ -8,8 +8,8 @@ from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
 from ...hlo.element_types import PRED, ElementType
-from ..matching import Bindings
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 from .rolls import part_of_axis
 
 

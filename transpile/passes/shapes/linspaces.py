@@ -9,8 +9,8 @@ from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
 from ...array.program import Function
 from ...array.support import Support
-from ..matching import Bindings
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 _EXACT = "(ratio := divide((steps := arange(stop=stop)), GAPS))"
 _INVERSE = "(ratio := multiply((steps := arange(stop=stop)), SHARE))"  # XLA divides constants beforehand

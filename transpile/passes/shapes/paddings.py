@@ -10,8 +10,8 @@ from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
 from ...array.value import FULL
-from ..matching import Bindings
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 
 Widths = tuple[tuple[int, int], ...]
 

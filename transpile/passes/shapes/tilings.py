@@ -8,9 +8,9 @@ from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
 from ...array.value import NEW
-from ..matching import Bindings
 from ..reductions.sums import cuts
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules
 
 
 def _repeated(graph: Graph, node: Node, found: Bindings) -> Node | None:

@@ -14,7 +14,7 @@ from ...hlo.custom_calls.special_functions import OWN_TARGETS
 from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape, Shape
-from ..activations import described
+from ..outlining.traced_calls import described
 from .folding import folded, loop
 from .terms import NAMED, Term, Terms
 

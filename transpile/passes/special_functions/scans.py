@@ -22,7 +22,7 @@ from ...hlo.custom_calls.special_functions import ASSOCIATIVE_SCAN
 from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import ELEMENTWISE
 from ...hlo.shapes import ArrayShape, TupleShape
-from ..activations import described
+from ..outlining.traced_calls import described
 from .growing_numbers import GrowingNumber, growing_numbers, key_of
 from .interleaving import interleaved, is_number, sliced
 from .recurrences import recurrence_call

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..activations import described
+from ..outlining.traced_calls import described
 
 NAMED = "named"  # the opcode of terms that are special functions; their key is the name
 

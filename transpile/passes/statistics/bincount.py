@@ -9,8 +9,8 @@ from ...array.rewriting import called
 from ...array.support import Support
 from ...array.value import getitem
 from ...hlo.element_types import S64
-from ..matching import Bindings, pattern
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings, pattern
+from ..rewriting.rules import Rule, apply_rules
 
 _NOT_NEGATIVE = pattern("maximum(x, 0)")
 _MOST_COUNTED = {"f32": 2**24, "f64": 2**53}  # one by one in a float, which goes no further

@@ -10,8 +10,8 @@ from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
 from ...array.value import FULL, NEW
-from ..matching import Bindings
-from ..rules import Make, Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Make, Rule, apply_rules, is_full_float
 
 _BACKWARDS = (None, None, -1)
 _KEYWORDS = frozenset(("padding", "layout"))

@@ -7,8 +7,8 @@ from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
-from ..matching import Bindings
-from ..rules import Rule, apply_rules, is_full_float
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 _KEYWORDS = frozenset(("padding", "kernel_dilation", "layout"))
 _FEWEST = 4  # rows of a kernel: products with a matrix take longer than sums for less

@@ -14,7 +14,7 @@ from ...array.node import Node, Slot, Ufunc
 from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ..matching import is_number, pattern
+from ..rewriting.patterns import is_number, pattern
 
 _STAYS = (
     "or_(and_(compare(chosen, element, direction=order), compare(place, -1, direction='NE')),"

@@ -16,8 +16,8 @@ from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.traversal import is_inside
 from ...hlo.element_types import U32
-from ..matching import Bindings, pattern
-from ..rules import Rule, apply_rules
+from ..rewriting.patterns import Bindings, pattern
+from ..rewriting.rules import Rule, apply_rules
 
 _SIDES = {"LE": "left", "LT": "right"}
 _MIDDLES = ("add(low, divide(subtract(high, low), 2))", "add(low, shift_right_logical(subtract(high, low), 1))")

@@ -9,7 +9,7 @@ from ...array.node import Node, literal_value
 from ...array.operation import Interval
 from ...array.value import Value
 from ...hlo.element_types import ElementType
-from ..matching import Bindings, match_operands
+from ..rewriting.patterns import Bindings, match_operands
 from .lowering import FunctionLowering
 
 _REST = "(rest := prelude.int_remainder(x, DIVISOR))"

@@ -11,7 +11,7 @@ from ...array.value import Value
 from ...hlo.attributes import Window, WindowDimension
 from ...hlo.ir import Computation, Instruction
 from ...hlo.shapes import ArrayShape, TupleShape
-from ..matching import is_number
+from ..rewriting.patterns import is_number
 from .lowering import FunctionLowering, Lowered, lowers
 from .reducers import canonical, simple_reducer
 from .reduction import is_identity, reduced, running, spelling_of

@@ -17,7 +17,7 @@ from ....array.rewriting import rewrite
 from ....array.support import Support
 from ....hlo.element_types import F32, F64, ElementType
 from ....hlo.parser import parse_module
-from ...rules import Rule, apply_rules
+from ...rewriting.rules import Rule, apply_rules
 from ...to_array import ModuleLowering, Options
 
 _FOLDER = Path(__file__).parent

@@ -1,0 +1,1 @@
+"""The generated documents of a checkout; ``write.py`` writes them."""

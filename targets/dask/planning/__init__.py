@@ -1,0 +1,1 @@
+"""How a program is cut into chunks: sizes, phases, and what each operation does with its blocks."""

@@ -1,0 +1,73 @@
+"""The axes of all arrays of a function, in classes that are cut into chunks alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....transpile.array.node import Node
+from ....transpile.array.program import Function, Loop, roots
+from ....transpile.array.traversal import body_and_captured, topological
+from .axis_maps import axis_maps
+from .nodes import shape_of
+from .scans import Scan, scan_of
+
+Axis = tuple[Node, int]
+
+
+def nodes_of(function: Function) -> list[Node]:
+    """The nodes of a function that may be cut, operands first: also what a loop only writes, which its body does not
+    need.
+    """
+    needed = topological(roots(function))
+    loops: list[Loop] = [node.parameters["loop"] for node in needed if node.opcode == "loop"]
+    carried = dict.fromkeys(carry.parameter for loop in loops for carry in loop.carries)
+    return list(carried | dict.fromkeys(needed))
+
+
+class AxisClasses:
+    """A union-find of axes, with what is known of a function before chunks are chosen.
+
+    ``nodes`` come operands first, ``axis_maps`` are those of each node, and ``scans`` are the loops that go through
+    arrays in steps which the bytes of ``memory`` have room for. Where sizes are free, ``planned`` are the shapes of the
+    nodes at those that the plan is made for: how many bytes something has is decided by these.
+    """
+
+    def __init__(
+        self, function: Function, memory: int | None = None, planned: Sequence[tuple[int, ...]] | None = None
+    ) -> None:
+        self.nodes = nodes_of(function)
+        self._planned = dict(zip(self.nodes, planned, strict=True)) if planned is not None else {}
+        self.axis_maps = {node: axis_maps(node) for node in self.nodes}
+        self.scans: dict[Node, Scan] = {}
+        self._items: dict[tuple[Node, int], list[Node]] = {}
+        self._parents: dict[Axis, Axis] = {}
+        for node in self.nodes:
+            if node.opcode == "item":
+                self._items.setdefault((node.operands[0], node.parameters["index"]), []).append(node)
+            if node.opcode == "loop":
+                scan = scan_of(node, *body_and_captured(node), self.planned_shape, memory)
+                if scan is not None:
+                    self.scans[node] = scan
+
+    def planned_shape(self, node: Node) -> tuple[int, ...]:
+        """The shape of an array at the sizes that the plan is made for."""
+        return self._planned.get(node) or shape_of(node)
+
+    def items(self, node: Node, index: int) -> list[Node]:
+        """The nodes that read one of the results of a node."""
+        return self._items.get((node, index), [])
+
+    def find(self, node: Node, axis: int) -> Axis:
+        """The axis that stands for all that are cut like this one."""
+        found = start = (node, axis)
+        while found in self._parents:
+            found = self._parents[found]
+        while start != found:  # what was passed on the way is next to it from now on
+            self._parents[start], start = found, self._parents[start]
+        return found
+
+    def join(self, left: Axis, right: Axis) -> None:
+        """Have two axes cut alike from now on, and so all that are cut like one of them."""
+        left, right = self.find(*left), self.find(*right)
+        if left != right:
+            self._parents[right] = left

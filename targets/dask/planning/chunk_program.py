@@ -1,0 +1,174 @@
+"""A program in chunks as data: what is computed in which order and how, in which chunks, and what that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from ....transpile.array.node import Node
+from ....transpile.array.program import Function, Program, tree_nodes
+from ....transpile.errors import Diagnostic, UnsupportedError
+from ....transpile.target import Limits, Plan
+from ..strategies import MAP_BLOCKS, WINDOWS
+from .axis_classes import AxisClasses
+from .chunk_layout import ChunkLayout, Round
+from .chunk_sizes import REUSED_BYTES, choose_chunk_sizes
+from .chunks import Chunks
+from .estimates import PROCESS_BYTES, THREADS, estimated
+from .legalize import legalized
+from .limits import chunk_length, size_in_bytes
+from .phases import Schedule, scheduled
+from .propagation import classified, propagated
+from .stores import without_computed_stores
+
+CHUNK_BYTES = 128 << 20  # as dask.array takes by itself
+FEW = 256  # chunks: instead of more, larger ones
+SMALLEST_CHUNK_BYTES = 1 << 16
+KEPT = 0.4  # of what tasks hold, that malloc keeps besides when they have freed it: up to so much was measured
+MOST_TASKS = 3  # times as many as without that room; where smaller chunks take more, it is not left
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkProgram:
+    """A program over arrays in ``chunks``: its phases, how each array is made, and the ``plan`` that is shown to users.
+
+    Everything that is said of it and everything that is written reads this value. By its ``layout`` the same program
+    at other sizes can be cut alike.
+    """
+
+    program: Program
+    schedule: Schedule
+    plan: Plan
+    layout: ChunkLayout
+
+    @property
+    def chunks(self) -> Chunks:
+        """The chunks of all arrays of ``main``."""
+        return self.schedule.chunks
+
+
+def chunk_program(
+    program: Program, limits: Limits, layout: ChunkLayout | None = None, process_bytes: int = PROCESS_BYTES
+) -> ChunkProgram:
+    """Choose the largest chunks with which a program keeps to its limit in a process that takes ``process_bytes``
+    itself, or take those of a ``layout`` that was chosen for it at other sizes.
+
+    It does wherever its arguments come from, or if no chunks along these axes are small enough for that, where these
+    are files. What cannot be computed block by block and is to be cut is rewritten to what can.
+
+    Raises UnsupportedError (XP740) where no chunks are small enough for ``limits.memory``, UsageError (XP741) for a
+    size that is none, UnsupportedError (XP424) where the program is not that of the layout.
+    """
+    without_computed_stores(program.entry)
+    if layout is not None:
+        return _repeated(program, limits, layout, process_bytes)
+    rounds: list[Round] = []
+    while True:
+        found = _chosen(program, limits, rounds, process_bytes)
+        if found is not None:
+            return found
+
+
+def _repeated(program: Program, limits: Limits, layout: ChunkLayout, process_bytes: int) -> ChunkProgram:
+    """The program in the chunks of a layout, rewritten for them as it was for the layout."""
+    function, memory = program.entry, _bytes(limits)
+    for earlier in layout.rounds[:-1]:
+        legalized(function, earlier.applied(function, memory)[0])
+    schedule = scheduled(function, *layout.rounds[-1].applied(function, memory))
+    plan = estimated(function, schedule, process_bytes, _threads(limits))
+    return ChunkProgram(program, schedule, plan, layout)
+
+
+def _bytes(limits: Limits) -> int | None:
+    return size_in_bytes(limits.memory) if limits.memory else None
+
+
+def _threads(limits: Limits) -> int:
+    return int(limits.threads or THREADS)
+
+
+def _chosen(program: Program, limits: Limits, rounds: list[Round], process_bytes: int) -> ChunkProgram | None:
+    """The program in the largest chunks that keep to the limit; None if it had to be rewritten for them.
+
+    ``rounds`` are the chunks for which it was rewritten before; those that it is rewritten for now are added.
+    """
+    function, memory = program.entry, _bytes(limits)
+    classes = classified(function, memory)
+    length = chunk_length(limits.chunks)
+    reused = _reused(function, classes) if not limits.chunks else frozenset()
+    for_files: ChunkProgram | None = None
+    close: ChunkProgram | None = None  # within the limit if malloc keeps nothing
+    plans: list[Plan] = []
+
+    def fits(peak_bytes: int) -> bool:
+        return memory is None or peak_bytes + KEPT * (peak_bytes - process_bytes) <= memory
+
+    for target in _targets(limits):
+        chunks, choices = propagated(classes, choose_chunk_sizes(classes, length, target, reused))
+        this = Round.of(chunks, choices)
+        kept = for_files or close
+        if kept is not None and not kept.chunks.lengths.keys() <= chunks.lengths.keys():
+            return kept  # other axes, along which more is to be done
+        if legalized(function, chunks):
+            rounds.append(this)
+            return None
+        schedule = scheduled(function, chunks, choices)
+        plan = estimated(function, schedule, process_bytes, _threads(limits))
+        plans.append(plan)
+        is_in_memory = memory is not None and close is not None and close.plan.peak_bytes <= memory
+        if close is not None and is_in_memory and _tasks(plan) > MOST_TASKS * _tasks(close.plan):
+            return for_files or close
+        found = ChunkProgram(program, schedule, plan, ChunkLayout((*rounds, this)))
+        if memory is None or fits(plan.peak_bytes):
+            return found
+        if for_files is None and fits(plan.file_peak_bytes):
+            for_files = found
+        if plan.file_peak_bytes <= memory and (close is None or plan.peak_bytes <= memory < close.plan.peak_bytes):
+            close = found
+    if for_files is None and close is None:
+        raise _refusal(min(plans, key=lambda plan: plan.file_peak_bytes), limits, process_bytes)
+    return for_files or close
+
+
+def _tasks(plan: Plan) -> int:
+    return sum(phase.tasks for phase in plan.phases)
+
+
+def _targets(limits: Limits) -> Iterator[int]:
+    """Yield ever fewer bytes of a chunk, in steps of a quarter and a third."""
+    if chunk_length(limits.chunks) is not None:
+        yield CHUNK_BYTES  # the length is what counts
+        return
+    target = size_in_bytes(limits.chunks) if limits.chunks else CHUNK_BYTES
+    while target > SMALLEST_CHUNK_BYTES:
+        yield target
+        yield target * 3 // 4
+        target //= 2
+    yield target
+
+
+def _reused(function: Function, classes: AxisClasses) -> frozenset[Node]:
+    """The results whose chunks are to be small enough for their memory to be used again.
+
+    These are the ones of which a task makes a chunk at once, unless that gives too many of them.
+    """
+    results = [result for result in tree_nodes(function.results) if result.element_type is not None]
+    sizes = {result: prod(result.shape) * result.type.dtype.itemsize for result in results}
+    if max(sizes.values(), default=0) <= CHUNK_BYTES:
+        return frozenset()
+    chunks, choices = propagated(classes, choose_chunk_sizes(classes, None, CHUNK_BYTES))
+    made = (x for x in results if chunks.is_cut(x) and choices[x] in (MAP_BLOCKS, WINDOWS))
+    return frozenset(x for x in made if CHUNK_BYTES < sizes[x] <= FEW * REUSED_BYTES)
+
+
+def _refusal(plan: Plan, limits: Limits, process_bytes: int) -> UnsupportedError:
+    needs = f"the program needs about {plan.file_peak_bytes >> 20} MiB in chunks and may use {limits.memory}"
+    worst = max(plan.phases, key=lambda phase: phase.file_task_bytes, default=None)
+    if worst is None or size_in_bytes(limits.memory) <= process_bytes:
+        and_more = "" if process_bytes == PROCESS_BYTES else ", with what compiles block functions,"
+        holds = f"Python, NumPy and dask{and_more} take {process_bytes >> 20} MiB themselves"
+    else:
+        holds = f"one task of {worst.name} holds {worst.file_task_bytes >> 20} MiB"
+    hint = (worst and worst.note) or "allow more with --memory"
+    return UnsupportedError(Diagnostic("XP740", f"{needs}: {holds}", hint=hint))

@@ -1,0 +1,120 @@
+"""Writes a phase that block functions compute: the function, its call in ``main``, and what combines parts of sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ....transpile.array.graph import Graph
+from ....transpile.array.node import Node
+from ....transpile.array.program import Function
+from ....transpile.hlo.element_types import PRED
+from ..planning.block_phases import BlockPhase, Tiles
+from ..planning.nodes import is_plain_number
+from ..planning.strategy import Root
+from .blockwise_index import CHARACTERS, BlockwiseIndex, contracts, size_of_axis
+from .copying import Copier
+from .main_writer import MainWriter
+from .tracing import key_of
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCall:
+    """The application of a block function to arrays.
+
+    It ``sums`` what the blocks along an axis give, or ``joins`` the blocks along an axis that it needs whole.
+    """
+
+    function: Function
+    indices: tuple[str | None, ...]
+    tiles: Tiles | None
+    sums: bool
+    joins: bool
+
+    def parameters(self, index: str) -> dict[str, Any]:
+        """The parameters of a node that applies it, whose results have an index."""
+        return {
+            "function": self.function,
+            "indices": self.indices,
+            "tiles": self.tiles,
+            "sums": self.sums,
+            "contracts": self.joins and contracts(index, self.indices),
+        }
+
+
+def write_blocks(phase: BlockPhase, main: MainWriter) -> None:
+    """Add the block function of a phase, the node that applies it, and what is left to do with its results."""
+    if phase.is_transpose:
+        return main.rewrite(phase.first)
+    function = main.block_function(_block_function(phase, main))
+    roots, sources = phase.roots, list(phase.trace.sources.values())
+    index, cut = BlockwiseIndex(), [symbol for symbol in roots[0].index if symbol.is_cut]
+    index.text(roots[0].index if len(roots) == 1 else cut)
+    arrays = [source for source in sources if not is_plain_number(source.node)]
+    index.sizes_only = len({symbol for source in arrays for symbol in source.index}) > len(CHARACTERS) - 10
+    indices = tuple(
+        None if is_plain_number(source.node) else index.of_source(source.index, source.node.shape) for source in sources
+    )
+    takes_one_by_one = phase.takes_pieces or (phase.accumulates and not phase.note)
+    way = "read" if not takes_one_by_one else "in_files" if phase.accumulates else "pieces"
+    operands = tuple(main.given(source.node, phase.region, way) for source in sources)
+    known = {
+        c: n for x, own in zip(sources, indices, strict=True) for c, n in zip(own or "", x.node.shape, strict=False)
+    }
+    call = BlockCall(function, indices, phase.tiles, phase.accumulates, joins=not takes_one_by_one)
+    if len(roots) == 1:
+        _finish(roots[0], _applied(roots[0], index, known, call, operands, main), main)
+        return
+    shared = index.text(cut)
+    with main.at(phase.region) as graph:
+        parts = graph.typed(
+            "blockwise", operands, (), PRED, pinned=True, index=shared, new_axes={}, adjust={}, several=True,
+            **call.parameters(shared),
+        )  # fmt: skip
+    for k, root in enumerate(roots):
+        own = BlockwiseIndex(dict(zip(cut, shared, strict=True)))
+        item = BlockCall(function, (shared,), None, sums=False, joins=True)
+        _finish(root, _applied(root, own, dict.fromkeys(shared, 0), item, (parts,), main, item=k), main)
+
+
+def _block_function(phase: BlockPhase, main: MainWriter) -> Function:
+    nodes = tuple(root.node for root in phase.roots)
+    block = Function(main.function.computation, Graph(), block_of=nodes, origin=main.graph, note=phase.note)
+    copier = Copier(phase.trace, block, main.graph)
+    copier.copy()
+    results = []
+    for root in phase.roots:
+        given = root.strategy.operands(root, phase.trace)
+        operands = tuple(copier.made[operand, key_of(index)] for operand, index in given)
+        with block.graph.coming_as(root.node, main.graph):
+            results.append(root.strategy.last_step(root, block.graph, operands))
+    block.results = results[0] if len(results) == 1 else tuple(results)
+    block.sources = tuple(source.node for source in phase.trace.sources.values())
+    return block
+
+
+def _applied(
+    root: Root,
+    blockwise: BlockwiseIndex,
+    known: dict[str, int],
+    call: BlockCall,
+    operands: tuple[Node, ...],
+    main: MainWriter,
+    item: int | None = None,
+) -> Node:
+    """The array of all blocks of a root: of a block function, or an item of what it gives."""
+    node, index = root.node, blockwise.text(root.index)
+    shape = root.strategy.part_shape(root)
+    new_axes = {c: size_of_axis(node, shape, axis) for axis, c in enumerate(index) if c not in known}
+    adjust = {index[axis]: 1 for axis in root.summed if axis < len(index) and index[axis] not in new_axes}
+    with main.at(node.region, node) as graph:
+        return graph.typed(
+            "blockwise" if item is None else "block_item", operands, shape, node.element_type, pinned=True,
+            index=index, new_axes=new_axes, adjust=adjust, stands_for=node, item=item, several=False,
+            is_part=root.strategy.gives_parts, **call.parameters(index),
+        )  # fmt: skip
+
+
+def _finish(root: Root, parts: Node, main: MainWriter) -> None:
+    with main.at(root.node.region, root.node) as graph:
+        main.note(root.node, root.strategy.combined(root, graph, parts))

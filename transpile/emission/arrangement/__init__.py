@@ -1,0 +1,1 @@
+"""Which values are folded into expressions, and the order of the statements."""

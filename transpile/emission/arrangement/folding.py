@@ -1,0 +1,184 @@
+"""The plan of statements: which values get one of their own and which are folded into their user's line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...array.graph import Graph
+from ...array.node import Node, Slot
+from ...array.program import Function, roots, tree_nodes
+from ...array.traversal import is_inside, topological, users_of
+from ...array.value import FULL
+from ...hlo.element_types import PRED
+from ..naming.source import SourceNames, is_empty_word
+from ..naming.source_lines import SourceLines
+
+MOST_FOLDED = 8  # operations in one statement
+MOST_SUMMED = 20  # in a sum, which may have a line for each of its terms
+DEEPEST = 12  # levels of nesting in one expression
+
+
+@dataclass(slots=True)
+class Plan:
+    """The decisions for one function."""
+
+    nodes: list[Node]  # everything alive, operands first
+    uses: dict[Node, int]
+    named: set[Node]
+    user_names: dict[Node, str]
+    only_result: Node | None
+    work: dict[Node, int] = field(default_factory=dict)  # operations in the text of a node
+
+
+def plan(function: Function, source_names: SourceNames) -> Plan:
+    """Decide for every node that the function's results need."""
+    nodes = topological(roots(function))
+    users = users_of(nodes, tree_nodes(function.results))
+    only_result = function.results if isinstance(function.results, Node) else None
+    user_names = source_names.names(function.graph, nodes, tree_nodes(function.results))
+    made = Plan(nodes, {node: len(found) for node, found in users.items()}, set(), user_names, only_result)
+    depth: dict[Node, int] = {}
+    for node in nodes:
+        folded = [operand for operand in node.operands if operand not in made.named]
+        made.work[node] = _own_work(node) + sum(made.work[operand] for operand in folded)
+        depth[node] = 1 + max((depth[operand] for operand in folded), default=0)
+        if must_be_named(node, users.get(node, []), made, function.graph, source_names.lines) or depth[node] > DEEPEST:
+            made.named.add(node)
+    return made
+
+
+def _own_work(node: Node) -> int:
+    return 0 if node.operation.is_light or node.is_python_int else 1
+
+
+def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph, lines: SourceLines) -> bool:
+    """The folding rules, first match wins."""
+    if node.operation.is_atom and node.opcode != "parameter":
+        return False
+    if node.opcode == "parameter" or node.results or "effect" in node.parameters or node.operation.changes:
+        return True
+    if node.opcode == "item":
+        return True
+    readers = [user for user in users if user is not None]  # None is the caller
+    if node.opcode == "empty" and all(user is not None and user.opcode == "prelude" for user in users):
+        return True  # what chunks of results are like
+    if node.opcode == "kernel":
+        is_inside = not node.parameters["kernel"].is_inline and len(users) == 1
+        if not is_inside or (users == [None] and node is not made.only_result):
+            return True
+    if node.operation.is_filled and all(_changes(user, node) for user in users):
+        return False  # made where it is changed
+    if made.work[node] > 0 and _crosses_a_loop(node, readers):
+        return True
+    if node.is_python_int:
+        return False
+    if any(map(_is_inline, readers)):
+        return not (node.opcode == "scalar" or _is_row(node, made))
+    if node.opcode == "array" and node.parameters["constant"].array.size > MOST_FOLDED:
+        return True
+    if made.work[node] == 0:
+        return False
+    if any(_starts_slice(user, node) for user in readers):
+        return True
+    if len(users) > 1:
+        return not (node.opcode == "arange" and len(users) == 2)
+    if users == [None] and node is made.only_result:
+        return False  # returned as it is
+    if any(map(_is_compared_often, readers)):
+        return made.work[node] > 1
+    most = MOST_SUMMED if _continues_chain(node, users) else MOST_FOLDED
+    if made.work[node] > most:
+        return True
+    if node in made.user_names and not _is_condition(node, made) and not _takes_its_name(node, users, made):
+        return True
+    if node.opcode == "call" and any(user.opcode == "call" for user in readers):
+        return True
+    return made.work[node] >= 2 and _ends_statement(node, users, graph, lines)
+
+
+def _is_condition(node: Node, made: Plan) -> bool:
+    """Tell whether a value is ``out`` of ``out = t < t1``, which a head of a loop or a branch has in its place."""
+    return node.element_type is PRED and node.ndim == 0 and is_empty_word(made.user_names[node])
+
+
+def _takes_its_name(node: Node, users: list[Node | None], made: Plan) -> bool:
+    """A product that has its bias added under the same or a better name next, ``y = x @ w``, ``y = y + b``."""
+    user = users[0] if len(users) == 1 else None
+    is_product = node.opcode in ("matmul", "tensordot", "einsum")
+    own = made.user_names[node]
+    is_same = user in made.user_names and made.user_names[user] == own
+    return is_product and user is not None and user.opcode == "add" and (is_same or is_empty_word(own))
+
+
+def _is_inline(user: Node) -> bool:
+    """Tell whether the lines of a kernel stand in those of a loop, where what it reads has names."""
+    return user.opcode == "kernel" and user.parameters["kernel"].is_inline
+
+
+def _is_row(node: Node, made: Plan) -> bool:
+    """Tell whether a node is a part of a named array at places that are counted: ``x[i]`` and ``x[:, i + 1]``."""
+    if node.opcode != "getitem" or not node.ndim or node.operands[0] not in made.named:
+        return False
+    counted = all(operand.is_python_int for operand in node.operands[1:])
+    return counted and all(item == FULL or isinstance(item, int | Slot) for item in node.parameters["index"])
+
+
+def _starts_slice(user: Node, node: Node) -> bool:
+    """``x[start : start + 3]`` names its start twice."""
+    if user.opcode not in ("getitem", "setitem"):
+        return False
+    items = user.parameters["index"]
+    slots = (item[0] for item in items if isinstance(item, tuple) and isinstance(item[0], Slot))
+    return any(user.operands[slot.index] is node for slot in slots)
+
+
+def _is_compared_often(user: Node) -> bool:
+    """A branch among more than two compares what it goes by with the number of each."""
+    return user.opcode == "conditional" and len(user.parameters["branches"]) > 2
+
+
+def _changes(user: Node | None, node: Node) -> bool:
+    """The user starts from the node and uses it for nothing else."""
+    return user is not None and user.operation.changes and user.operands[0] is node and node not in user.operands[1:]
+
+
+def _crosses_a_loop(node: Node, users: list[Node]) -> bool:
+    """Computed outside a loop, read inside it."""
+    for user in users:
+        in_body = user.opcode == "loop" and node not in user.operands
+        reader = user.parameters["loop"].region if in_body else user.region
+        if reader is node.region or not is_inside(reader, node.region):
+            continue
+        for region in reader.path():
+            if region is node.region:
+                break
+            if region.kind == "loop":
+                return True
+    return False
+
+
+def _ends_statement(node: Node, users: list[Node | None], graph: Graph, lines: SourceLines) -> bool:
+    """The user's own statement ends here: the consumer is in another."""
+    user = users[0] if users else None
+    if user is None or user.opcode == "loop":
+        return False  # a condition stands in the loop's head
+    return lines.is_statement_end(graph, node, user)
+
+
+def is_sum(node: Node) -> bool:
+    """A sum or difference of two terms."""
+    return node.opcode == "add" or node.opcode == "subtract"
+
+
+def _continues_chain(node: Node, users: list[Node | None]) -> bool:
+    """``a + b`` of ``a + b + c``."""
+    user = users[0] if len(users) == 1 else None
+    return is_sum(node) and user is not None and is_sum(user) and user.operands[0] is node
+
+
+def source_line(graph: Graph, node: Node) -> tuple[str, int] | None:
+    """(file, line) of the user's source that a node comes from."""
+    line = graph.lines.get(node)
+    if line is None or line.metadata is None:
+        return None
+    return line.metadata.source_file, line.metadata.source_line

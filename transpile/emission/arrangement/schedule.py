@@ -1,0 +1,250 @@
+"""The order of statements in a body, and which carried values are written in place.
+
+Everything is a pure value except loop carries and stores into stacked outputs. A carry is written in place by the
+statement of its next value only where that statement cannot come before another reader of the old value; the rest
+move at the end of the body (:mod:`.assignments`).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...array.node import Node, Region
+from ...array.program import Carry, Loop, Store
+from ...array.traversal import is_inside, nested_roots, topological
+
+Statement = Node | Store
+
+
+@dataclass(slots=True)
+class Body:
+    """The statements of one region in order, and what happens to the carries of its loop, or to what a branch gives."""
+
+    statements: list[Statement] = field(default_factory=list)
+    in_place: dict[Node, Carry] = field(default_factory=dict)  # next value: the carry whose name it takes
+    moves: list[Carry] = field(default_factory=list)
+
+
+class Reads:
+    """Return which named nodes a statement's expression reads."""
+
+    def __init__(self, named: set[Node]) -> None:
+        self.named = named
+
+    def of(self, statement: Statement) -> set[Node]:
+        if isinstance(statement, Store):
+            return self.of_roots([statement.value, *statement.indices])
+        found = self.of_roots(statement.operands)
+        after = statement.parameters.get("after")
+        if after is not None:
+            found.add(after)
+        roots = nested_roots(statement)
+        if roots:
+            found |= self._of_bodies(statement, roots)
+        return found
+
+    def of_roots(self, roots: Iterable[Node]) -> set[Node]:
+        """The named nodes that folded expressions reach, without what is behind those."""
+        found: set[Node] = set()
+        seen: set[Node] = set()
+        stack = list(roots)
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if node in self.named:
+                found.add(node)
+            else:
+                stack.extend(node.operands)
+        return found
+
+    def _of_bodies(self, statement: Node, roots: list[Node]) -> set[Node]:
+        regions = body_regions(statement)
+        inner = [node for node in topological(roots) if any(is_inside(node.region, region) for region in regions)]
+        found: set[Node] = set()
+        for node in inner:
+            found |= self.of(node) if node in self.named else self.of_roots(node.operands)
+        found |= self.of_roots(roots)
+        return {node for node in found if not any(is_inside(node.region, region) for region in regions)}
+
+
+def body_regions(node: Node) -> list[Region]:
+    """The regions of the bodies inside a loop or conditional node."""
+    if node.opcode == "loop":
+        return [node.parameters["loop"].region]
+    return [branch.region for branch in node.parameters["branches"]] if node.opcode == "conditional" else []
+
+
+def statement_of(node: Node) -> Node:
+    """The statement that computes a node: results of one call come together."""
+    return node.operands[0] if node.opcode == "item" else node
+
+
+def schedule(
+    region: Region,
+    named: set[Node],
+    reads: Reads,
+    priority: Callable[[Node], tuple[int, ...]],
+    loop: Loop | None = None,
+    together: Mapping[Node, Node] | None = None,
+    given: Sequence[Carry] = (),
+) -> Body:
+    """Order the named nodes of a region. What is made ``together`` is there for others when the last of it is. What a
+    branch has ``given`` are like carries: a name gets a new value, which the statement of that may write.
+    """
+    members: list[Statement] = [
+        node for node in named if node.region is region and node.opcode not in ("parameter", "item")
+    ]
+    if loop is not None:
+        members += loop.stores
+    last_of: dict[Any, Node] = dict(together or {})
+    edges: dict[Statement, set[Statement]] = {member: set() for member in members}  # member: what comes before it
+    reading: dict[Statement, set[Node]] = {member: reads.of(member) for member in members}
+    for member, nodes in reading.items():
+        for node in nodes:
+            source = statement_of(node)
+            if last_of and last_of.get(source) is not last_of.get(member, member):
+                source = last_of.get(source, source)
+            if source in edges and source is not member:
+                edges[member].add(source)
+    for member, last in last_of.items():
+        if member is not last and member in edges and last in edges:
+            edges[last].add(member)
+    body = Body()
+    carries = [*(loop.carries if loop is not None else ()), *given]
+    if carries:
+        _place_carries(carries, region, edges, reading, reads, body, is_loop=loop is not None)
+    body.statements = _ordered(members, edges, priority)
+    return body
+
+
+def _place_carries(
+    carries: list[Carry],
+    region: Region,
+    edges: dict[Statement, set[Statement]],
+    reading: dict[Statement, set[Node]],
+    reads: Reads,
+    body: Body,
+    *,
+    is_loop: bool,
+) -> None:
+    """Decide in place or move, for all carries jointly; add the ordering edges of those in place."""
+    carries = [c for c in carries if c.following is not None and c.following is not c.parameter]
+    moved: set[int] = set()
+    while True:
+        trial = {member: set(before) for member, before in edges.items()}
+        failed = _try(carries, moved, trial, reading, reads, region, body, is_loop=is_loop)
+        if failed is None:
+            break
+        moved.add(failed)
+    edges.update(trial)
+    body.moves = [carry for k, carry in enumerate(carries) if k in moved]
+
+
+def _try(
+    carries: list[Carry],
+    moved: set[int],
+    edges: dict[Statement, set[Statement]],
+    reading: dict[Statement, set[Node]],
+    reads: Reads,
+    region: Region,
+    body: Body,
+    *,
+    is_loop: bool,
+) -> int | None:
+    """Place every carry that is not moved; the number of the first that cannot be, or None."""
+    body.in_place = {}
+    read_by_moves: set[Node] = set()
+    for k in moved:
+        following = carries[k].following
+        assert following is not None
+        read_by_moves |= reads.of_roots([following])
+    for k, carry in enumerate(carries):
+        if k in moved:
+            continue
+        following = carry.following
+        assert following is not None
+        statement = statement_of(following)
+        if (
+            following not in reads.named
+            or (following.operation.changes and not is_loop)  # of an array that others may look at
+            or following.region is not region
+            or statement not in edges
+            or following in body.in_place
+            or carry.parameter in read_by_moves
+            or _clobbers(statement, carry)
+            or _is_read_behind_copy(statement, carry, reads)
+        ):
+            return k
+        readers = [m for m in edges if m is not statement and carry.parameter in reading[m]]
+        if any(_reaches(statement, reader, edges) for reader in readers):
+            return k
+        for reader in readers:
+            edges[statement].add(reader)
+        body.in_place[following] = carry
+    return None
+
+
+def _is_read_behind_copy(statement: Node, carry: Carry, reads: Reads) -> bool:
+    """A changed copy of something else takes the carry's name before it reads the old value for the change."""
+    if not statement.operation.changes or statement.operands[0] is carry.parameter:
+        return False
+    return carry.parameter in reads.of_roots(statement.operands[1:])
+
+
+def _clobbers(statement: Node, carry: Carry) -> bool:
+    """An inner loop that writes the carry's name while its body still reads the old value."""
+    if statement.opcode != "loop":
+        return False
+    inner: Loop = statement.parameters["loop"]
+    roots = nested_roots(statement)
+    if carry.parameter in set(topological(roots)):
+        return True
+    return any(other.initial is carry.parameter for other in inner.carries)
+
+
+def _reaches(start: Statement, goal: Statement, edges: dict[Statement, set[Statement]]) -> bool:
+    """There is a path start -> goal: goal needs start, directly or not."""
+    stack, seen = [goal], {goal}
+    while stack:
+        member = stack.pop()
+        if member is start:
+            return True
+        for before in edges[member]:
+            if before not in seen:
+                seen.add(before)
+                stack.append(before)
+    return False
+
+
+def _ordered(
+    members: list[Statement], edges: dict[Statement, set[Statement]], priority: Callable[[Node], tuple[int, ...]]
+) -> list[Statement]:
+    """Topological order; among what is ready, source order first."""
+    waiting = {member: len(before) for member, before in edges.items()}
+    after: dict[Statement, list[Statement]] = {}
+    for member, before in edges.items():
+        for other in before:
+            after.setdefault(other, []).append(member)
+
+    def key(member: Statement, tie: int) -> tuple[tuple[int, ...], int]:
+        return priority(member.value if isinstance(member, Store) else member), tie
+
+    ranks = {member: position for position, member in enumerate(sorted(members, key=lambda m: key(m, 0)))}
+    heap = [ranks[member] for member in members if not waiting[member]]
+    by_rank = {rank: member for member, rank in ranks.items()}
+    heapq.heapify(heap)
+    order: list[Statement] = []
+    while heap:
+        member = by_rank[heapq.heappop(heap)]
+        order.append(member)
+        for follower in after.get(member, []):
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heapq.heappush(heap, ranks[follower])
+    assert len(order) == len(members), "statements depend on each other in a circle"
+    return order

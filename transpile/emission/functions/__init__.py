@@ -1,0 +1,1 @@
+"""The text of a function: its statements, loops, branches, arguments and constants."""

@@ -1,0 +1,226 @@
+"""The arguments of a function: their names, and what is done with them before anything is computed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...array.node import Node
+from ...array.program import Function
+from ..expression import PRIMARY, Expression
+from ..naming.arguments import argument_names, short_names
+from ..naming.identifiers import base_name, common_words, is_argument
+from ..naming.scopes import is_gradient
+from ..trees.argument_groups import paths_of, steps_text
+from ..trees.argument_trees import Path
+from ..trees.types import TREE, Type, parameter_types
+from .context import Writing
+from .rerolled_loops import Leaf
+
+_NUMBERED = re.compile(r"(?<!\d)(\d{1,4})\"?\]?$", re.ASCII)  # a part of a tree, or a name
+_NAMELESS = re.compile(r"x|[Aa]rg_\d+")
+
+
+class ArgumentWriter:
+    """Writes what comes before the body of a function.
+
+    ``heads``: the arguments as the function's head has them, with their types. ``leaf_names``: what the leaves of
+    trees would be called on their own, ``leaves``: where they are in the trees. ``short_names``: what is called after
+    an argument has this for a long name.
+    """
+
+    def __init__(self, writer: Writing) -> None:
+        self.writer = writer
+        self.function = writer.function
+        self.plan = writer.plan
+        self.names = writer.names
+        self.texts = writer.texts
+        self.heads: list[tuple[str, Type]] = []
+        self.leaf_names: dict[Node, str] = {}
+        self.leaves: dict[Node, Leaf] = {}
+        self.short_names: dict[Node, str] = {}
+
+    def name(self, paths: Sequence[Path | None] = ()) -> list[str]:
+        """Name the parameters, and take tuples apart; those with paths are leaves of arguments in common.
+
+        The texts that stand for the parameters.
+        """
+        renderer = self.writer.renderer
+        groups = renderer.argument_groups.get(self.function, ())
+        objects = {group.word: renderer.named_results[group.maker] for group in groups if group.maker is not None}
+        if groups:
+            paths = paths_of(groups, len(self.function.parameters), renderer.field_names)
+        parameters: list[str] = []
+        roots: dict[str, str] = {}
+        types = parameter_types(self.function)
+        paths = paths or [None] * len(types)
+        self.short_names = self._shorter()
+        for node, wanted, kind, path in zip(self.function.parameters, self._wanted(), types, paths, strict=True):
+            if path is None:
+                name = self.names.fresh(wanted)
+                self.texts[node] = Expression(name)
+                self.writer.allocation.hold(name, node)
+                self.heads.append((name, kind))
+            else:
+                if path.root not in roots:
+                    roots[path.root] = self.names.fresh(path.root)
+                    own = [each for each in paths if each is not None and each.root == path.root]
+                    are_arrays = path.stars and all(len(each.keys) == 1 for each in own)
+                    self.heads.append(
+                        (path.stars + roots[path.root], kind if are_arrays else objects.get(path.root, TREE))
+                    )
+                name = path.text(roots[path.root])
+                self.texts[node] = Expression(name, PRIMARY)
+                self.leaf_names[node] = self.short_names.get(node, wanted)
+                self.leaves[node] = Leaf(roots[path.root], path)
+            parameters.append(name)
+        for node, name in zip(list(self.function.parameters), parameters, strict=True):
+            self._unpack(node, name)
+        return parameters
+
+    def numbers(self, function: Function, calls: Sequence[Node]) -> Sequence[int]:
+        """Return a number for each call of a function: that of the part of a tree that it is given, ``blocks[2]`` or
+        ``params["block_2"]``, or of an object, ``block_2``; else which of the calls it is.
+        """
+        renderer = self.writer.renderer
+        for group in renderer.argument_groups.get(function, ()):
+            number = min(group.parts)
+            steps = steps_text(group, number, renderer.field_names)
+            given = [self.texts.get(call.operands[number], Expression("")).removesuffix(steps) for call in calls]
+            found = [int(end[1]) for end in map(_NUMBERED.search, given) if end is not None]
+            if len(found) == len(set(found)) == len(calls):
+                return found
+        return range(len(calls))
+
+    def unpack_trees(self) -> None:
+        """Give names to the leaves of trees, where the library does something to its arguments first."""
+        for node, wanted in self.leaf_names.items():
+            if self.plan.uses.get(node):
+                name = Expression(self.names.fresh(wanted))
+                self.writer.assign([name], self.texts[node])
+                self.texts[node] = name
+        self.leaf_names.clear()
+        self.leaves.clear()
+
+    def _wanted(self) -> list[str]:
+        """Return what the parameters would best be called."""
+        if self.function.repeated:
+            return _lettered(self._given())
+        origin = self.function.origin
+        names = argument_names(self.function.computation.parameters)
+        if origin is not None:
+            main, loop = self.writer.callers[0], self.function.loop
+            carried = main.wanted.of_carries(self.function.block_of[0], loop) if loop is not None else {}
+            carries = {carry.parameter: name for carry, name in carried.items()}
+            return [
+                carries[node]
+                if node in carries
+                else "steps"
+                if node in self.function.parameters
+                else names[node.parameters["argument"]]
+                if "argument" in node.parameters
+                else (node.is_python_int and main.texts.get(node)) or main.wanted.of_argument(node)  # of a loop
+                if node.opcode == "parameter"
+                else base_name(node, origin)
+                for node in self.function.sources
+            ]
+        computation = self.function.computation
+        names_of = self.writer.source_names
+        own = names_of.contexts.of_called(self.function).removeprefix("d_")
+        wanted = names_of.functions.parameters(computation, own)
+        return _lettered(
+            (not is_other and wanted[node.parameters["argument"]])
+            or self._own_or_given(names[node.parameters["argument"]], given)
+            for node, given, is_other in zip(self.function.parameters, self._given(), self._others(), strict=True)
+        )
+
+    def _shorter(self) -> dict[Node, str]:
+        """Return the short forms of the names of the program's arguments."""
+        if self.function.repeated or self.function.origin is not None:
+            return {}
+        parameters = self.function.computation.parameters
+        pairs = list(zip(argument_names(parameters), short_names(parameters), strict=True))
+        places = {node: node.parameters["argument"] for node in self.function.parameters if is_argument(node)}
+        return {node: pairs[k][1] for node, k in places.items() if pairs[k][0] != pairs[k][1]}
+
+    def _given(self) -> list[str]:
+        """Return for each parameter the words that the names of what it is given have in common, in all calls; empty
+        for none.
+        """
+        given: list[list[str]] = [[] for _ in self.function.parameters]
+        for caller, call in self._calls():
+            for names, operand in zip(given, call.operands, strict=True):
+                names.append(caller.wanted.of_argument(operand))
+        words = dict(enumerate(common_words(given)))
+        for caller in self.writer.callers:
+            words |= caller.leaf_maps.words(self.function)
+        return [*words.values()]
+
+    def _others(self) -> list[bool]:
+        """Tell for each parameter whether a call gives what is no parameter of the author's: a gradient, or a part of
+        a tree.
+        """
+        found = [False] * len(self.function.parameters)
+        for caller, call in self._calls():
+            for k, operand in enumerate(call.operands):
+                of_gradient = any(map(is_gradient, caller.graph.results.get(operand, ())))
+                found[k] |= of_gradient or operand in caller.arguments.leaves
+        return found
+
+    def _calls(self) -> Iterator[tuple[Writing, Node]]:
+        """The calls of the function, each with the writer of what calls it."""
+        for caller in self.writer.callers:
+            for node in caller.plan.nodes:
+                if node.opcode == "call" and node.parameters["function"] is self.function:
+                    yield caller, node
+
+    def _own_or_given(self, name: str, given: str) -> str:
+        """A parameter's own name; that of what it is given where it says only its number, or that it is one."""
+        if not _NAMELESS.fullmatch(name):
+            return name
+        return given or ("x" if name == "x" and not self.writer.callers else "")
+
+    def prepare(self) -> str:
+        """Write what some libraries do to the arrays they are given before they compute with them; return the chunks
+        they plan.
+        """
+        given = [node for node in self.plan.nodes if node.opcode in ("parameter", "item") and node in self.texts]
+        names = [self.texts[node] for node in given if node.element_type is not None and self.plan.uses.get(node)]
+        chunks = self.function.chunks
+        cut = any(node in chunks for node in given)
+        text = self.writer.renderer.statement("prepare", names, cut) if names else ""
+        if text:
+            self.writer.line(text)
+        rows = [(self.texts[node], chunks[node]) for node in given if node in chunks and self.plan.uses.get(node)]
+        return self.writer.renderer.statement("chunks", rows, self.function.threads) if cut else ""
+
+    def namespaces(self) -> list[str]:
+        """The lines that name what some libraries take from the arrays that a function is given."""
+        nodes = dict.fromkeys((*self.function.parameters, *self.plan.nodes))
+        given = [node for node in nodes if node.opcode in ("parameter", "item") and node in self.texts]
+        names = [self.texts[node] for node in given if node.element_type is not None and not node.is_python_int]
+        return self.writer.renderer.statement("namespaces", names).splitlines()
+
+    def _unpack(self, node: Node, name: str) -> None:
+        """A tuple argument: its elements get names in one line, and theirs in the next."""
+        parts = self.writer.items.get(node)
+        if not parts:
+            return
+        targets = []
+        for index in range(node.parameters["count"]):
+            part = parts.get(index)
+            target = self.names.fresh(f"{name}_{index}") if part is not None else "_"
+            targets.append(target)
+            if part is not None:
+                self.texts[part] = Expression(target)
+        self.writer.assign(targets if len(targets) > 1 else [f"({targets[0]},)"], Expression(name))
+        self.writer.bound(*parts.values())
+        for part in parts.values():
+            self._unpack(part, self.texts[part])
+
+
+def _lettered(names: Iterable[str]) -> list[str]:
+    """Return names for parameters: ``x`` for the only one that has none, ``a``, ``b``, ``c`` for several."""
+    names = list(names)
+    letters = iter("abcdefgh") if names.count("") > 1 else iter("x")
+    return [name or next(letters, "x") for name in names]

@@ -1,0 +1,158 @@
+"""Changes of arrays as statements: copies that are changed, and rows that a loop stores."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property, partial
+from typing import Any
+
+from ...array.in_place import is_own_array, is_view
+from ...array.node import Node, Slot
+from ...array.program import Store, tree_nodes
+from ...array.traversal import users_of
+from ...array.value import NEW
+from ..expression import PRIMARY, UFUNCS, Expression
+from .context import Writing
+
+_NUMBER = re.compile(r"_\d+$")  # behind a name, where others have it
+
+
+def _with_known_parts(node: Node) -> list[Any]:
+    """The index of a change, with ``1:`` for a part that begins at a known place and goes to the end of its axis."""
+    index = list(node.parameters["index"])
+    sizes = iter(node.shape)
+    for k, item in enumerate(index):
+        size = next(sizes) if item is not NEW else 0
+        if isinstance(item, tuple) and isinstance(item[0], Slot) and node.operands[item[0].index].opcode == "integer":
+            start = node.operands[item[0].index].parameters["value"]
+            stop = start + item[1]
+            index[k] = (start or None, None if stop == size else stop, None)
+    return index
+
+
+class ChangeWriter:
+    """Writes the changes of a function's arrays."""
+
+    def __init__(self, writer: Writing) -> None:
+        self.writer = writer
+        plan = writer.plan
+        self._after = {  # by changed array: the change after it, where nothing else reads the array
+            node.operands[0]: node
+            for node in plan.nodes
+            if node.operation.changes and node.operands[0].operation.changes and plan.uses[node.operands[0]] == 1
+        }
+
+    def setitem(self, node: Node) -> None:
+        """Write a change, of a copy where the array is read again: ``y = x.copy()``, ``y[i] = value`` or
+        ``np.add.at(y, i, value)``.
+        """
+        writer = self.writer
+        before = node.operands[0]
+        takes_over = self._taken_over_by(before) is node
+        name = writer.texts[before] if takes_over else writer.texts.get(node)
+        wanted = "" if name is not None else writer.wanted.of(self._last_change(node))
+        if node.opcode != "scatter":
+            writer.fit_change(node, partial(self._change, node, name or Expression(writer.names.free(wanted))))
+        if name is None and self._keeps_its_name(before, node) and self._is_last_read(before, node):
+            takes_over, name = True, writer.texts[before]
+        name = name or Expression(writer.names.fresh(wanted))
+        if not takes_over and node not in writer.changed_in_place:
+            source = writer.text(before)
+            is_new = self._is_new(before, node)
+            copied = source if is_new else Expression(writer.renderer.statement("copy", before, source), PRIMARY)
+            compiler = writer.loop_compiler if node in writer.texts else None
+            if copied != name and not (compiler and compiler.overwrite(writer, name, copied, node)):
+                writer.assign([name], copied, node)
+        writer.texts[node] = name
+        writer.allocation.hold(name, node)
+        if node.opcode == "scatter" and writer.loop_compiler is not None:
+            writer.loop_compiler.scatter(node, name)
+        else:
+            writer.line(self._change(node, name), node)
+        writer.bound(node)
+
+    def _change(self, node: Node, name: Expression) -> str:
+        """Return the statement that changes the array of that name."""
+        writer = self.writer
+        value = node.operands[1] if node.opcode == "update_at" else self._stored(node.operands[1])
+        operands = [name, writer.value_text(value), *map(writer.index_text, node.operands[2:])]
+        index = writer.renderer.index_of(_with_known_parts(node), operands, node.shape)
+        if node.opcode != "update_at":
+            return writer.renderer.statement("store", name, index, operands[1])
+        ufunc = UFUNCS[node.parameters["ufunc"].opcode]
+        places = f"({index})" if len(node.operands) > 3 else index
+        return writer.renderer.statement("update_at", ufunc, name, places, operands[1])
+
+    def _is_new(self, before: Node, node: Node) -> bool:
+        """Tell whether an array is made for a change alone, so that it need not be copied."""
+        if before.opcode == "kernel" and not before.parameters["kernel"].is_inline:
+            return before.region is node.region and self.writer.plan.uses[before] == 1
+        if before not in self.writer.plan.named:
+            return is_own_array(before)
+        return node in self.writer.texts and self._is_last_read(before, node)
+
+    def _keeps_its_name(self, before: Node, node: Node) -> bool:
+        """Tell whether a changed array may be called as it was before: the author has no other name for it."""
+        word = self.writer.plan.user_names.get(node)
+        return word in (None, _NUMBER.sub("", self.writer.texts.get(before, "")))
+
+    def _is_last_read(self, before: Node, node: Node) -> bool:
+        """Tell whether an array that this body made for itself is read no more behind a change, so that it may be
+        changed where it is: neither it nor a view of it.
+        """
+        writer = self.writer
+        if not (is_own_array(before) and before.ndim and before.region is node.region and before in writer.texts):
+            return False
+        if writer.allocation.is_needed_after(before, node):
+            return False
+        waiting = [before]
+        while waiting:
+            looked_at = waiting.pop()
+            for user in self._users[looked_at]:
+                if user is node and looked_at not in node.operands[1:]:
+                    continue
+                if user in (None, node) or (is_view(user) and user in writer.plan.named):
+                    return False
+                if is_view(user):
+                    waiting.append(user)
+                elif not user.operation.allocates:
+                    return False
+        return True
+
+    @cached_property
+    def _users(self) -> dict[Node, list[Node | None]]:
+        writer = self.writer
+        return users_of(writer.plan.nodes, tree_nodes(writer.function.results))
+
+    def _taken_over_by(self, node: Node) -> Node | None:
+        """The change of an array that this body made for itself, and that nothing else looks at."""
+        change = self._after.get(node)
+        if (
+            change is None
+            or change.region is not node.region
+            or change in self.writer.kept
+            or node in self.writer.changed_in_place
+        ):
+            return None
+        return change
+
+    def _last_change(self, node: Node) -> Node:
+        """The last of changes that are made to one array, which it is named after."""
+        while (change := self._taken_over_by(node)) is not None:
+            node = change
+        return node
+
+    def store(self, store: Store) -> None:
+        """Write ``out[t] = value``."""
+        writer = self.writer
+        if store.value in writer.written_rows:
+            return
+        operands = ["", writer.value_text(self._stored(store.value)), *map(writer.index_text, store.indices)]
+        index = writer.renderer.index_of(store.index, operands, store.carry.parameter.shape)
+        target = writer.texts[store.carry.parameter]
+        writer.line(writer.renderer.statement("store", target, index, operands[1]), store.value)
+        writer.lines[-1].after[store.result] = target
+
+    def _stored(self, node: Node) -> Node:
+        """Return the value to be stored without the axes that a store broadcasts by itself."""
+        return node.operands[0] if node.opcode == "broadcast_to" and node not in self.writer.texts else node

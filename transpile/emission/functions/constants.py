@@ -1,0 +1,101 @@
+"""Array constants: small ones in the text, middling ones at the top of the module, large ones in files beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain, count
+
+import numpy as np
+
+from ...array.node import Constant, Node
+from .. import safetensors
+from ..expression import Expression, Renderer
+from ..naming.identifiers import identifier
+from ..tables import evenly_spaced, filled_rows
+from ..texts import nested_text
+from .sidecars import DIGEST_DIGITS, is_mapped
+
+TENSORS = "safetensors"  # the setting that has constants in a file of that format
+LARGEST_INLINE = 64  # elements
+LONGEST_INLINE = 48  # characters in the middle of an expression
+
+
+def constant_word(origin: str) -> str:
+    """What a constant is called that comes from ``params.dense_0.kernel``: ``dense_0_kernel``."""
+    words = origin.split(".")
+    while len(words) > 1 and words[0].lower() in ("params", "self"):
+        words = words[1:]
+    return identifier("_".join(words).lower())
+
+
+class ModuleConstants:
+    """The constants of one module, each written once.
+
+    Those of up to ``largest_folded`` elements that fit a line are left to be written in the middle of an expression.
+    ``as_tensors`` puts those that stand in files into a ``.safetensors``. ``names`` are where constants come from, by
+    the hash of their bytes: ``params.layers.0.w``.
+    """
+
+    def __init__(
+        self, renderer: Renderer, *, inline: bool, largest_folded: int, as_tensors: bool, names: Mapping[str, str]
+    ) -> None:
+        self.renderer = renderer
+        self.largest_folded = largest_folded
+        self.inline = inline
+        self.lines: list[str] = []
+        self.sidecar: dict[str, np.ndarray] = {}
+        self.names: set[str] = set()
+        self.as_tensors = as_tensors
+        self.origins = names
+        self._known: dict[Constant, Expression] = {}
+
+    def text(self, node: Node) -> Expression | None:
+        """Return the expression that reads a constant array, or None where the array is written in place."""
+        constant: Constant = node.parameters["constant"]
+        if constant.array.size <= self.largest_folded and self._fits_line(constant):
+            return None
+        if constant not in self._known:
+            self._known[constant] = self._added(node, constant)
+        return self._known[constant]
+
+    def _fits_line(self, constant: Constant) -> bool:
+        return len(nested_text(constant, self.renderer.scalars)) <= LONGEST_INLINE
+
+    def _added(self, node: Node, constant: Constant) -> Expression:
+        number = len(self._known) + 1
+        element_type = node.type
+        dtype = self.renderer.dtype(element_type)
+        origin = self.origins.get(constant.sha256, "")
+        name = self._fresh(constant_word(origin).upper()) if origin else f"TABLE_{number}"
+        table = self._spaced(name, constant, dtype)
+        if not table and (constant.array.size <= LARGEST_INLINE or self.inline):
+            table = self._table(name, constant, dtype)
+        if table:
+            self.names.add(name)
+            self.lines.append(table)
+            return Expression(name)
+        name = origin if origin and origin not in self.sidecar else f"constant_{number}"
+        self.sidecar[name] = constant.array
+        if self.as_tensors and safetensors.can_hold(constant.array):
+            self.renderer.used_prelude["mapped_tensor"] = None
+            text = self.renderer.statement("stored_tensor", name, constant.sha256[:DIGEST_DIGITS], dtype)
+            return Expression(text, 16)
+        function = "mapped_constant" if is_mapped(constant.array) else "constant"
+        self.renderer.used_prelude[function] = None
+        bits = dtype if element_type.is_extension else ""
+        return Expression(self.renderer.statement("stored", function, name, constant.sha256[:DIGEST_DIGITS], bits), 16)
+
+    def _fresh(self, name: str) -> str:
+        """A name that no constant of the module has yet."""
+        return next(each for each in chain((name,), (f"{name}_{k}" for k in count(2))) if each not in self.names)
+
+    def _spaced(self, name: str, constant: Constant, dtype: str) -> str:
+        """Return the statement of a table by its first and last number, or nothing where that is not all of it."""
+        ends = evenly_spaced(constant.array, self.renderer.scalars)
+        return self.renderer.statement("spaced_table", name, *ends, constant.array.size, dtype) if ends else ""
+
+    def _table(self, name: str, constant: Constant, dtype: str) -> str:
+        rows = filled_rows(constant, self.renderer.scalars, self.renderer.layout)
+        if rows:
+            return self.renderer.statement("filled_table", name, rows, dtype)
+        return self.renderer.statement("table", name, nested_text(constant, self.renderer.scalars), dtype)

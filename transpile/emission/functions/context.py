@@ -1,0 +1,131 @@
+"""What the parts of a function's writer need of it: its state, and how it writes lines and expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from ...array.graph import Graph
+from ...array.node import Node, Region
+from ...array.program import Carry, Function, Loop
+from ...array.result_trees import Path
+from ..arrangement.folding import Plan
+from ..arrangement.schedule import Body, Reads, Statement
+from ..expression import Expression, Renderer
+from ..lines import Line
+from ..naming.allocation import NameAllocation
+from ..naming.identifiers import Names
+from ..naming.source import SourceNames
+from ..trees.named_results import NamedResults
+from ..trees.result_groups import ResultGroup
+from ..trees.types import Type
+from .constants import ModuleConstants
+from .loop_compiler import LoopCompiler
+from .rerolled_loops import Leaf
+
+
+class ArgumentNames(Protocol):
+    """The part that knows the arguments: ``heads`` are those of the function's head, ``leaf_names`` what the leaves of
+    trees would be called on their own, ``leaves`` where these are, ``short_names`` what is called after an argument has
+    for a long name.
+    """
+
+    heads: list[tuple[str, Type]]
+    leaf_names: dict[Node, str]
+    leaves: dict[Node, Leaf]
+    short_names: dict[Node, str]
+
+    def numbers(self, function: Function, calls: Sequence[Node]) -> Sequence[int]: ...
+
+
+class Wanted(Protocol):
+    """The part that knows what values would best be called (:class:`.wanted_names.WantedNames`)."""
+
+    @property
+    def gradients(self) -> Mapping[Node, Node]: ...
+    def of(self, node: Node) -> str: ...
+    def of_argument(self, node: Node) -> str: ...
+    def of_carries(self, node: Node, loop: Loop) -> dict[Carry, str]: ...
+    def of_source(self, node: Node, loop: Loop) -> dict[Carry, str]: ...
+    def of_carry(self, carry: Carry, loop: Loop) -> str: ...
+
+
+class LeafMapWords(Protocol):
+    """The part that knows what is done to every leaf of trees (:class:`.leaf_maps.LeafMaps`)."""
+
+    def words(self, function: Function) -> Mapping[int, str]: ...
+
+
+class Trees(Protocol):
+    """The part that writes trees of values (:class:`.tree_writer.TreeWriter`)."""
+
+    made: list[tuple[Any, str]]
+    groups: dict[Function, Sequence[tuple[str, ResultGroup]]]
+    grouped: dict[Path, str]
+
+    @property
+    def all(self) -> Sequence[tuple[Any, str]]: ...
+
+    def fitted(self, number: int, head: str) -> Expression: ...
+    def name_fields(self, node: Node, named: NamedResults) -> None: ...
+    def gradients(self) -> Mapping[Node, str]: ...
+
+
+class Writing(Protocol):
+    """The writer of one function, as its parts see it (:class:`.body.FunctionWriter`)."""
+
+    function: Function
+    graph: Graph
+    plan: Plan
+    names: Names
+    constants: ModuleConstants
+    source_names: SourceNames
+    allocation: NameAllocation
+    reads: Reads
+    texts: dict[Node, Expression]
+    lines: list[Line]
+    written: dict[Node, str]
+    items: dict[Node, dict[int, Node]]
+    calls: dict[Function, list[Node]]
+    indent: int
+    loop_compiler: LoopCompiler | None
+    changed_in_place: set[Node]
+    kept: set[Node]
+    written_rows: set[Node]
+    results: Any
+
+    @property
+    def callers(self) -> Sequence[Writing]: ...
+    @property
+    def arguments(self) -> ArgumentNames: ...
+    @property
+    def leaf_maps(self) -> LeafMapWords: ...
+    @property
+    def trees(self) -> Trees: ...
+    @property
+    def wanted(self) -> Wanted: ...
+    @property
+    def renderer(self) -> Renderer: ...
+
+    def line(self, text: str, node: Node | None = None) -> None: ...
+    def bound(self, *nodes: Node) -> None: ...
+    def assign(self, targets: Sequence[str], value: Expression, node: Node | None = None) -> None: ...
+    def statement(self, statement: Statement) -> None: ...
+    def words_of_results(self, function: Function) -> Sequence[str]: ...
+    def fit_change(self, node: Node, line: Callable[[], str]) -> None: ...
+    def region(
+        self,
+        region: Region,
+        loop: Loop | None = None,
+        written: frozenset[Node] = frozenset(),
+        given: Sequence[Carry] = (),
+    ) -> Body: ...
+    def priority(self, node: Node) -> tuple[int, ...]: ...
+    def text(self, node: Node) -> Expression: ...
+    def array_text(self, node: Node) -> Expression: ...
+    def index_text(self, node: Node) -> str: ...
+    def value_text(self, node: Node) -> Expression: ...
+    def folded(self, node: Node) -> Expression: ...
+    def value(self, node: Node) -> Expression: ...
+    def taken(self, node: Node) -> int: ...
+    def targets(self, node: Node) -> list[str]: ...

@@ -1,0 +1,333 @@
+"""Loops and branches as Python statements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...array.in_place import is_own_array
+from ...array.node import Node
+from ...array.program import Branch, Carry, Loop
+from ...array.traversal import is_inside
+from ..arrangement.assignments import mentions, one_after_another
+from ..arrangement.schedule import schedule
+from ..expression import COMPARISON, Expression
+from ..naming.identifiers import identifier
+from ..naming.known_types import is_flag
+from .context import Writing
+from .rerolled_loop_writer import COUNTERS, letter
+
+_SHORT = 20  # characters of a value that may share a line
+_MOST_TOGETHER = 2  # values in a line
+_MOST_MOVED = 4  # names that get new values in one line
+
+
+class ControlFlowWriter:
+    """Writes the loops and branches of one function."""
+
+    def __init__(self, writer: Writing) -> None:
+        self.writer = writer
+        self.declared: set[str] = set()  # names of flags, whose types are written once
+
+    def loop(self, node: Node) -> None:
+        """The lines of a loop, or the call of the function that has them."""
+        compiler = self.writer.loop_compiler
+        if compiler is not None and node.parameters["loop"].is_compiled:
+            compiler.compile(self.writer, node)
+        else:
+            self.lines_of_loop(node)
+
+    def lines_of_loop(self, node: Node) -> None:
+        """The lines of a loop, from the initial values to the end of the body."""
+        loop: Loop = node.parameters["loop"]
+        self._name_carries(node, loop)
+        self._initialise(node, loop)
+        counter = ""
+        first: frozenset[Node] = frozenset()
+        resumable = node in self.writer.renderer.resumable
+        start: int | str = self._resume(loop) if resumable else loop.start
+        if loop.counter is not None:
+            counter = self._counter(loop, named=resumable)
+            if loop.count is not None:
+                count = self.writer.text(loop.count)
+                head = self.writer.renderer.statement("for_count", counter, count, loop.step < 0)
+            else:
+                start, stop = self._bounds(loop, start)
+                head = self.writer.renderer.statement("for_range", counter, start, stop, loop.step)
+            self.writer.line(head, node)
+        else:
+            first = self._condition_statements(loop)
+            condition = "True" if first else self.writer.text(loop.condition)  # type: ignore[arg-type]
+            self.writer.line(self.writer.renderer.statement("while", condition), node)
+        inside = self.writer.lines[-1].inside
+        inside.update((carry.parameter, self.writer.texts[carry.parameter]) for carry in loop.carries)
+        if loop.counter is not None:
+            inside[loop.counter] = counter
+        self.writer.bound(*self.writer.items.get(node, {}).values())
+        self.writer.indent += 1
+        before = len(self.writer.lines)
+        if first:
+            self._while_true(loop, first)
+            first = self._condition_statements(loop)  # parts of long lines have names by now
+        body = self.writer.region(loop.region, loop, first)
+        self.move(body.moves)
+        self._settle(loop)
+        if resumable:
+            self._snapshot(loop, counter)
+        if len(self.writer.lines) == before:
+            self.writer.line(self.writer.renderer.statement("nothing"))
+        self.writer.indent -= 1
+        if counter in COUNTERS:
+            self.writer.names.taken.discard(counter)
+
+    def _bounds(self, loop: Loop, start: int | str) -> tuple[int | str, int | str]:
+        """Return what the counter starts with, and where it stops."""
+        if loop.bounds is None:
+            return start, loop.stop
+        first, last = (b.parameters["value"] if b.opcode == "integer" else self.writer.text(b) for b in loop.bounds)
+        return first, last
+
+    def _settle(self, loop: Loop) -> None:
+        """Write what libraries that compute later do with the carried values of a loop that may be long."""
+        arrays = [c.parameter for c in loop.carries if not c.parameter.is_python_int and c.following is not c.parameter]
+        names = [self.writer.texts[parameter] for parameter in arrays]
+        count = loop.trip_count if loop.counter is not None else None
+        text = self.writer.renderer.statement("settle", names, count) if names else ""
+        if text:
+            self.writer.line(text)
+
+    def _name_carries(self, node: Node, loop: Loop) -> None:
+        parts = self.writer.items.get(node, {})
+        wanted = self.writer.wanted.of_source(node, loop)
+        for k, carry in enumerate(loop.carries):
+            item = parts.get(k)
+            name = self.writer.texts.get(item) if item is not None else None
+            if name is None and carry in wanted:
+                name = self._shared_name(node, carry, item)
+                if name is None or name != identifier(wanted[carry]):
+                    name = Expression(self.writer.names.fresh(wanted[carry]))
+            if name is None:
+                name = self._shared_name(node, carry, item) or Expression(
+                    self.writer.names.fresh(self.writer.wanted.of_carry(carry, loop))
+                )
+            self.writer.texts[carry.parameter] = name
+            if item is not None:
+                self.writer.texts[item] = name
+
+    def _shared_name(self, node: Node, carry: Carry, result: Node | None) -> Expression | None:
+        """The initial value's own name, where nobody else reads it."""
+        initial = carry.initial
+        if initial.opcode == "copy" and carry.following is not None:
+            (initial,) = initial.operands  # the loop's own copy may have the name of what it was made of
+        if (
+            initial not in self.writer.texts
+            or self.writer.texts[initial] in self.writer.constants.names
+            or self.writer.plan.uses.get(initial, 0) != 1
+            or initial.region is not node.region
+            or initial in self.writer.arguments.leaf_names  # which is no name, but a part of the caller's
+        ):
+            return None
+        if initial.opcode == "item" and initial.operands[0].opcode == "parameter":
+            return None
+        if initial.opcode != "parameter" and self.writer.allocation.is_lent(initial):
+            return None  # its name is lent by a carry of the loop around
+        if result is not None and not self.writer.allocation.lends(initial, result):
+            return None  # that carry's next value comes before all have read the result
+        return self.writer.texts[initial]
+
+    def _initialise(self, node: Node, loop: Loop) -> None:
+        """Give the carries their initial values, together where that is one short line; flags have types."""
+        pairs = []
+        for carry in loop.carries:
+            name = self.writer.texts[carry.parameter]
+            value = self.beginning(node, carry)
+            is_declared = not is_flag(carry.initial) or name in self.declared
+            declared = name if is_declared else self.writer.renderer.statement("flag", name)
+            if declared != name:
+                self.declared.add(name)
+                self.writer.assign([declared], value, node)
+            elif value != name:
+                pairs.append((name, value))
+        self._assign_together(pairs, node)
+
+    def beginning(self, node: Node, carry: Carry) -> Expression:
+        """Return the text of what a loop begins with."""
+        return self.writer.array_text(self.start(node, carry.initial))
+
+    def start(self, node: Node, initial: Node) -> Node:
+        """Return what a loop begins with; an array that was made for it alone needs no copy."""
+        if initial.opcode != "copy":
+            return initial
+        (made,) = initial.operands
+        is_own = is_own_array(made)
+        alone = self.writer.plan.uses.get(made, 0) == 1 and made.region is node.region
+        return made if is_own and alone else initial
+
+    def _assign_together(self, pairs: list[tuple[Expression, Expression]], node: Node | None = None) -> None:
+        if not pairs:
+            return
+        names = {name for name, _ in pairs}
+        together = Expression(", ".join(value for _, value in pairs), 1)
+        line = self.writer.renderer.statement("assign", [name for name, _ in pairs], together)
+        independent = not any(mentions(value, names - {name}) for name, value in pairs)
+        if independent and (len(pairs) > 4 or not self.writer.renderer.layout.fits(line, 4 * self.writer.indent)):
+            for group in self._grouped(pairs):
+                value = Expression(", ".join(value for _, value in group), 1) if len(group) > 1 else group[0][1]
+                self.writer.assign([name for name, _ in group], value, node)
+        else:
+            self.writer.line(line, node)
+
+    def _grouped(self, pairs: list[tuple[Expression, Expression]]) -> list[list[tuple[Expression, Expression]]]:
+        """Short values side by side, as many as a person would put there; any other on a line of its own."""
+        groups: list[list[tuple[Expression, Expression]]] = []
+        for name, value in pairs:
+            last = groups[-1] if groups else []
+            texts = [text for pair in [*last, (name, value)] for text in pair]
+            layout = self.writer.renderer.layout
+            fits = 4 * self.writer.indent + sum(layout.columns(text) + 2 for text in texts) <= layout.line_length
+            short = all(self.writer.renderer.columns(own) <= _SHORT for _, own in [*last, (name, value)])
+            if last and short and fits and len(last) < _MOST_TOGETHER:
+                last.append((name, value))
+            else:
+                groups.append([(name, value)])
+        return groups
+
+    def _resume(self, loop: Loop) -> str:
+        """Begin with what a snapshot holds; what the counter begins with."""
+        names = [self.writer.texts[carry.parameter] for carry in loop.carries]
+        start = self.writer.names.fresh("start") if loop.counter is not None else ""
+        counted = loop.counter is not None
+        self.writer.line(
+            self.writer.renderer.statement(
+                "resume", [start, *names] if counted else names, [loop.start, *names] if counted else names
+            )
+        )
+        return start
+
+    def _snapshot(self, loop: Loop, counter: str) -> None:
+        """The end of an iteration: what the next one begins with."""
+        values: list[str] = [self.writer.texts[carry.parameter] for carry in loop.carries]
+        if counter:
+            values = [self.writer.renderer.statement("stepped", counter, loop.step), *values]
+        self.writer.line(self.writer.renderer.statement("snapshot", values))
+
+    def _counter(self, loop: Loop, *, named: bool = False) -> str:
+        assert loop.counter is not None
+        if not named and not self.writer.plan.uses.get(loop.counter):
+            return "_"
+        name = letter(self.writer)
+        self.writer.texts[loop.counter] = Expression(name)
+        return name
+
+    def _condition_statements(self, loop: Loop) -> frozenset[Node]:
+        """Named nodes that the condition needs from inside the loop: then it cannot stand in the loop's head."""
+        needed: set[Node] = set()
+        seen: set[Node] = set()
+        stack = [loop.condition]
+        while stack:
+            node = stack.pop()
+            assert node is not None
+            if node in seen or not is_inside(node.region, loop.region) or node.opcode == "parameter":
+                continue
+            seen.add(node)
+            if node in self.writer.plan.named:
+                needed.add(node)
+            stack.extend(node.operands)
+        return frozenset(needed)
+
+    def _while_true(self, loop: Loop, first: frozenset[Node]) -> None:
+        """The statements of the condition, then ``if not condition: break``."""
+        members = {node for node in first if node.region is loop.region}
+        body = schedule(loop.region, members, self.writer.reads, self.writer.priority)
+        for statement in body.statements:
+            self.writer.statement(statement)
+        condition = self.writer.text(loop.condition)  # type: ignore[arg-type]
+        self.writer.line(self.writer.renderer.statement("unless", condition))
+        self.writer.indent += 1
+        self.writer.line(self.writer.renderer.statement("leave_loop"))
+        self.writer.indent -= 1
+
+    def move(self, moves: list[Carry]) -> None:
+        """The carries that are not written in place get their next values."""
+        pairs = []
+        for carry in moves:
+            assert carry.following is not None
+            pairs.append((self.writer.texts[carry.parameter], self.writer.array_text(carry.following)))
+        self.give(pairs)
+
+    def give(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Give names their values, all at once where that is one line, else one after another."""
+        pairs = [(name, value) for name, value in pairs if name != value]
+        if not pairs:
+            return
+        together = self._assignment(pairs)
+        fits = self.writer.renderer.layout.fits(together, 4 * self.writer.indent)
+        if (fits and len(pairs) <= _MOST_MOVED) or not all(name.isidentifier() for name, _ in pairs):
+            self.writer.line(together)
+            return
+        for group in one_after_another(pairs):
+            self.writer.line(self._assignment(group))
+
+    def _assignment(self, pairs: Sequence[tuple[str, str]]) -> str:
+        value = Expression(", ".join(value for _, value in pairs), 1)
+        return self.writer.renderer.statement("assign", [name for name, _ in pairs], value)
+
+    def conditional(self, node: Node) -> None:
+        branches: tuple[Branch, ...] = node.parameters["branches"]
+        targets = self.writer.targets(node)
+        which = node.operands[0]
+        predicate = self.writer.text(which)
+        boolean = which.element_type is not None and which.element_type.name == "pred"
+        order = [1, 0] if boolean else range(len(branches))
+        heads: list[int] = []
+        for position, k in enumerate(order):
+            heads.append(len(self.writer.lines))
+            last = position == len(branches) - 1
+            if last and len(branches) > 1:
+                self.writer.line(self.writer.renderer.statement("otherwise"))
+            else:
+                renderer = self.writer.renderer
+                head = predicate if boolean else Expression(renderer.statement("is_branch", predicate, k), COMPARISON)
+                self.writer.line(self.writer.renderer.statement("elif" if position else "if", head), node)
+                if not position:
+                    self.writer.bound(*self.writer.items.get(node, {}).values())
+            self._branch(node, branches[k], targets)
+        if len(branches) > 1:
+            self._leave_out_empty(heads, predicate if boolean else None)
+
+    def _leave_out_empty(self, heads: list[int], predicate: Expression | None) -> None:
+        """Leave out a last branch that does nothing; of two by a ``predicate`` also the first."""
+        lines, nothing = self.writer.lines, self.writer.renderer.statement("nothing")
+        if lines[heads[-1] + 1].text == nothing:
+            del lines[heads[-1] :]
+        elif predicate is not None and lines[heads[0] + 1].text == nothing:
+            lines[heads[0]].text = self.writer.renderer.statement("unless", predicate)
+            del lines[heads[0] + 1 : heads[1] + 1]
+
+    def _branch(self, node: Node, branch: Branch, targets: list[str]) -> None:
+        self.writer.indent += 1
+        before = len(self.writer.lines)
+        pairs = [(t, r) for t, r in zip(targets, branch.results, strict=True) if t != "_"]
+        self.writer.region(branch.region, given=self._given(node, branch, pairs))
+        self.result_of_branch(pairs)
+        if len(self.writer.lines) == before:
+            self.writer.line(self.writer.renderer.statement("nothing"))
+        self.writer.indent -= 1
+
+    def _given(self, node: Node, branch: Branch, pairs: Sequence[tuple[str, Node]]) -> list[Carry]:
+        """Return the results as carries, so that their own statements may give the targets their values. What has a
+        target's name before is what the target is carried from.
+        """
+        writer = self.writer
+        outside = [(read, writer.texts[read]) for read in writer.reads.of(node) if read in writer.texts]
+        given = []
+        for target, result in pairs:
+            before = [read for read, text in outside if mentions(text, {target})]
+            if len(before) > 1 or any(writer.texts[read] != target for read in before):
+                return []
+            (old,) = before or [item for item in writer.items[node].values() if writer.texts[item] == target]
+            given.append(Carry(old, old, result))
+        return given
+
+    def result_of_branch(self, pairs: Sequence[tuple[str, Node]]) -> None:
+        """Give the targets of a branch what it gives."""
+        self.give([(target, self.writer.array_text(result)) for target, result in pairs])

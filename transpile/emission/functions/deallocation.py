@@ -1,0 +1,213 @@
+"""``del scores`` after the last use of a large array, where that lowers what a function holds at once.
+
+A name keeps its array until the function ends. Of small arrays nobody notices; where arrays of 64 MiB and more are
+read no more before the next ones are made, a line that lets go of them may be worth its place: when the peak of live
+bytes, counted for every statement from the static shapes, falls by a quarter.
+
+Only names that a plain assignment of the function's own body bound are let go, after a whole statement of that body
+(a loop or a branch is one), and only where no later statement reads them. What might be a view of another array is
+taken to keep it alive. Arguments are the caller's, and count all the time.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ...array.node import Node
+from ...array.program import Loop
+from ..lines import LARGE, Line, parsed
+
+if TYPE_CHECKING:
+    from .function_writer import FunctionWriter
+
+_PART_TO_SAVE = 0.25  # of the peak
+_PART_TO_WASTE = 0.05  # of the peak, for fewer lines
+
+_LATER = (ast.Lambda, ast.FunctionDef, ast.GeneratorExp)  # what may read names after its statement has run
+
+Array = tuple[int, str]  # the statement that made an array, and the name that it got there
+
+
+@dataclass(slots=True)
+class _Step:
+    """A statement of a function's own body.
+
+    ``end`` is the place after its last line. ``made`` are the bytes of new arrays by name, ``looks`` the names that
+    the arrays of a name may be views of, ``passing`` the bytes that live only while the statement runs.
+    """
+
+    end: int
+    is_assignment: bool
+    reads: set[str] = field(default_factory=set)
+    binds: set[str] = field(default_factory=set)
+    captured: set[str] = field(default_factory=set)
+    made: dict[str, int] = field(default_factory=dict)
+    looks: dict[str, set[str]] = field(default_factory=dict)
+    passing: int = 0
+
+
+Releases = Mapping[int, set[str]]  # by the number of a step: the names to let go after it
+
+
+def release(writers: Iterable[FunctionWriter]) -> None:
+    """Add the ``del`` lines to written functions, callees first."""
+    peaks: dict[str, int] = {}
+    for writer in writers:
+        given = _arguments(writer)
+        if not any(_bytes(node) >= LARGE for node in writer.plan.nodes):
+            continue
+        steps = _steps(writer, peaks)
+        chosen, peak = _chosen(steps, given)
+        for number in sorted(chosen, reverse=True):
+            names = sorted(chosen[number])
+            writer.lines.insert(steps[number].end, Line(1, writer.renderer.statement("release", names)))
+        peaks[writer.renderer.function_names[writer.function]] = peak - sum(given.values())
+
+
+def _arguments(writer: FunctionWriter) -> dict[str, int]:
+    """The bytes of the arguments by the names that the head has for them."""
+    found: Counter[str] = Counter()
+    for node in writer.function.parameters:
+        found[str(writer.texts[node]).split("[")[0].split(".")[0]] += _bytes(node)
+    return dict(found)
+
+
+def _bytes(node: Node) -> int:
+    if node.element_type is None or node.is_python_int:
+        return 0
+    return math.prod(node.shape) * node.element_type.dtype.itemsize
+
+
+# -- what the lines do
+
+
+def _steps(writer: FunctionWriter, peaks: Mapping[str, int]) -> list[_Step]:
+    definition, rows = parsed(writer.lines)
+    starts = [rows[statement.lineno - 2][0] for statement in definition.body]
+    ends = [*starts[1:], len(writer.lines)]
+    return [
+        _step(writer, statement, writer.lines[start:end], end, peaks)
+        for statement, start, end in zip(definition.body, starts, ends, strict=True)
+    ]
+
+
+def _step(writer: FunctionWriter, statement: ast.stmt, lines: list[Line], end: int, peaks: Mapping[str, int]) -> _Step:
+    step = _Step(end, isinstance(statement, ast.Assign))
+    called: set[str] = set()
+    bound_in = statement.targets if isinstance(statement, ast.Assign) else [statement]
+    parts = [part for target in bound_in for part in ast.walk(target)]
+    targets = {id(part) for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    for part in ast.walk(statement):
+        if isinstance(part, ast.Name):
+            (step.binds if id(part) in targets else step.reads).add(part.id)
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
+            called.add(part.func.id)
+        elif isinstance(part, _LATER):
+            step.captured |= {name.id for name in ast.walk(part) if isinstance(name, ast.Name)}
+    step.passing = max((peaks.get(name, 0) for name in called), default=0)
+    for line in lines:
+        for node, name in line.after.items():
+            if str(name).isidentifier():
+                size, looks = _made(node, name, step.reads, writer.plan.named)
+                step.made[name] = max(size, step.made.get(name, 0))
+                step.looks.setdefault(name, set()).update(looks)
+        inner = [_bytes(node) for node in line.values if node not in line.after and node.operation.allocates]
+        step.passing = max([step.passing, *inner])
+    counter = statement.target if isinstance(statement, ast.For) else None
+    for name in step.binds - set(step.made) - ({counter.id} if isinstance(counter, ast.Name) else set()):
+        step.looks[name] = set(step.reads)
+    return step
+
+
+def _made(node: Node, name: str, reads: set[str], named: set[Node]) -> tuple[int, set[str]]:
+    """The bytes of the new array that a node may be, and the names of those that it may be a view of."""
+    while node.operation.is_view and node.operands:
+        node = node.operands[0]
+        if node in named:
+            return 0, reads
+    maker = node.operands[0] if node.opcode == "item" else node
+    if maker.opcode == "loop":
+        loop: Loop = maker.parameters["loop"]
+        following = loop.carries[node.parameters["index"]].following
+        if following is None:
+            return 0, {name}  # filled in place
+        runs = loop.is_fixed and loop.trip_count > 0
+        return _bytes(node), set() if runs and following.operation.allocates else reads
+    return _bytes(node), set() if maker.operation.allocates else reads
+
+
+# -- what to let go
+
+
+def _chosen(steps: list[_Step], given: Mapping[str, int]) -> tuple[Releases, int]:
+    """Return what is worth letting go, and the peak of live bytes with that."""
+    before, large = _peak(steps, given, {})
+    everything = [(number, name) for number, name in _possible(steps) if name in large[number]]
+    least, _ = _peak(steps, given, _grouped(everything))
+    if least > before * (1 - _PART_TO_SAVE):
+        return {}, before
+    kept = list(everything)
+    enough = min(least + before * _PART_TO_WASTE, before * (1 - _PART_TO_SAVE))
+    for candidate in everything:  # the peak is about as low without most of them
+        fewer = [other for other in kept if other != candidate]
+        if _peak(steps, given, _grouped(fewer))[0] <= enough:
+            kept = fewer
+    return _grouped(kept), _peak(steps, given, _grouped(kept))[0]
+
+
+def _grouped(releases: Iterable[tuple[int, str]]) -> dict[int, set[str]]:
+    grouped: dict[int, set[str]] = {}
+    for number, name in releases:
+        grouped.setdefault(number, set()).add(name)
+    return grouped
+
+
+def _possible(steps: list[_Step]) -> list[tuple[int, str]]:
+    """After which steps which names are bound, and read no more before another assignment binds them again."""
+    captured = {name for step in steps for name in step.captured}
+    needed: set[str] = set()  # after the step that is looked at
+    found: list[tuple[int, str]] = []
+    bound: list[set[str]] = [set()]
+    for step in steps:
+        bound.append(bound[-1] | step.binds if step.is_assignment else bound[-1])
+    for number in range(len(steps) - 1, -1, -1):
+        step = steps[number]
+        mentioned = step.reads | step.binds
+        if number < len(steps) - 1:
+            found += [(number, name) for name in sorted(mentioned & bound[number + 1] - needed - captured)]
+        needed = (needed - step.binds) | step.reads if step.is_assignment else needed | mentioned
+    return found[::-1]
+
+
+def _peak(steps: list[_Step], given: Mapping[str, int], releases: Releases) -> tuple[int, list[set[str]]]:
+    """The most bytes that live at once, and for each step the names that hold a large array after it."""
+    sizes: dict[Array, int] = {(-1, name): size for name, size in given.items()}
+    held: dict[str, set[Array]] = {name: {(-1, name)} for name in given}
+    holders = Counter(dict.fromkeys(sizes, 2))  # one of them is the caller, who never lets go
+    live = peak = sum(sizes.values())
+    large: list[set[str]] = []
+    for number, step in enumerate(steps):
+        made: dict[str, set[Array]] = {}
+        for name in {*step.made, *step.looks}:
+            made[name] = {array for other in step.looks.get(name, ()) for array in held.get(other, ())}
+            if step.made.get(name):
+                sizes[number, name] = step.made[name]
+                made[name].add((number, name))
+        for arrays in made.values():
+            for array in arrays:
+                live += 0 if holders[array] else sizes[array]
+                holders[array] += 1
+        peak = max(peak, live + step.passing)
+        gone = [held.pop(name) for name in made if name in held]
+        held.update(made)
+        gone += [held.pop(name) for name in releases.get(number, ()) if name in held]
+        for array in (array for arrays in gone for array in arrays):
+            holders[array] -= 1
+            live -= 0 if holders[array] else sizes[array]
+        large.append({name for name in made.keys() | step.reads if any(sizes[a] >= LARGE for a in held.get(name, ()))})
+    return peak, large

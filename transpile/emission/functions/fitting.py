@@ -1,0 +1,108 @@
+"""Parts of a value that get a line of their own, because with them its line would be too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...array.node import Node, Region
+from ...array.traversal import is_inside
+from ..arrangement.folding import is_sum
+from ..expression import PRIMARY, Expression
+from .context import Writing
+
+_LONG = 24  # characters of a single operation that is worth a line of its own where another is too long
+
+
+class Fitting:
+    """Fits the lines of one function."""
+
+    def __init__(self, writer: Writing) -> None:
+        self.writer = writer
+        self.layout = writer.renderer.layout
+        self.parts: list[Node] = []  # that were cut in the regions that are being written
+
+    def fitted(self, node: Node, value: Callable[[], Expression], taken: int, *, alone: bool = True) -> Expression:
+        """The value's text, after cutting parts out of it while the line, of which ``taken`` are used, is too long.
+
+        A sum that stands ``alone`` in its statement may have a line for each term.
+        """
+        while True:
+            text = value()
+            fits = self.layout.fits(text, taken) or (alone and self.is_sum_of_lines(node))
+            part = None if fits else self._part_to_cut(node, node.operands) or self._view_to_cut(node, text)
+            if part is None:
+                return text
+            self.cut(part, node)
+            self.writer.statement(part)
+
+    def fit_change(self, node: Node, line: Callable[[], str]) -> None:
+        """Cut parts out of what a change writes, and of its places, while its line is too long."""
+        while not self.layout.fits(line(), 4 * self.writer.indent):
+            part = self._part_to_cut(node, node.operands[1:])
+            if part is None:
+                return
+            self.cut(part, node)
+            self.writer.statement(part)
+
+    def cut(self, part: Node, node: Node) -> None:
+        """Give a part of a node a name of its own, and count anew what the two read."""
+        allocation, reads = self.writer.allocation, self.writer.reads
+        before = reads.of(node)
+        self.writer.plan.named.add(part)
+        self.parts.append(part)
+        after = reads.of(node)
+        allocation.keep(part)  # others may read it, too
+        allocation.expect([*reads.of(part), *(after - before)])
+        if node in self.writer.plan.named:  # results are read together, at the end
+            allocation.has_read(before - after)
+
+    def forget(self, count: int, region: Region) -> None:
+        """End a region, in which all parts behind the first ``count`` were cut. Those that are computed around it lose
+        their names: it may be a branch or a loop that does not run.
+        """
+        for part in self.parts[count:]:
+            if not is_inside(part.region, region):
+                self.writer.plan.named.discard(part)
+                self.writer.texts.pop(part, None)
+        del self.parts[count:]
+
+    def is_sum_of_lines(self, node: Node) -> bool:
+        """A sum of several terms that black writes one a line, as people do."""
+        terms: list[Node] = []
+        while is_sum(node) and (node not in self.writer.texts or not terms):
+            terms.append(node.operands[1])
+            node = node.operands[0]
+        terms.append(node)
+        taken = 4 * (self.writer.indent + 1) + len("+ ")
+        fits = all(self.layout.fits(self.writer.text(term), taken) for term in terms)
+        return len(terms) > 2 and fits
+
+    def _part_to_cut(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        """The folded part of the operands with the most operations of those that fit a line, or else of all."""
+        writer = self.writer
+        best: Node | None = None
+        best_key = (False, 0, 0)
+        stack = list(operands)
+        while stack:
+            part = stack.pop()
+            if part in writer.plan.named or part in writer.texts:
+                continue
+            work = writer.plan.work.get(part, 0)
+            if work and not part.is_python_int:
+                value = writer.value(part)
+                length = self.layout.columns(value)
+                key = (self.layout.fits(value, writer.taken(part)), work, length)
+                if key > best_key and (work > 1 or length >= _LONG):
+                    best, best_key = part, key
+            stack.extend(part.operands)
+        return best
+
+    def _view_to_cut(self, node: Node, text: Expression) -> Node | None:
+        """The longer operand of an operator, which black would break inside of its call."""
+        light = [part for part in node.operands if part.operation.is_light and not part.is_literal]
+        views = [part for part in light if part not in self.writer.texts]
+        if text.level >= PRIMARY or not views:
+            return None
+        lengths = {part: self.layout.columns(self.writer.text(part)) for part in views}
+        longest = max(lengths, key=lengths.__getitem__)
+        return longest if lengths[longest] >= _LONG else None

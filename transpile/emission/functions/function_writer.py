@@ -1,0 +1,407 @@
+"""One function of the array dialect as lines of Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from ...array.in_place import may_change_in_place
+from ...array.node import Node, Region, literal_value
+from ...array.program import Carry, Function, Loop, Store, Tree, tree_nodes
+from ..arrangement.folding import Plan, plan, source_line
+from ..arrangement.schedule import Body, Reads, Statement, schedule
+from ..expression import ATOM, PRIMARY, Expression, Renderer
+from ..lines import Line, WrittenFunction
+from ..naming.allocation import NameAllocation
+from ..naming.hints import WantedNames
+from ..naming.identifiers import Names
+from ..naming.known_types import known_types
+from ..naming.source import SourceNames
+from ..trees.named_results import NamedResults, name_of_call
+from .arguments import ArgumentWriter
+from .changes import ChangeWriter
+from .constants import ModuleConstants
+from .control_flow import ControlFlowWriter
+from .fitting import Fitting
+from .leaf_maps import LeafMaps
+from .loop_compiler import LoopCompiler
+from .rerolled_loop_writer import ChainWriter
+from .rerolled_loops import Chain, chains
+from .stored_rows import StoredRows
+from .tree_writer import TreeWriter
+
+
+class FunctionWriter:
+    """Writes one function."""
+
+    def __init__(
+        self,
+        function: Function,
+        renderer: Renderer,
+        names: Names,
+        annotate: str,
+        constants: ModuleConstants,
+        source_names: SourceNames,
+        callers: Sequence[FunctionWriter] = (),
+        *,
+        with_chains: bool = True,
+    ) -> None:
+        self.function = function
+        self.renderer = renderer
+        self.names = names
+        self.annotate = annotate
+        self.constants = constants
+        self.source_names = source_names
+        self.callers = callers  # what has been written before
+        self.with_chains = with_chains
+        self.chains: dict[Node, Chain] = {}
+        self.graph = function.graph
+        self.results: Tree = function.results  # as they are returned: dicts and lists in main, where that is known
+        self.plan: Plan = plan(function, source_names)
+        self.positions = {node: position for position, node in enumerate(self.plan.nodes)}
+        self.texts: dict[Node, Expression] = {}  # names of named nodes
+        self.lines: list[Line] = []
+        self.written: dict[Node, str] = {}  # expressions since the last line
+        self.indent = 1
+        self.loop_compiler: LoopCompiler | None = None  # writes loops as functions, where the target compiles them
+        self.items: dict[Node, dict[int, Node]] = {}
+        self.calls: dict[Function, list[Node]] = {}
+        self._last_place: tuple[str, int] | None = None
+        for node in self.plan.nodes:
+            if node.opcode == "call":
+                self.calls.setdefault(node.parameters["function"], []).append(node)
+            if node.opcode == "item":
+                self.items.setdefault(node.operands[0], {})[node.parameters["index"]] = node
+        self._promote_next_values()
+        self.reads = Reads(self.plan.named)
+        self.changed_in_place: set[Node] = set()  # next values of carries that the loop need not copy
+        self.kept: set[Node] = set()  # next values of carries that are written in place
+        self.written_rows: set[Node] = set()  # rows of stacked outputs that are computed where they belong
+        self.control_flow = ControlFlowWriter(self)
+        self.chain_writer = ChainWriter(self)
+        known = known_types(self.plan.nodes, renderer.is_operator)
+        self.allocation = NameAllocation(self.plan, self.reads, names, tree_nodes(function.results), known)
+        self.arguments = ArgumentWriter(self)
+        self.fitting = Fitting(self)
+        self.trees = TreeWriter(self, self.chain_writer.lists, self.fitting.fitted)
+        self.leaf_maps = LeafMaps(self)
+        self.wanted = WantedNames(self)
+        self.changes = ChangeWriter(self)
+        self.stored_rows = StoredRows(self)
+
+    def _promote_next_values(self) -> None:
+        """Next values of carries get statements, so that they can be written in place."""
+        for node in self.plan.nodes:
+            if node.opcode != "loop":
+                continue
+            loop: Loop = node.parameters["loop"]
+            for carry in loop.carries:
+                following = carry.following
+                if following is not None and following.region is loop.region and not following.is_literal:
+                    self.plan.named.add(following)
+
+    def _name(self, node: Node) -> Expression:
+        """The name of a new value: the author's, what it leaves, or what its operation suggests."""
+        return Expression(self.allocation.name(node, self.wanted.of(node)))
+
+    # -- the function
+
+    def write(self) -> None:
+        """Write the body."""
+        if self.with_chains:
+            self.chains = chains(self.graph, self.plan, self.arguments.leaves, tree_nodes(self.function.results))
+        for chain in dict.fromkeys(self.chains.values()):
+            if chain.last not in self.plan.named:
+                self.plan.named.add(chain.last)
+                self.allocation.expect([chain.last])
+            self.chain_writer.expect(chain, is_written=False)
+        self.leaf_maps.find()
+        self.region(self.graph.root)
+        self.line(self.renderer.statement("return", self.trees.fitted(0, "return ")))
+
+    def written_function(self, parameters: list[str]) -> WrittenFunction:
+        """Return what has been written, with what each line computes."""
+        names = dict(zip(self.function.parameters, parameters, strict=True))
+        return WrittenFunction(self.function, self.renderer.function_names[self.function], names, self.lines)
+
+    def line(self, text: str, node: Node | None = None) -> None:
+        self.lines.append(Line(self.indent, text, self._comment(text, node), values=self.written))
+        self.written = {}
+
+    def name_namespaces(self, lines: Sequence[str], begin: int) -> None:
+        """Put those lines, ``name = value``, before the line of number ``begin`` whose names the body reads."""
+        for text in reversed(lines):
+            name = re.compile(rf"\b{re.escape(text.split(' = ')[0])}\b")
+            if any(name.search(line.text) for line in self.lines):
+                self.lines.insert(begin, Line(1, text))
+
+    def put_inside(self, statement: str) -> None:
+        """Put the whole body inside a statement, which is the first line."""
+        for line in self.lines:
+            line.indent += 1
+            if not self.renderer.layout.fits(line.text, 4 * line.indent + len(line.comment) + 4):
+                line.comment = ""
+        self.lines.insert(0, Line(1, statement))
+
+    def bound(self, *nodes: Node) -> None:
+        """The last line has given these nodes their names."""
+        self.lines[-1].after.update((node, self.texts[node]) for node in nodes)
+
+    def _comment(self, text: str, node: Node | None) -> str:
+        """The source place, where it is another than the line before's and fits behind the text."""
+        if node is None or self.annotate == "none":
+            return ""
+        place = source_line(self.graph, node)
+        if place is None or place == self._last_place:
+            return ""
+        comment = f"{place[0].replace(chr(92), '/').rsplit('/', 1)[-1]}:{place[1]}"
+        taken = 4 * self.indent + len(comment) + 4
+        if not comment.isprintable() or not self.renderer.layout.fits(text, taken):
+            return ""
+        self._last_place = place
+        return comment
+
+    def assign(self, targets: Sequence[str], value: Expression, node: Node | None = None) -> None:
+        self.line(self.renderer.statement("assign", targets, value), node)
+
+    # -- bodies
+
+    def priority(self, node: Node) -> tuple[int, ...]:
+        """Source order; what one rewrite made of a node has the same number."""
+        return node.number, self.positions[node]
+
+    def region(
+        self,
+        region: Region,
+        loop: Loop | None = None,
+        written: frozenset[Node] = frozenset(),
+        given: Sequence[Carry] = (),
+    ) -> Body:
+        """Write the statements of a region but those that are ``written``, and say how they were arranged. A branch
+        has ``given`` its results to what is carried so.
+        """
+        together = {call: chain.last for call, chain in self.chains.items()}
+        together.update((call, made.last) for call, made in self.leaf_maps.by_call.items())
+        body = schedule(region, self.plan.named - written, self.reads, self.priority, loop, together, given)
+        for following, carry in body.in_place.items():
+            self.texts[following] = self.texts[carry.parameter]
+        if loop is not None:
+            self.kept.update(body.in_place)
+            self.allocation.hold_carries(body, loop, self.texts)
+            self.changed_in_place.update(self._changed_in_place(body, loop))
+        count = len(self.fitting.parts)
+        for statement in body.statements:
+            self.statement(statement)
+        self.fitting.forget(count, region)
+        return body
+
+    def _changed_in_place(self, body: Body, loop: Loop) -> set[Node]:
+        """The next values that are written into the loop's own arrays; a snapshot would see them change."""
+        if any(node.parameters["loop"] is loop for node in self.renderer.resumable):
+            return set()
+        owns_all = self.renderer.owns_carried_arrays
+        changed = body.in_place.items()
+        own = [(following, carry) for following, carry in changed if owns_all or carry.initial.opcode == "copy"]
+        named = self.plan.named
+        return {following for following, carry in own if may_change_in_place(loop, carry, named - {following})}
+
+    def statement(self, statement: Statement) -> None:
+        if isinstance(statement, Store):
+            self.changes.store(statement)
+        elif statement in self.chains:
+            if statement is self.chains[statement].last:
+                self.chain_writer.write(self.chains[statement])
+            return
+        elif statement in self.leaf_maps.by_call:
+            if statement is self.leaf_maps.by_call[statement].last:
+                self.leaf_maps.write(self.leaf_maps.by_call[statement])
+            return
+        elif statement.opcode == "loop":
+            self.control_flow.loop(statement)
+        elif statement.opcode == "conditional":
+            self.control_flow.conditional(statement)
+        elif statement.operation.changes:
+            self.changes.setitem(statement)
+        elif self._is_inline(statement) and self.loop_compiler is not None:
+            self.loop_compiler.kernel(self, statement)
+        elif statement.opcode == "kernel" and self.stored_rows.write(statement):
+            pass
+        elif statement.results:
+            self._several(statement)
+        elif statement.opcode == "array" and (self.constants.text(statement) or "").isidentifier():
+            self.texts[statement] = self.value(statement)  # a table of the module has its name
+        elif statement.element_type is None:
+            self.line(self.renderer.statement("evaluate", self.value(statement)), statement)
+        else:
+            name = self.texts.get(statement)
+            value = self.value if name is None else self.array_value  # what a loop carries is an array
+            fitted = self.fitting.fitted(statement, partial(value, statement), self.taken(statement))
+            if name is None:
+                name = self._name(statement)
+            self.line(self.definition(statement, name, fitted), statement)
+            self.texts[statement] = name
+            self.bound(statement)
+        if not isinstance(statement, Store):
+            self.allocation.has_read(self.reads.of(statement))
+
+    @staticmethod
+    def _is_inline(node: Node) -> bool:
+        """Tell whether the lines of a kernel stand where it is called."""
+        return node.opcode == "kernel" and node.parameters["kernel"].is_inline
+
+    def definition(self, node: Node, name: str, value: Expression) -> str:
+        """The line that gives a value its name."""
+        return self.renderer.statement("assign", [name], self.renderer.held(node, value))
+
+    def value(self, node: Node) -> Expression:
+        """The expression of a node, also where it has a name."""
+        if node.opcode == "copy" and node.operands[0].opcode == "array" and self._is_new(node.operands[0]):
+            return self.value(node.operands[0])
+        known = self.constants.text(node) if node.opcode == "array" else None
+        if known is not None:
+            known = Expression(self.renderer.statement("constant", node, known), PRIMARY)
+        self.written[node] = text = known or self.folded(node)
+        return text
+
+    def _is_new(self, table: Node) -> bool:
+        """Tell whether a constant array is made where it is read, and for nothing else."""
+        return table not in self.texts and self.constants.text(table) is None
+
+    def array_value(self, node: Node) -> Expression:
+        """The expression of a node that has a name, where only an array will do."""
+        return self.renderer.as_array(node, self.value(node))
+
+    def taken(self, node: Node) -> int:
+        """The columns of the line that assigns a node, but for its value."""
+        name = self.texts.get(node) or self.names.free(self.wanted.of(node))
+        return 4 * self.indent + len(name) + len(" = ")
+
+    def _several(self, node: Node) -> None:
+        """A call with several results: one target each, or one for all where they have names."""
+        named = self.renderer.named_results.get(node.parameters["function"]) if node.opcode == "call" else None
+        if named is not None:
+            self._named_results(node, named)
+            return
+        targets = self.targets(node)
+        targets = targets if len(targets) > 1 else [f"({targets[0]},)"]
+        taken = 4 * self.indent + len(", ".join(targets)) + len(" = ")
+        self.assign(targets, self.fitting.fitted(node, partial(self.value, node), taken), node)
+        parts = list(self.items.get(node, {}).values())
+        self.bind_results(parts if node.opcode == "kernel" else [], parts)
+
+    def _named_results(self, node: Node, named: NamedResults) -> None:
+        """``layer_0 = layer(x)``, with ``layer_0.scores`` for one of the results."""
+        function = node.parameters["function"]
+        calls = self.calls[function]
+        self.trees.name_fields(node, named)
+        own = self.renderer.function_names[function]
+        number = self.arguments.numbers(function, calls)[calls.index(node)]
+        name = self.names.fresh(name_of_call(own, number) if len(calls) > 1 else f"{own}_results")
+        taken = 4 * self.indent + len(name) + len(" = ")
+        self.assign([name], self.fitting.fitted(node, partial(self.value, node), taken), node)
+        parts = self.items.get(node, {})
+        for index, part in parts.items():
+            self.texts[part] = Expression(self.renderer.statement("field", name, named.fields[index]), PRIMARY)
+        self.trees.note_groups(node, name)
+        self.bound(*parts.values())
+
+    def words_of_results(self, function: Function) -> Sequence[str]:
+        """What the many results of a function would be called in its own lines."""
+        named: NamedResults = self.renderer.named_results[function]
+        if not named.words:
+            named.words = ("",) * len(function.flat_results)  # for those that are handed to the next call
+            around = (self.constants, self.source_names, [*self.callers, self])
+            inside = FunctionWriter(function, self.renderer, Names(set(self.names.reserved)), "none", *around)
+            inside.arguments.name(())
+            named.words = tuple(map(inside.wanted.of, function.flat_results))
+        return named.words
+
+    def bind_results(self, compiled: Sequence[Node], parts: Sequence[Node]) -> None:
+        """The last line has named results; those of ``compiled`` code that are of another type get their own."""
+        named = [(part, self.texts[part]) for part in compiled if not part.is_python_int]
+        numbers = [(part, name) for part, name in named if self.renderer.statement("is_retyped", part)]
+        typed = self.renderer.statement("typed_numbers", numbers) if numbers else ""
+        behind = {part for part, _ in numbers} if typed else set()
+        self.bound(*(part for part in parts if part not in behind))
+        if typed:
+            self.line(typed)
+            self.bound(*(part for part, _ in numbers))
+
+    def fit_change(self, node: Node, line: Callable[[], str]) -> None:
+        """Give parts of a change names while its line is too long."""
+        self.fitting.fit_change(node, line)
+
+    def targets(self, node: Node) -> list[str]:
+        """Return names for the results of a node; ``_`` for those nobody reads."""
+        parts = self.items.get(node, {})
+        targets: list[str] = []
+        for index in range(len(node.results)):
+            part = parts.get(index)
+            if part is None:
+                targets.append("_")
+                continue
+            if part not in self.texts:
+                self.texts[part] = Expression(self._name_of_part(part, node))
+            targets.append(self.texts[part])
+        return targets
+
+    def _name_of_part(self, part: Node, node: Node) -> str:
+        """Return the name of one of several results of a node. What a loop carries may have the name of what it begins
+        with.
+        """
+        if "carry" not in part.parameters:
+            return self.allocation.name(part, self.wanted.of(part), node)
+        begun = node.operands[part.parameters["begins"]]
+        wanted = self.texts[begun] if begun.opcode == "empty" else self.wanted.of(part)
+        return self.allocation.name(part, wanted, node)
+
+    def value_text(self, node: Node) -> Expression:
+        """A stored value: a bare number takes the dtype of what it is stored in."""
+        is_bare = node.is_literal and not node.type.is_extension
+        text = self.renderer.weak_literal(literal_value(node)) if is_bare else self.text(node)
+        return self.renderer.stored_value(node, text)
+
+    # -- expressions
+
+    def text(self, node: Node) -> Expression:
+        """The name of a node, or its folded expression."""
+        name = self.texts.get(node)
+        if name is not None:
+            return name
+        if node.is_literal:
+            return self.renderer.typed_literal(literal_value(node), node.type)
+        if node.opcode == "integer":
+            value = node.parameters["value"]
+            return Expression(str(value), ATOM if value >= 0 else 13)
+        return self.value(node)
+
+    def index_text(self, node: Node) -> str:
+        """The text of a node between brackets."""
+        return self.renderer.index_item(node, self.text(node))
+
+    def array_text(self, node: Node) -> Expression:
+        """The text of a node where only an array will do."""
+        return self.renderer.as_array(node, self.text(node))
+
+    def folded(self, node: Node) -> Expression:
+        """The expression of a node over its operands' texts."""
+        row = node.operation
+        fills = "fill" in row.operands or self.renderer.lists(node)  # the dtype is given
+        is_mixed = row.is_elementwise and len(row.operands) > 1 and _has_strong_operand(node)
+        is_choice = self.renderer.chooses(node, self.function)
+        weak = fills or (is_mixed and not is_choice)
+        strong = node.operands[1] if node.opcode == "clamp" else None  # np.clip takes the dtype of what it clips
+        operands = []
+        for operand in node.operands:
+            typed = operand is strong or (operand.is_literal and operand.type.is_extension and not fills)
+            if weak and not typed and operand.is_literal:
+                operands.append(self.renderer.weak_literal(literal_value(operand)))
+            else:
+                operands.append(self.text(operand))
+        return self.renderer.choice(node, operands) if is_choice else self.renderer.render(node, operands)
+
+
+def _has_strong_operand(node: Node) -> bool:
+    values = node.operands[1:] if node.opcode == "select" else node.operands
+    return any(not operand.is_literal and not operand.is_python_int for operand in values)

@@ -1,0 +1,166 @@
+"""Writes calls of one function for every leaf of trees as one call: ``new_mu, new_params = map_leaves(update, ..)``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...array.node import Node
+from ...array.program import Function
+from ...array.result_trees import Path, is_field, leaves_of, mapped
+from ...hlo.ir import Built
+from ...passes.outlining.tree_maps import LeafCalls, leaf_calls, part_at, pruned
+from ..expression import PRIMARY, Expression
+from ..naming.identifiers import identifier
+from ..naming.scopes import GRADIENT, is_gradient
+from ..naming.updates import updates
+from ..trees.named_results import field_path
+from .context import Writing
+from .rerolled_loops import Leaf
+
+_PRELUDE, _OF_OBJECTS = "map_leaves", "map_object_leaves"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LeafMap:
+    """Calls for the leaves of trees: the texts of those that are arguments or parts of them, and the others as trees of
+    values. ``shared`` is what all calls are given behind the leaves; ``of_objects`` says that some leaves are fields.
+    """
+
+    found: LeafCalls
+    trees: tuple[Any, ...]
+    shared: tuple[Node, ...]
+    last: Node  # of the calls, in the order of the program
+    of_objects: bool
+
+
+class LeafMaps:
+    """The maps of one function, by their calls."""
+
+    def __init__(self, writer: Writing) -> None:
+        self.writer = writer
+        self.by_call: dict[Node, LeafMap] = {}
+
+    def find(self) -> None:
+        """Find the calls that are worth it: their arguments are leaves of trees, then values, then what they share."""
+        writer = self.writer
+        for found in leaf_calls(writer.results, writer.items, writer.plan.uses):
+            function = found.calls[0].parameters["function"]
+            if function in writer.renderer.named_results or writer.renderer.argument_groups.get(function):
+                continue
+            columns = list(zip(*(call.operands for call in found.calls), strict=True))
+            count = sum(len(set(column)) > 1 for column in columns)
+            given = [self._tree(column, found) for column in columns[:count]]
+            of_objects = any(is_field(key) for path in found.leaves for key in path)
+            if of_objects and (count == 0 or not isinstance(given[0], str)):
+                continue  # nothing tells what objects to make
+            if count and all(len(set(column)) == 1 for column in columns[count:]) and not isinstance(given[-1], str):
+                last = max(found.calls, key=writer.priority)
+                made = LeafMap(found, tuple(given), tuple(column[0] for column in columns[count:]), last, of_objects)
+                self.by_call.update(dict.fromkeys(found.calls, made))
+                writer.trees.made += ((tree, self._word(tree, made)) for tree in given if not isinstance(tree, str))
+
+    def words(self, function: Function) -> dict[int, str]:
+        """Return what a function's arguments are called, by their numbers, where it is called for all leaves of trees:
+        after these.
+        """
+        maps = (made for call, made in self.by_call.items() if call.parameters["function"] is function)
+        trees = next((made.trees for made in maps), ())
+        words = _words(trees)
+        return {k: words[k] if isinstance(tree, str) else self._made(tree)[1] for k, tree in enumerate(trees)}
+
+    def _made(self, tree: Any) -> tuple[int, str]:
+        """Return the number of a tree that is made for a map, and what it is called."""
+        return next((k, word) for k, (other, word) in enumerate(self.writer.trees.all) if other is tree)
+
+    def _tree(self, column: Sequence[Node], found: LeafCalls) -> Any:
+        """Return the text of what the values are leaves of, or a tree of them."""
+        leaves = [self.writer.arguments.leaves.get(node) for node in column]
+        texts = {_around(*pair) for pair in zip(leaves, found.leaves, strict=True)}
+        if len(texts) == 1 and (text := texts.pop()):
+            return text
+        operands = {self.writer.items[call][0]: node for call, node in zip(found.calls, column, strict=True)}
+        tree = part_at(self.writer.results, found.trees[0])
+        return mapped(_in_dicts(pruned(tree, found.leaves)), operands.__getitem__)
+
+    def _word(self, tree: Any, made: LeafMap) -> str:
+        """Return what a tree is called that has values for the leaves of another."""
+        (like, *_) = [*filter(None, _words(made.trees)), "leaves"]
+        origins = (self.writer.graph.results.get(node, ()) for _, node in leaves_of(tree))
+        return GRADIENT + like if all(any(map(is_gradient, each)) for each in origins) else f"{like}_values"
+
+    def write(self, made: LeafMap) -> None:
+        """Write a map behind the trees that are made for it, and note where its results are."""
+        writer, found = self.writer, made.found
+        function = found.calls[0].parameters["function"]
+        texts: list[str] = []
+        for tree in made.trees:
+            if not isinstance(tree, str):
+                number, word = self._made(tree)
+                name = writer.names.fresh(word)
+                writer.assign([name], writer.trees.fitted(number, f"{name} = "), made.last)
+                tree = name
+            texts.append(tree)
+        shared = [writer.array_text(node) for node in made.shared]
+        targets = [writer.names.fresh(word) for word in _words_of_results(function, made)]
+        own = writer.renderer.function_names[function]
+        mapping = _OF_OBJECTS if made.of_objects else _PRELUDE
+        writer.renderer.used_prelude[mapping] = None
+        writer.line(writer.renderer.statement("map_leaves", targets, mapping, own, texts, shared), made.last)
+        for k, (target, start) in enumerate(zip(targets, found.trees, strict=True)):
+            for whole in _whole_parts(part_at(writer.results, start), found.leaves):
+                writer.trees.grouped[(0, *start, *whole)] = field_path(target, whole)
+            for call, end in zip(found.calls, found.leaves, strict=True):
+                writer.texts[writer.items[call][k]] = Expression(field_path(target, end), PRIMARY)
+        for call in found.calls:
+            writer.bound(*writer.items[call].values())
+            writer.allocation.has_read(writer.reads.of(call))
+
+
+def _whole_parts(tree: Any, leaves: Sequence[Path]) -> Iterator[Path]:
+    """Yield the ways to the largest parts of a tree that have these leaves alone."""
+    if pruned(tree, leaves) == tree:
+        yield ()
+        return
+    for key, part in tree.items():
+        inside = [tuple(rest) for first, *rest in leaves if first == key]
+        if inside:
+            yield from ((key, *way) for way in _whole_parts(part, inside))
+
+
+def _in_dicts(tree: Any) -> Any:
+    """Return a tree with dicts in place of its objects."""
+    if isinstance(tree, Built):
+        return {field: _in_dicts(part) for field, part in zip(tree.fields, tree.parts, strict=True)}
+    if isinstance(tree, dict):
+        return {key: _in_dicts(part) for key, part in tree.items()}
+    return type(tree)(map(_in_dicts, tree)) if isinstance(tree, list | tuple) else tree
+
+
+def _around(leaf: Leaf | None, end: Path) -> str:
+    """Return the text of the tree in which a leaf stands at the end of such a way; empty if it does in none."""
+    if leaf is None or leaf.path.keys[-len(end) :] != end:
+        return ""
+    return replace(leaf.path, keys=leaf.path.keys[: -len(end)]).text(leaf.argument)
+
+
+def _words(trees: Sequence[Any]) -> list[str]:
+    """``params`` and ``mu`` of ``params.layers`` and ``opt_state[0].mu.layers``; empty for trees that are made."""
+    words = [re.findall(r"[A-Za-z]\w*", tree) if isinstance(tree, str) else [] for tree in trees]
+    given = list(filter(None, words))
+    while len(given) > 1 and len({each[-1] for each in given}) == 1 < min(map(len, given)):
+        for each in given:
+            each.pop()
+    return [identifier(each[-1]) if each else "" for each in words]
+
+
+def _words_of_results(function: Function, made: LeafMap) -> Iterator[str]:
+    """Yield what the trees of results are called: ``new_mu`` where they are what becomes of ``opt_state[0].mu``."""
+    updated, words = updates(function), _words(made.trees)
+    for k, result in enumerate(function.flat_results):
+        argument = updated.get(result)
+        number = function.parameters.index(argument) if argument is not None else len(made.trees)
+        word = words[number] if number < len(words) else ""
+        yield f"new_{word}" if word else f"leaves_{k + 1}"

@@ -1,0 +1,345 @@
+"""Calls of one function, each on what the last one gave: ``for i in range(32): x = layer(x, weights[i])``.
+
+The layers of a model are such a chain, and their gradients another. It becomes a loop where the other arguments of the
+calls step through the rows of arrays, through a list in an argument that is a tree, or through what an earlier chain
+gave. Results that are read elsewhere stand in lists. Arguments that have a name each stay in calls of their own: a list
+of these names would be no shorter.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...array.graph import Graph
+from ...array.node import Node, Slot
+from ...array.traversal import dependencies
+from ..arrangement.folding import Plan
+from ..lines import LARGE
+from ..trees.argument_trees import Path
+
+LEAST_CALLS = 4
+_NUMBERED = re.compile(r"([\w/~ -]*?)(0|[1-9]\d*)([/~ -][\w/~ -]*)?", re.ASCII)  # a key of a dict: block_12
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A leaf of the tree ``argument``; in the path the counter stands at ``place`` for the key, between the words of
+    ``key`` where that is a text.
+    """
+
+    argument: str
+    path: Path
+    place: int = -1
+    key: tuple[str, str] | None = None
+
+
+class Listed(NamedTuple):
+    """A list with an item for each call of the chain that begins with ``first``: the result of that number, or the
+    carried operand of that number where it ``is_given``.
+    """
+
+    first: Node
+    is_given: bool
+    number: int
+
+
+class Scaled(NamedTuple):
+    """A number by which the counter is multiplied, and what is added then."""
+
+    factor: int = 1
+    added: int = 0
+
+    def text(self, counter: str) -> str:
+        """``2 * i + 1``."""
+        text = counter if self.factor == 1 else f"{self.factor} * {counter}"
+        return f"{text} {'-' if self.added < 0 else '+'} {abs(self.added)}" if self.added else text
+
+
+Step = Node | Leaf | Listed
+Steps = Mapping[int, tuple[Step, Scaled]]  # by the place of the operand
+Numbers = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Chain:
+    """The calls in order; ``carried`` says by its place among the operands which result of the last call is one.
+
+    ``steps`` are those operands that are made of the ``counter``, by their places, each with what is made of the
+    counter there; all others are the same in all calls. ``results`` are the values that are read, of each call by their
+    numbers, and ``listed`` what is read of calls before the last, and not only by the next.
+    """
+
+    calls: tuple[Node, ...]
+    carried: Mapping[int, int]
+    counter: Node
+    numbers: range
+    steps: Steps
+    results: tuple[Mapping[int, Node], ...]
+    listed: set[Listed] = field(default_factory=set)
+
+    @property
+    def last(self) -> Node:
+        return self.calls[-1]
+
+    @property
+    def size(self) -> int:
+        """Return how long a list is that the counter is an index of."""
+        return max(self.numbers) + 1
+
+    def places(self) -> Iterator[tuple[Node, Listed, int]]:
+        """Yield the values that lists may hold, each with the list and the number there."""
+        first = self.calls[0]
+        for place, index in self.carried.items():
+            yield first.operands[place], Listed(first, True, place), self.numbers[0]
+            for before, number in zip(self.results[:-1], self.numbers[1:], strict=True):
+                yield before[index], Listed(first, True, place), number
+        for results, number in zip(self.results, self.numbers, strict=True):
+            for index, node in results.items():
+                yield node, Listed(first, False, index), number
+
+
+def chains(graph: Graph, plan: Plan, leaves: Mapping[Node, Leaf], results: Iterable[Node]) -> dict[Node, Chain]:
+    """The chains that are worth a loop, for each of their calls.
+
+    ``leaves`` are the parameters that are leaves, ``results`` what the function returns.
+    """
+    found = _Finder(graph, plan, leaves).chains()
+    _note_lists(found, plan, results)
+    return found
+
+
+class _Finder:
+    def __init__(self, graph: Graph, plan: Plan, leaves: Mapping[Node, Leaf]) -> None:
+        self.graph, self.plan, self.leaves = graph, plan, leaves
+        self.results: dict[Node, dict[int, Node]] = {}
+        for node in plan.nodes:
+            if node.opcode == "call":
+                self.results[node] = {} if node.results else {0: node}
+            elif node.opcode == "item" and node.operands[0] in self.results:
+                self.results[node.operands[0]][node.parameters["index"]] = node
+        self.listed: dict[Node, list[tuple[Listed, int]]] = {}
+
+    def chains(self) -> dict[Node, Chain]:
+        following: dict[Node, Node] = {}
+        for call in self.results:
+            before = self._before(call)
+            if before is not None:
+                following.setdefault(before, call)
+        ends = set(following.values())
+        found: dict[Node, Chain] = {}
+        for first in following:
+            if first not in ends:
+                calls = [first]
+                while calls[-1] in following:
+                    calls.append(following[calls[-1]])
+                while len(calls) >= LEAST_CALLS:
+                    chain = self._longest(calls)
+                    if chain is not None and self._stands_together(chain):
+                        found.update(dict.fromkeys(chain.calls, chain))
+                        for node, listed, number in chain.places():
+                            self.listed.setdefault(node, []).append((listed, number))
+                    del calls[: len(chain.calls) if chain is not None else 1]
+        return found
+
+    def _before(self, call: Node) -> Node | None:
+        """The call of the same function whose results are among its arguments."""
+        makers = {operand.operands[0] if operand.opcode == "item" else operand for operand in call.operands}
+        likes = [
+            maker
+            for maker in makers
+            if maker.opcode == "call"
+            and maker.parameters == call.parameters
+            and maker.region is call.region
+            and (maker.shape, maker.results) == (call.shape, call.results)
+        ]
+        return likes[0] if len(likes) == 1 else None
+
+    def _longest(self, calls: Sequence[Node]) -> Chain | None:
+        """The longest chain that begins with the first call: what begins a chain is one."""
+        found = self._chain(tuple(calls[:LEAST_CALLS]))
+        low, high = LEAST_CALLS, len(calls)
+        while found is not None and low < high:
+            middle = (low + high + 1) // 2
+            longer = self._chain(tuple(calls[:middle]))
+            found, low, high = (longer, middle, high) if longer is not None else (found, low, middle - 1)
+        return found
+
+    def _chain(self, calls: tuple[Node, ...]) -> Chain | None:
+        results = tuple(self.results[call] for call in calls)
+        counter = self.graph.parameter((), None, calls[0].region, python_int=True)
+        carried: dict[int, int] = {}
+        columns: dict[int, list[tuple[Step, Numbers]]] = {}
+        for place in range(len(calls[0].operands)):
+            given = [call.operands[place] for call in calls]
+            index = next((k for k, node in results[0].items() if node is given[1]), None)
+            if index is not None:
+                if any(before.get(index) is not node for before, node in zip(results, given[1:], strict=False)):
+                    return None
+                carried[place] = index
+            elif len(set(given)) > 1:
+                columns[place] = [*self._steps(given, counter)]
+                if not columns[place]:
+                    return None
+        if not carried:
+            return None
+        numbers, steps = _stepped(columns, len(calls))
+        return Chain(calls, carried, counter, numbers, steps, results) if numbers is not None else None
+
+    def _steps(self, given: Sequence[Node], counter: Node) -> Iterator[tuple[Step, Numbers]]:
+        """Yield what gives an argument by the counter, each with the numbers that it is of in the calls."""
+        found = _rows(self.graph, given, counter, self.plan) or _leaves(given, self.leaves)
+        if found is not None:
+            yield found
+        for listed, _ in self.listed.get(given[0], ()):
+            numbers = [dict(self.listed.get(node, ())).get(listed) for node in given]
+            if None not in numbers:
+                yield listed, tuple(number for number in numbers if number is not None)
+
+    def _stands_together(self, chain: Chain) -> bool:
+        """Tell whether the calls may all be where the last one is, and what they give may wait: nothing that the last
+        one needs reads more than the next call does, and no large array would be kept for longer.
+        """
+        own = {node for results in chain.results for node in results.values()}
+        before_last = {node for results in chain.results[:-1] for node in results.values()}
+        waiting, seen = [chain.last], {chain.last}
+        while waiting:
+            node = waiting.pop()
+            operands = dependencies(node)
+            if node not in chain.calls and node not in own and not before_last.isdisjoint(operands):
+                return False
+            fresh = [operand for operand in operands if operand not in seen]
+            seen.update(fresh)
+            waiting += fresh
+        is_kept = any(self.plan.uses[node] > 1 or not self._is_carried(chain, node) for node in before_last)
+        is_root = chain.last.region is self.graph.root
+        return not is_kept or (is_root and all(_bytes(node) < LARGE for node in own))
+
+    def _is_carried(self, chain: Chain, node: Node) -> bool:
+        index = node.parameters["index"] if node.opcode == "item" else 0
+        return index in chain.carried.values()
+
+
+def _bytes(node: Node) -> int:
+    return 0 if node.element_type is None else math.prod(node.shape) * node.element_type.dtype.itemsize
+
+
+def _stepped(columns: Mapping[int, Sequence[tuple[Step, Numbers]]], count: int) -> tuple[range | None, Steps]:
+    """The numbers that the counter takes, and the step of each column by what is made of them: best nothing."""
+    if not columns:
+        return range(count), {}
+    every = [each for found in columns.values() for each in found]
+    rows = [numbers for step, numbers in every if isinstance(step, Node)]
+    trees = [numbers for step, numbers in every if isinstance(step, Leaf)]
+    first = rows[0] if rows else min(trees or [numbers for _, numbers in every], key=lambda own: abs(own[1] - own[0]))
+    steps: dict[int, tuple[Step, Scaled]] = {}
+    for place, found in columns.items():
+        fitting = [(step, scaled) for step, numbers in found if (scaled := scaled_numbers(numbers, first)) is not None]
+        fitting = [(step, scaled) for step, scaled in fitting if scaled == Scaled() or not isinstance(step, Node)]
+        if not fitting:
+            return None, {}
+        steps[place] = min(fitting, key=lambda each: (each[1].factor, abs(each[1].added)))
+    return _as_range(first), steps
+
+
+def scaled_numbers(numbers: Sequence[int], first: Sequence[int]) -> Scaled | None:
+    """Return the factor and summand that make the numbers of the first ones; None where no such pair makes all."""
+    step = first[1] - first[0]
+    factor = (numbers[1] - numbers[0]) // step if step else 0
+    found = Scaled(factor, numbers[0] - factor * first[0])
+    is_same = all(found.factor * own + found.added == number for own, number in zip(first, numbers, strict=True))
+    return found if factor > 0 and is_same else None
+
+
+def _note_lists(by_call: Mapping[Node, Chain], plan: Plan, results: Iterable[Node]) -> None:
+    """Note which values of chains must stand in lists: what steps read, and what is read by others."""
+    found = list(dict.fromkeys(by_call.values()))
+    for step, _ in (step for chain in found for step in chain.steps.values()):
+        if isinstance(step, Listed):
+            by_call[step.first].listed.add(step)
+    before_last = {
+        node: (chain, k) for chain in found for own in chain.results[:-1] for k, node in own.items()
+    }  # with the numbers of results
+    reading: list[tuple[Node, Node | None]] = [(node, None) for node in results]
+    reading += [(operand, reader) for reader in plan.nodes if found for operand in dependencies(reader)]
+    for node, reader in reading:
+        if node not in before_last:
+            continue
+        (chain, k), other = before_last[node], by_call.get(reader) if reader is not None else None
+        if other is not chain and not (other is not None and reader is not None and _steps_over(other, reader, node)):
+            place = next((place for place, own in chain.carried.items() if own == k), None)
+            chain.listed.add(Listed(chain.calls[0], place is not None, k if place is None else place))
+
+
+def _steps_over(chain: Chain, call: Node, node: Node) -> bool:
+    """Tell whether a call of a chain has a value by the counter alone."""
+    places = [place for place, operand in enumerate(call.operands) if operand is node]
+    return all(place in chain.steps for place in places)
+
+
+def _as_range(numbers: Sequence[int]) -> range | None:
+    step = numbers[1] - numbers[0]
+    found = range(numbers[0], numbers[0] + step * len(numbers), step or 1)
+    return found if tuple(found) == tuple(numbers) else None
+
+
+def _rows(graph: Graph, given: Sequence[Node], counter: Node, plan: Plan) -> tuple[Step, Numbers] | None:
+    """``whole[3]`` or ``whole[3:4]`` of one array, with another number in each call."""
+    first = given[0]
+    indices = [node.parameters.get("index", ()) for node in given]
+    if any(
+        node.opcode != "getitem" or node.operands != first.operands or node.shape != first.shape or node in plan.named
+        for node in given
+    ) or (len(first.operands) > 1 or len(set(map(len, indices))) > 1):
+        return None
+    items = list(zip(*indices, strict=True))
+    differing = [k for k, each in enumerate(items) if len(set(each)) > 1]
+    if len(differing) != 1:
+        return None
+    (k,) = differing
+    size = first.operands[0].shape[sum(item is not None for item in indices[0][:k])]
+    numbers = [_begin(item, size) for item in items[k]]
+    if None in numbers or len({isinstance(item, int) for item in items[k]}) > 1:
+        return None
+    item = Slot(1) if isinstance(items[k][0], int) else (Slot(1), 1)
+    index = (*indices[0][:k], item, *indices[0][k + 1 :])
+    row = graph.add("getitem", (first.operands[0], counter), index=index)
+    return row, tuple(number for number in numbers if number is not None)
+
+
+def _begin(item: object, size: int) -> int | None:
+    """The number of an index, or of a slice of one element."""
+    if isinstance(item, int):
+        return item % size
+    if not isinstance(item, tuple):
+        return None
+    found = range(*slice(*item).indices(size))
+    return found[0] if len(found) == 1 else None
+
+
+def _leaves(given: Sequence[Node], leaves: Mapping[Node, Leaf]) -> tuple[Step, Numbers] | None:
+    """``tree[3]["weight"]`` or ``tree["block_3"]["weight"]``, with another number in each call."""
+    found = [leaves[node] for node in given if node in leaves]
+    if len(found) < len(given) or len({(leaf.argument, len(leaf.path.keys)) for leaf in found}) > 1:
+        return None
+    keys = list(zip(*(leaf.path.keys for leaf in found), strict=True))
+    differing = [k for k, each in enumerate(keys) if len(set(each)) > 1]
+    if len(differing) != 1:
+        return None
+    (place,) = differing
+    if all(isinstance(key, int) for key in keys[place]):
+        return Leaf(found[0].argument, found[0].path, place), tuple(int(key) for key in keys[place])
+    counted = numbered([str(key) for key in keys[place]])
+    return counted and (Leaf(found[0].argument, found[0].path, place, counted[0]), counted[1])
+
+
+def numbered(keys: Sequence[str]) -> tuple[tuple[str, str], Numbers] | None:
+    """The words around the numbers of keys such as ``block_12``, which all have these, and the numbers."""
+    words = [_NUMBERED.fullmatch(key) for key in keys]
+    around = {(word[1], word[3] or "") for word in words if word is not None}
+    if None in words or len(around) != 1:
+        return None
+    return around.pop(), tuple(int(word[2]) for word in words if word is not None)

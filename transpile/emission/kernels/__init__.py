@@ -1,0 +1,1 @@
+"""What writes a module's kernels; the languages stand with their targets."""

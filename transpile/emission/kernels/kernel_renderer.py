@@ -1,0 +1,61 @@
+"""The writer of the expressions and statements of kernels: a language's macros, and the names of its types."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...array.node import Node
+from ...hlo.element_types import ElementType
+from ...kernels.index_maps import Term
+from ..expression import Expression, Renderer
+
+
+class KernelRenderer(Renderer):
+    """The macros of the language that a target writes kernels in: those of one folder, and none of the shared ones.
+
+    ``places`` are what the current kernel calls sums of terms of an index.
+    """
+
+    shared = ()
+
+    def __init__(self, folder: Path, beside: Renderer) -> None:
+        self.places: dict[tuple[Term, ...], str] = {}
+        super().__init__(folder, beside.namespace, beside=beside)
+
+    def own_globals(self) -> dict[str, Any]:
+        return {"spelled": self.spelled, "place_of": self.places.get}
+
+    def type_name(self, element_type: ElementType) -> str:
+        """Return what the language calls an element type."""
+        raise NotImplementedError
+
+    def spelled(self, term: Term) -> tuple[str, int, int | None]:
+        """The variable, the divisor and the modulus that say an index; ``at`` is the number of the element."""
+        return "at", term.divisor, term.modulus
+
+    def columns_of_definition(self, node: Node) -> int:
+        """The columns that a definition takes beside the name, the value and ``=``."""
+        return 0
+
+    def as_array(self, node: Node, text: Expression) -> Expression:
+        """The text itself: kernels work on elements."""
+        return text
+
+    def start_of(self, node: Node) -> Expression:
+        """Return what changes no result of a reduction, before the first element."""
+        return self.typed_literal(start_value(node.opcode, node.type), node.type)
+
+
+def start_value(reduction: str, element_type: ElementType) -> np.ndarray:
+    """The number of a type that changes no result of a reduction."""
+    dtype = element_type.dtype
+    if reduction in ("sum", "prod"):
+        return np.asarray(dtype.type(reduction == "prod"))
+    is_largest = reduction == "max"
+    if element_type.is_floating:
+        return np.asarray(dtype.type(-np.inf if is_largest else np.inf))
+    bounds = np.iinfo(dtype)
+    return np.asarray(dtype.type(bounds.min if is_largest else bounds.max))

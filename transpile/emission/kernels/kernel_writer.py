@@ -1,0 +1,243 @@
+"""The lines of a kernel: those of a readable function for one element, in the language of a target's kernels."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from ...array.node import Node
+from ...array.program import Branch, Carry, Loop, tree_nodes
+from ...array.traversal import topological
+from ...kernels.index_maps import Offset
+from ...kernels.kernel import Kernel
+from ..expression import Expression
+from ..functions.constants import ModuleConstants
+from ..functions.fitting import Fitting
+from ..functions.function_writer import FunctionWriter
+from ..lines import Line
+from ..naming.identifiers import Names
+from ..naming.source import SourceNames
+from .kernel_renderer import KernelRenderer
+
+CHOICE = 2  # the level of `?:`
+_PLAIN = re.compile(r"[\w.:\- +/]*")  # of comments: nothing that ends a text or continues a line
+
+
+class KernelFitting(Fitting):
+    """Fits lines that nobody lays out anew."""
+
+    def is_sum_of_lines(self, node: Node) -> bool:
+        return False
+
+
+class KernelWriter(FunctionWriter):
+    """Writes the function of one kernel."""
+
+    renderer: KernelRenderer
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        renderer: KernelRenderer,
+        names: Names,
+        annotate: str,
+        constants: ModuleConstants,
+        source_names: SourceNames,
+    ) -> None:
+        super().__init__(kernel.function, renderer, names, annotate, constants, source_names)
+        self.kernel = kernel
+        self.allocation.shares = False  # a name is declared once
+        self.fitting = KernelFitting(self)
+        self.control_flow: KernelLoops = KernelLoops(self)  # type: ignore[assignment]
+        self.results = tree_nodes(kernel.function.results)
+        self.written_names: list[str] = []  # what results are called in memory, apart from variables that become them
+        self.plan.named.update(self.results)
+        self.plan.named.update(node for node in self.plan.nodes if node.opcode == "conditional")
+        self.plan.named.update(n for n in self.plan.nodes if n.opcode == "read" and self.plan.uses.get(n, 0) > 1)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Set what a subclass needs to write."""
+
+    def name_arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Name what is read and what is written."""
+        if not self.kernel.has_loop:  # what a loop carries has names of its own
+            self.texts.update((n, Expression(self.names.fresh(w))) for n, w in zip(self.results, outputs, strict=True))
+        for node, wanted in zip(self.function.parameters, inputs, strict=True):
+            self.texts[node] = Expression(self.names.fresh(wanted))
+
+    def definition(self, node: Node, name: str, value: Expression) -> str:
+        if node in self.texts:
+            return self.renderer.statement("write_result", name, value)
+        return self.renderer.statement("define_value", self.renderer.type_name(node.type), name, value)
+
+    def folded(self, node: Node) -> Expression:
+        return self.renderer.render(node, [self.text(operand) for operand in node.operands])
+
+    def _name(self, node: Node) -> Expression:
+        if node.opcode == "read":
+            return Expression(self.names.fresh(f"{self.texts[node.operands[0]]}_here"))
+        return Expression(self.names.fresh(self.wanted.of(node)))
+
+    def named(self, node: Node) -> Expression:
+        """A new name for a node."""
+        return self._name(node)
+
+    def fitted(self, node: Node, taken: int) -> Expression:
+        """The text of a value in a line of which some columns are taken."""
+        return self.fitting.fitted(node, lambda: self.text(node), taken, alone=False)
+
+    def taken(self, node: Node) -> int:
+        """The columns of the line that gives a node its value, but for that."""
+        return super().taken(node) + self.renderer.columns_of_definition(node)
+
+    def write(self) -> None:
+        self._name_places()
+        self.region(self.graph.root)
+        names = [self.texts[node] for node in self.results]
+        self.written_names += [self.names.fresh(f"{name}_out") for name in names] if self.kernel.has_loop else names
+        if self.kernel.has_loop:
+            for node, name in zip(self.results, self.written_names, strict=True):
+                self.line(self.renderer.statement("write_result", name, self.texts[node]))
+
+    def _name_places(self) -> None:
+        """Name what the places of several reads have in common."""
+        reads = Counter(node.parameters["at"].terms for node in self.plan.nodes if node.opcode == "read")
+        for terms, count in reads.items():
+            if count > 1 and len(terms) > 1 and terms[0].factor > 0:
+                name = self.names.fresh("there")
+                self.line(self.renderer.statement("define_place", name, Offset(0, terms)))
+                self.renderer.places[terms] = name
+
+    def texts_of_lines(self) -> list[str]:
+        """The lines, source places behind them."""
+        needs_index = any(not {"at", "places", "tests"}.isdisjoint(node.parameters) for node in self.plan.nodes)
+        needs_index &= not self.kernel.by_lines
+        first = [self.renderer.statement("number_of_element")] if needs_index else []
+        return first + ["    " * (line.indent - 1) + self._commented(line) for line in self.lines]
+
+    def _commented(self, line: Line) -> str:
+        comment = line.comment if _PLAIN.fullmatch(line.comment) else ""
+        return self.renderer.statement("commented", line.text, comment)
+
+
+def carried_names(writer: FunctionWriter, node: Node) -> Sequence[str]:
+    """Return what the author calls the values that the loop of a node carries, or nothing where nobody knows."""
+    kernel: Kernel | None = node.parameters.get("kernel")
+    loop = node if kernel is None else tree_nodes(kernel.function.results)[0].operands[0]
+    origin, elements = writer.graph.origins.get(node), [carry.element for carry in loop.parameters["loop"].carries]
+    is_known = origin is not None and origin.opcode == "while"
+    found = writer.source_names.functions.carried(origin, elements, 0) if is_known and origin is not None else None
+    return found or [""] * len(elements)
+
+
+class KernelLoops:
+    """Writes loops and branches in kernels: what they carry are variables of the element."""
+
+    def __init__(self, writer: KernelWriter) -> None:
+        self.writer = writer
+
+    def loop(self, node: Node) -> None:
+        """The loop, from the initial values to the end of the body."""
+        writer, loop = self.writer, node.parameters["loop"]
+        parts = writer.items.get(node, {})
+        for k, (carry, wanted) in enumerate(zip(loop.carries, carried_names(writer, node), strict=True)):
+            item = parts.get(k)
+            name = Expression(writer.names.fresh(wanted or writer.wanted.of(carry.following)))
+            self._define(carry.parameter, name, writer.text(carry.initial), node)
+            writer.texts[carry.parameter] = name
+            if item is not None:
+                writer.texts[item] = name
+        first = self._needed_to_go_on(loop)
+        leaves = loop.condition is not None and (loop.counter is not None or bool(first))
+        if loop.counter is not None:
+            counter = writer.texts[loop.counter] = Expression(writer.names.fresh("step"))
+            head = writer.renderer.statement("for_range", counter, loop.start, loop.stop, loop.step)
+        else:
+            assert loop.condition is not None
+            head = writer.renderer.statement("while", "" if leaves else writer.text(loop.condition))
+        writer.line(head, None if leaves else loop.condition)
+        writer.indent += 1
+        if leaves:
+            self._leave(loop, first)
+        self._move(writer.region(loop.region, loop, frozenset(first)).moves)
+        writer.indent -= 1
+        writer.line(writer.renderer.statement("end_of_loop"))
+
+    def _needed_to_go_on(self, loop: Loop) -> list[Node]:
+        """Return the named nodes that the condition of a loop needs, operands first."""
+        inside = topological([loop.condition]) if loop.condition is not None else []
+        own = [node for node in inside if node.region is loop.region and node.operands]
+        return [node for node in own if node in self.writer.plan.named]
+
+    def _leave(self, loop: Loop, first: Sequence[Node]) -> None:
+        """Leave the loop where its condition, which needs what comes ``first``, does not hold."""
+        writer, statement = self.writer, self.writer.renderer.statement
+        assert loop.condition is not None
+        for node in first:
+            writer.statement(node)
+        writer.line(statement("begin_unless", writer.text(loop.condition)), loop.condition)
+        writer.indent += 1
+        writer.line(statement("leave_loop"))
+        writer.indent -= 1
+        writer.line(statement("end_of_loop"))
+
+    def conditional(self, node: Node) -> None:
+        """Choose one of several values, by an expression if it is short, else by `if`, where each is computed alone."""
+        writer, statement = self.writer, self.writer.renderer.statement
+        branches: tuple[Branch, ...] = node.parameters["branches"]
+        tests = [statement("is_within", test) for test in node.parameters["tests"]]
+        value = self._choice(node, tests)
+        if value is None and node not in writer.texts:
+            name = writer.texts[node] = writer.named(node)
+            writer.line(statement("declare_value", writer.renderer.type_name(node.type), name), node)
+        if value is not None:
+            name = writer.texts.get(node) or writer.named(node)
+            writer.line(writer.definition(node, name, value), node)
+            writer.texts[node] = name
+            return
+        for number, (test, branch) in enumerate(zip([*tests, ""], branches, strict=True)):
+            writer.line(statement("begin_branch", test, number > 0))
+            self._branch(node, branch)
+        writer.line(statement("end_of_loop"))
+
+    def _choice(self, node: Node, tests: Sequence[str]) -> Expression | None:
+        """The values in one expression, where that fits a line."""
+        writer, branches = self.writer, node.parameters["branches"]
+        bodies = {branch.region for branch in branches}
+        if any(other.region in bodies for other in writer.plan.named):
+            return None
+        value: Expression = writer.text(branches[-1].results[0])
+        for test, branch in zip(reversed(tests), reversed(branches[:-1]), strict=True):
+            text = writer.renderer.statement("select", node, test, writer.text(branch.results[0]), value)
+            value = Expression(text, CHOICE)
+        return value if writer.renderer.layout.fits(value, writer.taken(node)) else None
+
+    def _branch(self, node: Node, branch: Branch) -> None:
+        """The lines of one way; what they name is known in them alone."""
+        writer, (result,) = self.writer, branch.results
+        name, outside = writer.texts[node], set(writer.texts)
+        writer.indent += 1
+        writer.region(branch.region)
+        value = writer.fitted(result, 4 * writer.indent + len(name) + len(" = ;"))
+        writer.line(writer.renderer.statement("write_result", name, value), result)
+        for inner in set(writer.texts) - outside:
+            del writer.texts[inner]
+        writer.indent -= 1
+
+    def _define(self, like: Node, name: str, value: Expression, node: Node | None = None) -> None:
+        renderer = self.writer.renderer
+        self.writer.line(renderer.statement("define_value", renderer.type_name(like.type), name, value), node)
+
+    def _move(self, moves: Sequence[Carry]) -> None:
+        """Give each carried value its next one when everything has been computed from the last."""
+        writer = self.writer
+        pairs = [(c.following, writer.texts[c.parameter]) for c in moves if c.following is not None]
+        values = [writer.text(following) for following, _ in pairs]
+        if len(pairs) > 1:
+            for k, (following, name) in enumerate(pairs):
+                value, values[k] = values[k], Expression(writer.names.fresh(f"next_{name}"))
+                self._define(following, values[k], value)
+        for (_, name), value in zip(pairs, values, strict=True):
+            writer.line(writer.renderer.statement("write_result", name, value))

@@ -1,0 +1,1 @@
+"""A module around its functions: header, imports, helpers, entry point, line map."""

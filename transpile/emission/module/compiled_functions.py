@@ -1,0 +1,55 @@
+"""Modules with functions that are compiled when they are first called: Numba keeps the code beside a module's file."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+from ...files import write_atomically
+
+_DECORATOR = re.compile(r"^@njit\(.*\)$", re.MULTILINE)
+_KEEPS = re.compile(r", cache=True\b|\bcache=True, ")
+
+
+def is_compiled(source: str) -> bool:
+    """A module has functions whose compiled code is to be kept."""
+    return any(_KEEPS.search(found.group()) for found in _DECORATOR.finditer(source))
+
+
+def without_cache(source: str) -> str:
+    """The same module, which needs no file: its functions are compiled again in each process."""
+    return _DECORATOR.sub(lambda found: _KEEPS.sub("", found.group(), count=1), source)
+
+
+def kept_module(name: str, source: str) -> ModuleType:
+    """An empty module with a file of this source, both the same in all processes of the user; Numba keeps compiled code
+    beside the file, and finds the module again by its name.
+
+    It compares the time of the file, so that one that is there already is left as it is.
+    """
+    digest = sha256(source.encode()).hexdigest()[:16]
+    path = _folder() / digest / f"{name}.py"
+    if not path.exists() or path.read_text("utf-8") != source:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, source.encode())
+    module = ModuleType(f"xla2py_generated_{name}_{digest}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    return module
+
+
+@cache
+def _folder() -> Path:
+    """The user's cache, or where that cannot be written a folder of this process."""
+    wanted = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xla2py"
+    try:
+        wanted.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except (OSError, RuntimeError):
+        return Path(tempfile.mkdtemp(prefix="xla2py-"))
+    return wanted if os.access(wanted, os.W_OK) else Path(tempfile.mkdtemp(prefix="xla2py-"))

@@ -1,0 +1,98 @@
+"""How the program's own function, ``main`` or the body of one replica, takes its arguments and gives its results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...array.program import Program
+from ...array.result_trees import fitting
+from ...hlo.ir import ResultTree
+from ...hlo.shapes import ArrayShape, TupleShape, leaves
+from ..expression import Renderer
+from ..replicas.collectives import ENTRY, Replicas
+from ..trees.argument_trees import Path, leaf_paths
+
+CAST, NO_CHECKS = "cast", "none"  # what is said about arguments of other shapes and dtypes, apart from "exact"
+CHECK_ARRAYS = "check_arguments"  # the function that checks arrays of one dtype and shape
+CHECK_TREES = "check_trees"  # the one that checks those in trees
+CHECK_SIZES, CHECK_TREE_SIZES = "check_sizes", "check_tree_sizes"  # those of modules for any size
+_WRAPPED = 3  # lines of a call whose arguments fit one
+SIZES = "sizes"  # of modules for any size: names stand for sizes
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """The form of the entry.
+
+    ``paths`` has the place of each parameter in the trees that the function takes, None for an array of its own;
+    ``result_tree`` is the tree that it returns, where that is known. ``check`` is the function of the prelude that
+    checks the arguments, empty where none does, and ``cast`` the one that casts them before.
+    """
+
+    name: str
+    paths: tuple[Path | None, ...]
+    result_tree: ResultTree
+    check: str
+    cast: str = ""
+
+    @property
+    def takes_trees(self) -> bool:
+        """Tell whether some argument is a tree of arrays."""
+        return any(path is not None for path in self.paths)
+
+    @property
+    def has_signature(self) -> bool:
+        """Tell whether a constant of the module says what the arguments are."""
+        return self.check not in ("", CHECK_ARRAYS) or self.cast == "cast_trees"
+
+
+def entry_point(program: Program, replicas: Replicas | None, nested: bool, checks: str) -> EntryPoint:
+    """The form of a program's entry: with trees if they are ``nested``, and what it does about wrong arguments."""
+    parameters = program.entry.computation.parameters
+    nested = nested and replicas is None
+    paths = tuple(leaf_paths(program.original)) if nested else (None,) * len(parameters)
+    trees = program.original.trees if nested else None
+    tree = fitting(trees.results, program.entry.results) if trees is not None else None
+    has_trees = any(path is not None for path in paths)
+    check = (CHECK_TREE_SIZES if has_trees else CHECK_SIZES) if checks == SIZES else _check(program, has_trees)
+    check = check if checks != NO_CHECKS and program.entry.parameters else ""
+    cast = ("cast_trees" if has_trees else "cast_floats") if checks == CAST and check else ""
+    return EntryPoint("main" if replicas is None else ENTRY, paths, tree, check, cast)
+
+
+def _check(program: Program, has_trees: bool) -> str:
+    """The function that checks the arguments; none where trees hold arrays of which only the bounds are known."""
+    shapes = [parameter.shape for parameter in program.entry.computation.parameters]
+    parts = (part for shape in shapes for _, part in leaves(shape))
+    if any(isinstance(part, ArrayShape) and part.is_dynamic for part in parts):
+        return "" if has_trees else "check_bounded_arguments"
+    if has_trees:
+        return CHECK_TREES
+    return "check_tuples" if any(isinstance(shape, TupleShape) for shape in shapes) else CHECK_ARRAYS
+
+
+def array_checks(renderer: Renderer, names: Sequence[str], dtype: str, shape: tuple[int, ...]) -> list[str]:
+    """Return the calls that check arrays of one dtype and shape: one, or several of a line each where that is shorter.
+
+    A call of more than a line has one for each of its arguments and for both ends.
+    """
+    groups: list[list[str]] = []
+    for name in names:
+        if groups and _is_line(renderer, _array_check(renderer, [*groups[-1], name], dtype, shape)):
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    several = [_array_check(renderer, group, dtype, shape) for group in groups]
+    one = _array_check(renderer, names, dtype, shape)
+    count = sum(1 if _is_line(renderer, text) else _WRAPPED for text in several)
+    return several if _is_line(renderer, one) or count < len(names) + 4 else [one]
+
+
+def _array_check(renderer: Renderer, names: Sequence[str], dtype: str, shape: tuple[int, ...]) -> str:
+    return renderer.statement(CHECK_ARRAYS, names, dtype, shape)
+
+
+def _is_line(renderer: Renderer, text: str) -> bool:
+    """Tell whether a statement of the entry fits a line."""
+    return renderer.layout.fits(text, 4)

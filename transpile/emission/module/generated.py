@@ -1,0 +1,131 @@
+"""The result of emission: source, constants, and ways to save and to load it."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import unwrap
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...array.program import Program
+from ...files import write_atomically
+from ...target import Plan, load_target
+from ..functions.sidecars import Sidecar, sidecars, storable
+from ..layout import LINE_LENGTH
+from ..lines import WrittenFunction
+from .compiled_functions import is_compiled, kept_module, without_cache
+from .helper_modules import HelpersFile, add_helpers, as_in_package
+from .line_map import LineMap, map_lines
+from .shared_helpers import helper_names, stem
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GeneratedModule:
+    """An emitted module. ``constants`` are the arrays in files beside it, by name; often none.
+
+    ``functions`` says which values of the array dialect each statement computes, in the order of the text; those of
+    the prelude are not among them. :func:`.places.statements` finds them in the source. ``sizes`` says what each free
+    size may be, where the module is one for any size. ``callbacks`` are the functions that :meth:`load` hands to
+    ``main`` by name: those of a JAX function of this process. ``helpers`` is the text of the file beside the
+    module that it imports functions from, where it has none of its own. ``shapes`` are those of the parameters of
+    functions that are kernels. ``plan`` is how it runs in chunks, on targets where modules do. ``has_tensors`` says
+    that the constants are in a ``.safetensors`` file. ``line_length`` is that of the helpers.
+    """
+
+    source: str
+    name: str
+    target: str
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+    functions: Sequence[WrittenFunction] = field(default=(), compare=False)
+    program: Program | None = field(default=None, compare=False)
+    sizes: Mapping[str, range] = field(default_factory=dict)
+    callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False)
+    helpers: str = ""
+    line_length: int = LINE_LENGTH  # of the file with helpers
+    shapes: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict, compare=False)
+    plan: Plan | None = field(default=None, compare=False)
+    has_tensors: bool = False
+
+    def __repr__(self) -> str:
+        return f"<GeneratedModule {self.name} for {self.target}: {len(self.source.splitlines())} lines>"
+
+    def _repr_markdown_(self) -> str:
+        """Return what notebooks show: the source, highlighted."""
+        fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall("`+", self.source)), 3)
+        return f"{fence}python\n{self.source}{fence}\n"
+
+    def line_map(self) -> LineMap:
+        """Return which lines of the source compute which HLO instructions, and where in the user's source these come
+        from.
+        """
+        return map_lines(self.source, self.functions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets the text and the constants only."""
+        kept = (self.helpers, self.has_tensors, self.line_length)
+        return _restored, (self.source, self.name, self.target, self.constants, *kept)
+
+    def save(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Write constants and helpers beside the source, then the source, each file in one step; the files written."""
+        path = Path(path)
+        files = list(self.sidecars(path))
+        for sidecar in files:
+            sidecar.write()
+        write_atomically(path, self.source.encode())
+        return [path, *(sidecar.path for sidecar in files)]
+
+    def sidecars(self, path: Path) -> Iterator[Sidecar | HelpersFile]:
+        """The files with constants and helpers that the module needs beside it where its source is at a path."""
+        yield from sidecars(self.constants, path, as_tensors=self.has_tensors)
+        if self.helpers:
+            names = helper_names(self.source, self.target)
+            yield HelpersFile(path.with_name(f"{stem(self.target)}.py"), names, self.target, self.line_length)
+
+    def load(self, *, keep_compiled: bool = True) -> ModuleType:
+        """The module, imported from memory. Tracebacks and debuggers show its lines.
+
+        A module whose functions are compiled is written to a file in the user's cache first, so that other processes
+        need not compile them again, unless ``keep_compiled`` is false, or the module is for arrays in chunks: its
+        functions are sent to workers, which would not find the file.
+        """
+        keep_compiled = keep_compiled and is_compiled(self.source) and load_target(self.target).arrange is None
+        if keep_compiled:
+            module = kept_module(self.name, self.source)
+        else:
+            module = ModuleType(self.name)
+            module.__file__ = f"<xla2py generated {self.name} for {self.target} {id(self.source):x}>"
+        if self.helpers:
+            add_helpers(module, self.helpers, stem(self.target))
+        source, filename = self.source if keep_compiled else without_cache(self.source), str(module.__file__)
+        source = as_in_package(source, self.target) if self.helpers else source
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+        if self.callbacks:
+            unwrap(module.main).__kwdefaults__.update(self.callbacks)
+        if self.constants:
+            stored = {name: storable(array) for name, array in self.constants.items()}
+            for function in ("constant", "mapped_constant"):
+                module.__dict__[function] = lambda name, _digest: stored[name]
+            module.__dict__["mapped_tensor"] = lambda name, _digest, _dtype: self.constants[name]
+        return module
+
+
+def _restored(
+    source: str,
+    name: str,
+    target: str,
+    constants: dict[str, np.ndarray],
+    helpers: str,
+    has_tensors: bool,
+    line_length: int,
+) -> GeneratedModule:
+    return GeneratedModule(
+        source, name, target, constants, helpers=helpers, has_tensors=has_tensors, line_length=line_length
+    )

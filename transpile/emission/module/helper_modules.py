@@ -1,0 +1,83 @@
+"""The helpers that a module imports: as a file beside it, and for a module that is loaded from memory."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+from ...errors import Diagnostic, UsageError
+from ...files import read_bytes, write_atomically
+from ..layout import LINE_LENGTH
+from .header import body_sha256, recorded_hashes
+from .shared_helpers import defined_names, helper_names, helpers_file, stem
+
+
+@dataclass(frozen=True, slots=True)
+class HelpersFile:
+    """The file that modules for a target in a folder import ``names`` from, and others already."""
+
+    path: Path
+    names: tuple[str, ...]
+    target: str
+    line_length: int = LINE_LENGTH
+
+    def is_current(self) -> bool:
+        """Tell whether the file has the names."""
+        return self.path.is_file() and set(self.names) <= defined_names(self._text())
+
+    def write(self) -> None:
+        """Write the file with all that modules beside it import; one that a person edited stays, if it has the names.
+
+        Raises ``UsageError`` (XP706) where it has not.
+        """
+        text = self._text() if self.path.is_file() else ""
+        if not text.strip() or recorded_hashes(text).get("body") == body_sha256(text):
+            names = {*self.names, *names_in_folder(self.path.parent, self.target)}
+            write_atomically(self.path, helpers_file(names, self.target, self.line_length).encode())
+        else:
+            require_names(self.path, text, self.names)
+
+    def _text(self) -> str:
+        return read_bytes(self.path).decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def require_names(path: Path, text: str, names: Iterable[str]) -> None:
+    """Raise ``UsageError`` (XP706) where a person's file of helpers lacks names that a module imports from it."""
+    missing = sorted(set(names) - defined_names(text))
+    if missing:
+        message = f"{path} was edited, and has no {', '.join(missing)}"
+        hint = "write them there, move the file away, or let the module have its own: --helpers own"
+        raise UsageError(Diagnostic("XP706", message, hint=hint))
+
+
+def names_in_folder(folder: Path, target: str) -> set[str]:
+    """The names that the modules of a folder import from their file of helpers."""
+    texts = (read_bytes(path).decode("utf-8", "replace") for path in sorted(folder.glob("*.py")))
+    return {name for text in texts for name in helper_names(text.replace("\r\n", "\n"), target)}
+
+
+def add_helpers(module: ModuleType, source: str, name: str) -> None:
+    """Have ``from .name import ..`` in a module that is not yet executed find a module with this source.
+
+    The package that it stands in is one of its own for each text of helpers.
+    """
+    package = f"_xla2py_helpers_{sha256(source.encode()).hexdigest()[:16]}"
+    full_name = f"{package}.{name}"
+    if full_name not in sys.modules:
+        helpers = ModuleType(full_name)
+        helpers.__file__ = f"<xla2py generated {full_name}>"
+        linecache.cache[helpers.__file__] = (len(source), None, source.splitlines(keepends=True), helpers.__file__)
+        exec(compile(source, helpers.__file__, "exec", dont_inherit=True), helpers.__dict__)
+        sys.modules[package] = ModuleType(package)
+        sys.modules[full_name] = helpers
+    module.__package__ = package
+
+
+def as_in_package(source: str, target: str) -> str:
+    """The source of a module with its import of helpers relative, wherever the module stands."""
+    return source.replace(f"\nfrom {stem(target)} import ", f"\nfrom .{stem(target)} import ", 1)

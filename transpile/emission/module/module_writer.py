@@ -1,0 +1,417 @@
+"""A whole emitted module: header, imports, functions, the prelude they use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from ...array.program import Program
+from ...array.result_trees import placed
+from ...array.warnings import may_warn
+from ...compilation import READABLE, kernels_in
+from ...hlo.carriers import NARROW
+from ...hlo.custom_calls import callbacks
+from ...kernels.kernel import Kernel
+from ...passes.calls.inline_one import of_any_shape
+from ...target import Target, load_target
+from ..expression import Renderer
+from ..functions.constants import TENSORS, ModuleConstants
+from ..functions.deallocation import release
+from ..functions.function_writer import FunctionWriter
+from ..functions.signatures_and_bodies import function_text, in_written_order
+from ..kernels.declarations import Declarations
+from ..layout import LINE_LENGTH, Layout
+from ..lines import WrittenFunction
+from ..name_reuse import reuse_names
+from ..naming.identifiers import Names
+from ..naming.source import SourceNames
+from ..parts import Part, Replay
+from ..prelude.library import DEVICE, NAME_BY_TEXT, prelude, unsilenced
+from ..prelude.specialization import calls_of, cut, with_short_docstrings, without_arguments
+from ..replicas.collectives import HOST_FUNCTIONS, collectives, replicas_of
+from ..replicas.named_devices import named_devices
+from ..replicas.sharded_arrays import SPLIT, ShardedArrays, axis_names
+from ..trees.argument_groups import argument_groups
+from ..trees.named_results import class_text, named_results
+from ..trees.result_classes import OWN as OWN_CLASSES
+from ..trees.result_classes import ResultClasses
+from ..trees.shared_trees import signature_constants
+from ..trees.types import TREE, has_tree, kinds_of_types, result_type, typing_imports, without_lone_types
+from .annotations import annotate
+from .description import arrays_by_type, docstring, signature
+from .entry_point import CHECK_ARRAYS, CHECK_TREES, array_checks, entry_point
+from .header import NUMPY, header
+from .imports import imported_names, imports
+from .names import brought_in, foreign_names, function_name, prelude_calls, prelude_names
+from .sections import add_sections
+from .shared_helpers import OWN, divided, import_line
+
+_ML_DTYPE = re.compile(r"\bml_dtypes\.\w+")
+_BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Settings:
+    """The settings a module is written by."""
+
+    annotate: str = "short"
+    checks: str = "exact"  # of arguments, or "cast" or "none"
+    constants: str = "auto"
+    nested: bool = False
+    classes: str = OWN_CLASSES  # of what main returns
+    chains: bool = True  # of calls as loops
+    releases: bool = True  # of large arrays, by ``del``
+    cutting: bool = True  # of prelude functions to their use
+    graph: bool = False  # ``replay`` beside ``main``
+    style: str = READABLE
+    helpers: str = OWN  # where the functions of the prelude stand
+    line_length: int = LINE_LENGTH
+    source_name: str = "<string>"
+    source_sha256: str = ""
+    options: str = ""  # what the command line to regenerate adds
+    parenthesise_all: bool = False
+
+
+@dataclass(slots=True)
+class Written:
+    """The text of a module before formatting, the arrays that go beside it, and what each line computes.
+
+    ``pieces`` are what the program became, and each definition of the prelude that it uses; ``kernels`` those that it
+    declares, by name, ``shapes`` those of the parameters of the functions that are kernels.
+    """
+
+    pieces: list[str]
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+    functions: list[WrittenFunction] = field(default_factory=list)
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    shapes: dict[str, dict[str, Sequence[int]]] = field(default_factory=dict)
+
+
+def write_module(program: Program, target: Target, settings: Settings) -> Written:
+    """The module of a program."""
+    return _ModuleWriter(program, target, settings).written()
+
+
+class _ModuleWriter:
+    """Writes one module: names first, then the functions, then what these turned out to need."""
+
+    def __init__(self, program: Program, target: Target, settings: Settings) -> None:
+        self.program = program
+        self.target = target
+        self.settings = settings
+        self.library = prelude(target, in_graph=settings.graph, kernels=kernels_in(settings.style, target))
+        self.replicas = replicas_of(program, target.runners)
+        self.parts: list[Part] = [Replay()] if settings.graph else []
+        self.parameters: list[str] = []
+        layout = program.original.layout
+        if self.replicas is not None:
+            mesh, axes = (None, {}) if layout is None else (layout.mesh, axis_names(layout))
+            self.devices = named_devices(list(collectives(program)), mesh, axes)
+            self.parts += [self.replicas, self.devices]
+        if self.replicas is not None and layout is not None and SPLIT in self.library.definitions:
+            self.parts.append(ShardedArrays(layout, self.replicas, self.parameters))
+        self.entry = entry_point(program, self.replicas, settings.nested, settings.checks)
+        self.classes = ResultClasses(self.entry.result_tree, settings.classes, set(self.library.definitions))
+        self.parts.append(self.classes)
+        self.result_tree = self.classes.tree
+        all_in_parentheses = settings.parenthesise_all
+        self.renderer = Renderer(
+            target.macros,
+            target.namespace,
+            target.scalars,
+            parenthesise_all=all_in_parentheses,
+            layout=Layout(settings.line_length, sizes_are_free=bool(program.original.free_sizes)),
+        )
+        self.of_blocks = self.renderer  # block functions, and the constants that they share with main, are NumPy's
+        if target.arrange is not None:
+            numpy = load_target("numpy")
+            self.of_blocks = Renderer(
+                numpy.macros, numpy.namespace, parenthesise_all=all_in_parentheses, beside=self.renderer
+            )
+        inline = settings.constants == "inline"
+        self.constants = ModuleConstants(
+            self.of_blocks,
+            inline=inline,
+            largest_folded=target.largest_folded,
+            as_tensors=settings.constants == TENSORS,
+            names=program.original.constant_names,
+        )
+        self.source_names = SourceNames(program.module)
+        self.reserved = self._reserved()
+        self.writers: list[FunctionWriter] = []
+        self.chunks = ""
+        self.decorators: list[str] = []  # of the program's own function
+
+    def written(self) -> Written:
+        source_names = self.source_names
+        written_kernels = kernels_in(self.settings.style, self.target)
+        declarations = Declarations if written_kernels is None else written_kernels.declarations
+        kernels: Declarations = declarations(
+            self.target, self.of_blocks, self.library, self.settings.annotate, source_names
+        )
+        functions = self._functions(kernels, source_names)
+        self._silence()
+        return Written(self._pieces(kernels), self.constants.sidecar, functions, kernels.kernels, kernels.shapes)
+
+    # -- names
+
+    def _reserved(self) -> set[str]:
+        """The names that no value may have; functions, the user's own among them, get theirs here."""
+        program, renderer, calls = self.program, self.renderer, prelude_calls(self.program)
+        reserved = prelude_names(program, calls, self.library, [self.entry.check, self.entry.cast])
+        reserved |= {*HOST_FUNCTIONS, "chunks"}
+        reserved |= {name.partition(".")[0] for name, _ in imported_names(self.target)}
+        reserved |= set(renderer.statement("own_names").split())
+        reserved |= {found.name for found in callbacks(program.module)}
+        for part in self.parts:
+            renderer.used_prelude.update(dict.fromkeys(part.prelude_names))
+            reserved |= part.names | brought_in(list(part.prelude_names), self.library)
+        if self.replicas is not None:
+            renderer.shared_channels.update(self.replicas.channels)
+            renderer.resumable.update(self.replicas.resumable)
+            renderer.named_devices.update(self.devices.by_name)
+        self.module_names = Names(reserved)
+        renderer.foreign_names.update((name, self.module_names.kept(name.name)) for name in foreign_names(calls))
+        reserved |= set(renderer.foreign_names.values())
+        for function in program.functions[:-1]:
+            wanted = function_name(function, program, self.source_names.contexts)
+            renderer.function_names[function] = self.module_names.fresh(wanted)
+        renderer.function_names[program.entry] = self.entry.name
+        renderer.of_any_shape |= of_any_shape(program)
+        if self.target.arrange is None:
+            with_tree = self.entry.result_tree is not None
+            found = named_results(program, renderer, self.module_names, with_tree=with_tree)
+            renderer.named_results.update(found)
+            makers = {function: renderer.function_names[function] for function in renderer.named_results}
+            nested = {
+                function: [each for _, each, _ in named.nested] for function, named in renderer.named_results.items()
+            }
+            order = in_written_order(program)
+            renderer.argument_groups.update(argument_groups(program, self.entry.paths, makers, nested, order))
+        classes = {named.class_name for named in renderer.named_results.values()}
+        return reserved | set(renderer.function_names.values()) | classes
+
+    # -- functions
+
+    def _functions(self, kernels: Declarations, source_names: SourceNames) -> list[WrittenFunction]:
+        """Write all functions, and the kernels that they call."""
+        settings = self.settings
+        written: list[WrittenFunction] = []
+        for function in in_written_order(self.program):
+            is_entry = function is self.program.entry
+            writer = FunctionWriter(
+                function,
+                self.renderer if is_entry else self.of_blocks,
+                Names(self.reserved | self.constants.names),
+                settings.annotate,
+                self.constants,
+                source_names,
+                self.writers,
+                with_chains=settings.chains,
+            )
+            if is_entry and self.result_tree is not None:
+                writer.results = placed(self.result_tree, function.results)
+            if function in self.renderer.named_results:
+                writer.results = self.renderer.named_results[function].built(function.results)
+            named = writer.arguments.name(self.entry.paths if is_entry else ())
+            kernels.name_kernels(writer, self.module_names)
+            writer.loop_compiler = kernels.loop_compiler
+            if is_entry:
+                self._begin_entry(writer, named)
+            namespaces, begin = writer.arguments.namespaces(), len(writer.lines)
+            writer.write()
+            writer.name_namespaces(namespaces, begin)
+            reuse_names(writer)
+            kernels.add(writer, self.constants)
+            self.writers.append(writer)
+            written.append(writer.written_function(named))
+        if settings.annotate == "full":
+            annotate(written, self.renderer.layout)
+        if settings.annotate != "none":
+            for each in written:
+                add_sections(each.lines, each.function.graph)
+        if settings.releases and self.target.arrange is None:
+            release(reversed(self.writers))
+        return written
+
+    def _begin_entry(self, writer: FunctionWriter, named: list[str]) -> None:
+        """Write what stands before the program's own work: checks, leaves of trees, chunks of arguments."""
+        self.parameters[:] = named
+        lines = self._checks(named)
+        for text in lines:
+            writer.line(text)
+        self.renderer.used_prelude.update((name, None) for name in (self.entry.cast, self.entry.check) if name)
+        if self.target.arrange is not None:
+            writer.arguments.unpack_trees()
+        self.chunks = writer.arguments.prepare()
+        if self.chunks:
+            self.renderer.used_prelude["in_chunks"] = None
+
+    def _checks(self, named: list[str]) -> list[str]:
+        """Return the lines that cast the arguments to what the program takes, and those that check them."""
+        entry, renderer = self.entry, self.renderer
+        alike = arrays_by_type(self.program, named)
+        lines: list[str] = []
+        if entry.cast == "cast_trees":
+            lines.append(renderer.statement("cast_trees", list(signature(self.program, named, entry.paths))))
+        elif entry.cast:
+            for dtype in dict.fromkeys(dtype for dtype, _ in alike if "float" in dtype):
+                names = [name for (own, _), group in alike.items() if own == dtype for name in group]
+                lines.append(renderer.statement("cast_floats", names, dtype))
+        if entry.check == CHECK_ARRAYS:
+            lines += (line for each, names in alike.items() for line in array_checks(renderer, names, *each))
+        elif entry.check:
+            lines.append(renderer.statement("check_signature", entry.check))
+        return lines
+
+    def _silence(self) -> None:
+        """Have the functions that are called from outside silence NumPy's warnings, where there may be any: the
+        program's own for all that it calls, or, as other threads call them, block functions.
+        """
+        statement = self.renderer.statement("quiet")
+        are_free = bool(self.program.original.free_sizes)
+        writers = self.writers if statement else ()
+        loud = [writer for writer in writers if may_warn(writer.plan.nodes, sizes_are_free=are_free)]
+        if self.target.arrange is None:
+            self.decorators = [statement] if loud else []
+        for writer in loud if self.target.arrange is not None else ():
+            if writer.renderer is not self.renderer:
+                writer.put_inside(statement)
+
+    # -- the whole text
+
+    def _pieces(self, kernels: Declarations) -> list[str]:
+        """The top of the page, kernels, functions, and what they use of the prelude and of the parts."""
+        renderer, program, entry = self.renderer, self.program, self.entry
+        last = self._names_of_tasks()
+        lines = "\n".join(line.text for writer in self.writers for line in writer.lines)
+        for unused in self.classes.keep(lines):
+            del renderer.used_prelude[unused]
+        missing = sorted(set(renderer.used_prelude) - set(self.library.definitions))
+        assert not missing, f"the prelude has no {missing}"
+        self._cut_prelude([*kernels.texts, *self.constants.lines])
+        definitions, helpers = divided(self.library.closure(list(renderer.used_prelude)), self.settings.helpers)
+        if self.decorators:
+            definitions = [replace(each, source=unsilenced(each.source)) for each in definitions]
+        shared = [definition.source for definition in definitions if definition.module == DEVICE]
+        classes = [class_text(*item, renderer) for item in renderer.named_results.items()]
+        functions = [*classes, *(self._function_text(writer) for writer in self.writers)]
+        functions += (text for part in self.parts for text in part.functions(renderer))
+        types, functions = without_lone_types(self._types(), functions)
+        typing = typing_imports(renderer, [*types, *functions])
+        used = {*renderer.used_prelude, *(use for definition in definitions for use in definition.uses)}
+        from_file = import_line(
+            self.settings.helpers, self.target.name, (each.name for each in helpers if each.name in used)
+        )
+        needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *kernels.imports(), *typing}
+        named = [line for part in self.parts for line in part.constants(renderer)]
+        told = self._narrow_dtypes([*functions, *self.constants.lines])
+        settings, imported = (
+            self.settings,
+            imports(self.target, needed, [*types, *told, *functions, *kernels.texts, *self.constants.lines], from_file),
+        )
+        needs_numpy = NUMPY in imported and (NUMPY in self.target.imports or NUMPY in needed)
+        public = [name for part in self.parts for name in part.public]
+        top = renderer.environment.get_template("module.py.j2").render(
+            docstring=docstring(
+                program,
+                self.parameters,
+                entry.paths,
+                self.replicas,
+                self.result_tree,
+                self.classes.notes,
+                renderer.layout,
+                is_checked=bool(entry.check),
+            ),
+            header="\n".join(
+                header(
+                    self.target,
+                    [line for line in imported if needs_numpy or line != NUMPY],
+                    settings.source_name,
+                    settings.source_sha256,
+                    settings.options,
+                    program.edges,
+                )
+            ),
+            imports=imported,
+            needs_numpy=needs_numpy,
+            types=types,
+            public=[entry.name, *public] if public else [],  # nothing is hidden where main is all
+            groups=filter(
+                None,
+                [
+                    self.constants.lines,
+                    told,
+                    named,
+                    *([line] for line in (self._signature() if entry.has_signature else ())),
+                    [self.chunks] if self.chunks else [],
+                ],
+            ),
+        )
+        behind = [definition.source for definition in definitions if definition.module != DEVICE]
+        if settings.cutting and settings.helpers == OWN:
+            behind = list(map(with_short_docstrings, behind))
+        behind += (text for part in self.parts for text in part.behind(renderer))
+        behind += last
+        return [top, *shared, *kernels.shared(), *kernels.texts, *functions, *behind]
+
+    def _signature(self) -> list[str]:
+        """The constant that the check of arguments reads, and the parts that it has several times."""
+        tree, statement = signature(self.program, self.parameters, self.entry.paths), self.renderer.statement
+        leaf = partial(statement, "type_as_pair" if self.entry.check == CHECK_TREES else "type_as_text")
+        lines = signature_constants(tree, self.module_names.fresh, leaf, are_shared=not self.renderer.sizes_are_free)
+        return [statement("signature", *line) for line in lines]
+
+    def _narrow_dtypes(self, texts: list[str]) -> list[str]:
+        """Return what the library must be told of the dtypes of at most a byte that are named in texts."""
+        named = {name for text in texts for name in _ML_DTYPE.findall(text)}
+        dtypes = sorted(named & {self.renderer.dtype(each) for each in NARROW})
+        statement = self.renderer.statement("narrow_dtypes", dtypes).strip() if dtypes else ""
+        return [statement] if statement else []
+
+    def _names_of_tasks(self) -> list[str]:
+        """The statement by which a library that takes functions for what they are called tells this module's apart."""
+        is_needed = self.chunks or any(writer.renderer is not self.renderer for writer in self.writers)
+        statement = self.renderer.statement(NAME_BY_TEXT).strip() if is_needed else ""
+        if statement:
+            self.renderer.used_prelude[NAME_BY_TEXT] = None
+        return [statement] if statement else []
+
+    def _cut_prelude(self, others: list[str]) -> None:
+        """Cut the prelude's functions to what the program's lines give them; blocks may be smaller than their nodes."""
+        if not self.settings.cutting or self.target.arrange is not None or self.settings.helpers != OWN:
+            return
+        lines = [line for writer in self.writers for line in writer.lines]
+        others = others + [text for part in self.parts for text in part.functions(self.renderer)]
+        known = self.program.original.fixed_sizes if self.renderer.sizes_are_free else range(2**63)
+        are_bounds = self.entry.check == "check_bounded_arguments"
+        calls = calls_of(self.renderer.prelude_calls, lines, others, () if are_bounds else known)
+        result = cut(self.library.definitions, list(self.renderer.used_prelude), calls, self.target.namespace)
+        for line in lines:
+            without_arguments(line, {name: result.lost[name] for name in calls if name in result.lost})
+        self.library = self.library.with_definitions(result.definitions)
+
+    def _function_text(self, writer: FunctionWriter) -> str:
+        is_entry = writer.function is self.program.entry
+        has_group = self.replicas is not None and is_entry
+        is_of_blocks = writer.renderer is not self.renderer
+        return function_text(writer, has_group, is_of_blocks, self.decorators if is_entry else ())
+
+    def _types(self) -> list[str]:
+        """The types that signatures name."""
+        kinds = kinds_of_types(self.program, self.of_blocks is not self.renderer)
+        has_trees = self.entry.takes_trees or any(has_tree(result_type(writer.results)) for writer in self.writers)
+        return [self.renderer.statement(f"{kind}_type") for kind in (*kinds, *([TREE] if has_trees else []))]
+
+
+def joined(pieces: Sequence[str]) -> str:
+    """The text of a module from its pieces: functions and classes stand two empty lines apart, constants one."""
+    pieces = [piece.strip() for piece in pieces]
+    are_blocks = [_BLOCK.search(piece) is not None for piece in pieces]
+    gaps = ("\n\n\n" if before or after else "\n\n" for before, after in pairwise(are_blocks))
+    return "".join(part for pair in zip(["", *gaps], pieces, strict=True) for part in pair) + "\n"

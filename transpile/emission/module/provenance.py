@@ -1,0 +1,138 @@
+"""Provenance: which instructions each emitted line computes.
+
+A line computes the nodes that its text spells out, and a node is the value of the instructions it was lowered from. An
+instruction without a node of its own (a reducer's, a broadcast, what a raised form has taken in) belongs to the lines
+of whatever uses it: every instruction that a result needs has a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...array.node import Node
+from ...array.program import Function, Scope, tree_nodes
+from ...hlo.ir import Computation, Instruction
+from ..lines import Line, WrittenFunction
+
+SIGNATURE = -1  # the number of the line that names a function's parameters; those of its body count from 0
+
+Spot = tuple[int, int]  # function, line
+Spots = dict[Spot, None]  # without repeats, in order
+
+# These only say where a value is: they are part of the lines that use it.
+_TRANSPARENT = frozenset(("constant", "parameter", "tuple", "get-tuple-element"))
+
+
+def instructions_by_line(functions: Sequence[WrittenFunction]) -> dict[Spot, tuple[Instruction, ...]]:
+    """The instructions of each line that computes any: callees' first, then in the module's order."""
+    order = [i for computation in _computations(functions[0].function.computation) for i in computation.instructions]
+    spots = _all_spots(functions, order)
+    originals = functions[0].function.originals
+    by_line: dict[Spot, dict[Instruction, None]] = {}
+    for instruction in order:
+        for spot in spots[instruction]:
+            by_line.setdefault(spot, {}).update(dict.fromkeys(originals.get(instruction, (instruction,))))
+    return {spot: tuple(by_line[spot]) for spot in sorted(by_line)}
+
+
+def _computations(entry: Computation) -> list[Computation]:
+    """A computation and all that it calls, callees first."""
+    order: dict[Computation, None] = {}
+    stack: list[tuple[Computation, bool]] = [(entry, False)]
+    while stack:
+        computation, ready = stack.pop()
+        if ready:
+            order.setdefault(computation)
+        elif computation not in order:
+            stack.append((computation, True))
+            stack += [(called, False) for i in reversed(computation.instructions) for called in reversed(i.called)]
+    return list(order)
+
+
+def _all_spots(functions: Sequence[WrittenFunction], order: list[Instruction]) -> dict[Instruction, Spots]:
+    """Return where each instruction is computed: by itself, or as a part of what uses it."""
+    values, steps = _own_spots(functions)
+    users: dict[Instruction, list[Instruction]] = {}
+    callers: dict[Computation, list[Instruction]] = {}
+    for instruction in order:
+        for operand in instruction.operands:
+            users.setdefault(operand, []).append(instruction)
+        for called in instruction.called:
+            callers.setdefault(called, []).append(instruction)
+    roots = {computation.root: found for computation, found in callers.items()}
+    spots: dict[Instruction, Spots] = {}
+    for instruction in reversed(order):
+        found = values.get(instruction) or steps.get(instruction)
+        if not found:
+            found = {}
+            for user in (*users.get(instruction, ()), *roots.get(instruction, ())):
+                found.update(spots[user])
+        spots[instruction] = found
+    for instruction, found in steps.items():
+        spots[instruction] = found | spots[instruction]
+    return spots
+
+
+def _own_spots(functions: Sequence[WrittenFunction]) -> tuple[dict[Instruction, Spots], dict[Instruction, Spots]]:
+    """The lines that compute the value of an instruction, and those that compute a step on the way to it."""
+    values: dict[Instruction, Spots] = {}
+    steps: dict[Instruction, Spots] = {}
+    for number, written in enumerate(functions):
+        function = written.function
+        instructions = _instructions_by_node(function)
+        origins = function.graph.origins
+        for parameter in function.computation.parameters if not function.repeated else ():
+            values.setdefault(parameter, {})[number, SIGNATURE] = None
+        named: set[Node] = set()
+        for position, line in enumerate(written.lines):
+            for node in _computed(line, named):
+                for instruction in instructions.get(node, ()):
+                    values.setdefault(instruction, {})[number, position] = None
+                if node in line.after and node not in instructions and node in origins:
+                    steps.setdefault(origins[node], {})[number, position] = None
+            named.update(line.inside, line.after)
+        values.setdefault(function.computation.root, {(number, len(written.lines) - 1): None})
+    return values, steps
+
+
+def _computed(line: Line, named: set[Node]) -> Iterator[Node]:
+    """The nodes that a line computes: those it binds, and of those written for it what they are made of.
+
+    Expressions are tried before one of their parts gets a line of its own: what was tried belongs to a later line.
+    Equal constants are one node wherever they stand, so that what is made of nothing else counts where it is bound.
+    """
+    found: set[Node] = set(line.after or line.values)
+    stack = list(line.after)
+    while stack:
+        for operand in stack.pop().operands:
+            if operand not in found and (operand in line.values or operand.results):
+                found.add(operand)
+                stack.append(operand)
+    for node in found:
+        is_constant = all(operand.is_literal for operand in node.operands)
+        if node in line.after or (node not in named and not is_constant):
+            yield node
+
+
+def _instructions_by_node(function: Function) -> dict[Node, list[Instruction]]:
+    """The instructions whose values the nodes of a function are."""
+    found: dict[Node, list[Instruction]] = {}
+    stack: list[Scope] = [function.scope] if function.scope is not None else []
+    while stack:
+        scope = stack.pop()
+        stack += scope.called.values()
+        for instruction, lowered in scope.values.items():
+            if instruction.opcode in _TRANSPARENT:
+                continue
+            passed = {node for operand in instruction.operands for node in _nodes(scope.values[operand])}
+            for node in _nodes(lowered):
+                if node not in passed:
+                    found.setdefault(function.graph.current(node), []).append(instruction)
+    return found
+
+
+def _nodes(lowered: Any) -> list[Node]:
+    """The nodes of a value or of the values in a tuple."""
+    values: list[Any] = tree_nodes(lowered)
+    return [value.node for value in values]

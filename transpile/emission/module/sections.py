@@ -1,0 +1,89 @@
+"""Headings in long functions: ``# encoder / layer_0`` above the statements of ``jax.named_scope``.
+
+A scope is a part of the paths in op_name: ``jit(step)/jvp(encoder)/layer_0/dot_general``. What JAX adds to them says
+nothing to a reader and is left out; what is transposed is the gradient.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...hlo.function_words import is_machinery
+from ..lines import Line
+
+_FEWEST_LINES = 12  # of a body that is worth headings
+_LINES_PER_HEADING = 3  # at least, on average
+_LONGEST = 60
+
+_TRANSFORMED = re.compile(r"(?:jvp|transpose|vmap|remat|checkpoint)\((.*)\)")
+_SCOPE = re.compile(r"[A-Za-z_][\w.-]{0,40}", re.ASCII)
+
+Scope = tuple[str, ...]
+
+
+def add_sections(lines: Sequence[Line], graph: Graph) -> None:
+    """Put headings above the lines of a function where its scopes change, if it is long and they are informative.
+
+    Scopes that change too often are cut to their outer parts, until there are few enough headings or nothing is left.
+    """
+    if len(lines) <= _FEWEST_LINES:
+        return
+    scopes = [(line, scope) for line in lines if (scope := _scope_of(line, graph))]
+    for depth in range(max((len(scope) for _, scope in scopes), default=0), 0, -1):
+        headings = list(_changes([(line, scope[:depth]) for line, scope in scopes]))
+        if len({scope for _, scope in headings}) > 1 and len(headings) * _LINES_PER_HEADING <= len(lines):
+            for line, scope in headings:
+                line.above = [heading(scope), *line.above]
+            return
+
+
+def _changes(scopes: Sequence[tuple[Line, Scope]]) -> Iterator[tuple[Line, Scope]]:
+    current: Scope = ()
+    for line, scope in scopes:
+        if scope != current:
+            yield line, scope
+        current = scope
+
+
+def heading(scope: Scope) -> str:
+    """Return a scope as a heading, ``encoder / layer_0``, of at most so many characters."""
+    text = " / ".join(scope)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _scope_of(line: Line, graph: Graph) -> Scope:
+    """The scope of what a line binds; of several values the first."""
+    for node in line.after:
+        instruction = graph.origins.get(_valued(node))
+        if instruction is not None and instruction.metadata is not None:
+            return scope_of(instruction.metadata.op_name)
+    return ()
+
+
+def _valued(node: Node) -> Node:
+    return node.operands[0] if node.opcode == "item" and node.operands else node
+
+
+def scope_of(op_name: str) -> Scope:
+    """The author's scopes in the path of an operation; the outermost of a gradient says so: ``("gradient of encoder",
+    "layer_0")``."""
+    found = scope_parts(op_name)
+    if found and "transpose(" in op_name:
+        return f"gradient of {found[0]}", *found[1:]
+    return found
+
+
+@lru_cache(maxsize=4096)
+def scope_parts(op_name: str) -> Scope:
+    """The author's scopes in the path of an operation, without the operation itself, which is the last part."""
+    found: list[str] = []
+    for part in op_name.split("/")[:-1]:
+        while (match := _TRANSFORMED.fullmatch(part)) is not None:
+            part = match[1]
+        if _SCOPE.fullmatch(part) and not is_machinery(part):
+            found.append(part)
+    return tuple(found)

@@ -1,0 +1,85 @@
+"""Helpers that the modules of a folder share: a file of whole functions of the prelude, which modules import from.
+
+A module has its helpers of its own, or imports them (``shared`` in a package, ``beside`` by the plain name of the file,
+where the folder is no package). What finds files by the module's own name stays in it, and so do texts of kernels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from ...errors import Diagnostic, UsageError
+from ...target import load_target
+from ...version import VERSION
+from ..expression import Renderer
+from ..formatting import formatted
+from ..layout import LINE_LENGTH, Layout
+from ..prelude.library import DEVICE, NAME_BY_TEXT, ON_HOST, Definition, prelude
+from .header import with_body_hash
+from .imports import imports
+
+OWN, SHARED, BESIDE = CHOICES = ("own", "shared", "beside")
+_STAYS = ON_HOST | {DEVICE}
+_NAME = re.compile(r"^(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
+
+
+def stem(target: str) -> str:
+    """The name of the file: modules for different libraries share none."""
+    return "_xla2py" if target == "numpy" else f"_xla2py_{target.replace('-', '_')}"
+
+
+def form_in(helpers: str, folder: Path) -> str:
+    """Return how the modules of a folder share helpers: by the plain name of the file where it is no package."""
+    return BESIDE if helpers == SHARED and not (folder / "__init__.py").exists() else helpers
+
+
+def require_sharing(helpers: str, is_plain: bool) -> None:
+    """Raise UsageError (XP419) where the helpers of a module cannot be shared: of kernels, graphs and replicas."""
+    if helpers != OWN and not is_plain:
+        message = "helpers are shared by modules in the readable style, for one device, without a graph"
+        raise UsageError(Diagnostic("XP419", message, hint="leave --helpers out"))
+
+
+def divided(definitions: Sequence[Definition], helpers: str) -> tuple[list[Definition], list[Definition]]:
+    """Return the definitions that stay in a module, and those that it shares."""
+    own = [definition for definition in definitions if helpers == OWN or definition.module in _STAYS]
+    return own, [definition for definition in definitions if definition not in own]
+
+
+def import_line(helpers: str, target: str, names: Iterable[str]) -> str:
+    """The statement by which a module gets its helpers; empty where it needs none."""
+    listed = ", ".join(sorted(names))
+    return f"from {'.' * (helpers == SHARED)}{stem(target)} import {listed}" if listed else ""
+
+
+def helper_names(text: str, target: str) -> tuple[str, ...]:
+    """The names that a module imports from the file beside it."""
+    found = re.search(rf"^from \.?{stem(target)} import (\([^)]*\)|.*)$", text, re.MULTILINE)
+    return tuple(sorted(re.findall(r"\w+", found[1]))) if found else ()
+
+
+def defined_names(text: str) -> set[str]:
+    """The names that a file defines at its top level."""
+    return {found[1] or found[2] for found in _NAME.finditer(text)}
+
+
+def helpers_file(names: Iterable[str], target: str, line_length: int = LINE_LENGTH) -> str:
+    """The text of the file with these helpers and what they use, each whole."""
+    layout = Layout(line_length)
+    chosen = load_target(target)
+    library = prelude(chosen)
+    wanted = sorted(set(names) & set(library.definitions))
+    definitions = library.closure(wanted)
+    sources = [definition.source for definition in definitions]
+    renderer = Renderer(chosen.macros, chosen.namespace, chosen.scalars)
+    top = renderer.environment.get_template("helpers.py.j2").render(
+        version=VERSION,
+        sha256=sha256(" ".join([target, *wanted]).encode()).hexdigest(),
+        imports=imports(chosen, library.imports_of(definitions), sources),
+    )
+    is_named = any(definition.name == NAME_BY_TEXT for definition in definitions)
+    last = [renderer.statement(NAME_BY_TEXT)] if is_named else []
+    return with_body_hash("\n\n\n".join(formatted(piece.strip(), layout) for piece in (top, *sources, *last)) + "\n")

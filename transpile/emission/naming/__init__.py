@@ -1,0 +1,1 @@
+"""Names of values, arguments and functions."""

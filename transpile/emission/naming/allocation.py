@@ -1,0 +1,131 @@
+"""Name allocation: which value each name of a function stands for, and when another value may take the name over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ...array.node import Node
+from ...array.program import Loop
+from ...array.traversal import nested_roots
+from ..arrangement.folding import Plan
+from ..arrangement.schedule import Body, Reads, statement_of
+from .identifiers import Names, identifier
+from .known_types import KnownType, may_follow
+
+_FOREVER = 1 << 30
+
+
+class NameAllocation:
+    """The values that have names while a function is written, in the order in which it runs."""
+
+    def __init__(
+        self, plan: Plan, reads: Reads, names: Names, results: Iterable[Node], types: Mapping[Node, KnownType]
+    ) -> None:
+        self.plan = plan
+        self.reads = reads
+        self.names = names
+        self.known_types = types
+        self._holders: dict[str, Node] = {}  # by name: the value it stands for
+        self._types: dict[str, set[KnownType | None]] = {}  # by name: those of all values it has stood for
+        self._taken_until: dict[Node, set[Node]] = {}  # by carry: what may have its name until its next value does
+        self.shares = True  # values take over names that are not needed any more
+        self._pending: dict[Node, int] = {}  # how many statements are still to read a value; results count as one
+        for node in plan.nodes:
+            if node in plan.named and node.opcode not in ("parameter", "item"):
+                self.expect(reads.of(node))
+            for root in nested_roots(node):
+                self.expect(reads.of_roots([root]))
+        self.expect(reads.of_roots(results))
+
+    def expect(self, read: Iterable[Node]) -> None:
+        """Note that one more statement will read these values."""
+        for node in read:
+            self._pending[node] = self._pending.get(node, 0) + 1
+
+    def has_read(self, read: Iterable[Node]) -> None:
+        """A statement that reads these values has been written."""
+        for node in read:
+            self._pending[node] = self._pending.get(node, 0) - 1
+
+    def hold(self, name: str, node: Node) -> None:
+        """The name stands for the node from here on."""
+        self._holders[name] = node
+        self._types.setdefault(name, set()).add(self.known_types.get(node))
+
+    def keep(self, node: Node) -> None:
+        """The value's name is its own as long as the function runs: nobody has counted who reads it."""
+        self._pending[node] = self._pending.get(node, 0) + _FOREVER
+
+    def is_lent(self, node: Node) -> bool:
+        """The value's name is one that a carry of the loop around lends, or that carry."""
+        return node in self._taken_until
+
+    def lends(self, carry: Node, node: Node) -> bool:
+        """Tell whether a value may take the name of a carry: always, unless the loop around carries it and writes its
+        next value before the last reader of the value.
+        """
+        return node in self._taken_until.get(carry, {node})
+
+    def name(self, node: Node, wanted: str, made_by: Node | None = None) -> str:
+        """The author's name for a new value, or one of those that a statement makes: again where the value that had it
+        is read no more."""
+        name = identifier(wanted)
+        holder = self._holders.get(name)
+        if holder is not None and self._takes_over(node, name, made_by or node):
+            if holder in self._taken_until:
+                self._taken_until[node] = self._taken_until[holder]
+            self.hold(name, node)
+            return name
+        fresh = self.names.fresh(name)
+        if fresh not in self._holders:
+            self.hold(fresh, node)
+        return fresh
+
+    def gives(self, node: Node, wanted: str) -> bool:
+        """Tell whether a new value gets just this name from the value that has it."""
+        return self._takes_over(node, identifier(wanted), node)
+
+    def _takes_over(self, node: Node, name: str, statement: Node) -> bool:
+        """Tell whether what has a name is not needed behind the statement that makes a new value, which may have it."""
+        holder = self._holders.get(name)
+        if holder is None or not self.shares or holder.region is not node.region:
+            return False
+        if not may_follow(self._types[name], {self.known_types.get(node)}):
+            return False
+        is_lent = node in self._taken_until.get(holder, {node})
+        return is_lent and not self.is_needed_after(holder, statement)
+
+    def may_take(self, node: Node, wanted: str) -> bool:
+        """Tell whether a new value would get just this name, and hand it on: nothing else has it, or what has it is not
+        read again.
+        """
+        name = identifier(wanted)
+        holder = self._holders.get(name)
+        if not self.shares or holder is None:
+            return self.shares and self.names.free(name) == name
+        is_lent = holder in self._taken_until or node in self._taken_until
+        return not is_lent and holder.region is node.region and not self.is_needed_after(holder, node)
+
+    def is_needed_after(self, holder: Node, statement: Node) -> bool:
+        """Tell whether another statement than this is still to read a value."""
+        own = 1 if holder in self.reads.of(statement) else 0
+        return self._pending.get(holder, 0) > own
+
+    def hold_carries(self, body: Body, loop: Loop, texts: Mapping[Node, str]) -> None:
+        """A value of the body may take a carry's name until the carry's next value does."""
+        place = {statement: k for k, statement in enumerate(body.statements)}
+        end = len(body.statements)
+        read_last: dict[Node, int] = {}
+        for statement, k in place.items():
+            read_last.update(dict.fromkeys(self.reads.of(statement), k))
+        for carry in body.moves:
+            read_last.update(dict.fromkeys(self.reads.of_roots([carry.following] if carry.following else []), end))
+        for carry in loop.carries:
+            following = carry.following
+            if following is None or following is carry.parameter:
+                continue
+            written = place[statement_of(following)] if following in body.in_place else end
+            self.hold(texts[carry.parameter], carry.parameter)
+            self._taken_until[carry.parameter] = {
+                node for node in self.plan.named if node.region is loop.region and read_last.get(node, -1) <= written
+            }

@@ -1,0 +1,124 @@
+"""The arguments that values are the gradients of, by the places where the arguments are read.
+
+Reverse differentiation keeps for an operation that it transposes the place in the source and the scopes that it had.
+So the gradient of an argument comes from where the argument is read, and has its shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function, tree_nodes
+from ...array.traversal import dependencies
+from ...hlo.ir import Computation, Instruction
+from ...hlo.users import InstructionUsers
+from ..module.sections import scope_parts
+from .arguments import own_words
+from .identifiers import common_words, is_argument
+from .layers import unviewed
+from .scopes import is_gradient
+
+_SEEN_THROUGH = frozenset(("bitcast", "broadcast", "convert", "copy", "reshape", "transpose"))
+
+# By place: the numbers of the arguments that are read there.
+_Readers = dict[Hashable, set[int]]
+
+
+class ArgumentGradients:
+    """Finds them in the functions of one module."""
+
+    def __init__(self) -> None:
+        self._users = InstructionUsers()
+        self._known: dict[Computation, _Readers] = {}
+        self._words: dict[Computation, list[str]] = {}  # by the numbers of arguments
+
+    def of(self, function: Function, nodes: Sequence[Node]) -> dict[Node, Node]:
+        """Return by gradient the parameter of a function that it is the gradient of; ``nodes`` are its live nodes."""
+        gradients = [node for node in nodes if _is_gradient(node, function.graph)]
+        if not gradients:
+            return {}
+        arguments = _arguments(function)
+        found: dict[Node, Node] = {}  # by argument: the last value that may be its gradient
+        for node in _leaving(nodes, gradients, function):
+            (*_, made) = function.graph.results[node]
+            read = self._readers(function.computation).get(_place(made), ())
+            given = {arguments[number] for number in read if number in arguments}
+            alike = [each for each in given if _is_alike(node, each) and not _multiplies(each, node)]
+            if len(alike) == 1:
+                found[alike[0]] = node
+        return {node: argument for argument, node in found.items()}
+
+    def words(self, function: Function) -> dict[Node, str]:
+        """Return what gradients of a function's parameters are called after, where these are arguments of a program."""
+        computation = function.computation
+        if computation not in self._words:
+            self._words[computation] = own_words(computation.parameters)
+        own = self._words[computation]
+        if not function.repeated:
+            return {node: own[node.parameters["argument"]] for node in function.parameters if is_argument(node)}
+        pairs = zip(function.parameters, function.repeated, strict=True)
+        given = {
+            node: [own[each.parameters["argument"]] for each in all_]
+            for node, all_ in pairs
+            if all(map(is_argument, all_))
+        }
+        return dict(zip(given, common_words(list(given.values())), strict=True))
+
+    def _readers(self, computation: Computation) -> _Readers:
+        if computation not in self._known:
+            found: _Readers = {}
+            for parameter in computation.parameters:
+                for reader in self._users.of(computation, parameter, _is_seen_through):
+                    if not is_gradient(reader) and (place := _place(reader)) is not None:
+                        found.setdefault(place, set()).add(parameter.attributes["parameter_number"])
+            self._known[computation] = found
+        return self._known[computation]
+
+
+def _is_alike(gradient: Node, argument: Node) -> bool:
+    return gradient.shape == argument.shape and gradient.type == argument.type and not argument.type.is_integral
+
+
+def _multiplies(argument: Node, gradient: Node) -> bool:
+    """Tell whether an argument is a factor of a gradient, which is then that of the other factor of a product."""
+    if gradient.opcode == "add":
+        return any(_multiplies(argument, part) for part in gradient.operands)
+    return gradient.operation.is_product and argument in map(unviewed, gradient.operands)
+
+
+def _arguments(function: Function) -> dict[int, Node]:
+    """The parameters of a function that are arguments of its program, by the numbers of what they are given."""
+    if not function.repeated:
+        return {node.parameters["argument"]: node for node in function.parameters if is_argument(node)}
+    pairs = zip(function.parameters, function.repeated, strict=True)
+    return {
+        each.parameters["argument"]: node for node, given in pairs if all(map(is_argument, given)) for each in given
+    }
+
+
+def _is_gradient(node: Node, graph: Graph) -> bool:
+    made = graph.results.get(node)
+    return made is not None and len(made) > 0 and is_gradient(made[-1])
+
+
+def _leaving(nodes: Sequence[Node], gradients: Sequence[Node], function: Function) -> Iterator[Node]:
+    """The gradients that something else than a gradient reads, or that the function returns, in their order."""
+    read = {operand for node in nodes if not _is_gradient(node, function.graph) for operand in dependencies(node)}
+    read.update(tree_nodes(function.results))
+    yield from (node for node in gradients if node in read)
+
+
+def _is_seen_through(user: Instruction) -> bool:
+    """Tell whether an operation only changes the form of its operand."""
+    return user.opcode in _SEEN_THROUGH
+
+
+def _place(instruction: Instruction) -> Hashable:
+    """Return where an operation stands: its frames or its line, and its scopes; None where nobody knows."""
+    metadata = instruction.metadata
+    if metadata is None or not (metadata.stack_frame_id or metadata.source_line):
+        return None
+    line = metadata.source_file, metadata.source_line, metadata.source_column
+    return metadata.stack_frame_id or line, scope_parts(metadata.op_name)

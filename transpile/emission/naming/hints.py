@@ -1,0 +1,370 @@
+"""What the values of a function would best be called, before names are told apart."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from ...array.node import Constant, Node, literal_value
+from ...array.program import Branch, Carry, Loop, roots, tree_nodes
+from ...array.traversal import dependencies, topological
+from ...hlo.element_types import PRED
+from ...hlo.function_words import word_of
+from ...hlo.ir import Instruction
+from ..functions.constants import constant_word
+from ..functions.context import Writing
+from ..value_gradients import value_gradients
+from .identifiers import base_name, is_argument, is_operation, plural
+from .idioms import domain_name
+from .layers import gradients_in_tree, layer_names, names_in_tree
+from .operands import SubjectNames, operation_words
+from .scopes import GRADIENT, is_gradient
+from .source import is_empty_word
+from .updates import gradients, updates
+
+_COUNT, _FIRST = "count", "is_first"  # of the rounds of a loop
+_NUMBER = re.compile(r"_\d+$")
+
+
+class WantedNames:
+    """Finds the name that a value should have: the author's, what it leaves, or what its operation suggests."""
+
+    def __init__(self, writer: Writing) -> None:
+        self.writer = writer
+        plan, results, names = writer.plan, tree_nodes(writer.function.results), writer.source_names
+        self.hinted = names.names(writer.graph, plan.nodes, results, names.hints)  # by keywords and calls
+        self.left = names.contexts.names(writer.graph, plan.nodes, results, plan.named - plan.user_names.keys())
+        self.planned = frozenset(plan.named)
+        self.updates = updates(writer.function)
+        self.subjects = SubjectNames(writer)
+        self.is_of_arguments = writer.function.origin is None and not writer.function.repeated
+        self.layers = layer_names(writer.function, plan.nodes) if self.is_of_arguments else {}
+
+    def of(self, node: Node) -> str:
+        """Return what a value would best be called."""
+        writer = self.writer
+        if node in self.gradients:
+            argument = self.gradients[node]
+            return GRADIENT + (self.gradient_words.get(argument) or self.of_argument(argument))
+        if node in self.in_gradients:
+            return self.in_gradients[node]
+        if node in self.of_values and (word := self.subjects.word(self.of_values[node], may_be_joined=True)):
+            return GRADIENT + word
+        own = writer.plan.user_names.get(node)
+        call = node.operands[0] if node.opcode == "item" else node
+        if own is None and "carry" in node.parameters and "stands_for" in call.parameters:
+            loop = call.parameters["stands_for"]
+            return self.of_carries(loop, loop.parameters["loop"])[node.parameters["carry"]]
+        inside = self._in_called(node)
+        if own is not None and inside:  # the author's name of a line is that of all that the line is lowered to
+            own = inside
+        if own is None or is_empty_word(own):
+            own = self._of_layer(node) or self.subjects.of_choice(node) or own
+        updated, in_results = self._updated(node), self.in_results.get(node, "")
+        if not updated.endswith(in_results.removeprefix("new_")):  # what it is called where it goes says more
+            updated = in_results
+        if own is not None and updated.startswith(f"new_{own}_"):  # the author's name is that of the whole tree
+            return updated
+        found = self._told(node, own) or updated or self._of_result(node) or self.hinted.get(node)
+        found = found or self._as_read(node, may_be_elsewhere=True) or self._of_changed(node) or self._of_role(node)
+        found = found or self._of_domain(node) or self._of_cast(node) or self.left.get(node) or self.subjects.of(node)
+        found = found or self._of_expression(node) or in_results or self._of_call(node)
+        return found or inside or self._of_constant(node) or base_name(node, writer.graph)
+
+    def _of_constant(self, node: Node) -> str:
+        """Return the word for where a constant comes from, ``layers_0_w`` of a tree that the function closes over."""
+        constant = node.parameters.get("constant")
+        origin = self.writer.constants.origins.get(constant.sha256) if isinstance(constant, Constant) else None
+        return constant_word(origin) if origin else ""
+
+    def _in_called(self, node: Node) -> str:
+        """Return what one of the many results of a function would be called where that computes it."""
+        function = node.operands[0].parameters.get("function") if node.opcode == "item" else None
+        words = self.writer.words_of_results(function) if function in self.writer.renderer.named_results else ()
+        return words[node.parameters["index"]] if words else ""
+
+    def _told(self, node: Node, own: str | None) -> str:
+        """Return the author's name for a value, or what it is read by in the same function; another where the author's
+        says nothing, or is that of several masks.
+        """
+        if own is None:
+            return self._as_read(node, may_be_elsewhere=False)
+        if is_empty_word(own):
+            return self._as_read(node, may_be_elsewhere=True) or self._of_domain(node) or own
+        if own in self.common_words and node.element_type is PRED:
+            return self._of_domain(node) or self.subjects.of(node) or own
+        return own
+
+    def _of_domain(self, node: Node) -> str:
+        """Return the field's word for a value that is no gradient."""
+        if any(map(is_gradient, self.writer.graph.results.get(node, ()))):
+            return ""
+        return domain_name(node, self.users.get(node, ()), self.subjects.word)
+
+    def _of_cast(self, node: Node) -> str:
+        """Return ``w_bfloat16`` for a cast of the argument ``w``: what casts it has one name for many of them."""
+        return self.subjects.of(node) if node.opcode == "convert" and is_argument(node.operands[0]) else ""
+
+    def _as_read(self, node: Node, *, may_be_elsewhere: bool) -> str:
+        """Return the name by which the author's expressions read a value, unless what it is made of has it."""
+        reads, users = self.writer.source_names.reads, self.users.get(node, ())
+        name = reads.of(self.writer.graph, node, users, may_be_elsewhere=may_be_elsewhere)
+        is_made_of_it = any(self.writer.texts.get(operand) == name for operand in node.operands)
+        if is_empty_word(name) or (is_made_of_it and not self.writer.allocation.may_take(node, name)):
+            return ""
+        return name
+
+    def _of_changed(self, node: Node) -> str:
+        """Return the name of what is made by changing a value where it is, where the value may have that before."""
+        writer = self.writer
+        for user in self.users.get(node, ()):
+            if user.operation.changes and user.operands[0] is node and user in writer.texts:
+                name = writer.texts[user]
+                return name if writer.allocation.gives(node, name) else ""
+        return ""
+
+    def _of_role(self, node: Node) -> str:
+        """Return ``mean_divisor`` for a number that all arrays of the author's ``mean = ..`` are divided by there."""
+        names = [] if node.ndim else self.writer.source_names.names_around(self.writer.graph, node)
+        if len(names) != 1 or is_empty_word(names[0]):
+            return ""
+        roles = {_role(value, user) for value, user in self._readers(node)}
+        role = roles.pop() if len(roles) == 1 else ""
+        return role and f"{names[0]}_{role}"
+
+    def _of_call(self, node: Node) -> str:
+        """Return the word of the function whose result a value is, where its lines stand in place of a call. A part
+        that is cut out of a long line is a step at most.
+        """
+        made = self.writer.graph.results.get(node, ()) if node in self.planned else ()
+        calls = [each for each in reversed(made) if _is_traced_call(each) and _computed(each).opcode != "parameter"]
+        names = [call.called[0].name.split(".")[0] for call in calls]
+        words = (word_of(_NUMBER.sub("", name)) for name in names if not name.startswith("_"))
+        taken = self.writer.names.reserved
+        return next((word for word in words if word and word not in taken and not is_operation(word)), "")
+
+    def _readers(self, node: Node) -> Iterator[tuple[Node, Node]]:
+        """The users of a value here and in the functions that it is given to, each with what the value is there."""
+        for user in self.users.get(node, ()):
+            if user.opcode != "call":
+                yield node, user
+                continue
+            called = user.parameters["function"]
+            given = [each for each, own in zip(called.parameters, user.operands, strict=True) if own is node]
+            inside = topological(roots(called))
+            yield from ((each, reader) for each in given for reader in inside if each in reader.operands)
+
+    def _of_expression(self, node: Node) -> str | None:
+        """Return the author's name for the value of the expression that this one is a step of, and of nothing else."""
+        writer = self.writer
+        users = self.users.get(node, [])
+        name = writer.plan.user_names.get(users[0]) if len(users) == 1 else None
+        if name is None or is_empty_word(name) or not users[0].operation.is_elementwise:
+            return None
+        (user,) = users
+        is_alike = node.shape == user.shape and node.element_type is user.element_type and node.region is user.region
+        is_step = is_alike and writer.source_names.is_step(writer.graph, node, user, name)
+        return name if is_step and writer.allocation.may_take(node, name) else None
+
+    @cached_property
+    def common_words(self) -> frozenset[str]:
+        """The words of operations that several values of the function would be called by their author."""
+        counts = Counter(self.writer.plan.user_names.values())
+        return frozenset(word for word, count in counts.items() if count > 1 and word in operation_words())
+
+    @cached_property
+    def users(self) -> dict[Node, list[Node]]:
+        """The users of each value; a value that is returned has itself for one more."""
+        found: dict[Node, list[Node]] = {}
+        for user in self.writer.plan.nodes:
+            for operand in dict.fromkeys(dependencies(user)):
+                found.setdefault(operand, []).append(user)
+        for node in tree_nodes(self.writer.function.results):
+            found.setdefault(node, []).append(node)
+        return found
+
+    def _of_result(self, node: Node) -> str | None:
+        """Return what one of several results is called inside of what gives them."""
+        if node.opcode == "item" and node.operands[0].opcode == "call":
+            function, index = node.operands[0].parameters["function"], node.parameters["index"]
+            inside = function.flat_results
+            word = domain_name(inside[index], (), lambda _: "") if len(inside) > 1 else ""
+            return self.writer.source_names.of_result(function, index) or word
+        if node.opcode == "item" and node.operands[0].opcode == "conditional":
+            return self._in_branches(node.operands[0].parameters["branches"], node.parameters["index"])
+        return None
+
+    def _suggested(self, node: Node) -> str | None:
+        """Return what the source suggests for a value, else what it leaves."""
+        return self.hinted.get(node) or self.left.get(node)
+
+    def _in_branches(self, branches: Sequence[Branch], index: int) -> str:
+        """Return what all branches that name a result call it; what they compute goes before what they hand on."""
+        results = [branch.results[index] for branch in branches]
+        own = {self.writer.plan.user_names.get(node) or self._suggested(node) for node in results} - {None}
+        words = own or {self.subjects.word(node) for node in results} - {""}
+        return str(words.pop()) if len(words) == 1 else ""
+
+    def _of_layer(self, node: Node) -> str | None:
+        """Return what the value of a layer is called after its weights."""
+        return self.layers.get(node)
+
+    @cached_property
+    def gradient_words(self) -> dict[Node, str]:
+        """Return, by argument, the word that its gradient is called after."""
+        function = self.writer.function
+        return self.writer.source_names.gradients.words(function) if function.origin is None else {}
+
+    @cached_property
+    def of_values(self) -> dict[Node, Node]:
+        """The values inside the function that others are the gradients of."""
+        return value_gradients(self.writer.graph, self.writer.plan.nodes)
+
+    @cached_property
+    def in_results(self) -> dict[Node, str]:
+        """What the results of the program are called in their tree: they are new where an argument is called so."""
+        given = set(self.writer.arguments.leaf_names.values())
+        own = names_in_tree(self.writer.results) if self.is_of_arguments else {}
+        return {node: f"new_{name}" if name in given else name for node, name in own.items() if name}
+
+    @cached_property
+    def gradients(self) -> dict[Node, Node]:
+        """The arguments that values are the gradients of."""
+        function, nodes = self.writer.function, self.writer.plan.nodes
+        in_tree = gradients_in_tree(function, self.writer.results) if self.is_of_arguments else {}
+        by_place = self.writer.source_names.gradients.of(function, nodes) if function.origin is None else {}
+        return by_place | in_tree | gradients(function, nodes)
+
+    @cached_property
+    def in_gradients(self) -> Mapping[Node, str]:
+        """Return the names that gradients get from their places in trees of gradients: ``d_dense_bias``."""
+        return self.writer.trees.gradients()
+
+    def _updated(self, node: Node) -> str:
+        """``new_weight`` for what becomes of the argument ``weight``."""
+        before = self.updates.get(node)
+        return "" if before is None else f"new_{self.of_argument(before)}"
+
+    def of_argument(self, node: Node) -> str:
+        """Return what a function may call what it is given here."""
+        writer = self.writer
+        if node.is_literal or node.is_python_int:
+            return "x"
+        if node in writer.arguments.leaf_names:
+            return writer.arguments.leaf_names[node]
+        if node.opcode == "getitem" and node not in writer.texts:
+            return self.of_argument(node.operands[0])
+        name = writer.texts.get(node, "")
+        if is_argument(node):
+            return writer.arguments.short_names.get(node, name)
+        made = writer.graph.results.get(node, ())
+        if made and all(map(is_gradient, made)):
+            return "gradient"
+        return name if name.isidentifier() else self.of(node)
+
+    # -- loops
+
+    def of_carries(self, node: Node, loop: Loop) -> dict[Carry, str]:
+        """Return what the carries of a loop would best be called."""
+        found = self.of_source(node, loop)
+        return {carry: found.get(carry) or self._of_beginning(carry, loop) for carry in loop.carries}
+
+    def of_source(self, node: Node, loop: Loop) -> dict[Carry, str]:
+        """Return what the author calls the carried values and the stacked outputs."""
+        origin = self.writer.graph.origins.get(node)
+        if origin is None or origin.opcode != "while":
+            return {}
+        stores = {store.carry for store in loop.stores}
+        stacked = [carry for carry in loop.carries if carry in stores]
+        carries = [carry for carry in loop.carries if carry not in stores]
+        functions = self.writer.source_names.functions
+        together = functions.carried(origin, [carry.element for carry in loop.carries], 0)
+        if stacked and together is not None:  # arrays that the step itself fills
+            return dict(zip(loop.carries, together, strict=True))
+        found = zip(
+            carries, functions.carried(origin, [carry.element for carry in carries], len(stacked)) or [], strict=False
+        )
+        outputs = zip(stacked, functions.stacked(origin, len(stacked), len(loop.carries)) or [], strict=False)
+        return dict([*found, *outputs])
+
+    def _of_beginning(self, carry: Carry, loop: Loop) -> str:
+        """That of the argument, or of a loop's carry, that it begins with, or what its values suggest."""
+        (start,) = carry.initial.operands if carry.initial.opcode == "copy" else (carry.initial,)
+        name = self.writer.texts.get(start) if start.opcode == "parameter" else None
+        return name or self.of_carry(carry, loop)
+
+    def of_carry(self, carry: Carry, loop: Loop) -> str:
+        """Return what a carry of a loop would best be called that has no name of the author's."""
+        if carry.initial in self.writer.arguments.leaf_names:
+            return self.writer.arguments.leaf_names[carry.initial]
+        following = carry.following
+        if following is None and carry.initial.opcode in ("empty", "copy"):
+            return self._of_rows(carry, loop) or "out"
+        if following is not None and following.opcode == "item":
+            return self._of_item(following) or self.subjects.word(carry.initial) or "state"
+        if following is None or following.opcode == "parameter":
+            return "state"
+        if following.is_literal:
+            return _FIRST if _is_first(carry) else "state"
+        name = self.of(following)
+        return _COUNT if _counts(carry) and name == base_name(following, self.writer.graph) else name
+
+    def _of_rows(self, carry: Carry, loop: Loop) -> str | None:
+        """Return what an array is called that has what a value is in each round of a loop: ``losses`` of a loss."""
+        value = next((store.value for store in loop.stores if store.carry is carry), None)
+        if value is None or value.is_literal or carry.initial.opcode != "empty":
+            return None
+        carried = next((each.parameter for each in loop.carries if each.following is value), value)
+        own = "" if value.opcode == "parameter" else self.of(value)
+        own = base_name(value, self.writer.graph) if own in self.subjects.joined else own
+        words = (_NUMBER.sub("", word) for word in (self.writer.texts.get(carried, ""), own))
+        return next((plural(word) for word in words if word.isidentifier() and not is_empty_word(word)), None)
+
+    def _of_item(self, item: Node) -> str | None:
+        """Return what one of several results is called in what gives them: a loop within the loop, branches, a call."""
+        (maker,) = item.operands
+        if maker.opcode == "loop":
+            loop: Loop = maker.parameters["loop"]
+            carry = loop.carries[item.parameters["index"]]
+            return self.of_source(maker, loop).get(carry) or self.of_carry(carry, loop)
+        return self.writer.plan.user_names.get(item) or self._of_result(item) or self._suggested(item)
+
+
+def _is_traced_call(instruction: Instruction) -> bool:
+    """Tell whether an instruction calls a function as JAX does for the author's Python, in no gradient."""
+    return instruction.opcode == "call" and instruction.name.startswith("jit_") and not is_gradient(instruction)
+
+
+def _computed(call: Instruction) -> Instruction:
+    """Return what computes the result of a call, inside of it: a parameter where it hands back what it is given."""
+    while call.opcode == "call":
+        call = call.called[0].root
+    return call
+
+
+def _role(value: Node, user: Node) -> str:
+    """Return what a number is for an array."""
+    if user.ndim == 0 or value not in user.operands or user.operands[0] is value:
+        return "scale" if user.opcode == "multiply" and user.ndim else ""
+    return {"divide": "divisor", "multiply": "scale"}.get(user.opcode, "")
+
+
+def _counts(carry: Carry) -> bool:
+    """Tell whether a carry is an integer that begins as 0 and goes up by 1."""
+    following, start = carry.following, carry.initial
+    if following is None or following.opcode != "add" or not start.is_literal or start.ndim:
+        return False
+    steps = [each for each in following.operands if each is not carry.parameter]
+    if len(steps) != 1 or not steps[0].is_literal or not start.type.is_integral:
+        return False
+    return bool(literal_value(start) == 0 and literal_value(steps[0]) == 1)
+
+
+def _is_first(carry: Carry) -> bool:
+    """Tell whether a carry is true in the first round alone."""
+    start, following = carry.initial, carry.following
+    if following is None or not start.is_literal or start.ndim or start.element_type is not PRED:
+        return False
+    return bool(literal_value(start)) and not literal_value(following)

@@ -1,0 +1,221 @@
+"""Names for values, from argument paths and operations; never from anything that could be code."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import keyword
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.operations import OPERATIONS
+from ...array.program import Function
+from ...hlo.carriers import NARROWING, WIDENING
+from ...hlo.element_types import PRED
+
+_OF_MODULES = "np ml_dtypes main Array Scalar Block Group SIGNATURE".split()
+_OF_TYPING = "Any Callable Sequence Iterator Mapping NamedTuple".split()
+RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_OF_MODULES, *_OF_TYPING))
+_LONGEST = 72
+_TABLE = re.compile(r"TABLE_\d+")  # the constants of a module
+
+# What the results of collectives are called.
+_COLLECTIVES = {
+    "all_reduce": "reduced",
+    "reduce_scatter": "shard",
+    "all_gather": "gathered",
+    "all_to_all": "exchanged",
+    "all_to_all_of_tuple": "exchanged",
+    "ragged_all_to_all": "exchanged",
+    "collective_permute": "received",
+    "collective_broadcast": "received",
+    "collective_reduce": "reduced",
+}
+
+
+@lru_cache(maxsize=1 << 14)
+def identifier(text: str) -> str:
+    """The nearest Python identifier: ``params['w']`` gives ``params_w``; empty where nothing is left."""
+    words = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
+    words = re.sub(r"__+", "_", words)[:_LONGEST].rstrip("_")
+    if words and words[0].isdigit():
+        words = "x" + words
+    return words
+
+
+class Names:
+    """The names taken in one function."""
+
+    def __init__(self, reserved: set[str]) -> None:
+        self.reserved = RESERVED | reserved
+        self.taken = set(self.reserved)
+        self.numbered: dict[str, str] = {}  # what was wanted, by the name with a number that it got
+        self._numbers: dict[str, int] = {}  # by base: the first number that may be free
+
+    def fresh(self, wanted: str) -> str:
+        """Take the name that :meth:`free` gives."""
+        name = self.free(wanted)
+        self.taken.add(name)
+        base = identifier(wanted) or "value"
+        if name not in (base, base + "_"):
+            self.numbered[name] = base
+        return name
+
+    def free(self, wanted: str) -> str:
+        """Return ``wanted``; with an underscore where it is reserved; with the first free number where it is taken."""
+        base = identifier(wanted) or "value"
+        base = base.lower() if _TABLE.fullmatch(base) else base
+        if base not in self.taken:
+            return base
+        if base in self.reserved and base + "_" not in self.taken:
+            return base + "_"
+        number = self._numbers.get(base, 2)
+        while f"{base}_{number}" in self.taken:
+            number += 1
+        self._numbers[base] = number
+        return f"{base}_{number}"
+
+    def kept(self, name: str) -> str:
+        """An identifier as it is where it is free."""
+        if name in self.taken:
+            return self.fresh(name)
+        self.taken.add(name)
+        return name
+
+
+def own_name(function: Function) -> str:
+    """The name of a function without what XLA and JAX add to it."""
+    return plain_name(function.name)
+
+
+def plain_name(name: str) -> str:
+    """A function's name without what XLA and JAX add to it."""
+    return re.sub(r"[.]\d+$", "", name).removeprefix("jit_")
+
+
+def base_name(node: Node, graph: Graph) -> str:
+    """Return what a value is called before numbering."""
+    if node.opcode == "blockwise" and "stands_for" not in node.parameters:
+        return "parts"
+    if node.opcode == "combine" and node.parameters["stands_for"] is None:
+        return "total"
+    if node.parameters.get("is_part"):
+        return base_name(node.parameters["stands_for"], graph) + "_parts"
+    node = node.parameters.get("stands_for") or node
+    if node in graph.called:
+        return identifier(plain_name(graph.called[node]))
+    call, index = (node.operands[0], node.parameters["index"]) if node.opcode == "item" else (node, 0)
+    call = call.parameters.get("stands_for") or call
+    if call.opcode == "prelude" and call.parameters["function"] in NARROWING | WIDENING and call.operands[0].operands:
+        return base_name(call.operands[0], graph)
+    if call.opcode == "prelude":
+        function = call.parameters["function"]
+        name = function if isinstance(function, str) else function.name
+        return _default_name(call, index, f"{name}_out")
+    if call.opcode == "library":
+        return _default_name(call, index, call.parameters["function"].rpartition(".")[2])
+    if call.opcode == "qr":
+        return _default_name(call, index, "")
+    if call.opcode == "collective":
+        return _COLLECTIVES[call.parameters["method"]]
+    if call.opcode == "call":
+        return _name_of_result(call.parameters["function"], index)
+    while (_is_called_like_its_operand(node) or _is_squeezed(node)) and node.operands[0].operands:
+        node = node.operands[0]
+        if node.opcode in ("prelude", "library"):
+            return base_name(node, graph)
+    noun = _default_name(node, 0, identifier(node.opcode))
+    return "bits" if noun == "mask" and node.element_type is not PRED else noun
+
+
+def _name_of_result(function: Function, index: int) -> str:
+    """One of several results is called what it is called in the function; the only one after the function."""
+    results = function.flat_results
+    name = base_name(results[index], function.graph) if 1 < len(results) > index and results[index].operands else ""
+    return identifier(function.label or own_name(function)) + "_out" if name in ("", "value") else name
+
+
+def common_words(given: Sequence[Sequence[str]]) -> list[str]:
+    """Return for each of several values the words that all its names end in, or else begin with, numbers at their ends
+    aside. Where another value's end alike, those that they begin with; where these are not its own either, both.
+    Empty where they have none in common.
+    """
+    words = [[re.sub(r"_\d+$", "", name).split("_") for name in names] for names in given]
+    starts = ["_".join(_common_start(each)) for each in words]
+    ends = ["_".join(_common_start([part[::-1] for part in each])[::-1]) for each in words]
+    found = [end if end and not end[0].isdigit() else start for start, end in zip(starts, ends, strict=True)]
+    counts, by_start = Counter(found), Counter(starts)
+    return [
+        own if not start or counts[own] == 1 else start if by_start[start] == 1 else _joined(start, own)
+        for start, own in zip(starts, found, strict=True)
+    ]
+
+
+def _joined(start: str, end: str) -> str:
+    """``params_block_bias`` of ``params_block`` and ``bias``; the longer where one ends or begins with the other."""
+    return start if start.endswith(end) else end if end.startswith(start) else f"{start}_{end}"
+
+
+_NO_NOUNS = ("ed", "s", "chosen", "hidden", "taken")  # ends of words that have no plural, or are one
+
+
+def plural(name: str) -> str:
+    """Return what many of what a name stands for are called: ``energies``, ``losses``, ``all_joined``."""
+    if name.endswith(("ss", "sh", "ch", "x")):
+        return f"{name}es"
+    if name.endswith(_NO_NOUNS) or name[-1].isdigit():
+        return f"all_{name}"
+    return f"{name[:-1]}ies" if name.endswith("y") and name[-2:-1] not in "aeiou" else f"{name}s"
+
+
+def outer_words(names: Sequence[str]) -> str:
+    """Return the words that all names begin with and those that all end in: ``new_block_norm_0`` of
+    ``new_block_1_norm_0`` and ``new_block_2_norm_0``."""
+    words = [name.split("_") for name in names]
+    return _joined("_".join(_common_start(words)), "_".join(_common_start([each[::-1] for each in words])[::-1]))
+
+
+def common_start(names: Sequence[str]) -> str:
+    """Return the words that all names begin with."""
+    return "_".join(_common_start([name.split("_") for name in names]))
+
+
+def _common_start(words: Sequence[Sequence[str]]) -> list[str]:
+    same = itertools.takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False))
+    return [each[0] for each in same]
+
+
+def is_argument(node: Node) -> bool:
+    """Tell whether a node is an argument of the program's."""
+    return node.opcode == "parameter" and "argument" in node.parameters
+
+
+_NUMPY_WORDS = frozenset(("clip", "where"))  # for clamp and select
+
+
+def is_operation(word: str) -> bool:
+    """Tell whether a word is the name of an operation, which says what is done and not what comes of it."""
+    is_row = word in OPERATIONS or word.replace("_", "-") in OPERATIONS or word in _NUMPY_WORDS
+    return is_row or isinstance(getattr(np, word, None), np.ufunc)
+
+
+def _default_name(node: Node, index: int, otherwise: str) -> str:
+    """Return what the row of an operation calls one of its results; the last name serves for all behind it."""
+    names = node.operation.default_names
+    return names[min(index, len(names) - 1)] if names else otherwise
+
+
+def _is_called_like_its_operand(node: Node) -> bool:
+    return node.operation.is_view and node.operation.is_light and not node.operation.default_names
+
+
+def _is_squeezed(node: Node) -> bool:
+    """Tell whether a node is all of an array but an axis of one element: ``x[:, 0]``."""
+    return node.opcode == "getitem" and math.prod(node.shape) == math.prod(node.operands[0].shape)

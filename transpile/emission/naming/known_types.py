@@ -1,0 +1,137 @@
+"""What type checkers know of values by the text alone, so that no name is first a number and then an array.
+
+Most of what NumPy gives is annotated as Any, and so are arguments; numbers with a type, new arrays and what operators
+make of these are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from ...array.node import Node
+from ...array.program import Branch, Loop
+from ...hlo.element_types import F64, PRED, ElementType
+
+IsOperator = Callable[[Node], bool]  # whether a value is written by an operator of Python's
+
+
+class KnownType(NamedTuple):
+    """Whether a value is a number; its element type and its rank where these are known as well."""
+
+    is_number: bool
+    element_type: ElementType | None = None
+    ndim: int | None = None
+    is_made: bool = False  # by ``np.zeros(..)``, which gives what its variable asks for
+    is_declared: bool = False  # a flag, whose type is written beside its name
+    is_alone: bool = False  # of which NumPy's annotations say what no other value has
+
+
+Types = Set[KnownType | None]  # of the values that a name stands for; None is anything
+
+
+def agree(first: Types, second: Types) -> bool:
+    """Tell whether one name may stand for the values of two."""
+    return may_follow(first, second) and may_follow(second, first)
+
+
+def may_follow(before: Types, after: Types) -> bool:
+    """Tell whether a name of values may be given further ones."""
+    return all(_may_follow(own, other) for own in before for other in after)
+
+
+def is_flag(initial: Node) -> bool:
+    """Tell whether what a loop begins with is ``np.bool_(True)``, which to type checkers is no other than that."""
+    return initial.is_literal and initial.type is PRED
+
+
+def known_types(nodes: Sequence[Node], is_operator: IsOperator) -> dict[Node, KnownType]:
+    """The types of those values whose types are known; operands stand before their users, and bodies before loops."""
+    known: dict[Node, KnownType] = {}
+    before = -1
+    while len(known) > before:  # what a loop carries into the loops in its body is known a round later
+        before = len(known)
+        for node in nodes:
+            if node.opcode == "loop":
+                _carried(node, known)
+            elif not node.results and not node.is_python_int:
+                found = _known_type(node, known, is_operator)
+                known |= {} if found is None else {node: found}
+    return known
+
+
+def _may_follow(own: KnownType | None, other: KnownType | None) -> bool:
+    if other is not None and other.is_declared:
+        return False
+    if own is None or other is None:
+        return True
+    if own.is_number is not other.is_number or own.is_alone or other.is_alone:
+        return False
+    if own.is_number and own.element_type is PRED:
+        return own.is_declared and other.element_type is PRED  # else it is true, false or either
+    ranks = () if other.is_made else (own.ndim, other.ndim)
+    return all(None in pair or len(set(pair)) < 2 for pair in ((own.element_type, other.element_type), ranks))
+
+
+def _carried(node: Node, known: dict[Node, KnownType]) -> None:
+    """Note what a loop carries: it is of the type of what it begins with."""
+    loop: Loop = node.parameters["loop"]
+    for carry in loop.carries:
+        flag = KnownType(True, PRED, 0, is_declared=True) if is_flag(carry.initial) else None
+        found = flag or known.get(carry.initial)
+        if found is not None:
+            known[carry.parameter] = found._replace(is_made=False)
+
+
+def _known_type(node: Node, known: Mapping[Node, KnownType], is_operator: IsOperator) -> KnownType | None:
+    if node.opcode == "item" and node.operands[0].opcode == "loop":
+        loop: Loop = node.operands[0].parameters["loop"]
+        return known.get(loop.carries[node.parameters["index"]].parameter)
+    if node.opcode == "item" and node.operands[0].opcode == "conditional":
+        branches: tuple[Branch, ...] = node.operands[0].parameters["branches"]
+        return _of_one([branch.results[node.parameters["index"]] for branch in branches], known)
+    if node.is_literal:
+        return KnownType(True, node.type, 0)
+    if not node.ndim and node.opcode == "select":
+        return _of_one(node.operands[1:], known)
+    if node.operation.is_elementwise and node.opcode != "select":
+        return _of_elementwise(node, known, is_operator)
+    if node.operation.is_reduction and not node.ndim:
+        given = known.get(node.operands[0])
+        return KnownType(True, node.type) if given is not None and given.element_type is not None else None
+    if node.opcode == "matmul" and all(operand in known for operand in node.operands):
+        return KnownType(False, is_alone=True)  # also where it is a number
+    if not node.ndim:
+        return None
+    if node.operation.is_generated:
+        return KnownType(False, node.type, node.ndim, is_made=True)
+    is_typed = node.opcode == "stack" and any(operand.is_literal for operand in node.operands)
+    if node.opcode == "array" or is_typed:
+        return KnownType(False, node.type)
+    if node.opcode in ("select", "stack", "concatenate", "prelude"):
+        return KnownType(False)
+    is_whole = node.operation.changes or node.opcode == "copy"
+    given = known.get(node.operands[0]) if is_whole or node.operation.is_view else None
+    return given and KnownType(False, node.type, node.ndim if is_whole else None)
+
+
+def _of_one(values: Sequence[Node], known: Mapping[Node, KnownType]) -> KnownType | None:
+    """Return the type of one of several values, as far as that is known of some."""
+    found = [known[value]._replace(is_made=False) for value in values if value in known]
+    return max(found, key=lambda value: value.is_alone, default=None)
+
+
+def _of_elementwise(node: Node, known: Mapping[Node, KnownType], is_operator: IsOperator) -> KnownType | None:
+    """Numbers give numbers, arrays give arrays. What functions give of arrays is an array of any type, and of numbers
+    anything. NumPy says of ``1 / x`` of any type that it has 64 bits, and so of some complex ones.
+    """
+    operands = [known.get(operand) for operand in node.operands if not operand.is_python_int]
+    types = [operand for operand in operands if operand is not None]
+    if len(types) < len(operands):
+        return None
+    is_number = all(operand.is_number for operand in types)
+    is_typed = all(operand.element_type is not None for operand in types)
+    if is_typed and (node.opcode == "convert" or is_operator(node)):
+        return KnownType(is_number, node.type, is_alone=node.type.is_complex)
+    is_inverse = node.opcode == "divide" and node.operands[0].is_literal
+    return None if is_number else KnownType(False, F64 if is_inverse else None)

@@ -1,0 +1,119 @@
+"""Names of values after the weights that make them: ``query`` for ``x @ params["query"]["kernel"]``, bias included.
+
+Weights are leaves of trees, whose keys are what the author calls the layers of a model. Gradients that are returned in
+the same tree are called after the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...array.node import Node
+from ...array.program import Function
+from ...hlo.ir import Built
+from .arguments import path_of
+from .identifiers import identifier, is_argument
+from .scopes import is_gradient
+
+_WEIGHTS = frozenset(("kernel", "w", "weight", "weights"))
+_ROOTS = frozenset(("model", "params", "state", "variables"))  # of trees of weights
+
+
+def layer_names(function: Function, nodes: Sequence[Node]) -> dict[Node, str]:
+    """Return what the values that layers make are called; ``nodes`` are those of the function that are alive."""
+    words = {
+        parameter: _word(_path(function, parameter)) for parameter in function.parameters if is_argument(parameter)
+    }
+    found: dict[Node, str] = {}
+    for node in nodes:
+        given = [words[factor] for factor in map(unviewed, _factors(node)) if words.get(factor) and factor.ndim > 1]
+        if len(given) == 1 and not any(map(is_gradient, function.graph.results.get(node, ()))):
+            found[node] = given[0]
+        for product, bias in _pairs(node) if node.opcode == "add" else ():
+            if product in found and _is_bias(bias, product):
+                found[node] = found[product]
+    return found
+
+
+def gradients_in_tree(function: Function, results: Any) -> dict[Node, Node]:
+    """Return the results that are gradients of leaves of the arguments: they have the place in the tree of the results
+    that these have in an argument, and their shape.
+    """
+    leaves = {
+        (_path(function, parameter)[1:], parameter.shape): parameter
+        for parameter in function.parameters
+        if is_argument(parameter)
+    }
+    found: dict[Node, Node] = {}
+    for path, node in _places(results, ()):
+        if any(map(is_gradient, function.graph.results.get(node, ()))):
+            ends = (leaves.get((path[k:], node.shape)) for k in range(len(path)))
+            leaf = next((end for end in ends if end is not None), None)
+            if leaf is not None:
+                found[node] = leaf
+    return found
+
+
+def names_in_tree(results: Any) -> dict[Node, str]:
+    """Return what results are called in their tree, by the last key of their place; those of several are left out."""
+    found: dict[Node, str] = {}
+    for path, node in _places(results, ()):
+        name = path[-1] if path and path[-1].isidentifier() else ""
+        found[node] = name if found.get(node, name) == name else ""
+    return found
+
+
+def _path(function: Function, parameter: Node) -> tuple[str, ...]:
+    return path_of(function.computation.parameters[parameter.parameters["argument"]])
+
+
+def _places(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node]]:
+    """The leaves of a tree of results, each with the keys to it."""
+    if isinstance(tree, Node):
+        yield path, tree
+    elif isinstance(tree, Built):
+        yield from _places(dict(zip(tree.fields or range(len(tree.parts)), tree.parts, strict=False)), path)
+    elif isinstance(tree, dict):
+        for key, part in tree.items():
+            yield from _places(part, (*path, str(key)))
+    elif isinstance(tree, list | tuple):
+        yield from _places(dict(enumerate(tree)), path)
+
+
+def _factors(node: Node) -> Sequence[Node]:
+    """The two factors of a product, or of a convolution."""
+    is_convolution = node.opcode == "prelude" and node.parameters["function"] == "convolution"
+    return node.operands[:2] if node.operation.is_product or is_convolution else ()
+
+
+def _pairs(node: Node) -> Iterator[tuple[Node, Node]]:
+    a, b = node.operands
+    yield from ((a, b), (b, a))
+
+
+def _is_bias(node: Node, product: Node) -> bool:
+    """Tell whether a value may be the bias that is added to a product: an argument of fewer elements."""
+    node = unviewed(node)
+    return is_argument(node) and 0 < node.ndim < max(product.ndim, 2)
+
+
+def unviewed(node: Node) -> Node:
+    """Return the array that a value is a view of all of."""
+    while node.operation.is_view and node.operation.is_light and len(node.operands) == 1:
+        node = node.operands[0]
+    return node
+
+
+def _word(path: Sequence[str]) -> str:
+    """``query`` of ``params['block']['query']['kernel']``, ``layer_1`` of ``layers[1].weight``; empty where the last
+    key is no word for weights, or none around it says anything.
+    """
+    keys = list(path[:-1] if path[-1] == "value" else path)
+    if not keys or keys.pop() not in _WEIGHTS:
+        return ""
+    number = keys.pop() if keys and keys[-1].isdigit() else ""
+    around = keys[-1] if number or len(keys) > 1 else ""
+    if not around or around in _ROOTS:
+        return ""
+    return identifier(f"{around.removesuffix('s')}_{number}" if number else around).lower()

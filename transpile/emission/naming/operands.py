@@ -1,0 +1,158 @@
+"""Names of values after what their operation works on: ``tau_mask``, ``sqrt_var``, ``x_minus_mean``.
+
+The word of an operation alone, ``mask`` or ``difference``, says nothing that the line does not say. It is told apart
+by the operand that has a name of its own, the author's or an argument's; where that is too long, or there is none, the
+word stays alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from ...array.node import Node, literal_value
+from ...array.operations import OPERATIONS
+from ..functions.context import Writing
+from .source import is_empty_word
+
+LONGEST = 20  # characters of such a name: a longer one costs more than it says
+
+_LOG, _SHIFTED = "log_", "shifted_"
+_EMPTY = frozenset(("state", "total"))  # operands whose names say nothing
+_LAST_KEY = re.compile(r"""(?:\.|\[["'])([A-Za-z]\w*)(?:["']\])?$""")  # of a leaf of a tree: params["tau"], state.count
+_MASK = ("{}_mask",)
+_COMPLEMENT = "one_minus_{}"
+_LESS_ITS_OWN = {"mean": "centered_{}", "max": "shifted_{}"}  # an array without what is reduced of it
+
+
+class SubjectNames:
+    """Finds the names of a function's values that say what their operation works on."""
+
+    def __init__(self, writer: Writing) -> None:
+        self.writer = writer
+        self.joined: set[str] = set()  # names of two operands' words, of which no others are made
+
+    def of(self, node: Node) -> str:
+        """Return what a value is called after its operands; empty where these have no names of their own."""
+        if not node.parameters.get("is_part"):
+            node = node.parameters.get("stands_for") or node
+        return self.of_choice(node) or _short(
+            self._mask(node) if node.operation.names_after == _MASK else self._form(node)
+        )
+
+    def of_choice(self, node: Node) -> str:
+        """Return what ``np.where(done, x, new_x)`` is called: as its arrays are, where these agree."""
+        if node.opcode != "select":
+            return ""
+        words = {self.word(each) for each in node.operands[1:] if not each.is_literal} - {""}
+        is_filled = any(each.is_literal for each in node.operands[1:])
+        return _short(_after("masked_{}" if is_filled else "{}", words.pop())) if len(words) == 1 else ""
+
+    def word(self, node: Node, *, is_beside: bool = False, may_be_joined: bool = False) -> str:
+        """Return the name of an operand; empty where that says no more than an operation, or a number.
+
+        Where it ``is_beside`` another one, an argument's ``x`` says enough. Names of two operands' words are long
+        enough, and no word unless they ``may_be_joined``.
+        """
+        writer = self.writer
+        while node.operation.is_view and node.operation.is_light and node not in writer.texts and node.operands:
+            node = node.operands[0]
+        if node.is_python_int:
+            return ""
+        own = writer.plan.user_names.get(node, "")
+        text: str = writer.texts.get(node) or own
+        if not text.isidentifier():
+            key = _LAST_KEY.search(text)
+            name = key[1] if key else writer.arguments.leaf_names.get(node, "")
+        else:
+            name = writer.names.numbered.get(text, text)
+            if name != own and node.operands and name.rpartition("_")[2] in operation_words():
+                return ""
+        is_empty = is_empty_word(name) and not (is_beside and node.opcode == "parameter")
+        says_little = name in _EMPTY or is_empty or (name in self.joined and not may_be_joined)
+        return "" if says_little or name in writer.constants.names else name
+
+    def _mask(self, node: Node) -> str:
+        words = {self.word(each) for each in _compared(node)}
+        return _after(_MASK[0], words.pop()) if len(words) == 1 else ""
+
+    def _form(self, node: Node) -> str:
+        """Return the name after one array, where all other operands are numbers, or after two."""
+        forms = node.operation.names_after
+        arrays = [each for each in node.operands if not each.is_literal]
+        if node.opcode == "convert" and arrays and (word := self.word(arrays[0])):
+            return f"{word}_{node.type.dtype.name}"
+        if len(arrays) == 1 and forms and (node.operation.is_commutative or _is_first(node, arrays[0])):
+            return _after(forms[0], self.word(arrays[0]))
+        if len(arrays) == 1 and node.opcode == "subtract" and literal_value(node.operands[0]) == 1:
+            return _after(_COMPLEMENT, self.word(arrays[0]))
+        if len(arrays) != 2 or len(forms) != 2:
+            return ""
+        if arrays[0] is arrays[1] and node.opcode == "multiply":
+            return _after("{}_squared", self.word(arrays[0]))
+        own = _reduced(arrays[1]) if node.opcode == "subtract" else arrays[1]
+        if own.opcode in _LESS_ITS_OWN and own.operands[0] is arrays[0]:
+            return _after(_LESS_ITS_OWN[own.opcode], self.word(arrays[0]))
+        return self._of_both(
+            forms[1], arrays[0], self._index(arrays[1]) if node.operation.takes_positions else arrays[1]
+        )
+
+    def _index(self, node: Node) -> Node:
+        """Return what an index is made of element by element, with numbers alone: ``i`` of ``clip(i, 0, 9)``."""
+        while node.operation.is_elementwise and not self.word(node):
+            given = [each for each in node.operands if not each.is_literal]
+            if len(given) != 1:
+                break
+            (node,) = given
+        return node
+
+    def _of_both(self, form: str, *arrays: Node) -> str:
+        """Return the name after two arrays, of which one has a name that says something."""
+        words = [self.word(each, is_beside=True) for each in arrays]
+        if not all(words) or words[0] == words[1] or not any(map(self.word, arrays)):
+            return ""
+        name = form.format(*words)
+        self.joined.add(name)
+        return name
+
+
+def _is_first(node: Node, operand: Node) -> bool:
+    """Tell whether an operand is the one that the operation is about: ``x`` of its row, or the only one."""
+    names = node.operation.operands
+    return names[node.operands.index(operand)] in ("x", "a") if len(names) == len(node.operands) else True
+
+
+def _reduced(node: Node) -> Node:
+    """Return what an array is that was only given other axes."""
+    while node.operation.is_view and node.operation.is_light and node.operands:
+        node = node.operands[0]
+    return node
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else ""
+
+
+@cache
+def operation_words() -> frozenset[str]:
+    """Return what operations call their results."""
+    return frozenset(word for row in OPERATIONS.values() for word in row.default_names)
+
+
+def _after(form: str, word: str) -> str:
+    """``exp_x`` of ``x`` and of ``shifted_x``, but ``scale`` of ``log_scale``."""
+    if form == "exp_{}" and word.startswith(_LOG):
+        return word.removeprefix(_LOG)
+    if form == "exp_{}":
+        word = word.removeprefix(_SHIFTED)
+    return form.format(word) if word else ""
+
+
+def _compared(node: Node) -> Iterator[Node]:
+    """The arrays that a mask is about: what it compares, but for numbers."""
+    for operand in node.operands:
+        if operand.operation.names_after == _MASK:
+            yield from _compared(operand)
+        elif not operand.is_literal:
+            yield operand

@@ -1,0 +1,363 @@
+"""Variable names from the user's own Python source.
+
+XLA keeps, for each instruction, the file, line and start column of the expression it was traced from. Where that
+expression is the value of an assignment, its target is the name the author gave to it. A ``return`` passes the
+question on to the line of the caller. Only identifiers are ever taken from the files.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from string import digits
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function, roots
+from ...array.traversal import dependencies, topological
+from ...hlo.ir import HloModule, Instruction
+from ...hlo.stack_frames import driver_frames
+from .gradients import ArgumentGradients
+from .scopes import GRADIENT, ContextNames, is_gradient
+from .source_functions import SourceFunctions
+from .source_lines import SourceLines
+from .source_reads import MOST_FILES, ReadNames
+
+Place = tuple[str, int, int]  # file, line from 1, column from 0
+
+Site = tuple[str, Place, int]  # name, place, frame around it
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The expression is what a function returns, or the element of that number of a tuple that it returns."""
+
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """The last value of a variable that a function returns, whose ``name`` says nothing: the caller's goes first."""
+
+    name: str
+
+
+Target = str | tuple[str, ...] | Returned | Handed  # a tuple: the names that a value is taken apart into
+Targets = dict[Place, Target]
+
+
+_EMPTY_WORDS = frozenset(
+    "out outs output outputs res result results ret val value values x y tmp".split()
+)  # as names of values
+
+
+_FORMS = frozenset("all array arrays as flat leaf leaves list".split())  # of values, as words beside empty ones
+
+
+def is_empty_word(name: str) -> bool:
+    """Tell whether a name of the author's says no more than that it is a value: ``out``, ``d_y``, ``val2``."""
+    return name.removeprefix(GRADIENT).rstrip(digits) in _EMPTY_WORDS
+
+
+def _is_of_plumbing(name: str) -> bool:
+    """Tell whether a name only says in which form a value travels: ``flat_out``, ``out_as_array``, ``leaves``."""
+    words = {word.rstrip(digits) for word in name.split("_")}
+    return bool(words & _FORMS) and words <= _EMPTY_WORDS | _FORMS
+
+
+class SourceNames:
+    """The author's names of the values of a module."""
+
+    def __init__(self, module: HloModule) -> None:
+        self.program_name = module.name.removeprefix("jit_")
+        self.frames = module.stack_frames
+        self.driver = driver_frames(module)
+        self.targets: Targets = {}  # of statements
+        self.hints: Targets = {}  # of these, and of keywords, keys, attributes, tuples and lambdas
+        trees = {file_name: parsed(text) for file_name, text in sorted(module.sources.items())}
+        for file_name, tree in trees.items():
+            self.targets.update(targets(file_name, tree))
+            self.hints.update(hints(file_name, tree))
+        self.hints.update(self.targets)
+        self.functions = SourceFunctions(module, trees)
+        self.reads = ReadNames(module, trees)
+        self._of_results: dict[Function, dict[Node, str]] = {}
+        self.lines = SourceLines(module)
+        self.contexts = ContextNames(module)
+        self.gradients = ArgumentGradients()
+
+    def site(self, instruction: Instruction, table: Targets) -> Site | None:
+        """The author's name for an instruction's value, and where it is given: the place and the calls around it."""
+        metadata = instruction.metadata
+        if metadata is None or not table:
+            return None
+        prefix = GRADIENT if is_gradient(instruction) else ""  # of what is computed there
+        if not metadata.stack_frame_id:
+            place = (metadata.source_file, metadata.source_line, metadata.source_column)
+            name = table.get(place)
+            name = name.name if isinstance(name, Handed) else name
+            return (prefix + name, place, 0) if isinstance(name, str) else None
+        frame_id = self._own_frame(metadata.stack_frame_id)
+        index: int | None = None  # in the tuple that the function before has returned
+        inner: Site | None = None  # where no caller has a better name
+        while 0 < frame_id <= len(self.frames) and frame_id not in self.driver:
+            frame = self.frames[frame_id - 1]
+            place = (frame.file_name, frame.line, frame.column)
+            target = table.get(place)
+            if isinstance(target, tuple):
+                target = target[index] if index is not None and index < len(target) else None
+            if target is None:
+                return inner
+            if isinstance(target, str):
+                return inner if inner is not None and is_empty_word(target) else (prefix + target, place, frame.parent)
+            if isinstance(target, Handed):
+                inner = inner or (prefix + target.name, place, frame.parent)
+                frame_id = frame.parent
+                continue
+            index = target.index if index is None else index
+            frame_id = frame.parent
+        return inner
+
+    def of_result(self, function: Function, index: int) -> str | None:
+        """The author's name for one of several results of a function, where it has one inside, or further inside."""
+        results = function.flat_results
+        if not 1 < len(results) > index:
+            return None
+        if function not in self._of_results:
+            nodes = topological(roots(function))
+            found = self.contexts.names(function.graph, nodes, results, set(results))
+            found |= self.names(function.graph, nodes, results, self.hints)
+            self._of_results[function] = found | self.names(function.graph, nodes, results)
+        node = results[index]
+        if node not in self._of_results[function] and node.opcode == "item" and node.operands[0].opcode == "call":
+            return self.of_result(node.operands[0].parameters["function"], node.parameters["index"])
+        return self._of_results[function].get(node)
+
+    def _own_frame(self, frame_id: int) -> int:
+        """A jaxpr that was cached keeps the line of its first caller as a leaf below the real one: drop it."""
+        while 0 < frame_id <= len(self.frames):
+            frame = self.frames[frame_id - 1]
+            if not 0 < frame.parent <= len(self.frames):
+                break
+            around = self.frames[frame.parent - 1]
+            if (around.file_name, around.function_name) != (frame.file_name, frame.function_name):
+                break
+            frame_id = frame.parent
+        return frame_id
+
+    def names(
+        self, graph: Graph, nodes: list[Node], results: Sequence[Node], table: Targets | None = None
+    ) -> dict[Node, str]:
+        """Return names for the values that leave the expressions they were assigned from."""
+        table = self.targets if table is None else table
+        if not table:
+            return {}
+        sites = self._sites(graph, nodes, table)
+        leaving: dict[Site, list[Node]] = {}
+        for node, site in _used_outside(graph, nodes, results, sites):
+            leaving.setdefault(site, []).append(node)
+        # Of several, the last that the expression makes is its value; so are its likes, where it runs several times.
+        last = {site: max(found, key=lambda node: node.number) for site, found in leaving.items()}
+        only_returned = set(results) - {operand for node in nodes for operand in dependencies(node)}
+        values: dict[Site, list[Node]] = {}
+        for site, found in leaving.items():
+            values[site] = [node for node in found if _is_like(node, last[site], sites)]
+            if len(values[site]) > 1 and only_returned.issuperset(values[site]):
+                values[site] = []  # the leaves of a tree, which has that name
+        continued = self._continued(nodes, sites, table)
+        named: dict[Node, str] = {}
+        for node in nodes:  # what a later expression only hands on is its value, too
+            for site in sites.get(node, []):
+                same = [other for other in sites[node] if other[:2] == site[:2]]  # within a function called there
+                if all(node in values.get(other, ()) for other in same) and (node, site) not in continued:
+                    named[node] = site[0]
+        return named
+
+    def names_around(self, graph: Graph, node: Node) -> list[str]:
+        """The author's names for the values of the expressions that a node is computed in."""
+        sites = self._sites(graph, [node], self.targets).get(node, [])
+        return list(dict.fromkeys(name for name, *_ in sites))
+
+    def is_step(self, graph: Graph, node: Node, value: Node, name: str) -> bool:
+        """Tell whether a node is computed in the very expression whose value has this name."""
+        sites = self._sites(graph, [node, value], self.targets)
+        return any(site[0] == name and site in sites.get(value, ()) for site in sites.get(node, ()))
+
+    def _sites(self, graph: Graph, nodes: list[Node], table: Targets) -> dict[Node, list[Site]]:
+        """The expressions that each node of a graph is computed in."""
+        sites: dict[Node, list[Site]] = {}
+        for node in nodes:
+            if node.opcode not in ("literal", "integer", "parameter"):
+                given = [self.site(instruction, table) for instruction in graph.results.get(node, [])]
+                sites[node] = list(dict.fromkeys(site for site in given if site is not None))
+        return sites
+
+    def _continued(self, nodes: list[Node], sites: dict[Node, list[Site]], table: Targets) -> set[tuple[Node, Site]]:
+        """The nodes of each site that functions of blocks, or of parts that are alike, are given to go on with in the
+        same expression.
+        """
+        found: set[tuple[Node, Site]] = set()
+        for call in nodes:
+            if call.opcode not in ("blockwise", "call"):
+                continue
+            block: Function = call.parameters["function"]
+            if call.opcode == "call" and not block.repeated:
+                continue
+            inside = self._sites(block.graph, topological(roots(block)), table)
+            for operand, given in zip(call.operands, block.parameters, strict=True):
+                readers = [own for node, own in inside.items() if given in dependencies(node)]
+                goes_on = [site for site in sites.get(operand, ()) if readers and all(site in own for own in readers)]
+                found.update((operand, site) for site in goes_on)
+        return found
+
+
+def _is_like(node: Node, other: Node, sites: dict[Node, list[Site]]) -> bool:
+    """Tell whether two nodes may be one expression that runs again: the same operation on as many axes of one dtype,
+    and neither a part of the other.
+    """
+    if node is other or _is_call_like(node, other):
+        return True
+    if node.opcode == "item" == other.opcode:
+        maker, others = node.operands[0], other.operands[0]
+        if maker is others or _is_call_like(maker, others):
+            return bool(node.parameters["index"] == other.parameters["index"])
+    kinds = [(each.opcode, each.parameters.get("function"), each.element_type, each.ndim) for each in (node, other)]
+    is_value = not any(name.startswith(GRADIENT) for name, *_ in sites[node])
+    return kinds[0] == kinds[1] and is_value and node not in _parts(other, sites)
+
+
+def _is_call_like(node: Node, other: Node) -> bool:
+    return node.opcode == "call" == other.opcode and node.parameters["function"] is other.parameters["function"]
+
+
+def _parts(node: Node, sites: dict[Node, list[Site]]) -> set[Node]:
+    """Return what a node is computed from within the expressions that it is a value of."""
+    found: set[Node] = set()
+    stack = [node]
+    while stack:
+        for operand in stack.pop().operands:
+            if operand not in found and set(sites.get(operand, ())) & set(sites[node]):
+                found.add(operand)
+                stack.append(operand)
+    return found
+
+
+def _used_outside(
+    graph: Graph, nodes: list[Node], results: Sequence[Node], sites: dict[Node, list[Site]]
+) -> Iterator[tuple[Node, Site]]:
+    """The nodes of each site that some node of another, or the function's result, uses.
+
+    What only gradients use of an expression is not its value, but a factor of its derivative.
+    """
+    gradients = {node for node in nodes if any(map(is_gradient, graph.results.get(node, ())))}
+    outside = {(node, site) for node in results for site in sites.get(node, ())}
+    for user in nodes:
+        for operand in dependencies(user):
+            is_factor = user in gradients and operand not in gradients
+            for site in sites.get(operand, ()):
+                if not is_factor and (site not in sites.get(user, ()) or _is_call_like(user, operand)):
+                    outside.add((operand, site))
+    return ((node, site) for node in nodes for site in sites.get(node, ()) if (node, site) in outside)
+
+
+@lru_cache(MOST_FILES)
+def parsed(text: str) -> ast.Module:
+    """A file as a tree; an empty one for what is not Python."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
+
+
+@lru_cache(MOST_FILES)
+def targets(file_name: str, tree: ast.Module) -> Targets:
+    """Return where the values of assignments and returns start in a file."""
+    found: Targets = {}
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            _add(found, file_name, statement.targets[0], statement.value)
+        elif isinstance(statement, ast.AugAssign | ast.AnnAssign) and statement.value is not None:
+            _add(found, file_name, statement.target, statement.value)
+        elif isinstance(statement, ast.Return) and statement.value is not None:
+            _add_returned(found, file_name, statement.value)
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        _add_handed(found, file_name, function)
+    return found
+
+
+def _add_handed(found: Targets, file_name: str, function: ast.FunctionDef) -> None:
+    """Note the last value of a variable that a function returns, where the name of that is empty."""
+    returned = function.body[-1]
+    name = returned.value.id if isinstance(returned, ast.Return) and isinstance(returned.value, ast.Name) else ""
+    if name not in _EMPTY_WORDS:
+        return
+    last: ast.Assign | ast.AugAssign | None = None
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign | ast.AugAssign) and (last is None or node.lineno > last.lineno):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                last = node
+    if last is not None:
+        found[_place(file_name, last.value)] = Handed(name)
+    if isinstance(last, ast.AugAssign):
+        found[_place(file_name, last)] = Handed(name)  # there the operation itself begins
+
+
+@lru_cache(MOST_FILES)
+def hints(file_name: str, tree: ast.Module) -> Targets:
+    """Return where values start that a keyword, a key, an attribute or a tuple names, and what a lambda returns."""
+    found: Targets = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if keyword.arg is not None:
+                    found.setdefault(_place(file_name, keyword.value), keyword.arg)
+        elif isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if _is_word(key):
+                    found.setdefault(_place(file_name, value), key.value)  # type: ignore[union-attr]
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            (target,) = node.targets
+            if isinstance(target, ast.Tuple) and all(isinstance(part, ast.Name) for part in target.elts):
+                names = tuple(part.id for part in target.elts if isinstance(part, ast.Name))
+                found.setdefault(_place(file_name, node.value), names)
+            elif isinstance(target, ast.Attribute):
+                found.setdefault(_place(file_name, node.value), target.attr)
+            elif isinstance(target, ast.Subscript) and _is_word(target.slice):
+                found.setdefault(_place(file_name, node.value), target.slice.value)  # type: ignore[attr-defined]
+        elif isinstance(node, ast.NamedExpr):
+            found.setdefault(_place(file_name, node.value), node.target.id)
+        elif isinstance(node, ast.Lambda):
+            _add_returned(found, file_name, node.body)
+    return found
+
+
+def _place(file_name: str, value: ast.expr | ast.stmt) -> Place:
+    return file_name, value.lineno, value.col_offset
+
+
+def _is_word(key: ast.expr | None) -> bool:
+    return isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier()
+
+
+def _add_returned(found: Targets, file_name: str, value: ast.expr) -> None:
+    """Note what a function returns; of a tuple every element."""
+    found.setdefault(_place(file_name, value), Returned())
+    if isinstance(value, ast.Tuple):
+        for index, item in enumerate(value.elts):
+            place = _place(file_name, item)
+            if index or place != _place(file_name, value):
+                found.setdefault(place, Returned(index))
+            else:
+                found[place] = Returned(index)  # without brackets a tuple starts where its first element does
+
+
+def _add(found: Targets, file_name: str, target: ast.expr, value: ast.expr) -> None:
+    """Note a target; a tuple meets a tuple element by element."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for part, item in zip(target.elts, value.elts, strict=True):
+            _add(found, file_name, part, item)
+    elif isinstance(target, ast.Name) and target.id.isidentifier() and not _is_of_plumbing(target.id):
+        found[_place(file_name, value)] = target.id

@@ -1,0 +1,286 @@
+"""The author's names of the parameters of functions, and of the values that a loop carries.
+
+A function is found by the frames of its instructions; which parameter is which by the expressions that use them, for
+the order in HLO is not the author's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ...hlo.ir import Computation, HloModule, Instruction, callees_first
+from ...hlo.stack_frames import CallChains
+from ...hlo.users import InstructionUsers
+from .source_reads import MOST_FILES, OPERATORS, SEEN_THROUGH
+
+# Each function that makes a loop has the arguments that are its step, the step's parameter that is carried, and the
+# number of counters that JAX may carry before it; outputs of a scan are stacked behind it.
+_LOOPS = {"scan": ((0, "f"), 0, 1), "fori_loop": ((2, "body_fun"), 1, 2), "while_loop": ((1, "body_fun"), 0, 0)}
+
+
+@dataclass(slots=True)
+class _File:
+    """What one file has, by place: the names read there, also by opcode, the names that its value is taken into, and
+    which loop is made there; its functions by name.
+    """
+
+    definitions: dict[tuple[str, str], list[ast.FunctionDef]] = field(default_factory=dict)
+    expressions: dict[tuple[str, int, int], set[str]] = field(default_factory=dict)
+    operations: dict[tuple[str, int, int, str | None], set[str]] = field(default_factory=dict)
+    unpacked: dict[tuple[str, int, int], list[str]] = field(default_factory=dict)
+    loops: dict[tuple[str, int, int], tuple[str, ast.Call]] = field(default_factory=dict)
+
+
+@lru_cache(MOST_FILES)
+def _read(file_name: str, tree: ast.Module) -> _File:
+    file = _File()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            file.definitions.setdefault((file_name, node.name), []).append(node)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+            names = [part.id for part in _flat(node.targets[0]) if isinstance(part, ast.Name)]
+            file.unpacked[file_name, node.value.lineno, node.value.col_offset] = names
+        elif isinstance(node, ast.expr):
+            place = (file_name, node.lineno, node.col_offset)
+            file.expressions.setdefault(place, set()).update(_names_read(node))
+            if isinstance(node, ast.Call) and (made := _last_name(node.func)) in _LOOPS:
+                file.loops[place] = made, node
+            if isinstance(node, ast.BinOp):
+                opcode = OPERATORS.get(type(node.op))
+                file.operations.setdefault((*place, opcode), set()).update(_names_read(node))
+    return file
+
+
+class SourceFunctions:
+    """The functions in the Python files of a module."""
+
+    def __init__(self, module: HloModule, trees: Mapping[str, ast.Module]) -> None:
+        self.chains = CallChains(module)
+        self.users = InstructionUsers()
+        files = [_read(file_name, tree) for file_name, tree in trees.items()]
+        self.definitions = {key: found for file in files for key, found in file.definitions.items()}
+        self.expressions = {key: found for file in files for key, found in file.expressions.items()}
+        self.operations = {key: found for file in files for key, found in file.operations.items()}
+        self.unpacked = {key: found for file in files for key, found in file.unpacked.items()}
+        self.loops = {key: found for file in files for key, found in file.loops.items()}
+
+    # -- parameters
+
+    def parameters(self, computation: Computation, name: str) -> list[str | None]:
+        """The author's name for each parameter of a function; None where the uses leave it open."""
+        instructions = computation.parameters
+        definition = next(
+            (
+                found
+                for (_, own), listed in self.definitions.items()
+                if own == name and len(listed) == 1
+                for found in listed
+            ),
+            None,
+        )
+        if definition is None:
+            return [None] * len(instructions)
+        wanted = _arguments(definition)
+        possible = [self._possible(computation, p, name, set(wanted)) for p in instructions]
+        if len(wanted) == len(instructions) and all(
+            not names or own in names for own, names in zip(wanted, possible, strict=True)
+        ):
+            return _telling(wanted)
+        chosen = _only_choices(possible)
+        left = [name for name in wanted if name not in chosen]
+        if len(wanted) == len(instructions) and len(left) == 1:
+            chosen[chosen.index(None)] = left[0]
+        return _telling(chosen)
+
+    def _possible(self, computation: Computation, parameter: Instruction, name: str, wanted: set[str]) -> set[str]:
+        """The arguments that every expression reads which uses a parameter."""
+        read = list(self._read(computation, parameter, name, wanted))
+        return set.intersection(*read) if read else set()
+
+    def _read(self, computation: Computation, value: Instruction, name: str, wanted: set[str]) -> Iterator[set[str]]:
+        """The ``wanted`` names that each expression of a function reads which uses a value."""
+        for user in self.users.of(computation, value, _is_seen_through):
+            for frame_id in [] if _is_seen_through(user) else self.chains.of(user):
+                frame = self.chains.frames[frame_id - 1]
+                if frame.function_name.rsplit(".", 1)[-1] == name:
+                    place = (frame.file_name, frame.line, frame.column)
+                    names = self.operations.get((*place, user.opcode)) or self.expressions.get(place, set())
+                    yield names & wanted
+
+    # -- loops
+
+    def carried(self, loop: Instruction, elements: Sequence[int | None], stacked: int) -> list[str] | None:
+        """The author's names for elements of the tuple that a loop carries: the parameters of its step, or what it
+        takes them apart into. Behind them there are as many elements as outputs are ``stacked``, and those that are not
+        stored any more.
+        """
+        stacked = stacked and max(stacked, _filled_by_rows(loop))
+        known, counters = self._step_in_call(loop), 1
+        if known is not None:
+            definition, carried, counters = known
+            stacked = stacked if counters == 1 else 0
+            parameters = _arguments(definition)[carried : carried + 1]
+        else:
+            found = self._step(loop)
+            if found is None:
+                return None
+            definition, parameters = found, _arguments(found)
+            if len(parameters) == 2 and not _returns_pairs(definition):
+                parameters = parameters[::-1]  # a step of fori_loop is given the counter first
+        for name in parameters:
+            parts = _taken_apart(definition, name) if name != "_" else []
+            places = _places(loop, parts, stacked, counters)
+            names = [places.get(element, "") for element in elements]
+            is_whole = names and all(names) and (known is not None or len(parts) == len(elements))
+            if is_whole and self._are_read(loop["body"], definition, dict(zip(elements, names, strict=True))):
+                return ["state" if part == "_" else part for part in names]
+        return None
+
+    def _are_read(self, body: Computation, step: ast.FunctionDef, names: Mapping[int | None, str]) -> bool:
+        """Tell whether the step reads each carried element by its name, where it reads it by any."""
+        for value in body.instructions:
+            name = names.get(value["index"]) if value.opcode == "get-tuple-element" else None
+            if name is not None and value.operands == tuple(body.parameters):
+                read = set[str]().union(*self._read(body, value, step.name, set(names.values())))
+                if read and name not in read:
+                    return False
+        return True
+
+    def stacked(self, loop: Instruction, count: int, total: int) -> list[str] | None:
+        """The author's names for the last ``count`` of the ``total`` results of a loop, its stacked outputs."""
+        for frame_id in self.chains.of(loop)[-1:]:
+            frame = self.chains.frames[frame_id - 1]
+            names = self.unpacked.get((frame.file_name, frame.line, frame.column), [])
+            if count and len(names) == total and "_" not in names[-count:]:
+                return names[-count:]
+        return None
+
+    def _step_in_call(self, loop: Instruction) -> tuple[ast.FunctionDef, int, int] | None:
+        """The function that the call which makes a loop is given for its step, which parameter is carried, and how many
+        counters may be.
+        """
+        for frame_id in self.chains.of(loop)[-1:]:
+            frame = self.chains.frames[frame_id - 1]
+            made, call = self.loops.get((frame.file_name, frame.line, frame.column), ("", None))
+            if call is None:
+                return None
+            (position, keyword), carried, counters = _LOOPS[made]
+            given = [*call.args[position : position + 1], *(k.value for k in call.keywords if k.arg == keyword)]
+            for name in sorted(_names_read(given[0])) if given else ():
+                found = self.definitions.get((frame.file_name, name), [])
+                before = [definition for definition in found if definition.lineno < frame.line]
+                if before:
+                    return before[-1], carried, counters
+        return None
+
+    def _step(self, loop: Instruction) -> ast.FunctionDef | None:
+        """The function that most instructions of the body are from, below where the loop stands."""
+        around = {self._function(frame_id) for frame_id in self.chains.of(loop)}
+        votes: Counter[tuple[str, str, int]] = Counter()
+        computations = callees_first(loop["body"])
+        for instruction in (each for computation in computations for each in computation.instructions):
+            for frame_id in self.chains.of(instruction):
+                if self._function(frame_id) not in around:
+                    votes[(*self._function(frame_id), self.chains.frames[frame_id - 1].line)] += 1
+                    break
+        for (file_name, name, line), _ in votes.most_common(1):
+            for definition in self.definitions.get((file_name, name), []):
+                if definition.lineno <= line <= (definition.end_lineno or line):
+                    return definition
+        return None
+
+    def _function(self, frame_id: int) -> tuple[str, str]:
+        frame = self.chains.frames[frame_id - 1]
+        return frame.file_name, frame.function_name.rsplit(".", 1)[-1]
+
+
+def _places(loop: Instruction, names: Sequence[str], stacked: int, counters: int) -> dict[int | None, str]:
+    """Return by element of the tuple that a loop carries the name of it: of those that change the last but the stacked
+    outputs, where no more than counters of JAX stand before them; else they are the leaves of fewer names.
+    """
+    body: Computation = loop["body"]
+    (parameter,) = body.parameters
+    root = body.root
+    operands = root.operands if root.opcode == "tuple" else ()
+    changing = [
+        k
+        for k, operand in enumerate(operands)
+        if operand.opcode != "get-tuple-element" or operand.operands != (parameter,) or operand["index"] != k
+    ]
+    first = len(changing) - stacked - len(names)
+    return dict(zip(changing[first:], names, strict=False)) if 0 <= first <= counters else {}
+
+
+def _filled_by_rows(loop: Instruction) -> int:
+    """Return how many elements of the tuple that a loop carries are updates of slices."""
+    root = loop["body"].root
+    operands = root.operands if root.opcode == "tuple" else ()
+    made = (operand["to_apply"].root if operand.opcode == "call" else operand for operand in operands)
+    return sum(value.opcode == "dynamic-update-slice" for value in made)
+
+
+def _is_seen_through(user: Instruction) -> bool:
+    """Tell whether an operation has no place in the source, or only makes shapes agree."""
+    return user.opcode in SEEN_THROUGH or user.metadata is None or not user.metadata.stack_frame_id
+
+
+def _only_choices(possible: list[set[str]]) -> list[str | None]:
+    """Names that are left to one parameter alone, one after the other."""
+    chosen: list[str | None] = [None] * len(possible)
+    left = [set(names) for names in possible]
+    while True:
+        single = next((k for k, names in enumerate(left) if len(names) == 1 and chosen[k] is None), None)
+        if single is None:
+            return chosen
+        (name,) = left[single]
+        chosen[single] = name
+        for k, names in enumerate(left):
+            if k != single:
+                names.discard(name)
+
+
+def _last_name(function: ast.expr) -> str:
+    """``scan`` of ``jax.lax.scan``."""
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _names_read(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _arguments(definition: ast.FunctionDef) -> list[str]:
+    return [argument.arg for argument in (*definition.args.posonlyargs, *definition.args.args)]
+
+
+def _returns_pairs(definition: ast.FunctionDef) -> bool:
+    """Every ``return`` gives two values, as a step of a scan does."""
+    values = [node.value for node in ast.walk(definition) if isinstance(node, ast.Return)]
+    return all(isinstance(value, ast.Tuple) and len(value.elts) == 2 for value in values)
+
+
+def _taken_apart(definition: ast.FunctionDef, name: str) -> list[str]:
+    """``a, (b, c) = state``: the names in order; the name itself where it is not taken apart."""
+    for statement in ast.walk(definition):
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Name):
+            continue
+        target = statement.targets[0]
+        if statement.value.id == name and isinstance(target, ast.Tuple):
+            return [part.id for part in _flat(target) if isinstance(part, ast.Name)]
+    return [name]
+
+
+def _flat(target: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            yield from _flat(part)
+    else:
+        yield target
+
+
+def _telling(names: Sequence[str | None]) -> list[str | None]:
+    """The names without those that a method has for its object, which its function has no more."""
+    return [None if name in ("self", "cls") else name for name in names]

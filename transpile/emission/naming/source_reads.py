@@ -1,0 +1,147 @@
+"""The author's names of values by the expressions that read them: ``tprev`` for what ``state.tprev < t1`` compares.
+
+Where a value comes from says nothing of its name if a loop carries it, or if its operations were joined with others'.
+The author still names it where an operator reads it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...hlo.ir import HloModule, Instruction
+from ...hlo.stack_frames import CallChains
+from .scopes import is_gradient
+
+Place = tuple[str, int, int, str]  # file, line from 1, column from 0, opcode
+
+# The opcode that an operator becomes, by which expressions that start at one place are told apart.
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.Mod: "remainder",
+    ast.Pow: "power",
+    ast.MatMult: "dot",
+}
+SEEN_THROUGH = frozenset(("bitcast", "broadcast", "convert", "reshape"))  # what JAX puts between a value and its use
+_DERIVED = "jvp("  # in the names of operations that differentiation makes
+_BATCHED = "vmap(jvp("  # of all columns of a Jacobian
+_COMMUTATIVE = frozenset(("add", "multiply"))
+_NO_VALUES = frozenset("T at dtype mT shape".split())  # attributes that are no names of values
+MOST_FILES = 32  # that are kept as read, for the next program
+_SHORTEST, _SHORTEST_ELSEWHERE = 2, 3  # characters of a name that says something, in its function and outside
+
+
+class ReadNames:
+    """The names by which the expressions in a module's Python files read values."""
+
+    def __init__(self, module: HloModule, trees: Mapping[str, ast.Module]) -> None:
+        self._chains = CallChains(module)
+        self._operands: dict[Place, tuple[ast.expr, ast.expr] | None] = {}
+        for file_name, tree in trees.items():
+            self._operands.update(_operands(file_name, tree))
+        self._differentiated = frozenset(_first_of_each(module)) if trees else frozenset()
+
+    def of(self, graph: Graph, node: Node, users: Sequence[Node], *, may_be_elsewhere: bool) -> str:
+        """Return the name by which all expressions read a value that read it by one; empty for none, or several.
+
+        They are in the function that makes the value unless they ``may_be_elsewhere``.
+        """
+        made = set(graph.results.get(node, ()))
+        if any(map(is_gradient, made)):
+            return ""
+        own = {self._function(instruction) for instruction in made}
+        found: set[str] = set()
+        for user in users:
+            for instruction in graph.results.get(user, ()):
+                is_inside = self._function(instruction) in own
+                if is_inside or may_be_elsewhere:
+                    shortest = _SHORTEST if is_inside else _SHORTEST_ELSEWHERE
+                    found.update(name for name in self._names(instruction, made) if len(name) >= shortest)
+        return found.pop() if len(found) == 1 else ""
+
+    def _names(self, instruction: Instruction, made: set[Instruction]) -> Iterator[str]:
+        """The names that the expression of an instruction has for those of its operands that are ``made``."""
+        chain = self._chains.of(instruction)
+        if not chain or not self._is_primal(instruction):
+            return
+        frame = self._chains.frames[chain[-1] - 1]
+        read = self._operands.get((frame.file_name, frame.line, frame.column, instruction.opcode))
+        given = [tuple(_seen_through(operand)) for operand in instruction.operands]
+        if read is None or len(given) != len(read):
+            return
+        if instruction.opcode in _COMMUTATIVE and given[1][-1].opcode == "constant" and not _is_number(read[1]):
+            read = read[::-1]  # numbers go last there
+            if not _is_number(read[1]):
+                return
+        for expression, values in zip(read, given, strict=True):
+            if not made.isdisjoint(values):
+                yield from _name(expression)
+
+    def _is_primal(self, instruction: Instruction) -> bool:
+        """Tell whether an instruction computes what the author's expression does, and no derivative."""
+        is_differentiated = instruction.metadata is not None and _DERIVED in instruction.metadata.op_name
+        return not is_differentiated or instruction in self._differentiated
+
+    def _function(self, instruction: Instruction) -> tuple[int, str]:
+        """The call that an instruction is in, by the frame around it and its function."""
+        chain = self._chains.of(instruction)
+        if not chain:
+            return -1, ""
+        return chain[-2] if len(chain) > 1 else 0, self._chains.frames[chain[-1] - 1].function_name
+
+
+def _first_of_each(module: HloModule) -> Iterator[Instruction]:
+    """Yield, for each operator that differentiation makes several instructions of, the first, which is the operator."""
+    for computation in module.computations:
+        seen: set[tuple[int, str]] = set()
+        for instruction in computation.instructions:
+            metadata = instruction.metadata
+            if metadata is None or _DERIVED not in metadata.op_name or is_gradient(instruction):
+                continue
+            key = metadata.stack_frame_id, instruction.opcode
+            if key not in seen and _BATCHED not in metadata.op_name:
+                yield instruction
+            seen.add(key)
+
+
+def _seen_through(value: Instruction) -> Iterator[Instruction]:
+    yield value
+    while value.opcode in SEEN_THROUGH:
+        value = value.operands[0]
+        yield value
+
+
+@lru_cache(MOST_FILES)
+def _operands(file_name: str, tree: ast.Module) -> dict[Place, tuple[ast.expr, ast.expr] | None]:
+    """Return, by place and opcode, what an operator reads; None where several of a kind begin there."""
+    found: dict[Place, tuple[ast.expr, ast.expr] | None] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.BinOp(left, operator, right) | ast.AugAssign(left, operator, right):
+                opcode = OPERATORS.get(type(operator))
+            case ast.Compare(left, [_], [right]):
+                opcode = "compare"
+            case _:
+                continue
+        if opcode is not None:
+            place = file_name, node.lineno, node.col_offset, opcode
+            found[place] = None if place in found else (left, right)
+    return found
+
+
+def _name(expression: ast.expr) -> Iterator[str]:
+    """The name of a variable or of an attribute."""
+    if isinstance(expression, ast.Name):
+        yield expression.id
+    elif isinstance(expression, ast.Attribute) and expression.attr not in _NO_VALUES:
+        yield expression.attr
+
+
+def _is_number(expression: ast.expr) -> bool:
+    return isinstance(expression, ast.Constant)

@@ -1,0 +1,141 @@
+"""The results that are the next value of an argument: parameters after a step of training, a state after a step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ...array.node import Node
+from ...array.program import Function, tree_nodes
+from ...array.traversal import dependencies
+from ...hlo.ir import Computation
+from .arguments import is_leaf
+from .identifiers import is_argument
+from .scopes import is_gradient
+
+
+def updates(function: Function) -> dict[Node, Node]:
+    """Return by result the argument that it is the next value of, made of it element by element and of no other
+    argument but those that several results are made of: gradients.
+
+    Only leaves of trees are taken for a state that is handed on, and all arguments where gradients are taken.
+    """
+    results = list(dict.fromkeys(tree_nodes(function.results)))
+    kept = _states(function)
+    candidates: dict[Node, list[Node]] = {}
+    of_called: dict[Function, dict[Node, Node]] = {}
+    for result in results if kept else ():
+        is_called = _producer(result)[0].opcode == "call"
+        made_of = _call_argument(result, of_called) if is_called else _made_of(result, results)
+        candidates[result] = [node for node in made_of if node in kept]
+    readers = Counter(node for nodes in candidates.values() for node in nodes)
+    found: dict[Node, Node] = {}
+    for result, nodes in candidates.items():
+        own = nodes if len(nodes) == 1 else [node for node in nodes if readers[node] == 1]
+        if len(own) == 1:
+            found[result] = own[0]
+    counts = Counter(found.values())
+    return {result: argument for result, argument in found.items() if counts[argument] == 1}
+
+
+def gradients(function: Function, nodes: Sequence[Node]) -> dict[Node, Node]:
+    """Return by gradient the argument that it is the gradient of: what a call of a function for many arguments, or a
+    kernel, is given beside one that it updates, and that others read too, as they do not read a mean of gradients.
+
+    ``nodes`` are those of the function that are alive.
+    """
+    readers: dict[Node, set[Node]] = {}
+    for node in nodes:
+        for operand in dependencies(node):
+            readers.setdefault(operand, set()).add(node)
+    by_kernels: dict[Node, list[Node]] = {}
+    for result, argument in updates(function).items() if any(node.opcode == "kernel" for node in nodes) else ():
+        by_kernels.setdefault(_producer(result)[0], []).append(argument)
+    found: dict[Node, Node] = {}
+    for call in nodes:
+        called = call.parameters["function"] if call.opcode == "call" else None
+        if called is not None and called.repeated:
+            updated = [call.operands[called.parameters.index(argument)] for argument in updates(called).values()]
+        elif call.opcode == "kernel":
+            updated = by_kernels.get(call, [])
+        else:
+            continue
+        read = [node for node in updated if is_argument(node) and len(readers[node]) > 1]
+        given = [node for node in call.operands if read and node.shape == read[0].shape and node not in updated]
+        given = [node for node in given if any(map(is_gradient, function.graph.results.get(node, ())))]
+        if len(read) == len(given) == 1 and readers[given[0]] == {call}:
+            found[given[0]] = read[0]
+    return found
+
+
+def _states(function: Function) -> set[Node]:
+    """The parameters that may be states."""
+    if function.repeated:
+        return {
+            node
+            for node, given in zip(function.parameters, function.repeated, strict=True)
+            if all(map(is_argument, given))
+        }
+    if function.origin is not None:
+        return set()  # it works on pieces
+    parameters = function.computation.parameters
+    trains = _has_gradients(function.computation)
+    return {
+        node
+        for node in function.parameters
+        if is_argument(node) and (trains or is_leaf(parameters[node.parameters["argument"]]))
+    }
+
+
+def _has_gradients(computation: Computation) -> bool:
+    return any(map(is_gradient, computation.instructions))
+
+
+def _producer(node: Node) -> tuple[Node, int]:
+    """Return what gives a value, and which of its results that is."""
+    return (node.operands[0], node.parameters["index"]) if node.opcode == "item" else (node, 0)
+
+
+def _made_of(result: Node, results: Sequence[Node]) -> list[Node]:
+    """The parameters of the result's shape that it is made of, element by element and without another result."""
+    others = set(results) - {result}
+    found: dict[Node, None] = {}
+    stack, seen = [result], {result}
+    while stack:
+        node = stack.pop()
+        if node.opcode == "parameter":
+            found[node] = None
+            continue
+        same = (o for o in _read_by_element(node) if o.shape == result.shape and o not in others and o not in seen)
+        for operand in same:
+            seen.add(operand)
+            stack.append(operand)
+    return list(found)
+
+
+def _read_by_element(node: Node) -> Sequence[Node]:
+    """Return what a value is computed of element by element, in a kernel or not."""
+    producer, index = _producer(node)
+    if producer.operation.changes:
+        return producer.operands[:1]
+    if producer.opcode != "kernel":
+        return node.operands if node.operation.is_elementwise else ()
+    operations: Function | None = producer.parameters["kernel"].stands_for
+    if operations is None:
+        return ()
+    results = tree_nodes(operations.results)
+    inner = _made_of(results[index], results)
+    return [producer.operands[operations.parameters.index(parameter)] for parameter in inner]
+
+
+def _call_argument(result: Node, of_called: dict[Function, dict[Node, Node]]) -> list[Node]:
+    """Return what a call is given for the argument of the function that its result is the next value of.
+
+    ``of_called`` keeps the updates of the functions that are called, many times for many results.
+    """
+    call, index = _producer(result)
+    called: Function = call.parameters["function"]
+    if called not in of_called:
+        of_called[called] = updates(called)
+    argument = of_called[called].get(called.flat_results[index])
+    return [] if argument is None else [call.operands[called.parameters.index(argument)]]

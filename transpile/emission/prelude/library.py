@@ -1,0 +1,239 @@
+"""Copying prelude functions into emitted modules: each one used, and what it uses itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from symtable import symtable
+
+from ...target import TEMPLATES, Kernels, Target
+
+SHARED = "prelude"  # the folder of what is written for NumPy
+NUMPY = "np"  # what it calls the library
+NAME_BY_TEXT = "name_by_text"  # the function that is called at the end of a module, and the macro that does so
+DEVICE = "device"  # the module with texts of C++: kernels, which come first, need them
+ON_HOST = frozenset(("schur", "sidecar"))  # modules that stay NumPy's: they go step by step, or read files
+_DEFINED = re.compile(r"^(?:(?:(?:async )?def|class) (\w+)|(\w+)(?:: [^=\n]+)? = )", re.MULTILINE)  # at the top level
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function, class or constant at the top level of a prelude module; ``imports`` are those of the module, by the
+    names that they bind."""
+
+    name: str
+    source: str
+    order: tuple[int, int, int]  # whose prelude it is of, which of its modules, which definition of that
+    module: str  # the file that defines it
+    imports: Mapping[str, str] = field(repr=False)
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The names of other definitions and of imports that it mentions."""
+        return _used(self.source)
+
+    @property
+    def imported(self) -> set[str]:
+        """The names that it mentions and imports bind."""
+        return {use for use in self.uses if use in self.imports}
+
+
+class Module:
+    """One file of a prelude. Its names are found at sight; it is parsed when a definition is asked for."""
+
+    def __init__(self, path: Path, order: tuple[int, int], namespace: str = NUMPY) -> None:
+        self.name = path.stem
+        self.text = path.read_text("utf-8")
+        self._order = order
+        self._namespace = namespace  # what its definitions are to call the library
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names that it defines, in order."""
+        return [name for found in _DEFINED.finditer(self.text) if (name := found[1] or found[2]) != "__all__"]
+
+    @cached_property
+    def definitions(self) -> dict[str, Definition]:
+        """Return what it defines, by name."""
+        tree, lines = ast.parse(self.text), self.text.splitlines()
+        imports: dict[str, str] = {}
+        sources: dict[str, str] = {}
+        for statement in tree.body:
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                _add_import(statement, imports)
+            for name in _names(statement):
+                sources[name] = _source(statement, lines)
+        return {
+            name: Definition(name, self._carried_over(source), (*self._order, k), self.name, imports)
+            for k, (name, source) in enumerate(sources.items())
+        }
+
+    def _carried_over(self, source: str) -> str:
+        return source if self._namespace == NUMPY else carried_over(source, self._namespace)
+
+
+class Definitions(Mapping[str, Definition]):
+    """The definitions of the modules of a prelude; later ones go before earlier ones."""
+
+    def __init__(self, modules: Iterable[Module]) -> None:
+        self._modules = {name: module for module in modules for name in module.names}
+
+    def __getitem__(self, name: str) -> Definition:
+        return self._modules[name].definitions[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+@dataclass(frozen=True, slots=True)
+class Prelude:
+    """All prelude modules."""
+
+    definitions: Mapping[str, Definition]
+
+    def closure(self, names: list[str]) -> list[Definition]:
+        """The definitions of the names and all they need, in the order of the prelude's own files."""
+        found: dict[str, Definition] = {}
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name in self.definitions and name not in found:
+                found[name] = self.definitions[name]
+                waiting.extend(found[name].uses)
+        return sorted(found.values(), key=lambda definition: definition.order)
+
+    def with_definitions(self, changed: dict[str, Definition]) -> Prelude:
+        """The prelude with other definitions of some names."""
+        return Prelude(ChainMap(changed, self.definitions)) if changed else self  # type: ignore[arg-type]
+
+    def imports_of(self, definitions: list[Definition]) -> set[str]:
+        """The import statements that the definitions need."""
+        return {definition.imports[name] for definition in definitions for name in definition.imported}
+
+
+def prelude(target: Target | None = None, *, in_graph: bool = False, kernels: Kernels | None = None) -> Prelude:
+    """The prelude of a target: NumPy's own; or where the target has folders for it, what stands there, and for the
+    rest NumPy's with the name of the library exchanged, of all modules or of those that the target names. What the
+    target has for graphs goes before all that, where the program is to be captured, and what its ``kernels`` have,
+    where they are written."""
+    if target is None or not target.prelude:
+        return _prelude((), NUMPY, None)
+    namespace = NUMPY if target.arrange is not None else target.namespace  # blocks are NumPy's arrays
+    of_graphs = target.graphs.prelude if in_graph and target.graphs is not None else None
+    of_kernels = kernels.prelude if kernels is not None else None
+    folders = tuple(folder for folder in (*target.prelude, of_graphs, of_kernels) if folder is not None)
+    return _prelude(folders, namespace, target.carried_over)
+
+
+@cache
+def names_in(folder: Path) -> frozenset[str]:
+    """Return the names that the modules of a folder define, found at sight."""
+    return frozenset(name for path in folder.glob("*.py") for name in Module(path, (0, 0)).names)
+
+
+@cache
+def _prelude(folders: tuple[Path, ...], namespace: str, carried: frozenset[str] | None) -> Prelude:
+    modules = []
+    for k, path in enumerate(sorted((TEMPLATES / SHARED).glob("*.py"))):
+        if not folders or carried is None or path.stem in carried:
+            # Before the target's own, whose classes may be made of them.
+            modules.append(Module(path, (0, k), NUMPY if path.stem in ON_HOST else namespace))
+    for number, folder in enumerate(folders, 1):
+        modules += (Module(path, (number, k)) for k, path in enumerate(sorted(folder.glob("*.py"))))
+    return Prelude(Definitions(modules))
+
+
+def carried_over(source: str, namespace: str) -> str:
+    """A definition written for NumPy, for a library that has the same functions under another name.
+
+    ``np.`` becomes ``cp.``, and the blocks that silence NumPy's warnings, which other libraries do not give, dissolve.
+    """
+    lines = source.splitlines()
+    tree = ast.parse(source)
+    places = [(n.lineno, n.col_offset) for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == NUMPY]
+    for line, column in sorted(places, reverse=True):
+        text = lines[line - 1].encode()  # offsets of syntax trees count bytes
+        lines[line - 1] = (text[:column] + namespace.encode() + text[column + len(NUMPY) :]).decode()
+    return _without_blocks(lines, tree)
+
+
+def unsilenced(source: str) -> str:
+    """A definition for a module in which NumPy warns of nothing: what silences warnings in it is gone."""
+    if f"{NUMPY}.errstate(" not in source:
+        return source
+    tree = ast.parse(source)
+    return _without_blocks(source.splitlines(), tree, decorators=True)
+
+
+def _without_blocks(lines: list[str], tree: ast.Module, *, decorators: bool = False) -> str:
+    """The lines of a definition without those of blocks that silence NumPy's warnings, and ``decorators`` that do."""
+    gone = set()
+    nodes = list(ast.walk(tree))
+    for block in (node for node in nodes if isinstance(node, ast.With) and _silences(node)):
+        gone.add(block.lineno - 1)
+        for k in range(block.body[0].lineno - 1, block.end_lineno or 0):
+            lines[k] = lines[k].removeprefix("    ")
+    for function in (node for node in nodes if isinstance(node, ast.FunctionDef) and decorators):
+        gone.update(each.lineno - 1 for each in function.decorator_list if _is_errstate(each))
+    return "\n".join(line for k, line in enumerate(lines) if k not in gone)
+
+
+def _silences(block: ast.With) -> bool:
+    return all(_is_errstate(item.context_expr) for item in block.items)
+
+
+def _is_errstate(expression: ast.expr) -> bool:
+    return ast.unparse(expression).startswith(f"{NUMPY}.errstate(")
+
+
+def _add_import(statement: ast.Import | ast.ImportFrom, imports: dict[str, str]) -> None:
+    for alias in statement.names:
+        local = alias.asname or alias.name
+        renamed = f" as {alias.asname}" if alias.asname else ""
+        if isinstance(statement, ast.Import):
+            imports[local] = f"import {alias.name}{renamed}"
+        elif statement.level == 0 and statement.module:
+            imports[local] = f"from {statement.module} import {alias.name}{renamed}"
+
+
+def _names(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [statement.name]
+    if isinstance(statement, ast.Assign):
+        return [target.id for target in statement.targets if isinstance(target, ast.Name) and target.id != "__all__"]
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return [statement.target.id]
+    return []
+
+
+def _source(statement: ast.stmt, lines: list[str]) -> str:
+    """The statement's own lines, with decorators and the comments directly above it."""
+    decorators = getattr(statement, "decorator_list", [])
+    start = min([statement.lineno, *(decorator.lineno for decorator in decorators)]) - 1
+    while start and lines[start - 1].startswith("#"):
+        start -= 1
+    return "\n".join(lines[start : statement.end_lineno])
+
+
+@cache
+def _used(source: str) -> tuple[str, ...]:
+    """The names of the module and of Python that a definition mentions, its own variables aside."""
+    whole = symtable(source, SHARED, "exec")
+    names = {symbol.get_name() for symbol in whole.get_symbols() if symbol.is_referenced()}
+    scopes = whole.get_children()
+    while scopes:
+        scope = scopes.pop()
+        names.update(symbol.get_name() for symbol in scope.get_symbols() if symbol.is_global())
+        scopes += scope.get_children()
+    return tuple(sorted(names))

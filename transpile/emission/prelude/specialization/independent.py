@@ -1,0 +1,92 @@
+"""Prelude functions that have nothing in common are cut apart, and what was cut in the same way before is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ..library import Definition
+from .lattice import Call
+from .specialize import Cut, cut_together
+
+_MOST_KNOWN = 512  # groups of functions
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Functions that share some of what they need, with all that says how they are cut."""
+
+    used: tuple[str, ...]
+    calls: tuple[tuple[object, ...], ...]
+    texts: tuple[tuple[object, ...], ...]
+    namespace: str
+    definitions: Mapping[str, Definition] = field(compare=False)
+    calls_by_name: Mapping[str, Sequence[Call]] = field(compare=False)
+
+
+def cut(
+    definitions: Mapping[str, Definition],
+    used: Iterable[str],
+    calls: Mapping[str, Sequence[Call]],
+    namespace: str = "np",
+) -> Cut:
+    """The prelude functions behind ``used`` names, cut to what the module's ``calls`` give, as of
+    :func:`.cut.cut_together`.
+    """
+    found = Cut({}, {})
+    for names, needed in _groups(definitions, used):
+        group = _Group(
+            tuple(names),
+            tuple(_told(name, call) for name in names if name in calls for call in calls[name]),
+            tuple(_text(definitions[name]) for name in needed),
+            namespace,
+            definitions,
+            {name: calls[name] for name in names if name in calls},
+        )
+        part = _cut(group)
+        found.definitions.update(part.definitions)
+        found.lost.update(part.lost)
+    return found
+
+
+@lru_cache(_MOST_KNOWN)
+def _cut(group: _Group) -> Cut:
+    return cut_together(group.definitions, group.used, group.calls_by_name, group.namespace)
+
+
+def _told(name: str, call: Call) -> tuple[object, ...]:
+    return name, call.arguments, tuple(call.keywords.items()), call.derived
+
+
+def _text(definition: Definition) -> tuple[object, ...]:
+    return (
+        definition.name,
+        definition.source,
+        definition.order,
+        definition.module,
+        frozenset(definition.imports.items()),
+    )
+
+
+def _groups(definitions: Mapping[str, Definition], used: Iterable[str]) -> list[tuple[list[str], dict[str, None]]]:
+    """The used names in groups that need no definition in common, each with all that it needs."""
+    groups: list[tuple[list[str], dict[str, None]]] = []
+    for name in used:
+        names, needed = [name], _needed(definitions, name)
+        for group in [group for group in groups if not needed.keys().isdisjoint(group[1])]:
+            groups.remove(group)
+            names, needed = [*group[0], *names], group[1] | needed
+        groups.append((names, needed))
+    return groups
+
+
+def _needed(definitions: Mapping[str, Definition], name: str) -> dict[str, None]:
+    found: dict[str, None] = {}
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        if name in definitions and name not in found:
+            found[name] = None
+            waiting += definitions[name].uses
+    return found

@@ -1,0 +1,175 @@
+"""Facts: what is known of a value before a module runs, and what two calls with different values have in common."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from ....array.node import Node, Slot, Ufunc
+from ....array.program import Function
+from ....hlo.element_types import ElementType
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A value that is always the same: ``True``, ``(1, 1)``, a dtype."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:  # 1 is not True, and NaN is NaN
+        return isinstance(other, Known) and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash(repr(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A tuple of so many elements, of which some are known."""
+
+    elements: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array: its dtype and its shape, as far as they are known; None for a size that is not."""
+
+    dtype: np.dtype[Any] | None
+    shape: tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """Some function, which is true and not None; a ufunc or none."""
+
+    is_ufunc: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of a few: what calls give that differ."""
+
+    facts: tuple[Fact, ...]
+
+
+Fact = Known | Several | Array | Callback | OneOf | None  # None: nothing is known
+MOST = 12  # alternatives
+
+
+def alternatives(fact: Fact) -> tuple[Fact, ...]:
+    """The facts of which one holds."""
+    return fact.facts if isinstance(fact, OneOf) else (fact,)
+
+
+def joined(*facts: Fact) -> Fact:
+    """Return what holds where one of the facts does."""
+    found = tuple(dict.fromkeys(part for fact in facts for part in alternatives(fact)))
+    if None in found:
+        return None
+    if len(found) <= MOST:
+        return found[0] if len(found) == 1 else OneOf(found)
+    return reduce(_in_common, found)
+
+
+def _in_common(a: Fact, b: Fact) -> Fact:
+    """Return what two facts both say."""
+    if a == b:
+        return a
+    if isinstance(a, Array) and isinstance(b, Array):
+        shape = None
+        if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape):
+            shape = tuple(m if m == n else None for m, n in zip(a.shape, b.shape, strict=True))
+        return Array(a.dtype if a.dtype == b.dtype else None, shape)
+    left, right = elements_of(a), elements_of(b)
+    if left is not None and right is not None and len(left) == len(right):
+        return Several(tuple(map(_in_common, left, right)))
+    return None
+
+
+def elements_of(fact: Fact) -> tuple[Fact, ...] | None:
+    """The elements of what is known to be a tuple."""
+    if isinstance(fact, Several):
+        return fact.elements
+    if isinstance(fact, Known) and isinstance(fact.value, tuple):
+        return tuple(map(Known, fact.value))
+    if isinstance(fact, OneOf):
+        each = [elements_of(part) for part in fact.facts]
+        whole = [part for part in each if part is not None]
+        if len(whole) == len(each) and len(set(map(len, whole))) == 1:
+            return tuple(joined(*parts) for parts in zip(*whole, strict=True))
+    return None
+
+
+def tuple_of(elements: Sequence[Fact]) -> Fact:
+    """The tuple of such elements."""
+    if all(isinstance(element, Known) for element in elements):
+        return Known(tuple(element.value for element in elements if isinstance(element, Known)))
+    return Several(tuple(elements))
+
+
+def truth(fact: Fact) -> bool | None:
+    """Tell whether a value is true, None where that is open."""
+    if isinstance(fact, Known):
+        return bool(fact.value)
+    if isinstance(fact, Several):
+        return bool(fact.elements)
+    if isinstance(fact, OneOf):
+        each = set(map(truth, fact.facts))
+        return each.pop() if len(each) == 1 else None
+    return True if isinstance(fact, Callback) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The arguments of one call; ``derived`` are the places and keywords of what the shapes of arrays, or the
+    parameters that the module gives its caller, say.
+    """
+
+    arguments: tuple[Fact, ...] = ()
+    keywords: dict[str, Fact] = field(default_factory=dict)
+    derived: frozenset[int | str] = frozenset()
+
+
+def call_of(node: Node, known_sizes: Container[int]) -> Call:
+    """Return what the call of a prelude function by a node gives; arrays have the ``known_sizes`` of nodes and any in
+    place of others.
+    """
+
+    def fact(item: Any) -> Fact:
+        if isinstance(item, Slot):
+            operand = node.operands[item.index]
+            if operand.element_type is None or not operand.ndim:
+                return None  # tokens; numbers, which may be Python's own
+            shape = tuple([size if size in known_sizes else None for size in operand.shape])
+            return Array(operand.element_type.dtype, shape)
+        if isinstance(item, Ufunc | Function):
+            return Callback(isinstance(item, Ufunc))
+        if isinstance(item, ElementType):
+            return Known(item.dtype.type)
+        if isinstance(item, tuple | list):
+            return tuple_of(list(map(fact, item)))
+        return Known(item) if item is None or isinstance(item, bool | int | float | str) else None
+
+    parameters = node.parameters
+    keywords = {name: fact(value) for name, value in parameters["keywords"].items()}
+    return Call(tuple(map(fact, parameters["arguments"])), keywords)
+
+
+def parameters_of(function: ast.FunctionDef) -> list[ast.arg]:
+    """The parameters that have names."""
+    arguments = function.args
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def defaults_of(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """The default of each parameter that has one."""
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    found = {p.arg: d for p, d in zip(reversed(positional), reversed(arguments.defaults), strict=False)}
+    keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return found | {p.arg: d for p, d in keywords if d is not None}

@@ -1,0 +1,66 @@
+"""The layout of functions that were cut: statements of several lines that fit one now, and lines that do not fit."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...formatting import formatted
+from ...layout import Layout
+
+_OPENED = re.compile(r"([(\[{]) ")
+_CLOSED = re.compile(r",? ([)\]}])")
+
+
+def laid_out(source: str) -> str:
+    """The text of a function in black's layout."""
+    lines = source.split("\n")
+    (function,) = ast.parse(source).body
+    for node in sorted(_statements(function), key=lambda node: node.lineno, reverse=True):
+        end = _last_line(node, lines)
+        if end == node.lineno:
+            continue
+        joined = _joined(lines[node.lineno - 1 : end])
+        if joined is not None:
+            lines[node.lineno - 1 : end] = [joined]
+    return formatted("\n".join(line.rstrip() for line in lines), Layout())
+
+
+def _statements(function: ast.AST) -> list[ast.stmt]:
+    """The statements within a function, but for its docstring and functions within it."""
+    nodes = (
+        node for node in ast.walk(function) if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef)
+    )
+    return [node for node in nodes if not _is_text(node)]
+
+
+def _last_line(node: ast.stmt, lines: list[str]) -> int:
+    """The number of a statement's last line; of one that has a body, of its head."""
+    body = getattr(node, "body", None)
+    if not body:
+        return node.end_lineno or node.lineno
+    last: int = body[0].lineno - 1
+    while last > node.lineno and (not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")):
+        last -= 1
+    return last
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _joined(lines: list[str]) -> str | None:
+    """The lines of a statement in one, None where comments stand between them."""
+    if any("#" in line for line in lines[:-1]):
+        return None
+    indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    text = _OPENED.sub(r"\1", " ".join(line.strip() for line in lines))
+    text = _CLOSED.sub(r"\1", text)
+    before = "\n".join(line.removeprefix(indent) for line in lines)
+    return indent + text if ast.dump(_parsed(text)) == ast.dump(_parsed(before)) else None
+
+
+def _parsed(text: str) -> ast.Module:
+    """A statement, or the head of one."""
+    is_head = text.partition("  #")[0].endswith(":")
+    return ast.parse(f"{text.removeprefix('el')}\n pass" if is_head else text)

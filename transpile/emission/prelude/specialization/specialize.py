@@ -1,0 +1,378 @@
+"""The parameters of prelude functions that a module needs, and the functions without the others.
+
+What the calls of a module give is carried through the functions until nothing more is learned, as in the propagation
+of constants through procedures: a function knows of a parameter what all calls of it that can be reached have in
+common. Then each function is written again, without branches that cannot be taken and parameters that are always the
+same.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from typing import Any
+
+from ..library import Definition
+from .dead_code import cleaned
+from .evaluation import Evaluator
+from .folding import Folder
+from .heads import docstring, head
+from .inlining import merged
+from .lattice import Call, Fact, Known, OneOf, Several, alternatives, defaults_of, joined, parameters_of
+from .layout import laid_out
+
+LONGEST = 24  # characters of what stands for a parameter
+_WITHOUT_RULES = (ast.Match, ast.AsyncFunctionDef, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Functions by name as they are cut, and the parameters that each has no longer, with the places they had."""
+
+    definitions: dict[str, Definition]
+    lost: dict[str, dict[str, int]]
+
+
+@dataclass(slots=True)
+class _Use:
+    """The use of a function: ``facts`` of its parameters, and those that some call gives, of the module itself
+    (``by_module``) or of the prelude; ``derived`` are those given what the shape of an array, or a parameter that the
+    module gives, says, ``required`` those that every call gives.
+    """
+
+    facts: dict[str, Fact] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
+    by_module: set[str] = field(default_factory=set)
+    derived: set[str] = field(default_factory=set)
+    required: set[str] | None = None
+    is_whole: bool = False
+
+    def tells(self, part: str) -> bool:
+        """Tell whether a parameter says more than a number does."""
+        fact = self.facts.get(part)
+        return not isinstance(fact, Known) or type(fact.value) is not int
+
+
+def cut_together(
+    definitions: Mapping[str, Definition],
+    used: Iterable[str],
+    calls: Mapping[str, Sequence[Call]],
+    namespace: str = "np",
+) -> Cut:
+    """The prelude functions behind ``used`` names, cut to what the module's ``calls`` give; ``namespace`` is what they
+    call the library.
+
+    Functions without an entry in ``calls`` are used in ways that nothing is known of, and stay whole.
+    """
+    opened: frozenset[tuple[str, str]] = frozenset()
+    used = list(used)
+    while True:
+        cutter = _Cutter(definitions, namespace, opened)
+        result = cutter.cut(used, calls)
+        if cutter.hidden <= opened:
+            whole = ChainMap(result.definitions, definitions)  # type: ignore[arg-type]
+            return replace(result, definitions=result.definitions | merged(whole, used))
+        opened |= cutter.hidden
+
+
+@cache
+def _folded() -> dict[str, Callable[..., Any]]:
+    """The functions of the prelude that are looked through: of what is known, they give what is known."""
+    from .....templates.prelude.convolution import window_counts
+    from .....templates.prelude.precision import working_dtype
+
+    return {"working_dtype": working_dtype, "window_counts": window_counts}
+
+
+@cache
+def _parsed(source: str) -> ast.FunctionDef | None:
+    """The syntax tree of a definition that can be cut."""
+    statement = ast.parse(source).body[0]
+    if not isinstance(statement, ast.FunctionDef) or statement.decorator_list or not source.isascii():
+        return None
+    parts = list(ast.walk(statement))
+    has_decorators = any(isinstance(part, ast.FunctionDef) and part.decorator_list for part in parts)
+    return None if has_decorators or any(isinstance(part, _WITHOUT_RULES) for part in parts) else statement
+
+
+@lru_cache(1 << 10)
+def _names_in(source: str) -> frozenset[str]:
+    return frozenset(part.id for part in ast.walk(ast.parse(source)) if isinstance(part, ast.Name))
+
+
+@cache
+def _constant(source: str) -> Fact:
+    """The value of a constant of the prelude that is a number or a tuple of numbers."""
+    statement = ast.parse(source).body[0]
+    if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+        return Evaluator({}, {}).of(statement.value, {})
+    return None
+
+
+class _Cutter:
+    """Cuts functions; of ``opened`` parameters nothing is known, ``hidden`` ones the module gives and nothing reads."""
+
+    def __init__(
+        self, definitions: Mapping[str, Definition], namespace: str, opened: frozenset[tuple[str, str]]
+    ) -> None:
+        self.namespace = namespace
+        self.opened = opened
+        self.hidden: set[tuple[str, str]] = set()
+        self.definitions = definitions
+        self.functions: dict[str, ast.FunctionDef] = {}
+        self.constants: dict[str, Fact] = {}
+        self.uses: dict[str, _Use] = {}
+        self.waiting: list[str] = []
+        self.bodies: dict[tuple[Any, ...], tuple[list[str], set[str]]] = {}
+
+    def cut(self, used: Iterable[str], calls: Mapping[str, Sequence[Call]]) -> Cut:
+        self._read(used)
+        for name in used:
+            if name in self.functions and calls.get(name):
+                for call in calls[name]:
+                    self._called(name, call, by_module=True)
+            else:
+                self._whole(name)
+        while self.waiting:
+            name = self.waiting.pop()
+            self._follow(name, self._folder(name, {}, {}))
+        return self._written()
+
+    def _read(self, used: Iterable[str]) -> None:
+        """Parse what the names need."""
+        waiting, seen = list(used), set()
+        while waiting:
+            name = waiting.pop()
+            definition = self.definitions.get(name)
+            if definition is None or name in seen:
+                continue
+            seen.add(name)
+            waiting += definition.uses
+            function = _parsed(definition.source)
+            if function is not None:
+                self.functions[name] = function
+            elif not definition.source.lstrip("#").startswith(("def ", "class ", "@")):
+                self.constants[name] = _constant(definition.source)
+
+    # -- what is known
+
+    def _whole(self, name: str) -> None:
+        """Note that nothing is known of how something is used."""
+        use = self.uses.setdefault(name, _Use())
+        if use.is_whole or name not in self.definitions:
+            return
+        use.is_whole = True
+        if name in self.functions:
+            use.facts = {part.arg: None for part in parameters_of(self.functions[name])}
+            if self._calls_others(name):
+                self.waiting.append(name)
+        else:
+            for other in self.definitions[name].uses:
+                self._whole(other)
+
+    def _called(self, name: str, call: Call | None, *, by_module: bool) -> None:
+        """Take note of a call."""
+        function = self.functions[name]
+        names = [part.arg for part in parameters_of(function)]
+        if call is None or len(call.arguments) > len(names) - len(function.args.kwonlyargs):
+            self._whole(name)
+            return
+        use = self.uses.setdefault(name, _Use())
+        given = dict(zip(names, call.arguments, strict=False)) | call.keywords
+        use.given |= given.keys()
+        use.required = set(given) if use.required is None else use.required & given.keys()
+        use.by_module |= given.keys() if by_module else set()
+        before = set(use.derived)
+        use.derived |= {names[place] if isinstance(place, int) else place for place in call.derived}
+        if use.is_whole:
+            return
+        defaults = defaults_of(function)
+        facts = {}
+        for part in names:
+            fact = given[part] if part in given else self._default(defaults.get(part))
+            if (name, part) in self.opened:
+                fact = opened(fact)
+            facts[part] = joined(use.facts[part], fact) if part in use.facts else fact
+        if facts != use.facts or use.derived != before or not use.facts:
+            use.facts = facts
+            self.waiting.append(name)
+
+    def _default(self, default: ast.expr | None) -> Fact:
+        return None if default is None else Evaluator(self.constants, {}).of(default, {})
+
+    def _folder(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> Folder:
+        evaluator = Evaluator(self.constants, _folded())
+        function = self.functions[name]
+        source, use = self.definitions[name].source, self.uses[name]
+        handed = frozenset(use.by_module | use.derived)
+        return Folder(source, function, use.facts, handed, evaluator, self.functions, dropped, lost, self.namespace)
+
+    def _follow(self, name: str, folder: Folder) -> None:
+        """Take note of what a function calls, where it can get."""
+        folder.body()
+        for called, call in folder.calls:
+            self._called(called, call, by_module=False)
+        for escaped in folder.escaped:
+            self._whole(escaped)
+        local = {*self.functions, *folder.names}
+        for other in self.definitions[name].uses:
+            if other in self.definitions and other not in local:
+                self._whole(other)
+
+    def _is_whole(self, name: str) -> bool:
+        return self.uses[name].is_whole
+
+    def _calls_others(self, name: str) -> bool:
+        """Tell whether a function uses anything else of the prelude."""
+        return any(other in self.functions for other in self.definitions[name].uses if other != name)
+
+    # -- what is written
+
+    def _written(self) -> Cut:
+        names = [name for name in self.uses if name in self.functions]
+        dropped = {
+            name: self._droppable(name) for name in names if self._calls_others(name) or not self._is_whole(name)
+        }
+        while True:
+            lost = {name: frozenset(texts) for name, texts in dropped.items()}
+            blocked = {}
+            for name, texts in dropped.items():
+                _, parameters = self._body(name, texts, lost)
+                if parameters & texts.keys():
+                    blocked[name] = parameters
+            if not blocked:
+                break
+            for name, parameters in blocked.items():
+                dropped[name] = {k: text for k, text in dropped[name].items() if k not in parameters}
+        lost = self._without_unread(dropped, lost)
+        written = {}
+        for name in dropped:
+            source = self._source(name, dropped[name], lost)
+            if source != self.definitions[name].source:
+                written[name] = replace(self.definitions[name], source=source)
+        places = {
+            name: {part.arg: k for k, part in enumerate(parameters_of(self.functions[name])) if part.arg in own}
+            for name, own in lost.items()
+        }
+        return Cut(written, {name: own for name, own in places.items() if own})
+
+    def _body(
+        self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]
+    ) -> tuple[list[str], set[str]]:
+        """The lines of a function's body as all uses leave it, and the parameters that cannot be dropped."""
+        called = ((other, lost.get(other, frozenset())) for other in self.definitions[name].uses)
+        key = (name, frozenset(dropped.items()), lost.get(name), frozenset(called))
+        if key not in self.bodies:
+            folder = self._folder(name, dropped, lost)
+            self.bodies[key] = folder.body(), folder.blocked
+        return self.bodies[key]
+
+    def _droppable(self, name: str) -> dict[str, str]:
+        """The parameters for which a text can stand, and that text."""
+        use, function = self.uses[name], self.functions[name]
+        if use.is_whole:
+            return {}
+        found: dict[str, str] = {}
+        defaults, kept = defaults_of(function), use.by_module | use.derived
+        for part in parameters_of(function):
+            fact, text = use.facts.get(part.arg), None
+            if part.arg not in use.given:
+                text = _simple(defaults[part.arg]) if part.arg in defaults else None
+            elif isinstance(fact, Known) and not isinstance(fact.value, tuple) and part.arg not in kept:
+                text = literal(fact.value)
+            if text is not None and len(text) <= LONGEST:
+                found[part.arg] = text
+        return found
+
+    def _without_unread(
+        self, dropped: Mapping[str, Mapping[str, str]], lost: Mapping[str, frozenset[str]]
+    ) -> dict[str, frozenset[str]]:
+        """Return ``lost`` with the parameters that nothing reads any more, and note as hidden what the module gives.
+
+        Numbers of its own go too, as the shapes of arrays tell them.
+        """
+        unread = {name: self._unread(name, dropped[name], lost) for name in dropped}
+        kept = {name: frozenset(filter(self.uses[name].tells, self.uses[name].by_module)) for name in dropped}
+        self.hidden = {(name, part) for name in unread for part in unread[name] & kept[name]}
+        found = {name: lost[name] | (unread[name] - kept[name]) for name in dropped}
+        return found if found == lost else self._without_unread(dropped, found)
+
+    def _unread(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> frozenset[str]:
+        """The parameters that are always the same and that nothing of what is left reads."""
+        use, function = self.uses[name], self.functions[name]
+        if use.is_whole:
+            return frozenset()
+        text = cleaned("\n".join([head(function, frozenset()), *self._body(name, dropped, lost)[0]]))
+        names = {part.arg for part in parameters_of(function)} - _names_in(text) - lost[name]
+        return frozenset(part for part in names if isinstance(use.facts.get(part), Known))
+
+    def _required(self, name: str) -> frozenset[str]:
+        """The parameters that every call gives, never as None."""
+        use = self.uses[name]
+        parts = set() if use.is_whole else (use.required or set()) & use.facts.keys()
+        return frozenset(part for part in parts if not {None, Known(None)} & set(alternatives(use.facts[part])))
+
+    def _source(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> str:
+        """The text of a function as it is cut."""
+        function = self.functions[name]
+        source = self.definitions[name].source
+        lines = source.split("\n")
+        body, _ = self._body(name, dropped, lost)
+        own = lost.get(name, frozenset())
+        required = self._required(name)
+        first = function.body[0]
+        is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        top = lines[: function.lineno - 1]
+        if head(function, own, required) != head(function, frozenset()):
+            start, text = [*top, head(function, own, required)], docstring(function, own, dropped)
+        else:
+            end = first.lineno - 1
+            start, text = lines[:end], lines[end : first.end_lineno] if is_text else []
+        text_of_body = cleaned("\n".join([head(function, own), *body])).split("\n")[1:]
+        if "\n".join([*start, *text, *text_of_body]) == source:
+            return source
+        return laid_out("\n".join([*start, *text, *text_of_body]))
+
+
+def opened(fact: Fact) -> Fact:
+    """Return what is left of a fact without its value: that it is a bool, or a tuple of so many elements."""
+    if not isinstance(fact, Known):
+        return fact
+    if isinstance(fact.value, bool):
+        return OneOf((Known(False), Known(True)))
+    return Several(tuple(opened(Known(part)) for part in fact.value)) if isinstance(fact.value, tuple) else None
+
+
+def _simple(default: ast.expr) -> str | None:
+    """The text of a default that can stand wherever its parameter is read."""
+    is_simple = all(
+        isinstance(part, ast.Constant | ast.Tuple | ast.UnaryOp | ast.USub | ast.Attribute | ast.Name | ast.Load)
+        for part in ast.walk(default)
+    )
+    if not is_simple:
+        return None
+    value = Evaluator({}, {}).of(default, {})
+    return (
+        ast.unparse(default)
+        if value is None or isinstance(default, ast.Attribute)
+        else literal(value.value)
+        if isinstance(value, Known)
+        else None
+    )
+
+
+def literal(value: Any) -> str | None:
+    """The text of a value, None for one without a short text."""
+    if isinstance(value, str):
+        return json.dumps(value)
+    if value is None or isinstance(value, bool | int):
+        return repr(value)
+    if isinstance(value, tuple):
+        parts = [literal(part) for part in value]
+        inner = ", ".join(part for part in parts if part is not None)
+        return None if None in parts else f"({inner},)" if len(parts) == 1 else f"({inner})"
+    return None

@@ -1,0 +1,1 @@
+"""Programs of several devices: collectives, sharded arrays, names of devices."""

@@ -1,0 +1,104 @@
+"""Whole arrays of a program for many devices: how they are divided, in words and as functions of its module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...hlo.device_groups import device_count
+from ...hlo.ir import HloModule
+from ...hlo.shapes import ArrayShape, Shape, dimension_texts
+from ...hlo.shardings import Sharding, ShardLayout
+from ..expression import Renderer
+from ..naming.identifiers import Names, identifier
+from ..parts import Part
+from .collectives import Replicas
+
+SPLIT, JOIN = "split_arrays", "join_arrays"  # functions of the prelude
+_DIMENSIONS = {1: ("elements",), 2: ("rows", "columns")}  # what those of vectors and matrices are called
+
+
+class ShardedArrays(Part):
+    """``split``, ``join`` and ``main`` of whole arrays, beside the function of one device; ``parameters`` are its own,
+    which are known when the text is written."""
+
+    def __init__(self, layout: ShardLayout, replicas: Replicas, parameters: Sequence[str]) -> None:
+        self.layout = layout
+        self.replicas = replicas
+        self.parameters = parameters
+        # The functions of the host, which the runners take, have no whole.
+        self.joins = layout.results is not None and not replicas.host
+
+    @property
+    def prelude_names(self) -> Sequence[str]:
+        return (SPLIT, JOIN) if self.joins else (SPLIT,)
+
+    @property
+    def names(self) -> set[str]:
+        return {"MESH", "DEVICES", "SHARDINGS", "RESULTS", "split", "join", "main"}
+
+    @property
+    def public(self) -> Sequence[str]:
+        return ("split", "join", "main") if self.joins else ("split",)
+
+    def functions(self, renderer: Renderer) -> list[str]:
+        mesh, axes = self.layout.mesh, axis_names(self.layout)
+        numbers = mesh.devices.flatten().tolist()
+        devices = f"range({mesh.count})" if numbers == list(range(mesh.count)) else str(tuple(numbers))
+        rows = [
+            (name, _text(sharding, axes))
+            for name, sharding in zip(self.parameters, self.layout.parameters, strict=True)
+        ]
+        results = [_text(sharding, axes) for sharding in self.layout.results or ()] if self.joins else None
+        sizes = [(axes[name], size) for name, size in zip(mesh.axes, mesh.devices.shape, strict=True)]
+        has_workers = "run_replicas" in self.replicas.runners
+        return [renderer.statement("sharded_arrays", sizes, devices, rows, results, has_workers)]
+
+
+def axis_names(layout: ShardLayout) -> dict[str, str]:
+    """Return what the axes of a mesh are called in a text: as they are, where that is an identifier."""
+    names = Names(set())
+    return {axis: names.fresh(identifier(axis) or "axis") for axis in layout.mesh.axes}
+
+
+def _text(sharding: Sharding | None, axes: dict[str, str]) -> str:
+    """Return a sharding as a literal: ``("data", None)``."""
+    if sharding is None:
+        return "None"
+    parts = [[f'"{axes[name]}"' for name in dimension] for dimension in sharding.dimensions]
+    texts = [part[0] if len(part) == 1 else f"({', '.join(part)})" if part else "None" for part in parts]
+    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+
+def layout_lines(layout: ShardLayout, names: Sequence[str], module: HloModule) -> Iterator[str]:
+    """Yield the lines of a docstring that say how arrays are divided: w: float32[8, 32], rows over `data`.
+
+    A module of one device computes whole arrays: it only asks for that.
+    """
+    is_whole = device_count(module) == 1
+    axes = axis_names(layout)
+    sizes = [f"`{axes[name]}` ({n})" for name, n in zip(layout.mesh.axes, layout.mesh.devices.shape, strict=True)]
+    noun = "axis" if len(sizes) == 1 else "axes"
+    if not any((*layout.parameters, *(layout.results or ()))):
+        yield f"Every device along the {noun} {' and '.join(sizes)} of a mesh has whole arrays."
+        return
+    beginning = "Whole arrays, annotated to be divided" if is_whole else "Whole arrays are divided"
+    ending = "" if is_whole else " of a mesh"
+    yield f"{beginning} along the {noun} {' and '.join(sizes)}{ending}:"
+    for name, parameter, sharding in zip(names, module.entry.parameters, layout.parameters, strict=True):
+        if sharding is not None and isinstance(parameter.shape, ArrayShape):
+            yield f"{name}: {_described(parameter.shape, sharding, axes, is_whole)}"
+    shapes: Sequence[Shape] = module.entry.root.element_shapes
+    for k, (shape, result) in enumerate(zip(shapes, layout.results or (None,) * len(shapes), strict=True)):
+        if result is not None and isinstance(shape, ArrayShape):
+            yield f"{f'result {k}' if len(shapes) > 1 else 'result'}: {_described(shape, result, axes, is_whole)}"
+
+
+def _described(shape: ArrayShape, sharding: Sharding, axes: dict[str, str], is_whole: bool) -> str:
+    whole = shape if is_whole else ArrayShape(shape.element_type, sharding.whole(shape.dimensions))
+    words = _DIMENSIONS.get(len(whole.dimensions), tuple(f"axis {d}" for d in range(len(whole.dimensions))))
+    divided = [
+        f"{word} over {' and '.join(f'`{axes[name]}`' for name in names)}"
+        for word, names in zip(words, sharding.dimensions, strict=True)
+        if names
+    ]
+    return f"{whole.element_type.dtype}[{', '.join(dimension_texts(whole))}], {', '.join(divided)}"

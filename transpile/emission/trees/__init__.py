@@ -1,0 +1,1 @@
+"""Trees of arguments and of results, and their types."""

@@ -1,0 +1,141 @@
+"""Arguments as the trees that the traced function took: ``params["w"]`` of one argument ``params``.
+
+JAX writes the path of each leaf into the parameter's op_name: ``params['layers'][0].scale``. What is no such path, and
+what cannot be a part of the same tree as the leaves before it, stays an argument of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from keyword import iskeyword
+from typing import Any
+
+from ...errors import Diagnostic
+from ...hlo.ir import HloModule, Instruction
+from ..naming.identifiers import RESERVED
+
+_WORDS = r"\((?:'[\w ]{1,60}'(?:, |,?(?=\)))){1,12}\)"  # a key of several words
+_STEP = rf"\['[ -&(-\[\]-~]{{1,60}}'\]|\[{_WORDS}\]|\[\d{{1,5}}\]|\.(?!__)[A-Za-z_]\w{{0,60}}"
+_PATH = re.compile(rf"([A-Za-z]\w{{0,60}})((?:{_STEP}){{1,12}})", re.ASCII)
+_KEY = re.compile(rf"\['(?P<word>[^']+)'\]|\[(?P<words>{_WORDS})\]|\[(?P<place>\d+)\]|(?P<attribute>\.\w+)")
+
+# "w" or ("w", "b") of a dict, 0 of a sequence, ".scale" of an object
+Key = str | int | tuple[str, ...]
+Tree = dict[Key, Any]  # trees and leaves by their keys
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The place of a leaf in its argument, which ``stars`` says is all those of ``*args`` or of ``**kwargs``."""
+
+    root: str
+    keys: tuple[Key, ...]
+    stars: str = ""
+
+    def text(self, argument: str, counter: tuple[int, str] | None = None) -> str:
+        """The expression that gives the leaf of an argument with that name.
+
+        ``counter`` is the place of a key, and what stands there in place of it.
+        """
+        steps = list(map(_step, self.keys))
+        if counter is not None:
+            place, name = counter
+            steps[place] = f"[{name}]"
+        return argument + "".join(steps)
+
+    def argument_of(self, text: str) -> str:
+        """The argument's name in such a text."""
+        return text[: -sum(len(_step(key)) for key in self.keys)]
+
+
+def _step(key: Key) -> str:
+    return key if isinstance(key, str) and key.startswith(".") else f"[{quoted_key(key)}]"
+
+
+def leaf_paths(module: HloModule) -> list[Path | None]:
+    """The path of each parameter that is a leaf of a tree, None for the others."""
+    ways = module.trees.ways if module.trees is not None else {}
+    found = [_path(parameter, ways.get(k, "")) for k, parameter in enumerate(module.entry.parameters)]
+    if module.trees is not None:
+        nameless = module.trees.nameless
+        found = [
+            None if path is None or k in nameless else _with_stars(path, depth)
+            for k, (path, depth) in enumerate(zip(found, module.trees.depths, strict=True))
+        ]
+    leaves: dict[str, list[tuple[Key, ...]]] = {}  # by argument
+    for path in found:
+        if path is not None:
+            leaves.setdefault(path.root, []).append(path.keys)
+    trees = {root for root, own in leaves.items() if _is_tree(own)}
+    return [path if path is not None and path.root in trees else None for path in found]
+
+
+def captured_objects(module: HloModule) -> list[Diagnostic]:
+    """A report (XP307) for each argument that is an object with attributes, or that collects others: graphs copy arrays
+    out of dicts, lists and tuples only, which are given by position."""
+    found: dict[str, tuple[str, Instruction]] = {}
+    for path, parameter in zip(leaf_paths(module), module.entry.parameters, strict=True):
+        if path is not None and path.stars:
+            found[path.root] = "it collects others, and graphs take each by its position", parameter
+        elif path is not None and any(isinstance(key, str) and key.startswith(".") for key in path.keys):
+            found.setdefault(path.root, ("it is an object, and graphs know dicts, lists and tuples", parameter))
+    hint = "leave --nested out: main takes the arrays themselves then"
+    message = "the argument {} cannot be captured: {}"
+    return [Diagnostic("XP307", message.format(name, why), leaf.span, hint=hint) for name, (why, leaf) in found.items()]
+
+
+def _path(parameter: Instruction, way: str) -> Path | None:
+    """The place of a parameter, whose keys are those of the ``way`` if there is one."""
+    op_name = parameter.metadata.op_name if parameter.metadata is not None else ""
+    op_name = re.split(r"[.\[]", op_name, maxsplit=1)[0] + way if way else op_name
+    match = _PATH.fullmatch(op_name.replace("\\'", "'"))
+    if match is None or match[1] in RESERVED:
+        return None
+    keys = [_key(part) for part in _KEY.finditer(match[2])]
+    return Path(match[1], tuple(keys)) if None not in keys else None  # type: ignore[arg-type]
+
+
+def _with_stars(path: Path, depth: int) -> Path:
+    """JAX names what ``*args`` collects ``args[0]``: the path has a key more than lead to the leaf from an argument."""
+    if len(path.keys) != depth + 1:
+        return path
+    return replace(path, stars="*" if isinstance(path.keys[0], int) else "**")
+
+
+def _key(part: re.Match[str]) -> Key | None:
+    """A key, None for one that would be read as another: a dot at the start of a word, quotes, a reserved attribute."""
+    if part["place"] is not None:
+        return int(part["place"])
+    if part["attribute"] is not None:
+        return part["attribute"] if not iskeyword(part["attribute"][1:]) else None
+    if part["words"] is not None:
+        return tuple(re.findall(r"'([^']+)'", part["words"]))
+    word: str = part["word"]
+    return None if word.startswith(".") or '"' in word else word
+
+
+def _is_tree(leaves: Sequence[tuple[Key, ...]]) -> bool:
+    """Tell whether no leaf of an argument is a part of the way to another, and none comes twice."""
+    inner = {keys[:size] for keys in leaves for size in range(len(keys))}
+    return len(set(leaves)) == len(leaves) and not inner.intersection(leaves)
+
+
+def tree_of(leaves: Sequence[tuple[str, tuple[Key, ...], str]]) -> Tree:
+    """Nested dicts of (argument, keys, leaf): the leaf itself where there are no keys."""
+    tree: Tree = {}
+    for argument, keys, leaf in leaves:
+        *way, last = (argument, *keys)
+        branch = tree
+        for key in way:
+            branch = branch.setdefault(key, {})
+        branch[last] = leaf
+    return tree
+
+
+def quoted_key(key: Key) -> str:
+    """A key of such a tree as a literal."""
+    if isinstance(key, tuple):
+        return f"({', '.join(map(quoted_key, key))}{',' if len(key) == 1 else ''})"
+    return str(key) if isinstance(key, int) else f'"{key}"'

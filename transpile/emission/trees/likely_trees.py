@@ -1,0 +1,87 @@
+"""The tree of the results of a program that came as text, which tells the trees of the arguments but not this one.
+
+A step of training returns the weights anew, a gradient is as its argument is. Results that have, one after the other,
+the shapes of all leaves of a dict or a list among the arguments are given as such a one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ...hlo.ir import HloModule, ResultTree, Trees
+from ...hlo.shapes import ArrayShape, Shape
+from .argument_trees import Key, Path, leaf_paths
+
+_LEAST_LEAVES = 3
+
+Leaves = tuple[tuple[tuple[Key, ...], ArrayShape], ...]  # each leaf of a tree: the keys to it, and its shape
+
+
+def with_likely_trees(module: HloModule) -> HloModule:
+    """Return a module that knows its trees; the same where no results are like a tree among the arguments."""
+    paths = leaf_paths(module)
+    shapes = module.entry.root.element_shapes
+    known = sorted(_trees(paths, [each.shape for each in module.entry.parameters]), key=len, reverse=True)
+    parts: list[ResultTree] = []
+    place = 0
+    while place < len(shapes):
+        own = next((each for each in known if _are_alike(each, shapes[place : place + len(each)])), None)
+        parts.append(place if own is None else _placed(own, place))
+        place += 1 if own is None else len(own)
+    if len(parts) == len(shapes):
+        return module
+    numbers = tuple(range(len(paths)))
+    depths = tuple(len(path.keys) if path is not None else 0 for path in paths)
+    results: ResultTree = tuple(parts) if len(parts) > 1 else parts[0]
+    return replace(module, trees=Trees(numbers, frozenset(), depths, results))
+
+
+def _trees(paths: Sequence[Path | None], shapes: Sequence[Shape]) -> Iterator[Leaves]:
+    """The dicts and lists among the arguments, with nothing but such in them and arrays that are not all alike."""
+    found: dict[tuple[str, tuple[Key, ...]], list[tuple[tuple[Key, ...], ArrayShape]]] = {}
+    for path, shape in zip(paths, shapes, strict=True):
+        for size in range(len(path.keys)) if path is not None and not path.stars else ():
+            assert path is not None and isinstance(shape, ArrayShape), "leaves of trees are arrays"
+            found.setdefault((path.root, path.keys[:size]), []).append((path.keys[size:], shape))
+    for leaves in found.values():
+        is_long = len(leaves) >= _LEAST_LEAVES and len({_kind(shape) for _, shape in leaves}) > 1
+        if is_long and _is_plain([keys for keys, _ in leaves]):
+            yield tuple(leaves)
+
+
+def _is_plain(leaves: Sequence[tuple[Key, ...]]) -> bool:
+    """Tell whether keys to leaves, in order, are those of dicts by words and of lists from 0 on."""
+    if leaves == [()]:
+        return True
+    inner: dict[Key, list[tuple[Key, ...]]] = {}
+    for key, *rest in leaves:
+        inner.setdefault(key, []).append(tuple(rest))
+    are_words = all(isinstance(key, str) and not key.startswith(".") for key in inner)
+    return (are_words or list(inner) == list(range(len(inner)))) and all(map(_is_plain, inner.values()))
+
+
+def _are_alike(tree: Leaves, shapes: Sequence[Shape]) -> bool:
+    return len(tree) == len(shapes) and all(
+        isinstance(given, ArrayShape) and _kind(given) == _kind(own)
+        for (_, own), given in zip(tree, shapes, strict=True)
+    )
+
+
+def _kind(shape: ArrayShape) -> tuple[object, ...]:
+    return shape.element_type, shape.dimensions
+
+
+def _placed(tree: Leaves, first: int) -> ResultTree:
+    """The tree with the numbers of results from ``first`` on."""
+    return _built([(keys, first + k) for k, (keys, _) in enumerate(tree)])
+
+
+def _built(leaves: Sequence[tuple[tuple[Key, ...], int]]) -> ResultTree:
+    if not leaves[0][0]:
+        return leaves[0][1]
+    inner: dict[Key, list[tuple[tuple[Key, ...], int]]] = {}
+    for (key, *rest), number in leaves:
+        inner.setdefault(key, []).append((tuple(rest), number))
+    made = {key: _built(own) for key, own in inner.items()}
+    return list(made.values()) if isinstance(next(iter(made)), int) else made

@@ -1,0 +1,101 @@
+"""The classes of results: small ones of the module's own with the same fields, or those of the traced program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...hlo.ir import Built, ResultTree
+from ..expression import Renderer
+from ..layout import Layout
+from ..naming.identifiers import Names, identifier
+from ..parts import Part
+from .result_trees import with_objects
+
+OWN, IMPORTED = "own", "import"  # the choices of a user
+
+# By how a module makes objects of a class that it imports, the function of the prelude that finds what makes them.
+_MAKERS = {"call": "class_of", "set": "setter_of", "unflatten": "unflattener_of"}
+_TAKEN = {"Any", "Array", "Block", "Callable", "Group", "NamedTuple", "Scalar", "Tree", "dataclass"}
+
+_Own = tuple[str, tuple[str, ...]]  # the name of a class and its fields
+_Imported = tuple[str, str, str, str]  # function that finds what makes its objects, module, name in it, constants
+
+
+class ResultClasses(Part):
+    """A name for each class of a module's results.
+
+    ``tree`` is the tree of the results with these names; in place of objects whose parts have no names plain tuples
+    stand. ``notes`` says what is not of the class that was asked for. ``taken`` are names that no class may have.
+    """
+
+    def __init__(self, tree: ResultTree, choice: str, taken: set[str]) -> None:
+        self._choice = choice
+        self._names = Names(_TAKEN | taken)
+        self._own: dict[_Own, tuple[str, Built]] = {}
+        self._imported: dict[_Imported, str] = {}
+        self.notes: dict[str, None] = {}
+        self.tree = with_objects(tree, self._made)
+
+    def _made(self, built: Built) -> ResultTree:
+        word = built.name.rpartition(".")[2]
+        if self._choice == IMPORTED and built.maker:
+            key = _MAKERS[built.maker], built.module, built.name, built.constants
+            if key not in self._imported:
+                self._imported[key] = self._names.kept(word)
+            fields = () if built.maker == "unflatten" else built.fields
+            return replace(built, name=self._imported[key], fields=fields)
+        if len(built.fields) < len(built.parts):
+            self.notes[f"{word} is returned as a plain tuple of its parts"] = None
+            return built.parts
+        if self._choice == IMPORTED:
+            self.notes[f"{word} cannot be imported: objects with its fields are returned"] = None
+        own = word, built.fields
+        if own not in self._own:
+            self._own[own] = self._names.kept(identifier(word)), built
+        return replace(built, name=self._own[own][0])
+
+    def keep(self, text: str) -> set[str]:
+        """Forget the classes of which no object is made in the text of the functions; return what of the prelude is
+        needed no more.
+        """
+        before = set(self.prelude_names)
+        self._imported = {key: name for key, name in self._imported.items() if _is_called(name, text)}
+        self._own = {key: pair for key, pair in self._own.items() if _is_called(pair[0], text)}
+        return before - set(self.prelude_names)
+
+    @property
+    def prelude_names(self) -> Sequence[str]:
+        return tuple(dict.fromkeys(maker for maker, *_ in self._imported))
+
+    @property
+    def names(self) -> set[str]:
+        return {*self._imported.values(), *(name for name, _ in self._own.values())}
+
+    def functions(self, renderer: Renderer) -> list[str]:
+        return [
+            renderer.statement(
+                "own_class",
+                name,
+                _origin(built, renderer.layout),
+                fields,
+                any(field.startswith("_") for field in fields),
+            )
+            for (_, fields), (name, built) in self._own.items()
+        ]
+
+    def behind(self, renderer: Renderer) -> list[str]:
+        rows = [(name, *key) for key, name in self._imported.items()]
+        return [renderer.statement("imported_classes", rows)] if rows else []
+
+
+def _is_called(name: str, text: str) -> bool:
+    return re.search(rf"\b{name}\(", text) is not None
+
+
+def _origin(built: Built, layout: Layout) -> str:
+    """The class that was traced, as far as a line can say it."""
+    whole = f"{built.module}.{built.name}"
+    fits = re.fullmatch(r"\w+(\.\w+)*", whole, re.ASCII) and layout.fits(whole, 30)
+    return whole if fits else identifier(built.name.rpartition(".")[2])

@@ -1,0 +1,120 @@
+"""The types of an emitted function's parameters and results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...array.node import Node
+from ...array.program import Function, Program, Tree
+from ...hlo.ir import Built
+from ...hlo.shapes import ArrayShape, Shape, TupleShape
+from ..expression import Renderer
+
+ARRAY, SCALAR = "array", "scalar"
+BLOCK = "block"  # a piece of an array that functions of a target with chunks get
+TREE = "tree"  # an argument that holds others
+GROUP = "group"  # what replicas talk through
+
+_ALIAS = re.compile(r"(\w+)(?:: TypeAlias)? = (.*?)(?:  # .*)?")
+
+# What a value is: ARRAY, SCALAR where its rank is 0, None for a token, a tuple of such, or something that holds them.
+Type = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A ``container``, dict (by words) or list, of parts of these types, each once; of a TREE where they are mixed."""
+
+    container: str
+    parts: tuple[Type, ...]
+
+
+def parameter_types(function: Function) -> list[Type]:
+    """Return the type of each parameter; a tuple that only emitted code passes is passed as its arrays."""
+    shapes = [parameter.shape for parameter in function.computation.parameters]
+    return [
+        _node_type(node)
+        if node.element_type is not None or node.is_python_int
+        else shape_type(shapes[node.parameters["argument"]])
+        for node in function.parameters
+    ]
+
+
+def _node_type(node: Node) -> Type:
+    return ARRAY if node.ndim else SCALAR
+
+
+def shape_type(shape: Shape) -> Type:
+    """Return the type of a value of an HLO shape."""
+    if isinstance(shape, TupleShape):
+        return tuple(shape_type(element) for element in shape.elements)
+    if not isinstance(shape, ArrayShape):
+        return None
+    return ARRAY if shape.dimensions else SCALAR
+
+
+def result_type(results: Tree) -> Type:
+    """Return the type that a function returns."""
+    if isinstance(results, Node):
+        return _node_type(results)
+    if isinstance(results, dict | list):
+        parts = results.values() if isinstance(results, dict) else results
+        kinds = tuple(dict.fromkeys(map(result_type, parts)))
+        is_mixed = len(kinds) > 1 and not all(isinstance(kind, str) for kind in kinds)
+        has_words = isinstance(results, list) or all(isinstance(key, str) for key in results)
+        return Holding(type(results).__name__, (TREE,) if is_mixed else kinds) if has_words else TREE
+    if isinstance(results, Built):
+        return TREE
+    return None if results is None else tuple(result_type(part) for part in results)
+
+
+def has_tree(kind: Type) -> bool:
+    """Tell whether there is a TREE in a type."""
+    parts = kind.parts if isinstance(kind, Holding) else kind if isinstance(kind, tuple) else ()
+    return kind == TREE or any(map(has_tree, parts))
+
+
+def in_blocks(kind: Type) -> Type:
+    """Return the type that a value has in functions that get blocks."""
+    if isinstance(kind, tuple):
+        return tuple(map(in_blocks, kind))
+    return BLOCK if kind in (ARRAY, SCALAR) else kind
+
+
+def kinds_of_types(program: Program, has_blocks: bool) -> list[str]:
+    """The kinds of arrays in the signatures of a program, whose functions but for the entry may be of blocks."""
+    stack: list[Type] = []
+    for function in program.functions:
+        types = (*parameter_types(function), result_type(function.results))
+        stack.append(in_blocks(types) if has_blocks and function is not program.entry else types)
+    found: set[str] = set()
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            found.add(item)
+        elif item is not None:
+            stack += item
+    return sorted(found)
+
+
+def without_lone_types(types: Sequence[str], functions: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Write types that functions name once, in no union, in their place; return the other types, and the functions."""
+    kept: list[str] = []
+    text = "\0".join(functions)
+    for line in types:
+        alias = _ALIAS.fullmatch(line)
+        uses = re.findall(rf"(?:\| )?\b{alias[1]}\b(?: \|)?", text) if alias is not None else []
+        if alias is None or uses != [alias[1]]:
+            kept.append(line)
+        else:
+            text = re.sub(rf"\b{alias[1]}\b", alias[2], text)
+    return kept, text.split("\0")
+
+
+def typing_imports(renderer: Renderer, texts: Sequence[str]) -> list[str]:
+    """The imports that the types in texts need."""
+    lines: list[str] = renderer.statement("typing_imports").splitlines()
+    return [line for line in lines if any(re.search(rf"\b{line.split()[-1]}\b", text) for text in texts)]

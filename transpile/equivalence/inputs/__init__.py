@@ -1,0 +1,1 @@
+"""Inputs that a program is compared on."""

@@ -1,0 +1,176 @@
+"""Reach: the parts of an emitted program that its inputs come to, branches, bodies of loops, reducers and other
+functions.
+
+What did not run was not compared. The readable text for NumPy stands for all targets: its lines are traced.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...array.node import Region
+from ...array.program import Scope
+from ...emission.lines import Line, WrittenFunction
+from ...emission.module.generated import GeneratedModule
+from ...emission.places import bodies, definition_of, statements
+from ..reference import tasks
+from ..reference.participants import Workers
+from ..reference.worker import RemoteError, WorkerDied, WorkerTimeout
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+MOST_DRAWS = 8  # of inputs, until everything was reached
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A part of the text that may not run, lines ``first`` to ``last``, and what it is in the HLO."""
+
+    what: str
+    first: int
+    last: int
+
+    def is_reached(self, lines: frozenset[int]) -> bool:
+        return any(self.first <= line <= self.last for line in lines)
+
+    def __str__(self) -> str:
+        return f"{self.what} (line {self.first})"
+
+
+@dataclass(slots=True)
+class Reach:
+    """The lines that inputs have reached so far of a module emitted for NumPy, or of an edited form of its text.
+
+    ``unreached`` names the outermost parts that no input of :meth:`try_inputs` reached; where a run fails, nothing is
+    known, and nothing is named.
+    """
+
+    module: GeneratedModule
+    bodies: tuple[Body, ...]
+    lines: frozenset[int] = frozenset()
+    is_known: bool = True
+    _tried: int = field(default=0, init=False)
+
+    @staticmethod
+    def of(emitted: GeneratedModule, edited: str | None = None) -> Reach:
+        """The parts of an emitted module; those of an edited text have only lines, where it has others."""
+        found = tuple(_bodies(emitted))
+        if edited is None:
+            return Reach(emitted, found)
+        own = tuple(_bodies_of_text(edited, [function.name for function in emitted.functions]))
+        if len(own) == len(found):
+            own = tuple(Body(known.what, part.first, part.last) for known, part in zip(found, own, strict=True))
+        return Reach(GeneratedModule(edited, emitted.name, emitted.target, emitted.constants), own)
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.is_known or not self.missed
+
+    @property
+    def missed(self) -> list[Body]:
+        return [body for body in self.bodies if not body.is_reached(self.lines)]
+
+    @property
+    def unreached(self) -> tuple[str, ...]:
+        missed = self.missed if self.is_known and self._tried else []
+        outermost = (
+            body
+            for body in missed
+            if not any(other is not body and other.first <= body.first and body.last <= other.last for other in missed)
+        )
+        return tuple(map(str, outermost))
+
+    def try_inputs(self, workers: Workers, arguments: Sequence[Any]) -> bool:
+        """Tell whether inputs, nested as the parameters of ``main``, reach something that none before did."""
+        if not self.bodies or not self.is_known:
+            return False
+        self._tried += 1
+        try:
+            answer = workers.ask(self.module.target, tasks.executed_lines, self.runnable, list(arguments))
+        except (WorkerDied, WorkerTimeout, RemoteError):
+            self.is_known = False
+            return False
+        before, self.lines = self.missed, self.lines | answer.value
+        return len(self.missed) < len(before)
+
+    @property
+    def runnable(self) -> GeneratedModule:
+        """The module without what only this process needs."""
+        return GeneratedModule(self.module.source, self.module.name, self.module.target, self.module.constants)
+
+
+def _bodies(emitted: GeneratedModule) -> Iterator[Body]:
+    tree = ast.parse(emitted.source)
+    for function in emitted.functions:
+        names = _names(function)
+        definition = definition_of(tree, function)
+        lines = {statement: line for line, statement in statements(tree, function)}
+        if function is not emitted.functions[-1] and function.name != "main":
+            yield _body(f"function {function.function.computation.name}", definition.body)
+        for statement, line in lines.items():
+            for number, inside in enumerate(_optional(statement)):
+                within = [lines[part] for part in ast.walk(ast.Module(inside, [])) if part in lines]
+                yield _body(_what(statement, number, line, within, names), inside)
+
+
+def _bodies_of_text(source: str, functions: Iterable[str]) -> Iterator[Body]:
+    """The parts of a text by their lines alone, in the same order."""
+    tree = ast.parse(source)
+    definitions = {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef)}
+    for name in functions:
+        if name in definitions:
+            if name != "main":
+                yield _body(f"function {name}", definitions[name].body)
+            for statement in _in_order(definitions[name].body):
+                yield from (_body("a part", inside) for inside in _optional(statement))
+
+
+def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield statement
+        for inner in bodies(statement):
+            yield from _in_order(inner)
+
+
+def _optional(statement: ast.stmt) -> list[list[ast.stmt]]:
+    """The bodies of a statement that need not run, less those that do nothing."""
+    inside = bodies(statement) if isinstance(statement, ast.If | ast.For | ast.While) else []
+    return [body for body in inside if not all(isinstance(part, ast.Pass) for part in body)]
+
+
+def _body(what: str, body: Sequence[ast.stmt]) -> Body:
+    return Body(what, body[0].lineno, body[-1].end_lineno or body[-1].lineno)
+
+
+# -- names of the HLO
+
+
+def _names(function: WrittenFunction) -> dict[Region, str]:
+    """The computation of every body of code, and the instruction that calls it."""
+    found: dict[Region, str] = {}
+    stack = [function.function.scope] if function.function.scope is not None else []
+    while stack:
+        scope: Scope = stack.pop()
+        for (instruction, computation), inner in scope.called.items():
+            if inner.region is not scope.region and computation is not instruction.attributes.get("condition"):
+                found.setdefault(inner.region, f"{computation.name} of {instruction.name}")
+            stack.append(inner)
+    return found
+
+
+def _what(statement: ast.stmt, number: int, line: Line, within: Sequence[Line], names: dict[Region, str]) -> str:
+    kind = "branch" if isinstance(statement, ast.If) else "loop body"
+    nodes = [*line.inside, *(node for each in within for node in (*each.values, *each.after))]
+    wanted = "branch" if kind == "branch" else "loop"
+    regions = (region for node in nodes for region in node.region.path() if region.kind == wanted and region in names)
+    region = min(regions, key=_depth, default=None)
+    return f"{kind} {names[region]}" if region is not None else f"{kind} {number} of `{line.text}`"
+
+
+def _depth(region: Region) -> int:
+    return region.depth

@@ -1,0 +1,167 @@
+"""A loop of emitted code beside its HLO instruction: what goes in, from iteration to iteration, and out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ...array.graph import Graph
+from ...array.program import Loop, Scope
+from ...errors import XlaToPythonError
+from ...hlo.ir import HloModule, Instruction
+from ...hlo.printer import print_module
+from ..shrinking.cases import (
+    Array,
+    array_leaves,
+    flat,
+    inlined,
+    kept_header,
+    module_of,
+    new_parameter,
+    ordered,
+    tree_of,
+)
+from .steps import Moment, StepMaker, known_instructions, state_nodes, typed_leaves
+
+State = list[Array | None]
+Evaluate = Callable[[str, Sequence[Array]], list[Array]]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFault:
+    """A thing that a loop does with its state that it should not, and when."""
+
+    note: str
+    time: int
+    iterations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoopRun:
+    """One execution of the loop that a ``while`` became: ``moments`` are the ends of its iterations."""
+
+    instruction: Instruction
+    scope: Scope  # that the instruction is in
+    graph: Graph
+    loop: Loop
+    outer: Moment
+    moments: Sequence[Moment]
+    like: HloModule
+    evaluate: Evaluate = field(repr=False)
+
+    @cached_property
+    def body(self) -> Scope:
+        return self.scope.called[self.instruction, self.instruction["body"]]
+
+    def faults(self) -> Iterator[LoopFault]:
+        """Return what is wrong with the loop itself, whatever its body computes."""
+        initial = typed_leaves(self.instruction.operands[0], self.scope, self.graph, self.outer.values)
+        final = typed_leaves(self.instruction, self.scope, self.graph, self.outer.values)
+        if not self.moments and all(leaf is None for leaf in final):
+            return  # in a branch that did not run
+        before, name = initial, "its operand"
+        for number, moment in enumerate(self.moments):
+            inside = self._inside(moment)
+            for k in self._changed(before, inside, is_first=number == 0):
+                note = f"element {k} of the state does not start as {name} left it"
+                yield LoopFault(note, moment.begun, (number,))
+            before, name = self._following(moment), f"iteration {number}"
+        if self.moments and self._goes_on(self._inside(self.moments[-1])) is False:
+            note = f"it goes on after {len(self.moments) - 1} iterations, though its condition is false then"
+            yield LoopFault(note, self.moments[-1].begun, (len(self.moments) - 1,))
+        end = self.moments[-1].ended if self.moments else self.outer.begun
+        before = self._computed(before, {*self._needed, *(k for k, leaf in enumerate(final) if leaf is not None)})
+        if self._goes_on(before) is True:
+            yield LoopFault(f"it ends after {len(self.moments)} iterations, though its condition still holds", end)
+        for k in self._changed(before, final, is_first=not self.moments):
+            yield LoopFault(f"element {k} of its result is not what {name} left", end)
+
+    def _inside(self, moment: Moment) -> State:
+        (parameter,) = self.body.computation.parameters
+        return typed_leaves(parameter, self.body, self.graph, moment.values)
+
+    def _following(self, moment: Moment) -> State:
+        return typed_leaves(self.body.computation.root, self.body, self.graph, moment.values)
+
+    def _changed(self, before: State, after: State, *, is_first: bool) -> Iterator[int]:
+        """The elements that are known on both sides, and not the same; what is not initialised has no value yet."""
+        for k, (old, new) in enumerate(zip(before, after, strict=True)):
+            if old is None or new is None or (is_first and k in self._uninitialised):
+                continue
+            if old.tobytes() != new.tobytes():
+                yield k
+
+    @cached_property
+    def _uninitialised(self) -> set[int]:
+        """The elements whose every row is stored in the loop before it is read."""
+        empty = {carry.parameter for carry in self.loop.carries if carry.initial.opcode == "empty"}
+        (parameter,) = self.body.computation.parameters
+        nodes = state_nodes(self.body.values[parameter])
+        return {k for k, node in enumerate(nodes) if node in empty}
+
+    # -- the condition
+
+    def _goes_on(self, state: State) -> bool | None:
+        """Return what the reference says of the condition, or None where the state is unknown or it cannot be asked."""
+        if any(state[k] is None for k in self._needed):
+            return None
+        try:
+            (answer,) = self.evaluate(self._condition_text, [np.asarray(state[k]) for k in self._needed])
+        except XlaToPythonError:
+            return None
+        return bool(answer)
+
+    @cached_property
+    def _condition(self) -> tuple[Instruction, list[Instruction]]:
+        """The root of the condition over a parameter for each element of the state, and these."""
+        shapes = array_leaves(self.instruction.shape)
+        parameters = [new_parameter(f"state.{k}", shape.without_layout()) for k, shape in enumerate(shapes)]
+        state = tree_of(self.instruction.shape, iter(parameters), "state")
+        return inlined(self.instruction["condition"], [state]), parameters
+
+    @cached_property
+    def _needed(self) -> list[int]:
+        root, parameters = self._condition
+        needed = set(ordered(root))
+        return [k for k, parameter in enumerate(parameters) if parameter in needed]
+
+    @cached_property
+    def _condition_text(self) -> str:
+        root, parameters = self._condition
+        used = [parameters[k] for k in self._needed]
+        return print_module(module_of(root, used, self.like.name, kept_header(self.like), self.like))
+
+    def _computed(self, state: State, wanted: Collection[int]) -> State:
+        """The state after the last iteration, with what emitted code does not compute, a counter, by the reference."""
+        missing = [k for k in sorted(wanted) if state[k] is None]
+        if not missing or not self.moments:
+            return state
+        moment = self.moments[-1]
+        parts = _parts(self.body.computation.root)
+        known = known_instructions(self.body, self.graph, moment.values)
+        step = StepMaker(self.body, known, self.like).step([parts[k] for k in missing if parts[k] in self.body.values])
+        arrays = [
+            array
+            for instruction in step.parameters
+            for array in typed_leaves(instruction, self.body, self.graph, moment.values)
+            if array is not None
+        ]
+        try:
+            expected = step.expected(self.evaluate(print_module(step.module), arrays))
+        except XlaToPythonError:
+            return state
+        made = list(state)
+        for k in missing:
+            if parts[k] in expected:
+                (made[k],), _ = expected[parts[k]]
+        return made
+
+
+def _parts(root: Instruction) -> list[Instruction]:
+    """The instructions that give the arrays of a root, in order."""
+    if root.opcode != "tuple":
+        return flat(root)
+    return [part for operand in root.operands for part in _parts(operand)]

@@ -1,0 +1,82 @@
+"""The record of a module with probes while it runs, in order: the values, and where functions and iterations begin and
+end.
+
+Runs in the process of a target.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ...emission.module.generated import GeneratedModule
+from ...target import load_target
+from ..reference.runtime import Runtime
+from ..reference.tasks import map_arrays
+from ..verdicts.subnormals import flushed
+from .probes import FUNCTION, ITERATION, PROBE
+
+Event = tuple[str, int, Any]  # kind, number of the probe, loop or function, value
+
+MOST_BYTES = 1 << 30  # of recorded values; the run ends where they are full
+
+
+class _FullError(Exception):
+    """There is no room for more values."""
+
+
+def record(module: GeneratedModule, arguments: Sequence[Any]) -> tuple[list[Event], str]:
+    """Run the ``main`` of an instrumented module on NumPy arrays; the events, and what it raised, if anything.
+
+    The kinds of events are ``value``, ``enter`` and ``leave`` of functions, ``begin`` and ``end`` of iterations.
+    Subnormal numbers are zeros meanwhile, as they are on XLA. Values that a library computes later are computed at
+    once; what it does in other threads is not recorded.
+    """
+    target = load_target(module.target)
+    runtime = Runtime(target)
+    recorder = _Recorder(runtime)
+    try:
+        with runtime, flushed():
+            loaded = module.load(keep_compiled=False)
+            loaded.__dict__.update({PROBE: recorder.value, ITERATION: recorder.iteration, FUNCTION: recorder.function})
+            loaded.main(*runtime.adopt(list(map_arrays(target.library.cut, arguments))))
+    except _FullError:
+        return recorder.events, f"the first {MOST_BYTES >> 20} MiB of values were recorded"
+    except Exception as error:
+        return recorder.events, f"{type(error).__name__}: {error}"
+    return recorder.events, ""
+
+
+class _Recorder:
+    def __init__(self, runtime: Runtime) -> None:
+        self.events: list[Event] = []
+        self._runtime = runtime
+        self._thread = threading.get_ident()
+        self._left = MOST_BYTES
+
+    def value(self, probe: int, value: Any) -> Any:
+        if threading.get_ident() == self._thread:
+            array = self._runtime.peek(value)
+            self._left -= array.nbytes
+            if self._left < 0:
+                raise _FullError
+            self.events.append(("value", probe, array))
+        return value
+
+    @contextmanager
+    def iteration(self, loop: int) -> Iterator[None]:
+        self._mark("begin", loop)
+        yield
+        self._mark("end", loop)
+
+    @contextmanager
+    def function(self, number: int) -> Iterator[None]:
+        self._mark("enter", number)
+        yield
+        self._mark("leave", number)
+
+    def _mark(self, kind: str, number: int) -> None:
+        if threading.get_ident() == self._thread:
+            self.events.append((kind, number, None))

@@ -1,0 +1,389 @@
+"""The first instruction that emitted code gets wrong.
+
+The emitted text runs with a probe for each value; every HLO instruction is then computed by the reference from the
+very operands that the emitted code had. What differs there was introduced by that instruction: an error that came in
+with its operands is in the reference's result as well. The first in the order of the run is the one to look at.
+
+A loop is taken apart: its body instruction by instruction in each iteration, and of the loop itself whether it starts
+from its operands, hands each value on to the next iteration, goes on as its condition says, and returns what it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...array.graph import Graph
+from ...array.node import Node, Region
+from ...array.program import Loop, Scope, roots
+from ...array.traversal import topological
+from ...emission.lines import WrittenFunction
+from ...emission.module.generated import GeneratedModule
+from ...errors import XlaToPythonError
+from ...hlo.ir import HloModule, Instruction
+from ...hlo.printer import print_module
+from ..reference.xla_process import run_hlo_in_child
+from ..shrinking.cases import Array, array_leaves
+from ..verdicts.comparison import Budget, LeafResult, compare_leaf
+from ..verdicts.sensitivity import excused, moved
+from ..verdicts.tolerances import EXACT
+from .allowances import allowances, with_magnitude
+from .loops import LoopFault, LoopRun
+from .probes import Instrumented, instrument
+from .recorder import Event, record
+from .steps import (
+    Check,
+    Expected,
+    Moment,
+    Step,
+    StepMaker,
+    checkable,
+    emitted_leaves,
+    known_instructions,
+    state_nodes,
+    typed_leaves,
+)
+
+Evaluate = Callable[[str, Sequence[Array]], list[Array]]
+Record = Callable[[GeneratedModule, Sequence[Any]], tuple[list[Event], str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """An instruction that introduces an error.
+
+    ``line`` is that of the emitted text, ``source`` the user's ``file:line`` or empty, ``iterations`` the numbers of
+    the iterations of the loops around it, outermost first. ``inside`` are instructions before it that emitted code
+    has no values of: the error may be theirs. ``leaf`` compares emitted code with the reference, ``note`` says what is
+    wrong with a loop.
+    """
+
+    instruction: Instruction
+    line: int
+    text: str
+    source: str
+    iterations: tuple[int, ...]
+    inside: tuple[Instruction, ...] = ()
+    leaf: LeafResult | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lockstep:
+    """The findings of a run in lockstep: errors in the order in which they were made.
+
+    ``checked`` counts comparisons of an instruction, ``unchecked`` names those that the reference refuses; ``failure``
+    is what ended the run early.
+    """
+
+    divergences: tuple[Divergence, ...]
+    checked: int
+    unchecked: tuple[str, ...] = ()
+    failure: str = ""
+
+    @property
+    def first(self) -> Divergence | None:
+        return self.divergences[0] if self.divergences else None
+
+
+def _by_reference(text: str, arrays: Sequence[Array]) -> list[Array]:
+    return run_hlo_in_child(text, *arrays)
+
+
+def lockstep(
+    module: HloModule,
+    emitted: GeneratedModule,
+    arguments: Sequence[Any],
+    source: str | None = None,
+    *,
+    record: Record = record,
+    evaluate: Evaluate = _by_reference,
+) -> Lockstep:
+    """Run an emitted module beside the reference.
+
+    ``emitted`` is what :func:`xla2py.emit` made of ``module``; ``source`` an edited form of its text to run instead.
+    ``arguments`` are those of ``main``, nested as its parameters are. ``record`` runs the text with probes, in this
+    process unless told otherwise; ``evaluate`` gives the results of HLO text on arrays.
+    """
+    probed = instrument(emitted, source)
+    events, failure = record(probed.module, arguments)
+    judge = _Judge(module, probed, source or emitted.source, evaluate)
+    judge.replay(events)
+    judge.judge()
+    order = sorted(judge.found, key=lambda found: found[0])
+    return Lockstep(tuple(found for _, found in order), judge.checked, tuple(dict.fromkeys(judge.unchecked)), failure)
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A function that is running."""
+
+    number: int
+    begun: int
+    values: dict[Node, Array] = field(default_factory=dict)
+    times: dict[Node, int] = field(default_factory=dict)
+    lines: dict[Node, int] = field(default_factory=dict)
+    loops: list[tuple[int, int, int]] = field(default_factory=list)  # loop, iteration, time of its begin
+    runs: dict[int, list[Moment]] = field(default_factory=dict)  # of the loops: their iterations that are done
+
+
+class _Judge:
+    def __init__(self, module: HloModule, probed: Instrumented, text: str, evaluate: Evaluate) -> None:
+        self.module = module
+        self.probed = probed
+        self.lines = text.splitlines()
+        self.evaluate = evaluate
+        self.found: list[tuple[tuple[int, int], Divergence]] = []
+        self.checked = 0
+        self.unchecked: list[str] = []
+        self.moments: list[Moment] = []
+        self._frames: list[_Frame] = []
+        self._steps: dict[Any, tuple[Step, str]] = {}
+        self._budgets: dict[tuple[Instruction, tuple[Instruction, ...]], list[Budget]] = {}
+        self._scopes = [_by_region(function.function.scope) for function in probed.functions]
+        self._loops_by_region = {loop.region: loop for function in probed.functions for loop in _loops(function)}
+        self._regions = {loop.region: loop.line for loop in probed.loops}  # of loops in the text, with their lines
+
+    # -- what happened
+
+    def replay(self, events: Sequence[Event]) -> None:
+        """Collect the moments at which bodies were done."""
+        for time, (kind, number, value) in enumerate(events):
+            getattr(self, f"_{kind}")(time, number, value)
+        while self._frames:
+            self._leave(len(events), 0, None)
+
+    def _enter(self, time: int, number: int, value: Any) -> None:
+        self._frames.append(_Frame(number, time))
+
+    def _leave(self, time: int, number: int, value: Any) -> None:
+        frame = self._frames[-1]
+        while frame.loops:  # the run ended here
+            self._end(time, frame.loops[-1][0], None)
+        self._frames.pop()
+        root = self.probed.functions[frame.number].function.graph.root
+        self.moments.append(self._moment(time, frame, root, frame.begun, set(frame.runs)))
+
+    def _begin(self, time: int, number: int, value: Any) -> None:
+        frame = self._frames[-1]
+        for probe in self.probed.probes:
+            if number in probe.loops:
+                frame.values.pop(probe.node, None)
+        frame.loops.append((number, len(frame.runs.setdefault(number, [])), time))
+
+    def _end(self, time: int, number: int, value: Any) -> None:
+        frame = self._frames[-1]
+        inside = {loop for loop in frame.runs if number in self.probed.loops[loop].around}
+        moment = self._moment(time, frame, self.probed.loops[number].region, frame.loops[-1][2], inside)
+        frame.loops.pop()
+        self.moments.append(moment)
+        frame.runs[number].append(moment)
+
+    def _value(self, time: int, number: int, value: Any) -> None:
+        probe, frame = self.probed.probes[number], self._frames[-1]
+        frame.values[probe.node] = value
+        frame.times[probe.node] = time
+        frame.lines[probe.node] = probe.line
+
+    def _moment(self, time: int, frame: _Frame, region: Region, begun: int, inside: set[int]) -> Moment:
+        iterations = tuple(iteration for _, iteration, _ in frame.loops)
+        runs = {self.probed.loops[loop].region: frame.runs.pop(loop) for loop in inside}
+        values, times, lines = dict(frame.values), dict(frame.times), dict(frame.lines)
+        return Moment(frame.number, region, values, times, lines, begun, time, iterations, runs)
+
+    # -- what to make of it
+
+    def judge(self) -> None:
+        """Check every moment; moments that need the same module come one after the other."""
+        work: dict[str, list[tuple[Moment, Scope, Step]]] = {}
+        for moment in self.moments:
+            graph = self._graph(moment)
+            for scope in self._scopes[moment.function].get(moment.region, []):
+                if _fits(scope, graph, moment):
+                    step, text = self._step(scope, graph, moment)
+                    if step.checks:
+                        work.setdefault(text, []).append((moment, scope, step))
+                    self._loops(scope, moment)
+        for text, jobs in work.items():
+            for moment, scope, step in jobs:
+                self._check(moment, scope, step, text)
+
+    def _graph(self, moment: Moment) -> Graph:
+        return self.probed.functions[moment.function].function.graph
+
+    def _step(self, scope: Scope, graph: Graph, moment: Moment) -> tuple[Step, str]:
+        known = known_instructions(scope, graph, moment.values)
+        key = (scope, known)
+        if key not in self._steps:
+            wanted = [i for i in checkable(scope) if self._is_told(i, scope, graph, moment)]
+            step = StepMaker(scope, known, self.module).step(wanted)
+            self._steps[key] = (step, print_module(step.module))
+        return self._steps[key]
+
+    def _is_told(self, instruction: Instruction, scope: Scope, graph: Graph, moment: Moment) -> bool:
+        """Some array of its result is known, and it is no loop that is taken apart."""
+        if any(inner.region in self._regions for inner in _loop_scopes(instruction, scope)):
+            return False
+        leaves = emitted_leaves(scope.values[instruction], graph, moment.values)
+        return any(leaf is not None for leaf in leaves)
+
+    def _check(self, moment: Moment, scope: Scope, step: Step, text: str) -> None:
+        graph = self._graph(moment)
+        arrays = [
+            array
+            for instruction in step.parameters
+            for array in typed_leaves(instruction, scope, graph, moment.values)
+            if array is not None
+        ]
+        try:
+            expected = step.expected(self.evaluate(text, arrays))
+        except XlaToPythonError:
+            self._check_halves(moment, scope, step)
+            return
+
+        @cache
+        def again(seed: int) -> Expected | None:
+            try:
+                return step.expected(self.evaluate(text, moved(arrays, seed)))
+            except XlaToPythonError:
+                return None
+
+        for check in step.checks:
+            self.checked += 1
+            actual = emitted_leaves(scope.values[check.instruction], graph, moment.values)
+            wrong = self._wrong(check, expected, actual, again)
+            if wrong is not None:
+                self._report(moment, scope, check.instruction, check.inside, wrong)
+
+    def _check_halves(self, moment: Moment, scope: Scope, step: Step) -> None:
+        """The reference refuses some instruction: the others are checked without it."""
+        instructions = [check.instruction for check in step.checks]
+        if len(instructions) == 1:
+            self.unchecked.append(instructions[0].name)
+            return
+        known = known_instructions(scope, self._graph(moment), moment.values)
+        middle = len(instructions) // 2
+        for half in (instructions[:middle], instructions[middle:]):
+            part = StepMaker(scope, known, self.module).step(half)
+            self._check(moment, scope, part, print_module(part.module))
+
+    def _wrong(
+        self,
+        check: Check,
+        expected: Expected,
+        actual: list[Array | None],
+        again: Callable[[int], Expected | None],
+    ) -> LeafResult | None:
+        """The first comparison that is not good: of what emitted code has with what the reference makes of the same.
+
+        ``again(seed)`` is what the reference makes of operands that are moved by a rounding error.
+        """
+        values, magnitudes = expected[check.instruction]
+        budgets = self._allowances(check)
+        for number, (want, have, budget) in enumerate(zip(values, actual, budgets, strict=True)):
+            overflows = bool(magnitudes) and not np.isfinite(magnitudes[number].astype(np.float64)).all()
+            if have is not None and not overflows:  # else anything may come out, by the order of the terms
+                allowed = with_magnitude(budget, magnitudes[number]) if magnitudes else budget
+                leaf = compare_leaf(want, np.asarray(have), allowed, (number,))
+                if not leaf.status.is_good and budget != EXACT:  # a solve of a matrix that is nearly singular, say
+
+                    def moved_to(seed: int, number: int = number) -> Sequence[Array] | None:
+                        found = again(seed)
+                        return [found[check.instruction][0][number]] if found is not None else None
+
+                    (leaf,) = excused([leaf], [want], [np.asarray(have)], moved_to, lambda seed: None)
+                if not leaf.status.is_good:
+                    return leaf
+        return None
+
+    def _allowances(self, check: Check) -> list[Budget]:
+        key = (check.instruction, check.inside)
+        if key not in self._budgets:
+            self._budgets[key] = allowances(check)
+        return self._budgets[key]
+
+    def _loops(self, scope: Scope, moment: Moment) -> None:
+        graph = self._graph(moment)
+        for instruction in scope.values:
+            inner = [inner for inner in _loop_scopes(instruction, scope) if inner.region in self._regions]
+            if inner:
+                runs = moment.runs.get(inner[0].region, [])
+                loop = self._loops_by_region[inner[0].region]
+                run = LoopRun(instruction, scope, graph, loop, moment, runs, self.module, self.evaluate)
+                for fault in run.faults():
+                    self._report(moment, scope, instruction, (), None, fault)
+
+    def _report(
+        self,
+        moment: Moment,
+        scope: Scope,
+        instruction: Instruction,
+        inside: tuple[Instruction, ...],
+        leaf: LeafResult | None,
+        fault: LoopFault | None = None,
+    ) -> None:
+        graph = self._graph(moment)
+        nodes = [graph.current(node) for node in state_nodes(scope.values[instruction])]
+        time = max((moment.times[node] for node in nodes if node in moment.times), default=moment.begun)
+        line = next((moment.lines[node] for node in nodes if node in moment.lines), 0)
+        iterations = moment.iterations
+        if fault is not None:
+            time, line = fault.time, self._regions[_loop_scopes(instruction, scope)[0].region]
+            iterations = (*iterations, *fault.iterations)
+        text = self.lines[line - 1].strip() if line else ""
+        source, note = user_place(instruction, self.module), fault.note if fault else ""
+        found = Divergence(instruction, line, text, source, iterations, inside, leaf, note)
+        place = scope.computation.instructions.index(instruction)
+        self.found.append(((time, place), found))
+
+
+def _loops(function: WrittenFunction) -> list[Loop]:
+    nodes = topological(roots(function.function))
+    return [node.parameters["loop"] for node in nodes if node.opcode == "loop"]
+
+
+def _fits(scope: Scope, graph: Graph, moment: Moment) -> bool:
+    """The arguments have the shapes of the computation: a combiner of scalars is called with whole arrays."""
+    for parameter in scope.computation.parameters:
+        leaves = emitted_leaves(scope.values[parameter], graph, moment.values)
+        for shape, leaf in zip(array_leaves(parameter.shape), leaves, strict=True):
+            if leaf is not None and leaf.shape != shape.dimensions:
+                return False
+    return True
+
+
+def _loop_scopes(instruction: Instruction, scope: Scope) -> list[Scope]:
+    """The scope of a loop's body."""
+    if instruction.opcode != "while":
+        return []
+    inner = scope.called.get((instruction, instruction["body"]))
+    return [inner] if inner is not None and inner.region.kind == "loop" else []
+
+
+def _by_region(scope: Scope | None) -> dict[Region, list[Scope]]:
+    """All scopes of a function by the body of code that computes them: that of a loop, or of the function."""
+    found: dict[Region, list[Scope]] = {}
+    stack = [scope] if scope is not None else []
+    while stack:
+        inner = stack.pop()
+        home = next(region for region in inner.region.path() if region.kind != "branch")
+        found.setdefault(home, []).append(inner)
+        stack.extend(inner.called.values())
+    return found
+
+
+def user_place(instruction: Instruction, module: HloModule) -> str:
+    """``file:line`` of the user's source that an instruction comes from; empty where the module does not say."""
+    metadata = instruction.metadata
+    if metadata is None:
+        return ""
+    if metadata.source_line:
+        return f"{metadata.source_file}:{metadata.source_line}"
+    if 0 < metadata.stack_frame_id <= len(module.stack_frames):
+        frame = module.stack_frames[metadata.stack_frame_id - 1]
+        return f"{frame.file_name}:{frame.line}"
+    return ""

@@ -1,0 +1,222 @@
+"""One step of a program: each instruction of a computation by itself, on the operands that emitted code had.
+
+What the reference makes of these operands, and emitted code does not, the instruction has introduced; an error in its
+operands is inherited. Operands that emitted code never had as values (a broadcast that NumPy does by itself, a sum
+that became a mean) are computed by the reference from what is before them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...array.graph import Graph
+from ...array.node import Node, Region, literal_value
+from ...array.program import Scope
+from ...array.value import Value
+from ...hlo.ir import HloModule, Instruction
+from ..shrinking.cases import Array, array_leaves, as_tuple, bare, flat, kept_header, module_of, new_parameter, ordered
+
+# Nothing to get wrong, nothing to compare, or another result each time.
+_NOT_CHECKED = frozenset(
+    "parameter constant tuple get-tuple-element after-all add-dependency domain infeed outfeed send send-done recv "
+    "recv-done rng rng-get-and-update-state async-start async-update async-done partition-id replica-id".split()
+)
+IN_PLACE = frozenset(("call", "fusion", "async-start"))
+
+Recorded = Mapping[Node, Array]
+Expected = dict[Instruction, tuple[list[Array], list[Array]]]  # results, and magnitudes of the terms of sums
+
+
+def emitted_leaves(lowered: Any, graph: Graph, recorded: Recorded) -> list[Array | None]:
+    """The arrays that emitted code had for a lowered value, in logical shape; None for each that is not known."""
+    if lowered is None:
+        return []
+    if isinstance(lowered, Value):
+        return [_logical(lowered, graph, recorded)]
+    return [leaf for part in lowered for leaf in emitted_leaves(part, graph, recorded)]
+
+
+def _logical(value: Value, graph: Graph, recorded: Recorded) -> Array | None:
+    node = graph.current(value.node)
+    if value.sizes or not graph.has_current(value.node):
+        return None
+    if node.is_literal:
+        array = literal_value(node)
+    elif node.opcode == "integer":
+        array = np.asarray(node.parameters["value"])
+    elif node in recorded:
+        array = recorded[node]
+    else:
+        return None
+    if node.is_python_int or node.opcode == "integer" or node.parameters.get("plain"):  # typed where it is used
+        array = array.astype(value.node.type.dtype)
+    order = graph.turned.get(value.node, tuple(range(node.ndim)))
+    if len(order) != node.ndim or not _same_but_units([node.shape[axis] for axis in order], value.node.shape):
+        return None  # a rewrite has arranged it in another way
+    array = array.transpose(order) if array.ndim == node.ndim else array
+    if array.size != math.prod(value.node.shape):
+        return array  # of a wrong shape: for the comparison to tell
+    return _seen_through(array.reshape(value.node.shape), value)
+
+
+def _same_but_units(a: Sequence[int], b: Sequence[int]) -> bool:
+    return [size for size in a if size != 1] == [size for size in b if size != 1]
+
+
+def _seen_through(array: Array, value: Value) -> Array:
+    """The node's array through the axis map."""
+    mapped = [axis for axis in value.axes if axis is not None]
+    array = array.transpose(mapped)
+    index = tuple(slice(None) if axis is not None else None for axis in value.axes)
+    return np.broadcast_to(array[index], value.shape)
+
+
+def known_instructions(scope: Scope, graph: Graph, values: Recorded) -> frozenset[Instruction]:
+    """The instructions of a scope that emitted code had as values of the right shapes."""
+    return frozenset(
+        i
+        for i in scope.values
+        if array_leaves(i.shape) and all(leaf is not None for leaf in typed_leaves(i, scope, graph, values))
+    )
+
+
+def typed_leaves(instruction: Instruction, scope: Scope, graph: Graph, values: Recorded) -> list[Array | None]:
+    """The arrays of an instruction as emitted code had them, of HLO's types; None where it has none of that shape."""
+    typed: list[Array | None] = []
+    leaves = emitted_leaves(scope.values[instruction], graph, values)
+    for shape, array in zip(array_leaves(instruction.shape), leaves, strict=True):
+        fits = array is not None and array.shape == shape.dimensions
+        typed.append(np.asarray(array).astype(shape.element_type.dtype) if fits else None)
+    return typed
+
+
+def state_nodes(lowered: Any) -> list[Node]:
+    """The nodes of a lowered value, in order."""
+    if lowered is None:
+        return []
+    return [lowered.node] if isinstance(lowered, Value) else [node for part in lowered for node in state_nodes(part)]
+
+
+@dataclass(slots=True)
+class Moment:
+    """All values when the body of a loop or function was done, with the number of the event that told each."""
+
+    function: int
+    region: Region
+    values: dict[Node, Array]
+    times: dict[Node, int]
+    lines: dict[Node, int]
+    begun: int
+    ended: int
+    iterations: tuple[int, ...]
+    runs: dict[Region, list[Moment]] = field(default_factory=dict)  # the iterations of the loops inside
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An instruction, and the instructions before it that only the reference computes.
+
+    Of one that ``adds_up``, the reference also gives the sum of the terms' magnitudes, by which rounding is measured.
+    """
+
+    instruction: Instruction
+    inside: tuple[Instruction, ...]
+    adds_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A module whose parameters are the operands that are known, and whose results are those of the checks."""
+
+    module: HloModule
+    parameters: tuple[Instruction, ...]  # whose emitted value each parameter is, in order
+    checks: tuple[Check, ...]
+
+    def expected(self, results: Iterable[Array]) -> Expected:
+        """Return, for the instruction that is checked, its results, and the magnitudes of what it adds up for them, or
+        nothing.
+        """
+        rest = iter(results)
+        found = {}
+        for check in self.checks:
+            count = len(array_leaves(check.instruction.shape))
+            values = [next(rest) for _ in range(count)]
+            found[check.instruction] = (values, [next(rest) for _ in range(count if check.adds_up else 0)])
+        return found
+
+
+class StepMaker:
+    """Makes the steps of one scope."""
+
+    def __init__(self, scope: Scope, known: frozenset[Instruction], like: HloModule) -> None:
+        self._scope = scope
+        self._known = known
+        self._like = like
+
+    def step(self, wanted: Iterable[Instruction]) -> Step:
+        """The step that checks some instructions; those that depend on something unknown are left out."""
+        made: dict[Instruction, Instruction | None] = {}
+        inside: dict[Instruction, tuple[Instruction, ...]] = {}
+        parameters: dict[Instruction, Instruction] = {}
+
+        def operand(instruction: Instruction) -> Instruction | None:
+            if instruction in self._known and instruction.opcode != "constant":
+                if instruction not in parameters:
+                    parameters[instruction] = new_parameter(instruction.name, bare(instruction.shape))
+                return parameters[instruction]
+            return made.get(instruction)
+
+        def again(instruction: Instruction) -> Instruction | None:
+            operands = [operand(each) for each in instruction.operands]
+            if instruction.opcode == "parameter" or any(each is None for each in operands):
+                return None
+            return instruction.replace(operands=tuple(each for each in operands if each is not None))
+
+        for instruction in self._scope.computation.instructions:  # operands first
+            unknown = [each for each in instruction.operands if each not in self._known]
+            inside[instruction] = tuple(dict.fromkeys(part for each in unknown for part in (*inside[each], each)))
+            if instruction not in self._known or instruction.opcode == "constant":
+                made[instruction] = again(instruction)
+        checks: list[Check] = []
+        roots: list[Instruction] = []
+        for instruction in wanted:
+            root = made[instruction] if instruction in made else again(instruction)
+            if root is not None:
+                magnitudes = _magnitudes(root)
+                checks.append(Check(instruction, inside[instruction], bool(magnitudes)))
+                roots += flat(root) + magnitudes
+        root = as_tuple(roots)
+        needed = set(ordered(root))
+        used = {source: parameter for source, parameter in parameters.items() if parameter in needed}
+        module = module_of(root, used.values(), self._like.name, kept_header(self._like), self._like)
+        return Step(module, tuple(used), tuple(checks))
+
+
+_SUMS = frozenset(("convolution", "dot", "ragged-dot", "reduce", "reduce-window"))
+
+
+def _magnitudes(instruction: Instruction) -> list[Instruction]:
+    """The same sums over the operands' absolute values."""
+    types = [shape.element_type for operand in instruction.operands for shape in array_leaves(operand.shape)]
+    is_sum = instruction.opcode in _SUMS and all(called.root.opcode == "add" for called in instruction.called)
+    if not is_sum or not all(each.is_floating for each in types):
+        return []
+    operands = (Instruction(f"{o.name}.abs", "abs", bare(o.shape), (o,)) for o in instruction.operands)
+    return flat(instruction.replace(name=f"{instruction.name}.abs", operands=tuple(operands)))
+
+
+def checkable(scope: Scope) -> list[Instruction]:
+    """The instructions of a scope that one step can tell something about."""
+    candidates = [i for i in scope.values if i.opcode not in _NOT_CHECKED and array_leaves(i.shape)]
+    return [instruction for instruction in candidates if not _is_in_place(instruction, scope)]
+
+
+def _is_in_place(instruction: Instruction, scope: Scope) -> bool:
+    """Its called computation stands in the text where it is called, and is checked itself."""
+    calls = ((instruction, called) for called in instruction.called)
+    return instruction.opcode in IN_PLACE and any(call in scope.called for call in calls)

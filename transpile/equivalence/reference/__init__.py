@@ -1,0 +1,1 @@
+"""What XLA gives, from a process of its own."""

@@ -1,0 +1,111 @@
+"""The participants of a differential test: emitted modules on the targets, and the references.
+
+Each target and each reference has one worker process, shared by all programs and cases; what goes wrong in it is a
+:class:`.results.Run` with a failure.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from ...emission.module.generated import GeneratedModule
+from ...errors import XlaToPythonError
+from ...target import load_target, target_names
+from ..reports.results import Run
+from ..verdicts.comparison import Status
+from . import tasks
+from .worker import Answer, Limits, RemoteError, Worker, WorkerDied, WorkerTimeout
+from .xla_process import xla_environment
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+REFERENCES: dict[str, Callable[[str, Sequence[Array]], list[Array]]] = {
+    "xla": tasks.run_xla,
+    "interpreter": tasks.run_interpreter,
+}
+
+
+@dataclass
+class Workers:
+    """The processes of all targets and references, each started when first used. A context manager."""
+
+    limits: Limits = field(default_factory=Limits)
+    _workers: dict[str, Worker] = field(default_factory=dict, init=False)
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End all processes. They are started again when used again."""
+        for worker in self._workers.values():
+            worker.stop()
+
+    def run_generated(
+        self, generated: GeneratedModule, arguments: Sequence[Any], *, without_subnormals: bool = False
+    ) -> Run:
+        """Run an emitted module, or one with an edited ``source``, on the arguments of its ``main``.
+
+        ``arguments`` are NumPy arrays, nested in tuples where parameters are tuples (:func:`.inputs.nest`).
+        ``without_subnormals`` has such numbers count as zeros, as they do on XLA.
+        """
+        runnable = replace(generated, functions=())  # what its lines compute is large, and no concern of the process
+        return self.call(generated.target, tasks.run_generated, runnable, list(arguments), without_subnormals)
+
+    def run_reference(self, reference: str, text: str, arrays: Sequence[Array]) -> Run:
+        """Run HLO text on ``xla`` or ``interpreter``, on the flattened parameters."""
+        return self.call(reference, REFERENCES[reference], text, list(arrays))
+
+    def run_replicas(self, generated: GeneratedModule, replica_args: Sequence[Sequence[Any]]) -> Run:
+        """Run a module emitted for several devices; ``replica_args[k]`` are the arguments of device ``k``."""
+        runnable = replace(generated, functions=())
+        return self.call(generated.target, tasks.run_replicas, runnable, list(map(list, replica_args)))
+
+    def run_devices(self, text: str, inputs: Sequence[Sequence[Array]]) -> Run:
+        """Run HLO text on several devices of ``xla``; ``inputs[k]`` are the flattened parameters of device ``k``."""
+        return self.call("xla", tasks.run_xla_on_devices, text, list(map(list, inputs)))
+
+    def call(self, participant: str, function: Callable[..., list[Array]], *arguments: Any) -> Run:
+        """Call a function of :mod:`.tasks` in the process of a participant; every way to fail is part of the answer."""
+        try:
+            answer = self.ask(participant, function, *arguments)
+        except XlaToPythonError as error:
+            return Run(participant, Status.UNSUPPORTED, str(error))
+        except WorkerTimeout as error:
+            return Run(participant, Status.TIMEOUT, str(error), seconds=self.limits.seconds)
+        except WorkerDied as error:
+            return Run(participant, Status.CRASH, str(error))
+        except RemoteError as error:
+            return Run(participant, Status.CRASH, str(error), error.traceback)
+        return Run(participant, seconds=answer.seconds, peak_bytes=answer.peak_bytes, results=tuple(answer.value))
+
+    def ask(self, participant: str, function: Callable[..., Any], *arguments: Any) -> Answer:
+        """Call a function in the process of a participant, within the limits. Raises what :meth:`.Worker.ask` does."""
+        unlimited = participant in target_names() and load_target(participant).library.maps_devices
+        limits = Limits(self.limits.seconds, None) if unlimited else self.limits
+        return self.worker(participant).ask(function, *arguments, limits=limits)
+
+    def worker(self, participant: str) -> Worker:
+        """The process of a target or a reference."""
+        if participant not in self._workers:
+            is_reference = participant in REFERENCES
+            prepare = tasks.prepare_xla if is_reference else partial(tasks.prepare_target, participant)
+            self._workers[participant] = Worker(prepare, xla_environment() if is_reference else {})
+        return self._workers[participant]
+
+
+def failed_emission(target: str, error: Exception) -> Run:
+    """The run of a program that the emitter itself failed on."""
+    text = "".join(traceback.format_exception(error))
+    return Run(target, Status.CRASH, f"emission failed: {type(error).__name__}: {error}", text)

@@ -1,0 +1,90 @@
+"""The child's side of :mod:`.worker`: takes calls from its standard input and answers them, under limits."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+from ...errors import XlaToPythonError
+from .worker import Answer, RemoteError
+
+
+def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """One pickled request in, one pickled answer out, until the pipe closes."""
+    while True:
+        try:
+            function, arguments, memory = pickle.load(requests)
+        except EOFError:
+            return
+        answer = _call(function, arguments, memory)
+        pickle.dump(answer, answers, protocol=5)
+        answers.flush()
+
+
+def _call(function: Callable[..., Any], arguments: tuple[Any, ...], memory: int | None) -> Answer | Exception:
+    before = _start_measuring()
+    start = time.perf_counter()
+    try:
+        with _MemoryLimit(memory):
+            value = function(*arguments)
+        return Answer(value, time.perf_counter() - start, max(0, _peak_bytes() - before))
+    except XlaToPythonError as error:
+        return error
+    except Exception as error:
+        return RemoteError(type(error).__name__, str(error), traceback.format_exc())
+
+
+class _MemoryLimit:
+    """A limit on the address space, where the platform has one: going over it is a ``MemoryError`` or the end."""
+
+    def __init__(self, memory: int | None) -> None:
+        self._memory = memory
+
+    def __enter__(self) -> None:
+        if self._memory is not None and _STATUS.exists():
+            self._set(_status("VmSize") + self._memory)
+
+    def __exit__(self, *_: object) -> None:
+        if self._memory is not None and _STATUS.exists():
+            self._set(-1)
+
+    def _set(self, size: int) -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (size, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+_STATUS = Path("/proc/self/status")
+
+
+def _status(name: str) -> int:
+    """A size in bytes that Linux knows of this process; 0 elsewhere."""
+    if not _STATUS.exists():
+        return 0
+    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(f"{name}:"))
+    return int(line.split()[1]) * 1024
+
+
+def _start_measuring() -> int:
+    """Forget the peak so far; the bytes of memory in use."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _status("VmRSS")
+
+
+def _peak_bytes() -> int:
+    return _status("VmHWM")
+
+
+if __name__ == "__main__":
+    # What libraries print must not mix with the answers: keep the pipe for ourselves, send stdout to the log.
+    answer_pipe = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    _serve(sys.stdin.buffer, answer_pipe)

@@ -1,0 +1,172 @@
+"""A report of a differential test: text for people, JSON, JUnit's XML for continuous integration, an HTML page."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator, Sequence
+
+from ..verdicts.comparison import LeafResult, Status
+from .html import report_to_html
+from .result_json import report_to_json
+from .results import Case, CheckReport, ProgramReport, ReducedCase, Run
+
+HEADER = ("program", "target", "verdict", "worst", "ulp", "seconds", "MiB")
+
+
+def report_to_text(report: CheckReport) -> str:
+    """A table of programs and targets, then what is wrong with each program that is not right, then one line in sum."""
+    rows = [row for program in report.programs for row in _rows(program)]
+    parts = [_table(HEADER, rows)]
+    parts += ["\n".join(_details(program)) for program in report.programs if list(_details(program))]
+    notes = [f"unused known difference: {text}" for text in report.unused]
+    notes += [f"expired known difference: {text}" for text in report.expired]
+    parts += ["\n".join(notes)] if notes else []
+    return "\n\n".join([*parts, _summary(report)]) + "\n"
+
+
+def _rows(program: ProgramReport) -> Iterator[tuple[str, ...]]:
+    title = program.title
+    for target in program.targets:
+        runs = [run for case in program.cases if (run := case.run(target)) is not None]
+        leaves = [leaf for case in program.cases for leaf in _leaves(case, target)]
+        yield (
+            title,
+            target,
+            program.verdict(target),
+            _number(max((leaf.relative for leaf in leaves), default=0.0)),
+            _number(max((leaf.ulps for leaf in leaves), default=0.0)),
+            f"{sum(run.seconds for run in runs):.3f}" if runs else "",
+            f"{max(run.peak_bytes for run in runs) >> 20}" if runs else "",
+        )
+
+
+def _leaves(case: Case, target: str) -> Sequence[LeafResult]:
+    """The verdicts on a target's arrays; where it is the accepted one, those of the others, beside it."""
+    own = case.comparison(target)
+    if own is not None:
+        return own.leaves
+    return [leaf for one in case.comparisons if case.accepted == target for leaf in one.leaves]
+
+
+def _details(program: ProgramReport) -> Iterator[str]:
+    lines = [f"  {name} is unsupported: {reason}" for name, reason in program.refusals.items()]
+    for case in program.cases:
+        lines += _case_details(case)
+    for target, origin in program.origins.items():
+        found = [*str(origin).splitlines(), *(f"({remark})" for remark in origin.remarks())]
+        lines += [f"  {origin.campaign}: {target} in lockstep: {found[0]}", *(f"    {line}" for line in found[1:])]
+    lines += [f"  {target} reduced: {_reduced(reduction)}" for target, reduction in program.reductions.items()]
+    lines += [f"  no input reached {part}" for part in program.unreached]
+    if lines:
+        yield f"{program.title}"
+        yield from lines
+
+
+def _reduced(reduction: ReducedCase) -> str:
+    return f"{reduction.instructions} instructions still differ: {reduction.command}"
+
+
+def _case_details(case: Case) -> Iterator[str]:
+    yield from (f"  {case.campaign}: {failure}" for failure in _failures(case))
+    for one in case.comparisons:
+        if one.found.is_good:
+            continue
+        blame = f"; {', '.join(case.wrong)} against the rest" if case.wrong else ""
+        yield f"  {case.campaign}, seed {case.seed}: {one.participant} beside {one.against}{blame}"
+        yield from (f"    {line}" for leaf in one.leaves if not leaf.status.is_good for line in str(leaf).splitlines())
+        yield from (f"    known: {reason}" for reason in one.known)
+
+
+def _failures(case: Case) -> list[str]:
+    return [f"{run.participant}: {run.failure.value}: {_first_line(run)}" for run in case.runs if run.failure]
+
+
+def _first_line(run: Run) -> str:
+    return run.message.splitlines()[0] if run.message else ""
+
+
+def _summary(report: CheckReport) -> str:
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts().items())
+    total = len(report.programs)
+    differing = sum(program.differs for program in report.programs)
+    compared = sum(program.is_compared for program in report.programs)
+    if differing:
+        found = f"{differing} of {total} programs differ"
+    elif not compared:
+        found = "nothing was compared"
+    else:
+        found = "no differences" + (f" in the {compared} of {total} programs that were compared" * (compared < total))
+    return f"{found} ({counts})" if counts else found
+
+
+def _number(value: float) -> str:
+    return f"{value:.2g}" if value else ""
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def report_to_junit(report: CheckReport) -> str:
+    """Write one test suite for each program, one test for each target and campaign."""
+    root = ElementTree.Element("testsuites", name="xla2py check")
+    for program in report.programs:
+        suite = ElementTree.SubElement(root, "testsuite", name=_clean(program.title))
+        for target, reason in program.refusals.items():
+            test = ElementTree.SubElement(suite, "testcase", name=target, classname=_clean(program.name))
+            ElementTree.SubElement(test, "skipped", message=_clean(reason))
+        for case in program.cases:
+            for target in program.targets:
+                run = case.run(target)
+                if run is not None:
+                    _test(suite, program, case, target, run)
+        if program.unreached:
+            told = "\n".join(f"no input reached {part}" for part in program.unreached)
+            ElementTree.SubElement(suite, "system-out").text = _clean(told)
+        tests = suite.findall("testcase")
+        for name in ("failure", "error", "skipped"):
+            plural = name if name == "skipped" else f"{name}s"
+            suite.set(plural, str(sum(test.find(name) is not None for test in tests)))
+        suite.set("tests", str(len(tests)))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _test(suite: ElementTree.Element, program: ProgramReport, case: Case, target: str, run: Run) -> None:
+    test = ElementTree.SubElement(
+        suite,
+        "testcase",
+        name=f"{target} {case.campaign}",
+        classname=_clean(program.name),
+        time=f"{run.seconds:.6f}",
+    )
+    if run.failure in (Status.CRASH, Status.TIMEOUT):
+        error = ElementTree.SubElement(test, "error", type=run.failure.value, message=_clean(run.message))
+        error.text = _clean(run.traceback)
+    elif run.failure is not None or not case.comparisons:
+        message = run.message or "; ".join(["nothing to compare with", *_failures(case)])
+        ElementTree.SubElement(test, "skipped", message=_clean(message))
+    for one in case.differences(target):
+        failure = ElementTree.SubElement(test, "failure", type=one.status.value)
+        failure.set("message", f"{one.participant} beside {one.against}: {one.status.value}")
+        failure.text = _clean("\n".join(map(str, one.leaves)))
+    origin, reduction = program.origins.get(target), program.reductions.get(target)
+    told = ["in lockstep:", str(origin), *origin.remarks()] if origin and origin.campaign == case.campaign else []
+    told += ["reduced:", _reduced(reduction), reduction.hlo, *reduction.inputs] if reduction else []
+    if told:
+        ElementTree.SubElement(test, "system-out").text = _clean("\n".join(told))
+
+
+def _clean(text: str) -> str:
+    """Text without the control characters that XML does not allow."""
+    return "".join(c if c in "\n\t" or (c.isprintable() and c < "\ud800") or c > "\udfff" else "?" for c in text)
+
+
+WRITERS: dict[str, Callable[[CheckReport], str]] = {
+    "text": report_to_text,
+    "json": report_to_json,
+    "junit": report_to_junit,
+    "html": report_to_html,
+}

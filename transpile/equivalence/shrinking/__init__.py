@@ -1,0 +1,1 @@
+"""The smallest program that still shows a fault."""

@@ -1,0 +1,187 @@
+"""A program as its root instruction, with the arrays it is run on: easy to cut, easy to make a module of again.
+
+Instructions are immutable and know their operands, so the root is the whole entry computation. Editing gives a new
+root that shares what did not change; what the root does not need is gone by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...hlo.ir import Computation, HloModule, Instruction
+from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Leaves = tuple[Array, ...]
+
+_KEPT_HEADER = ("replica_count", "num_partitions")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program and its arguments: for each parameter instruction the arrays of its leaves, in order."""
+
+    root: Instruction
+    arguments: Mapping[Instruction, Leaves]
+    like: HloModule  # gives the name, the header and the stack frames
+
+    @staticmethod
+    def of(module: HloModule, inputs: Iterable[Array]) -> Case:
+        """The case of a module; ``inputs`` are the flattened arguments."""
+        rest = iter(inputs)
+        arguments = {p: tuple(next(rest) for _ in array_leaves(p.shape)) for p in module.entry.parameters}
+        return Case(module.entry.root, arguments, module)
+
+    def with_root(self, root: Instruction, arguments: Mapping[Instruction, Leaves] | None = None) -> Case:
+        """The case of another root; ``arguments`` of new parameters are added."""
+        return replace(self, root=root, arguments={**self.arguments, **(arguments or {})})
+
+    def module(self) -> HloModule:
+        """A module of its own, with only the parameters that the root needs, numbered anew."""
+        return module_of(self.root, self._parameters(), self.like.name, kept_header(self.like), self.like)
+
+    def inputs(self) -> list[Array]:
+        """The flattened arguments of :meth:`module`."""
+        return [array for parameter in self._parameters() for array in self.arguments[parameter]]
+
+    def _parameters(self) -> list[Instruction]:
+        needed = {instruction for instruction in ordered(self.root) if instruction.opcode == "parameter"}
+        return [parameter for parameter in self.arguments if parameter in needed]
+
+
+def array_leaves(shape: Shape) -> list[ArrayShape]:
+    """The arrays of a shape, in order."""
+    return [leaf for _, leaf in leaves(shape) if isinstance(leaf, ArrayShape)]
+
+
+def ordered(*roots: Instruction) -> list[Instruction]:
+    """Return what the roots need, operands first; without recursion."""
+    order: list[Instruction] = []
+    done: set[Instruction] = set()
+    stack = [(root, False) for root in reversed(roots)]
+    while stack:
+        instruction, is_ready = stack.pop()
+        if is_ready:
+            order.append(instruction)
+        elif instruction not in done:
+            done.add(instruction)
+            stack.append((instruction, True))
+            stack.extend((operand, False) for operand in reversed(instruction.operands) if operand not in done)
+    return order
+
+
+def substituted(root: Instruction, changes: Mapping[Instruction, Instruction]) -> Instruction:
+    """The root with some instructions in the place of others, and everything above them made anew."""
+    made: dict[Instruction, Instruction] = {}
+    for instruction in ordered(root):
+        change = changes.get(instruction)
+        operands = tuple(made[operand] for operand in instruction.operands)
+        if change is not None:
+            made[instruction] = change
+        elif operands != instruction.operands:
+            made[instruction] = instruction.replace(operands=operands)
+        else:
+            made[instruction] = instruction
+    return made[root]
+
+
+def tree_of(shape: Shape, parts: Iterator[Instruction], name: str) -> Instruction:
+    """The value of a shape that is made of these arrays, in order."""
+    if isinstance(shape, TupleShape):
+        return as_tuple([tree_of(element, parts, name) for element in shape.elements], name)
+    return next(parts)
+
+
+def bare(shape: Shape) -> Shape:
+    """The shape without layouts."""
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(bare, shape.elements)))
+    return shape.without_layout() if isinstance(shape, ArrayShape) else shape
+
+
+def kept_header(module: HloModule) -> dict[str, Any]:
+    """Return what a part of a module needs of its header."""
+    return {key: module.header[key] for key in _KEPT_HEADER if key in module.header}
+
+
+def inlined(computation: Computation, arguments: Iterable[Instruction]) -> Instruction:
+    """The root of a computation over these instructions in the place of its parameters."""
+    return substituted(computation.root, dict(zip(computation.parameters, arguments, strict=True)))
+
+
+def new_parameter(name: str, shape: Shape) -> Instruction:
+    """A parameter; its number is given when a module is made."""
+    return Instruction(name, "parameter", shape, (), {"parameter_number": 0})
+
+
+def as_tuple(parts: Iterable[Instruction], name: str = "results") -> Instruction:
+    """The tuple of some instructions."""
+    operands = tuple(parts)
+    return Instruction(name, "tuple", TupleShape(tuple(part.shape for part in operands)), operands)
+
+
+def flat(instruction: Instruction) -> list[Instruction]:
+    """The arrays of an instruction's value: itself, or what ``get-tuple-element`` takes out of it."""
+    if not isinstance(instruction.shape, TupleShape):
+        return [instruction] if isinstance(instruction.shape, ArrayShape) else []
+    found = []
+    for index, shape in enumerate(instruction.shape.elements):
+        part = Instruction(f"{instruction.name}.{index}", "get-tuple-element", shape, (instruction,), {"index": index})
+        found += flat(part)
+    return found
+
+
+def module_of(
+    root: Instruction,
+    parameters: Iterable[Instruction],
+    name: str,
+    header: Mapping[str, Any] | None = None,
+    like: HloModule | None = None,
+) -> HloModule:
+    """A module whose entry has this root and these parameters; equal names are told apart."""
+    given = list(parameters)
+    renumbered = {p: p.replace(attributes={"parameter_number": number}) for number, p in enumerate(given)}
+    body = ordered(*renumbered.values(), substituted(root, renumbered))
+    computations: dict[Computation, None] = {}
+    for instruction in body:
+        _add_called(instruction, computations)
+    entry_name = _free("main", {computation.name for computation in computations})
+    new_root = renumbered.get(root, body[-1])
+    entry = _uniquely_named(Computation(entry_name, tuple(body), new_root))
+    frames = like.stack_frames if like is not None else ()
+    sources = like.sources if like is not None else {}
+    return HloModule(name, (*computations, entry), entry, header or {}, frames, sources)
+
+
+def _add_called(instruction: Instruction, found: dict[Computation, None]) -> None:
+    """The computations that an instruction calls, callees first; HLO nests them a few levels deep at most."""
+    for computation in instruction.called:
+        if computation not in found:
+            for inner in computation.instructions:
+                _add_called(inner, found)
+            found[computation] = None
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, or the first of ``name.2``, ``name.3``, .. that is not taken."""
+    candidates = (name, *(f"{name}.{number}" for number in range(2, len(taken) + 3)))
+    return next(candidate for candidate in candidates if candidate not in taken)
+
+
+def _uniquely_named(computation: Computation) -> Computation:
+    names = {instruction.name for instruction in computation.instructions}
+    if len(names) == len(computation.instructions):
+        return computation
+    used: set[str] = set()
+    renamed: dict[Instruction, Instruction] = {}
+    for instruction in computation.instructions:
+        name = _free(instruction.name, names) if instruction.name in used else instruction.name
+        used.add(name)
+        names.add(name)
+        operands = tuple(renamed[operand] for operand in instruction.operands)
+        renamed[instruction] = instruction.replace(name=name, operands=operands)
+    return replace(computation, instructions=tuple(renamed.values()), root=renamed[computation.root])

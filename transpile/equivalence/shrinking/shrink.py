@@ -1,0 +1,131 @@
+"""Delta debugging of HLO: the smallest program, and the simplest inputs, on which something still goes wrong.
+
+Reducers (see :mod:`.reduction_passes`) propose smaller cases; the first that is still interesting is taken, and so on
+until no proposal is. Every proposal is a valid module. The order is fixed, so the same case is reduced the same way.
+
+Sources: Zeller, "Simplifying and isolating failure-inducing input"; the order of steps is that of XLA's hlo_bisect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import Diagnostic, UsageError, XlaToPythonError
+from ...hlo.ir import HloModule
+from ...hlo.printer import print_module
+from ...hlo.verifier import verify
+from ..reference.xla_process import run_hlo_in_child
+from .cases import Case
+from .passes import REDUCERS, Reducer, Values
+
+Array = np.ndarray[Any, np.dtype[Any]]
+IsInteresting = Callable[[HloModule, list[Array]], bool]
+_SECONDS = 10.0  # for the reference; cutting can make a loop run for ever
+
+Evaluate = Callable[[str, list[Array]], list[Array]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A case, how many instructions its entry has, and how many cases were tried and taken on the way to it."""
+
+    module: HloModule
+    inputs: list[Array]
+    tried: int = 0
+    taken: int = 0
+
+    @property
+    def instructions(self) -> int:
+        return len(self.module.entry.instructions)
+
+
+def _by_reference(text: str, inputs: list[Array]) -> list[Array]:
+    return run_hlo_in_child(text, *inputs, timeout=_SECONDS)
+
+
+def reduce_module(
+    module: HloModule,
+    inputs: Sequence[Array],
+    is_interesting: IsInteresting,
+    *,
+    confirmations: int = 1,
+    evaluate: Evaluate = _by_reference,
+    on_progress: Callable[[Reduction], None] | None = None,
+) -> Reduction:
+    """The smallest case found that ``is_interesting`` still accepts.
+
+    ``module`` is valid, ``inputs`` are its flattened arguments. ``is_interesting(module, inputs)`` is called with
+    valid modules only; what it raises of our own errors counts as "no". Against an oracle that is right only
+    sometimes, a case must be accepted ``1 + confirmations`` times in a row. ``evaluate`` gives the results of HLO
+    text on arrays: intermediate values that take the place of what computed them. ``on_progress`` is told each
+    smaller case, so that an interrupted reduction leaves the best so far; started again from there, it goes on.
+
+    Raises ``UsageError`` XP620 when the case is not interesting to begin with.
+    """
+    search = _Search(is_interesting, confirmations, on_progress)
+    case = Case.of(module, inputs)
+    if not search.accepts_start(module, list(inputs)):
+        message = "the program to reduce does not show the problem"
+        raise UsageError(Diagnostic("XP620", message, hint="the inputs matter: give those that fail with --args"))
+    values = Values(evaluate)
+    search.case = case
+    while any(search.exhausts(reducer, values) for reducer in REDUCERS):
+        pass  # what one reducer did may let an earlier one go on
+    return Reduction(search.case.module(), search.case.inputs(), search.tried, search.taken)
+
+
+class _Search:
+    """The best case so far, and which cases have been tried."""
+
+    case: Case
+
+    def __init__(
+        self, is_interesting: IsInteresting, confirmations: int, on_progress: Callable[[Reduction], None] | None
+    ) -> None:
+        self._is_interesting = is_interesting
+        self._asks = 1 + confirmations
+        self._on_progress = on_progress
+        self._seen: set[tuple[Any, ...]] = set()
+        self.tried = 0
+        self.taken = 0
+
+    def accepts_start(self, module: HloModule, inputs: list[Array]) -> bool:
+        return self._accepts(module, inputs)
+
+    def exhausts(self, reducer: Reducer, values: Values) -> bool:
+        """Take what a reducer proposes until nothing of it is interesting; whether anything was."""
+        before = self.taken
+        while any(self.takes(candidate) for candidate in reducer(self.case, values)):
+            pass
+        return self.taken > before
+
+    def takes(self, candidate: Case) -> bool:
+        """Try a case; if it is valid, new and interesting it becomes the best so far."""
+        module, inputs = candidate.module(), candidate.inputs()
+        try:
+            verify(module)
+            text = print_module(module)
+        except XlaToPythonError:
+            return False
+        key = (text, *((array.dtype.str, array.shape, array.tobytes()) for array in inputs))
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        self.tried += 1
+        if not self._accepts(module, inputs):
+            return False
+        self.case = candidate
+        self.taken += 1
+        if self._on_progress is not None:
+            self._on_progress(Reduction(module, inputs, self.tried, self.taken))
+        return True
+
+    def _accepts(self, module: HloModule, inputs: list[Array]) -> bool:
+        try:
+            return all(self._is_interesting(module, inputs) for _ in range(self._asks))
+        except XlaToPythonError:
+            return False

@@ -1,0 +1,1 @@
+"""Whether values agree: tolerances, known differences, sensitivity."""

@@ -1,0 +1,1 @@
+"""Calls of functions: inlining, definitions of custom calls, views of arguments."""

@@ -1,0 +1,98 @@
+"""A function takes an array itself, in place of one that only has more axes: ``norm(x, scale)`` for
+``norm(x, scale[None])``, whose body reads ``expand[0]``.
+
+A layer and its gradient share what JAX keeps of the layer, such a view of the weights too, which stands outside of
+both.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ...array.live import live_nodes
+from ...array.node import Node
+from ...array.operations.inference import broadcast
+from ...array.program import Function, Program
+from ...array.rewriting import rewrite
+from ...array.value import FULL, NEW, getitem
+from .inline_one import calls_of, handed_on
+
+
+def call_views(program: Program) -> None:
+    """Move views that add axes from the arguments of functions into these, callers first."""
+    if len(program.functions) == 1:
+        return
+    kept = handed_on(program.functions)
+    for called in reversed(program.functions[:-1]):
+        calls = [node for function in program.functions for node in calls_of(function, called)]
+        if not calls or called.block_of or called in kept:
+            continue
+        places = {k for k in range(len(called.parameters)) if _are_views([call.operands[k] for call in calls])}
+        for place in places:
+            _take(called, place, calls[0].operands[place])
+        for function in program.functions if places else ():
+            rewrite(function, ("call",), partial(_of_sources, function, called, places))
+
+
+def _are_views(operands: list[Node]) -> bool:
+    """Tell whether all calls are given an array with the same further axes."""
+    return all(
+        node.opcode == "expand" and node.parameters["index"] == operands[0].parameters["index"] for node in operands
+    )
+
+
+def _take(called: Function, place: int, view: Node) -> None:
+    """Let a function take what an argument is a view of, and make the view."""
+    graph, old, (source,) = called.graph, called.parameters[place], view.operands
+    own = graph.parameter(source.shape, source.element_type, graph.root, **old.parameters, interval=source.interval)
+    with graph.recording() as made:
+        inside = getitem(graph, own, view.parameters["index"])
+    called.parameters[place] = own
+    if called.repeated:
+        given = tuple(each.operands[0] if each.opcode == "expand" else each for each in called.repeated[place])
+        called.repeated = (*called.repeated[:place], given, *called.repeated[place + 1 :])
+    called.live = None
+    live = live_nodes(called)
+    if old in live:
+        live.replace(old, inside, made)
+        live.flush()
+    rewrite(called, ("getitem", "expand"), partial(_of_view, called))
+
+
+def _of_view(called: Function, node: Node) -> Node | None:
+    """Parts of a view are parts of the array: ``scale[None][0]`` is ``scale``, and ``(x * scale[None])[0]`` is
+    ``x * scale``.
+    """
+    view = node.operands[0] if len(node.operands) == 1 else node
+    if view.opcode == "expand":
+        made = getitem(called.graph, view, node.parameters["index"])
+        return made if made.shape == node.shape else None
+    index = node.parameters["index"]
+    count = view.ndim - node.ndim
+    drops_first = count > 0 and index[:count] == (0,) * count and set(index[count:]) <= {FULL}
+    if not drops_first or not view.operation.is_elementwise or live_nodes(called).count(view) > 1:
+        return None
+    operands = tuple(_without_first(operand, count, node.ndim) for operand in view.operands)
+    known = tuple(operand for operand in operands if operand is not None)
+    if len(known) < len(operands) or broadcast(known) != node.shape:
+        return None
+    kind = view.element_type if view.operation.element_type is None else None
+    return called.graph.add(view.opcode, known, element_type=kind, **view.parameters)
+
+
+def _without_first(operand: Node, count: int, ndim: int) -> Node | None:
+    """An operand of element-wise work without so many unit axes before all others; None where it is none but these."""
+    if operand.ndim <= ndim:
+        return operand
+    index = operand.parameters["index"] if operand.opcode == "expand" else ()
+    is_view = index[:count] == (NEW,) * count and set(index[count:]) <= {FULL}
+    return operand.operands[0] if is_view and operand.ndim == ndim + count else None
+
+
+def _of_sources(function: Function, called: Function, places: set[int], node: Node) -> Node | None:
+    if node.parameters["function"] is not called or not all(node.operands[k].opcode == "expand" for k in places):
+        return None
+    operands = tuple(each.operands[0] if k in places else each for k, each in enumerate(node.operands))
+    if node.results:
+        return function.graph.add("call", operands, results=node.results, function=called)
+    return function.graph.add("call", operands, shape=node.shape, element_type=node.element_type, function=called)

@@ -1,0 +1,89 @@
+"""Custom calls that HLO itself can define become calls of their definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...hlo.custom_calls import CUSTOM_CALLS, definition_of
+from ...hlo.ir import Computation, HloModule, Instruction, callees_first, with_called, with_instructions
+
+Originals = dict[Instruction, tuple[Instruction, ...]]
+
+
+def is_expanded(instruction: Instruction, hooks: Mapping[str, str]) -> bool:
+    """Tell whether an instruction is a custom call that HLO can define, and no function of the user's stands for."""
+    if instruction.opcode != "custom-call" or (target := instruction["custom_call_target"]) in hooks:
+        return False
+    row = CUSTOM_CALLS.get(target)
+    return row is not None and row.definition is not None
+
+
+def expanding(module: HloModule, is_wanted: Callable[[Instruction], bool]) -> tuple[HloModule, Originals]:
+    """The module with the definitions of the custom calls that are wanted, which have one, and what its instructions
+    stand for.
+
+    A module that has none of them is returned as it is. Raises ConfigError where a call is not what its target takes.
+    """
+    found = {call: definition_of(call) for call in module.instructions() if is_wanted(call)}
+    if not found:
+        return module, {}
+    work = _Expansion({call: definition for call, definition in found.items() if definition is not None})
+    return work.module(module), work.originals
+
+
+def composed(later: Originals, earlier: Originals) -> Originals:
+    """Return what instructions stand for after two rewrites."""
+    through = {
+        made: tuple(dict.fromkeys(first for each in given for first in earlier.get(each, (each,))))
+        for made, given in later.items()
+    }
+    return {**earlier, **through}
+
+
+class _Expansion:
+    def __init__(self, definitions: dict[Instruction, Computation]) -> None:
+        self.definitions = definitions
+        self.originals: Originals = {}
+        self.finished: list[Computation] = []
+        self.made: dict[Computation, Computation] = {}
+
+    def module(self, module: HloModule) -> HloModule:
+        for computation in module.computations:
+            self.made[computation] = self.rewritten(computation, None)
+        return replace(module, computations=tuple(self.finished), entry=self.made[module.entry])
+
+    def rewritten(self, computation: Computation, call: Instruction | None) -> Computation:
+        """A computation with the definitions in it; one that belongs to the definition of ``call`` is at its place."""
+        values: dict[Instruction, Instruction] = {}
+        for old in computation.instructions:
+            made = old.replace(operands=tuple(values[operand] for operand in old.operands), **self.changes(old, values))
+            if call is not None:
+                made = made.replace(metadata=call.metadata, span=call.span)
+            self.originals[made] = (call or old, *self.replaced_by_definition(old))
+            values[old] = made
+        result = replace(computation, instructions=tuple(values.values()), root=values[computation.root])
+        self.finished.append(result)
+        return result
+
+    def replaced_by_definition(self, old: Instruction) -> Iterator[Instruction]:
+        """The instructions of computations that a custom call names and its definition does without."""
+        definition = self.definitions.get(old)
+        if definition is not None:
+            kept = set(callees_first(definition))
+            for each in (each for called in old.called for each in callees_first(called)):
+                yield from each.instructions if each not in kept else ()
+
+    def changes(self, old: Instruction, values: dict[Instruction, Instruction]) -> dict[str, Any]:
+        definition = self.definitions.get(old)
+        if definition is None:
+            return {"attributes": {name: self.remapped(value, values) for name, value in old.attributes.items()}}
+        for each in callees_first(definition):
+            if each not in self.made:  # a computation of the module, which the call brought, may be there already
+                self.made[each] = self.rewritten(each, old)
+        return {"opcode": "call", "attributes": {"to_apply": self.made[definition]}}
+
+    def remapped(self, value: Any, values: dict[Instruction, Instruction]) -> Any:
+        """An attribute with the new computations and instructions in it."""
+        return with_called(with_instructions(value, values), self.made.__getitem__)

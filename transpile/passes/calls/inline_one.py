@@ -1,0 +1,102 @@
+"""A call is replaced by what its function computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+
+from ...array.live import live_nodes
+from ...array.node import Node
+from ...array.program import Function, Program, given_functions, roots, tree_nodes
+from ...array.traversal import topological
+from ...array.value import getitem
+
+MOST_COPIED = 64  # operations of a function that is written wherever it is called, so that functions in functions end
+
+
+def made_by(function: Function) -> Node | None:
+    """Return the node that a call of the function stands for: its result, or the one whose parts are its results."""
+    if isinstance(function.results, Node):
+        return function.results
+    parts = tree_nodes(function.results)
+    made = parts[0].operands[0] if parts and parts[0].opcode == "item" else None
+    if made is None or len(made.results) != len(parts):
+        return None
+    is_whole = all(
+        part.opcode == "item" and part.operands[0] is made and part.parameters["index"] == k
+        for k, part in enumerate(parts)
+    )
+    return made if is_whole else None
+
+
+def in_place(function: Function, simple: set[Function], node: Node) -> Node | None:
+    """The result of a call, computed here."""
+    called = node.parameters.get("function")
+    if called not in simple:
+        return None
+    result = made_by(called)
+    assert result is not None
+    return copied(function, called, node.operands, result)
+
+
+def copied(function: Function, called: Function, arguments: Sequence[Node], result: Node) -> Node:
+    """Return a node of a function with another's ``result`` for these arguments."""
+    graph = function.graph
+    made: dict[Node, Node] = dict(zip(called.parameters, arguments, strict=True))
+    for inner in topological([result]):
+        if inner in made:
+            continue
+        parts = tuple(made[operand] for operand in inner.operands)
+        with graph.coming_as(inner, called.graph) if inner in called.graph.origins else nullcontext():
+            if inner.opcode in ("expand", "getitem") and len(parts) == 1:  # a part of what the call is given
+                made[inner] = getitem(graph, parts[0], inner.parameters["index"])
+                continue
+            made[inner] = graph.typed(
+                inner.opcode,
+                parts,
+                inner.shape,
+                inner.element_type,
+                interval=inner.interval,
+                results=inner.results,
+                **inner.parameters,
+            )
+    return made[result]
+
+
+def calls_of(function: Function, called: Function) -> list[Node]:
+    """The calls of one function in another."""
+    return [node for node in live_nodes(function).of(("call",)) if node.parameters["function"] is called]
+
+
+def handed_on(functions: Iterable[Function]) -> set[Function]:
+    """Return the functions that nodes of others, which are no calls of them, are given."""
+    return {given for function in functions for node in topological(roots(function)) for given in given_functions(node)}
+
+
+def named_functions(caller: Function) -> Iterator[Function]:
+    """The functions that a function calls, or hands to others."""
+    nodes = topological(roots(caller))
+    yield from (node.parameters["function"] for node in nodes if node.opcode == "call")
+    yield from (given for node in nodes for given in given_functions(node))
+
+
+def of_any_shape(program: Program) -> set[Function]:
+    """The functions whose numbers may be arrays: those that are handed on, as reducers are, those that stand for parts
+    of several shapes, and what these call.
+    """
+    found = handed_on(program.functions)
+    found |= {each for each in program.functions if any(node.ndim for nodes in each.repeated for node in nodes)}
+    return _with_named(program, found)
+
+
+def used_functions(program: Program) -> set[Function]:
+    """Return the entry of a program and the functions that it, and those, call or hand to others."""
+    return _with_named(program, {program.entry})
+
+
+def _with_named(program: Program, found: set[Function]) -> set[Function]:
+    """Return functions and those that they name, and so on: callers stand behind what they call."""
+    for function in reversed(program.functions):
+        if function in found:
+            found.update(named_functions(function))
+    return found

@@ -1,0 +1,75 @@
+"""Calls written in place: of functions that the passes have left next to nothing of, and, for kernels that join them
+with what is around, of those that only compute what kernels do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from math import inf
+
+from ...array.node import Node
+from ...array.program import Function, Program, roots
+from ...array.rewriting import rewrite
+from ...array.traversal import topological
+from ...kernels.index_maps import is_view
+from ..fusion.reading import is_generated
+from .inline_one import MOST_COPIED, in_place, made_by, named_functions, used_functions
+
+InPlace = Callable[[Function, set[Function], Node], Node | None]
+_MOST_WORK = 2  # operations of a function that reads better where it is called
+
+
+def inline_joinable(program: Program, joins: Callable[[Node], bool]) -> None:
+    """Write the calls of functions in place of which every operation may join others, and drop the functions. A long
+    one stays where several call it.
+    """
+    calls = Counter(called for function in program.functions for called in named_functions(function))
+    _inline(
+        program, lambda function: _is_joinable(function, joins, MOST_COPIED if calls[function] > 1 else inf), _named
+    )
+
+
+def inlining(program: Program) -> None:
+    """Write the calls of functions in place that are one or two operations by now, such as ``random_normal(key)``, and
+    drop the functions that nothing uses any more.
+    """
+    _inline(program, _is_small)
+
+
+def _inline(program: Program, is_simple: Callable[[Function], bool], placed: InPlace = in_place) -> None:
+    simple: set[Function] = set()
+    for function in program.functions:
+        if simple:
+            rewrite(function, ("call",), partial(placed, function, simple))
+        if function is not program.entry and is_simple(function):
+            simple.add(function)
+    used = used_functions(program)
+    program.functions[:] = [function for function in program.functions if function in used]
+
+
+def _named(function: Function, simple: set[Function], node: Node) -> Node | None:
+    """The result of a call, computed here, and named after the function that it was."""
+    made = in_place(function, simple, node)
+    if made is not None:
+        function.graph.called.setdefault(made, node.parameters["function"].name)
+    return made
+
+
+def _is_joinable(function: Function, joins: Callable[[Node], bool], most: float) -> bool:
+    if not isinstance(function.results, Node) or function.effect is not None:
+        return False
+    nodes = topological(roots(function))
+    return len(nodes) <= most and all(
+        node.opcode == "parameter" or is_view(node) or is_generated(node) or joins(node) for node in nodes
+    )
+
+
+def _is_small(function: Function) -> bool:
+    made = made_by(function)
+    if made is None or function.effect is not None:
+        return False
+    nodes = topological([*function.parameters, made])
+    work = [node for node in nodes if not node.operation.is_light and node.opcode != "scalar"]
+    inner = (node for node in nodes if node.stands_alone or (node.results and node is not made))
+    return len(work) <= _MOST_WORK and not any(inner)

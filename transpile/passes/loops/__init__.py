@@ -1,0 +1,1 @@
+"""What loops carry, store and compute again."""

@@ -1,0 +1,107 @@
+"""A loop no longer carries values that only its next iteration would read, nor does a branch give what nobody reads."""
+
+from __future__ import annotations
+
+from ...array.live import live_nodes
+from ...array.node import Node
+from ...array.program import Branch, Function, Loop, roots
+from ...array.support import Support
+from ...array.traversal import dependencies
+
+
+def unread_carries(function: Function, supports: Support) -> None:
+    """Leave out the carries, and the results of branches, that no result, condition, effect or other carry needs."""
+    live = live_nodes(function)
+    bodies = live.of(("loop", "conditional"))
+    read = _read(function, bodies) if bodies else {}
+    for node in bodies:
+        if 0 < len(read[node]) < len(node.results):
+            items = [user for user in live.users(node) if user.opcode == "item"]
+            _keep(function, node, sorted(read[node]), items)
+            function.live = None
+
+
+def _read(function: Function, bodies: list[Node]) -> dict[Node, set[int]]:
+    """Return the results of each loop and conditional that something needs beside the carry itself."""
+    loops = [node for node in bodies if node.opcode == "loop"]
+    owners = {carry.parameter: (node, k) for node in loops for k, carry in enumerate(node.parameters["loop"].carries)}
+    read: dict[Node, set[int]] = {node: set() for node in bodies}
+    seen: set[Node] = set()
+    waiting = roots(function)
+
+    def reads(node: Node, k: int) -> None:
+        if k not in read[node]:
+            read[node].add(k)
+            waiting.append(node)
+            waiting.extend(_behind_result(node, k))
+
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in owners:
+            reads(*owners[node])
+        if node.opcode == "item" and node.operands[0] in read:
+            reads(node.operands[0], node.parameters["index"])
+        elif node in read:
+            waiting += _in_any_case(node)
+        else:
+            for whole in read.keys() & {*node.operands}:
+                for k in range(len(whole.results)):
+                    reads(whole, k)
+            waiting += dependencies(node)
+    return read
+
+
+def _behind_result(node: Node, k: int) -> list[Node]:
+    """Return what one result of a loop or a conditional is made of."""
+    if node.opcode == "conditional":
+        return [branch.results[k] for branch in node.parameters["branches"]]
+    loop: Loop = node.parameters["loop"]
+    carry = loop.carries[k]
+    stores = [node for store in loop.stores if store.carry is carry for node in (store.value, *store.indices)]
+    return [carry.initial, *((carry.following,) if carry.following is not None else ()), *stores]
+
+
+def _in_any_case(node: Node) -> list[Node]:
+    """Return what a loop or a conditional needs whoever reads its results."""
+    needed = [node.parameters.get("after")]
+    if node.opcode == "conditional":
+        needed += [*node.operands, *(branch.effect for branch in node.parameters["branches"])]
+    else:
+        loop: Loop = node.parameters["loop"]
+        needed += [loop.condition, loop.effect, loop.count, *(loop.bounds or ())]
+    return [each for each in needed if each is not None]
+
+
+def _keep(function: Function, node: Node, kept: list[int], items: list[Node]) -> None:
+    """Let a loop or a conditional have no more than these results, whose ``items`` and parameters are counted anew."""
+    graph = function.graph
+    numbers = {old: new for new, old in enumerate(kept)}
+    left = [item for item in items if item.parameters["index"] in numbers]
+    loop: Loop | None = node.parameters.get("loop")
+    parameters = [carry.parameter for carry in loop.carries] if loop is not None else []
+    for each in (node, *items, *parameters):
+        graph.forget(each)
+    for item in left:
+        item.parameters["index"] = numbers[item.parameters["index"]]
+    if loop is not None:
+        _keep_carries(node, loop, kept)
+        parameters = [carry.parameter for carry in loop.carries]
+    else:
+        branches: tuple[Branch, ...] = node.parameters["branches"]
+        for branch in branches:
+            branch.results = [branch.results[k] for k in kept]
+    object.__setattr__(node, "results", tuple(node.results[k] for k in kept))
+    known = {node, *left, *parameters}
+    for each in known:
+        graph.remember(each, known.__contains__)
+
+
+def _keep_carries(node: Node, loop: Loop, kept: list[int]) -> None:
+    loop.carries = [loop.carries[k] for k in kept]
+    loop.stores = [store for store in loop.stores if store.carry in loop.carries]
+    for k, carry in enumerate(loop.carries):
+        carry.parameter.parameters["carry"] = k
+    object.__setattr__(node, "operands", tuple(carry.initial for carry in loop.carries))

@@ -1,0 +1,68 @@
+"""Sorts by keys no longer put arrays in order that nobody reads, and the largest are found without unread places."""
+
+from __future__ import annotations
+
+from ...array.live import LiveNodes, live_nodes
+from ...array.node import Node, Slot
+from ...array.program import Function
+from ...array.rewriting import rewrite
+from ...array.support import Support
+
+_LEAST_BITS = 16  # of floats whose order is that of integers of their width
+
+
+def unread_results(function: Function, supports: Support) -> None:
+    """Sort only those operands of ``sort_by_keys`` whose order something reads; ``top_k`` of which nobody reads the
+    places is ``top_values``.
+    """
+    live = live_nodes(function)
+    results: dict[tuple[Node, int], Node] = {}
+    for node in live.of(("prelude",)):
+        if node.parameters["function"] == "sort_by_keys":
+            if read := _read(live, node, len(node.parameters["arguments"][1])):
+                shorter = _sort_of(function, node, read)
+                results |= {(node, i): function.graph.add("item", (shorter,), index=k) for k, i in enumerate(read)}
+        elif node.parameters["function"] == "top_k" and _read(live, node, 2) == [0]:
+            values = _values_of(function, node)
+            if values is not None and supports(values):
+                results[node, 0] = values
+    if results:
+        rewrite(function, ("item",), lambda node: results.get((node.operands[0], node.parameters["index"])))
+
+
+def _read(live: LiveNodes, node: Node, count: int) -> list[int]:
+    """Return the numbers of the results, so many, that are read; none where these are all."""
+    users = live.users(node)
+    if any(user.opcode != "item" for user in users):
+        return []
+    read = sorted({user.parameters["index"] for user in users})
+    return read if len(read) < count else []
+
+
+def _sort_of(function: Function, node: Node, read: list[int]) -> Node:
+    """Return a sort by the same keys that gives these results."""
+    keys, operands, axis = node.parameters["arguments"]
+    kept = [*keys, *(operands[number] for number in read)]
+    slots = tuple(map(Slot, range(len(kept))))
+    arguments = (slots[: len(keys)], slots[len(keys) :], axis)
+    return function.graph.add(
+        "prelude",
+        tuple(node.operands[slot.index] for slot in kept),
+        function="sort_by_keys",
+        arguments=arguments,
+        keywords=node.parameters["keywords"],
+    )
+
+
+def _values_of(function: Function, node: Node) -> Node | None:
+    """Return a call that finds only the values of a ``top_k``, or None for types that it does not know."""
+    (x,) = node.operands
+    if x.type.bits < (_LEAST_BITS if x.type.is_floating else 8):
+        return None
+    return function.graph.add(
+        "prelude",
+        node.operands,
+        function="top_values",
+        arguments=node.parameters["arguments"],
+        keywords=node.parameters["keywords"],
+    )

@@ -1,0 +1,1 @@
+"""Repeated code as functions and loops."""

@@ -1,0 +1,314 @@
+"""A Python function that was traced several times becomes one function that is called several times."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from bisect import insort
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+from ...hlo.ir import Computation, HloModule, Instruction, OpMetadata, with_called, with_instructions
+from ...hlo.shapes import TupleShape
+from ...hlo.stack_frames import CallChains
+from .common_body import Outline, Surroundings, common_body, most_saved, short
+from .traced_calls import Constants, Numbers, activations
+
+_WORD = re.compile(r"[A-Za-z]\w*|\d+", re.ASCII)
+
+
+Originals = dict[Instruction, tuple[Instruction, ...]]  # what each new instruction stands for
+
+
+def outlining(module: HloModule) -> tuple[HloModule, Originals]:
+    """The module with its repeated Python functions as computations that are called."""
+    if not module.stack_frames:
+        return module, {}
+    outlined = _Outlining(module)
+    return outlined.module(), outlined.originals
+
+
+class _Outlining:
+    def __init__(self, module: HloModule) -> None:
+        self.original = module
+        self.chains = CallChains(module)
+        self.numbers = Numbers()
+        self.constants = Constants(self.numbers)
+        self.names = {computation.name for computation in module.computations}
+        self.made: list[Computation] = []
+        self.originals: Originals = {}
+
+    def stands_for(self, made: Instruction, given: Iterable[Instruction]) -> None:
+        """Note what an instruction was made from."""
+        found = (original for instruction in given for original in self.originals.get(instruction, (instruction,)))
+        self.originals[made] = tuple(dict.fromkeys(found))
+
+    def stands_for_one(self, made: Instruction, given: Instruction) -> None:
+        """Note what an instruction was made from, where that is one."""
+        self.originals[made] = self.originals.get(given, (given,))
+
+    def stand_for_called(self, given: tuple[Instruction, ...]) -> None:
+        """The computations that the first instruction calls stand for those of its likes."""
+        for computations in zip(*(instruction.called for instruction in given), strict=True):
+            if len(set(computations)) > 1:
+                for same in zip(*(computation.instructions for computation in computations), strict=True):
+                    self.stands_for(same[0], same)
+                    self.stand_for_called(same)
+
+    def module(self) -> HloModule:
+        """Rewrite all computations, callees first, so that each finds what it calls already rewritten."""
+        rewritten: dict[Computation, Computation] = {}
+        called = _called_as_code(self.original)
+        for computation in self.original.computations:
+            changed = self.calling(computation, rewritten)
+            if computation in called:
+                changed = self.outlined(changed)
+            if changed is not computation:
+                rewritten[computation] = changed
+            self.made.append(changed)
+        if not rewritten:
+            return self.original
+        entry = rewritten.get(self.original.entry, self.original.entry)
+        return replace(self.original, computations=tuple(self.made), entry=entry)
+
+    def outlined(self, computation: Computation) -> Computation:
+        """Return the program with the function that saves most outlined, and so on; then the same in the bodies of
+        those functions.
+        """
+        savings: dict[object, int] = {}
+        while True:
+            for outline in self.outlines(computation, savings):
+                function = self.function(outline)
+                called: dict[str, Computation] = {"to_apply": function}
+                replaced = self.with_calls(computation, outline, called)
+                if replaced is not None:
+                    break
+            else:
+                return computation
+            called["to_apply"] = self.outlined(function)
+            self.made.append(called["to_apply"])
+            computation = replaced
+
+    def outlines(self, computation: Computation, savings: dict[object, int]) -> Iterator[Outline]:
+        """Yield the outlines worth it in a computation, those that save most first; of equals the innermost function.
+
+        An outline is worked out when no other is known to save more than it might, which is what the same copies saved
+        when they were last looked at, by ``savings``.
+        """
+        around = Surroundings(computation)
+        found = list(activations(computation, self.chains, self.numbers))
+        keys = [copies.identity for copies in found]
+        bounds = [savings.get(key, most_saved(copies)) for key, copies in zip(keys, found, strict=True)]
+        waiting = sorted((bound, k) for k, bound in enumerate(bounds) if bound > 0)
+        ready: list[tuple[int, int]] = []
+        known: dict[int, Outline] = {}
+        while waiting or ready:
+            while waiting and (not ready or waiting[-1] > ready[-1]):
+                _, k = waiting.pop()
+                outline = common_body(around, found[k], self.constants, self.numbers)
+                savings[keys[k]] = outline.saving if outline is not None else 0
+                if outline is not None and outline.saving > 0:
+                    known[k] = outline
+                    insort(ready, (outline.saving, k))
+            if ready:
+                yield known[ready.pop()[1]]
+
+    # -- writing
+
+    def function(self, outline: Outline) -> Computation:
+        """The computation of the first copy over parameters for its inputs."""
+        copies = outline.found.copies
+        first = copies[0]
+        parameters = [
+            Instruction(f"{_common_name(same)}.{k}", "parameter", same[0].shape, attributes={"parameter_number": k})
+            for k, same in enumerate(outline.inputs)
+        ]
+        self.originals.update((parameter, ()) for parameter in parameters)
+        made: dict[Instruction, Instruction] = {}
+        instructions = list(parameters)
+
+        def add(given: tuple[Instruction, ...], operands: tuple[Instruction, ...]) -> Instruction:
+            new = made[given[0]] = given[0].replace(operands=operands)
+            self.stands_for(new, given)
+            self.stand_for_called(given)
+            instructions.append(new)
+            return new
+
+        def constant(given: tuple[Instruction, ...]) -> Instruction:
+            inner = zip(*(instruction.operands for instruction in given), strict=True)
+            return made.get(given[0]) or add(given, tuple(map(constant, inner)))
+
+        for label in outline.body:
+            given = tuple(copy[label] for copy in copies)
+            operands = []
+            for k, same in enumerate(zip(*(instruction.operands for instruction in given), strict=True)):
+                slot = outline.slots.get((label, k))
+                operands.append(parameters[slot] if slot is not None else constant(same))
+            add(given, tuple(operands))
+        results = tuple(made[first[label]] for label in outline.outputs)
+        root = results[0]
+        if len(results) > 1:
+            root = Instruction("results", "tuple", TupleShape(tuple(r.shape for r in results)), results)
+            self.originals[root] = ()
+            instructions.append(root)
+        name = ("d_" if outline.found.is_gradient else "") + short(outline.found.function_name)
+        return Computation(self._free_name(name), tuple(instructions), root)
+
+    def _free_name(self, base: str) -> str:
+        number = next(n for n in range(1, len(self.names) + 2) if f"{base}.{n}" not in self.names)
+        self.names.add(f"{base}.{number}")
+        return f"{base}.{number}"
+
+    def with_calls(
+        self, computation: Computation, outline: Outline, called: dict[str, Computation]
+    ) -> Computation | None:
+        """The computation with a call for each copy; None where some copy needs what is made of its own results.
+
+        ``called`` are the attributes that all calls share: the function in it may be exchanged as long as nothing has
+        looked at them.
+        """
+        function = called["to_apply"]
+        replaced: dict[Instruction, Instruction] = {}  # an output of a copy: what gives it now
+        added: list[Instruction] = []
+        gone: set[Instruction] = set()
+        name = function.name.replace(".", "_")
+        for number, (copy, caller) in enumerate(zip(outline.found.copies, outline.found.callers, strict=True)):
+            operands = tuple(same[number] for same in outline.inputs)
+            outputs = [copy[label] for label in outline.outputs]
+            metadata = self._called_at(caller, outputs[0])
+            call = Instruction(f"{name}.call.{number}", "call", function.root.shape, operands, called, metadata)
+            added.append(call)
+            self.stands_for(call, outputs)
+            if len(outputs) == 1:
+                replaced[outputs[0]] = call
+            else:
+                for k, output in enumerate(outputs):
+                    item = Instruction(
+                        f"{call.name}.{k}", "get-tuple-element", output.shape, (call,), {"index": k}, metadata
+                    )
+                    added.append(item)
+                    self.stands_for(item, [output])
+                    replaced[output] = item
+            gone.update(copy.values())
+        kept = [instruction for instruction in computation.instructions if instruction not in gone]
+        ordered = _ordered([*kept, *added], replaced, {i: k for k, i in enumerate(computation.instructions)})
+        if ordered is None:
+            return None
+        return self.rebuilt(computation, ordered, replaced, {})
+
+    def _called_at(self, caller: int, output: Instruction) -> OpMetadata:
+        """A call has the place of the line that it stands in."""
+        frame = self.chains.frames[caller - 1]
+        return OpMetadata(
+            op_name=output.metadata.op_name if output.metadata is not None else "",
+            source_file=frame.file_name,
+            source_line=frame.line,
+            source_end_line=frame.end_line,
+            source_column=frame.column,
+            source_end_column=frame.end_column,
+            stack_frame_id=caller,
+        )
+
+    def calling(self, computation: Computation, rewritten: dict[Computation, Computation]) -> Computation:
+        """The computation with its calls going to the rewritten computations."""
+        if not any(called in rewritten for i in computation.instructions for called in i.called):
+            return computation
+        return self.rebuilt(computation, list(computation.instructions), {}, rewritten)
+
+    def rebuilt(
+        self,
+        computation: Computation,
+        instructions: list[Instruction],
+        replaced: dict[Instruction, Instruction],
+        rewritten: dict[Computation, Computation],
+    ) -> Computation:
+        """Return the computation with these instructions in this order, some operands and called computations standing
+        for others.
+        """
+        current: dict[Instruction, Instruction] = {}  # of those that something else takes the place of
+        replacing: dict[Instruction, list[Instruction]] = {}
+        for old, new in replaced.items():
+            replacing.setdefault(new, []).append(old)
+        made: list[Instruction] = []
+        places: dict[Instruction, Instruction] = {}  # of all so far
+        for instruction in instructions:
+            new = instruction
+            if not current.keys().isdisjoint(instruction.operands):
+                new = new.on(tuple(current.get(operand, operand) for operand in instruction.operands))
+            if rewritten and not rewritten.keys().isdisjoint(instruction.called):
+                new = new.replace(
+                    attributes={
+                        k: with_called(v, lambda called: rewritten.get(called, called))
+                        for k, v in new.attributes.items()
+                    }
+                )
+            if "control-predecessors" in new.attributes:
+                attributes = {name: with_instructions(value, places) for name, value in new.attributes.items()}
+                new = new.replace(attributes=attributes)
+            if new is not instruction:
+                self.stands_for_one(new, instruction)
+                current[instruction] = new
+            for old in replacing.get(instruction, ()):
+                current[old] = places[old] = new
+            places[instruction] = new
+            made.append(new)
+        return replace(computation, instructions=tuple(made), root=current.get(computation.root, computation.root))
+
+
+def _common_name(given: tuple[Instruction, ...]) -> str:
+    """Return what the arguments of all calls end in: ``w`` for ``params[0]['w']`` and ``params[1]['w']``.
+
+    Or else begin with: ``weights`` for ``weights[0]`` and ``weights[1]``.
+    """
+    paths: list[list[str]] = []
+    for instruction in given:
+        path = instruction.metadata.op_name if instruction.metadata is not None else ""
+        paths.append(_WORD.findall(path) if instruction.opcode == "parameter" else [])
+    ends = _common([words[::-1] for words in paths])[::-1]
+    return "_".join([word for word in ends if not word.isdigit()] or _common(paths)) or "x"
+
+
+def _common(paths: Iterable[Sequence[str]]) -> list[str]:
+    """Return what all begin with."""
+    return [words[0] for words in takewhile(lambda words: len(set(words)) == 1, zip(*paths, strict=False))]
+
+
+def _called_as_code(module: HloModule) -> set[Computation]:
+    """The entry, and the computations that loops, branches and calls run: not the reducers of single elements."""
+    called = {module.entry}
+    for instruction in module.instructions():
+        if instruction.opcode in ("while", "conditional", "call"):
+            called.update(instruction.called)
+    return called
+
+
+def _ordered(
+    instructions: list[Instruction], replaced: dict[Instruction, Instruction], places: dict[Instruction, int]
+) -> list[Instruction] | None:
+    """Operands first, else in the old order; None where that cannot be."""
+    position = dict(places)
+    for old, new in replaced.items():
+        position[new] = places[old]
+        for call in (o for o in new.operands if o not in places):
+            position[call] = min(places[old], position.get(call, places[old]))
+    given = sorted(instructions, key=lambda instruction: position.get(instruction, 0))
+    waiting: dict[Instruction, list[int]] = {}  # what must come before: the places of those that wait for it
+    missing: dict[int, int] = {}  # how much those that wait still need
+    ordered: dict[Instruction, None] = {}
+    for place, instruction in enumerate(given):
+        needed = [operand for o in instruction.operands if (operand := replaced.get(o, o)) not in ordered]
+        if needed:
+            missing[place] = len(needed)
+            for operand in needed:
+                waiting.setdefault(operand, []).append(place)
+            continue
+        free = [place]
+        while free:
+            instruction = given[heapq.heappop(free)]
+            ordered[instruction] = None
+            for k in waiting.pop(instruction, ()):
+                missing[k] -= 1
+                if not missing[k]:
+                    heapq.heappush(free, k)
+    return list(ordered) if len(ordered) == len(given) else None

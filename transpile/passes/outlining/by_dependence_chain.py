@@ -1,0 +1,147 @@
+"""Layers: what a program does again and again, each time on what it gave the last time, becomes one function.
+
+A Python loop over layers is traced into as many copies. Before the compiler works on them the stack tables tell them
+apart (``outlining``); in other texts, and for all that a layer's gradient and its optimiser do, only what they compute
+does. Here copies are grown from anchors: like nodes, each of which needs the last one. Everything around them that
+is alike in all copies joins, step by step, so that the time grows with the number of nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise, product
+
+from ...array.node import Node
+from ...array.program import Function, Program, roots, tree_nodes
+from ...array.result_trees import fitting, placed
+from ...array.traversal import topological, users_of
+from ...hlo.function_words import own_parts
+from ...hlo.stack_frames import CallChains
+from .cuts import cuts
+from .growing import Copies
+from .neighbours import Surroundings
+from .regions import Call, Part, function_of, label_of, put_calls
+from .tree_maps import leaf_calls
+
+_LEAST_COPIES = 3
+_LEAST_WORK = 6  # operations of a layer worth a name
+_LONG_CHAIN = 16  # copies that may be of a single operation, where each only works on what the last one gave
+_ALONE = 2  # values of what works on nothing but what it is given: that, and what it gives
+_MOST_LENGTHS = 4  # numbers of copies that are tried
+_MOST_ANCHORS = 4  # anchors that are tried for each number of copies
+_MOST_CUTS = 6  # places that are tried to cut copies anew
+_MOST_LOST = 0.95  # of what copies save, for fewer values that go over, or more copies
+_MOST_ROUNDS = 8  # functions that one function is taken apart into
+
+Anchors = tuple[Node, ...]
+
+
+def layers(program: Program) -> None:
+    """Write the layers of a program as calls of functions."""
+    chains = CallChains(program.module)
+    own = own_parts([frame.function_name for frame in chains.frames], program.module.name.removeprefix("jit_"))
+    made: list[Function] = []
+    for function in program.functions:
+        for _ in range(_MOST_ROUNDS):
+            parts = _best(function, _left_to_trees(program, function))
+            if not parts:
+                break
+            called = function_of(function, parts)
+            called.label = _label(function, parts, chains, own)
+            made.append(called)
+            put_calls(function, [Call(part, called) for part in parts])
+        made.append(function)
+    program.functions[:] = made
+
+
+def _label(function: Function, parts: list[Part], chains: CallChains, own: frozenset[str]) -> str:
+    """``block``, after the author's function, and ``d_block`` where it runs backward; else ``layer``."""
+    graph = function.graph
+    label = label_of(function, parts, chains, own).removeprefix("part_of_") or "layer"
+    # Views may stand where what they are of is made.
+    origins = [graph.origins[n] for n in parts[0].nodes if n in graph.origins and not n.operation.is_light]
+    is_gradient = any(origin.metadata is not None and "transpose(" in origin.metadata.op_name for origin in origins)
+    return f"d_{label}" if is_gradient and not label.startswith("d_") else label
+
+
+def _left_to_trees(program: Program, function: Function) -> set[Node]:
+    """Return the calls that stand better behind all layers than in them: one for all leaves of trees."""
+    trees = program.original.trees
+    tree = fitting(trees.results, function.results) if trees is not None and function is program.entry else None
+    if tree is None:
+        return set()
+    nodes, results = topological(roots(function)), tree_nodes(function.results)
+    items: dict[Node, dict[int, Node]] = {}
+    for node in nodes:
+        if node.opcode == "item":
+            items.setdefault(node.operands[0], {})[node.parameters["index"]] = node
+    uses = {node: len(found) for node, found in users_of(nodes, results).items()}
+    calls = [call for each in leaf_calls(placed(tree, results), items, uses) for call in each.calls]
+    return {node for call in calls for node in (call, *items[call].values())}
+
+
+def _best(function: Function, left_out: set[Node]) -> list[Part]:
+    """The parts that save the reader most; none where nothing is worth a function."""
+    around = Surroundings(function, left_out)
+    best: Copies | None = None
+    found: list[Part] = []
+    most = 0
+    for anchors in _anchors(around):
+        is_long = len(anchors) >= _LONG_CHAIN
+        copies = Copies.grown(around, anchors, 1 if is_long else _LEAST_WORK)
+        parts = copies.parts() if copies is not None else []
+        if copies is not None and (copies.work >= _LEAST_WORK or _are_alone(parts)):
+            # Calls on nothing but what the last one gave are the two lines of a loop.
+            saving = copies.saving(parts) if copies.work >= _LEAST_WORK else len(parts)
+            has_more = best is not None and len(anchors) > len(best.rows[0])
+            if saving > (_MOST_LOST * most if has_more else most):
+                best, found, most = copies, parts, saving
+    return _recut(function, around, best, found, most) if best is not None else []
+
+
+def _are_alone(parts: list[Part]) -> bool:
+    """Tell whether each part works on nothing but what the last one gave, and is more than a call."""
+    return parts[1].values == _ALONE and any(node.opcode != "call" for node in parts[1].nodes)
+
+
+def _recut(function: Function, around: Surroundings, best: Copies, found: list[Part], most: int) -> list[Part]:
+    """The same copies from where fewest values go over from one to the next, if they save about as much.
+
+    Best are those that read and give what stands side by side in the arguments and results: a layer's weights.
+    """
+    places = {node: k for k, node in enumerate([*function.parameters, *tree_nodes(function.results)])}
+    pieces = _pieces(found, places)
+    for anchors, begins_ahead in product(cuts(best)[:_MOST_CUTS], (False, True)):
+        copies = Copies.grown(around, anchors, _LEAST_WORK, begins_ahead=begins_ahead)
+        if copies is None:
+            continue
+        parts = copies.parts()
+        own = _pieces(parts, places)
+        is_better = (own, parts[0].values, -len(parts)) < (pieces, found[0].values, -len(found))
+        if is_better and copies.saving(parts) > _MOST_LOST * most:
+            found, pieces = parts, own
+    return found
+
+
+def _pieces(parts: list[Part], places: dict[Node, int]) -> int:
+    """The runs of numbers that the arguments and results of a part in the middle have."""
+    part = parts[len(parts) // 2]
+    numbers = sorted(places[node] for node in (*part.inputs, *(part.nodes[k] for k in part.outputs)) if node in places)
+    return sum(after - before > 1 for before, after in pairwise(numbers))
+
+
+def _anchors(around: Surroundings) -> Iterator[Anchors]:
+    """Like nodes to begin with, each of which may need the last one; those that stand in what has been grown are left
+    out.
+    """
+    classes = around.classes(_LEAST_COPIES)
+    weights = Counter(dict.fromkeys(map(len, classes), 0))
+    for anchors in classes:
+        weights[len(anchors)] += len(anchors)
+    for length, _ in weights.most_common(_MOST_LENGTHS):
+        tried = 0
+        for anchors in classes:
+            if len(anchors) == length and tried < _MOST_ANCHORS and not around.has_grown(anchors):
+                tried += 1
+                yield anchors

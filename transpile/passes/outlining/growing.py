@@ -1,0 +1,302 @@
+"""Growing copies: from like nodes of a chain to all that is alike around them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from ...array.node import Node
+from ...array.rewriting import copied
+from .neighbours import Row, Surroundings
+from .regions import Part, is_leaf
+
+_MOST_SWEEPS = 8
+_LEAST_COMPLETED = 4  # copies, for the last one to compute what only the others need
+_WORK_OF_CALL = 4
+
+
+@dataclass(slots=True)
+class Copies:
+    """Rows of nodes: the same place in each of the copies, which come one after the other."""
+
+    around: Surroundings
+    rows: list[Row] = field(default_factory=list)
+    owner: dict[Node, tuple[int, int]] = field(default_factory=dict)  # row, copy
+    looked_at: set[Row] = field(default_factory=set)  # of operands whose users have been seen
+
+    @classmethod
+    def grown(cls, around: Surroundings, anchors: Row, least_work: int, *, begins_ahead: bool = False) -> Copies | None:
+        """The largest copies around some anchors; None where these are no chain, or the copies do too little work.
+
+        What may belong to one copy or the next is the former's, unless growing ``begins_ahead`` of the anchors.
+        """
+        steps = around.steps(anchors)
+        if steps is None:
+            return None
+        copies = cls(around)
+        copies.add(anchors)
+        ways = copies._is_behind, copies._is_ahead
+        for fits in reversed(ways) if begins_ahead else ways:
+            copies._grow(partial(fits, *steps))
+        if len(anchors) >= _LEAST_COMPLETED:
+            LastCopy(copies).complete()
+        if copies.work >= least_work and not copies._settle():  # which leaves less, and looks at the whole function
+            return None
+        around.note_grown(copies.rows)
+        return copies if copies.work >= least_work else None
+
+    def _grow(self, fits: Callable[[Row], bool]) -> None:
+        """Add all rows beside rows, as long as they are alike in all copies and fit."""
+        self.looked_at.clear()
+        waiting = deque(self.rows)
+        while waiting:
+            for row in self._beside(waiting.popleft()):
+                if self.is_alike(row) and fits(row):
+                    self.add(row)
+                    waiting.append(row)
+
+    def add(self, row: Row) -> None:
+        self.owner.update((node, (len(self.rows), k)) for k, node in enumerate(row))
+        self.rows.append(row)
+
+    def _beside(self, row: Row) -> Iterable[Row]:
+        """The operands and the users of a row, and what else reads the operands, in all copies."""
+        columns = [*zip(*(node.operands for node in row), strict=True)]
+        yield from columns
+        yield from self._reading(row)
+        for column in columns:
+            if column not in self.looked_at and len(set(column)) == len(column) and not is_leaf(column[0]):
+                self.looked_at.add(column)
+                yield from self._reading(column)
+
+    def _reading(self, row: Row) -> Iterator[Row]:
+        """The users that all nodes have alike."""
+        yield from self._alike([self.labelled(self.around.users.get(node, ())) for node in row])
+
+    def reading_outside(self, row: Row) -> Iterator[Row]:
+        """The users that all nodes have alike among those that no copy may have."""
+        yield from self._alike([self.labelled(self.around.outer_users.get(node, ())) for node in row])
+
+    def _alike(self, users: Sequence[Mapping[tuple[int, int], Sequence[Node]]]) -> Iterator[Row]:
+        for label, found in users[0].items():
+            if all(len(other.get(label, ())) == len(found) for other in users):
+                yield from zip(*(other[label] for other in users), strict=True)
+
+    def labelled(self, users: Iterable[tuple[Node, int]]) -> dict[tuple[int, int], list[Node]]:
+        """Return users by what they are, and by what a value is to them."""
+        found: dict[tuple[int, int], list[Node]] = {}
+        for user, k in users:
+            found.setdefault((self.around.kinds[user], k), []).append(user)
+        return found
+
+    def is_alike(self, row: Row) -> bool:
+        members, kinds = self.around.members, self.around.kinds
+        return (
+            row[0] in members
+            and len({kinds[node] for node in row}) == 1
+            and len(set(row)) == len(row)
+            and all(node in members and node not in self.owner for node in row)
+        )
+
+    def _is_behind(self, needs: list[int], needed: list[int], row: Row) -> bool:
+        """Tell whether all nodes need the anchors of their copies, and no later ones."""
+        place = self.around.place
+        return all(needs[place[node]] == copy for copy, node in enumerate(row, 1))
+
+    def _is_ahead(self, needs: list[int], needed: list[int], row: Row) -> bool:
+        """Tell whether the nodes need no anchors of their copies, and nothing of an earlier copy needs them."""
+        place = self.around.place
+        if not all(needs[place[node]] < copy <= needed[place[node]] for copy, node in enumerate(row, 1)):
+            return False
+        return all(
+            self.owner.get(user, (-1, copy))[1] == copy
+            for copy, node in enumerate(row)
+            for user, _ in self.around.users.get(node, ())
+        )
+
+    # -- what can be a call
+
+    def _settle(self) -> bool:
+        """Leave out what is not alike in all copies, or needs something that is made of its own copy; tell whether
+        anything is left.
+        """
+        for _ in range(_MOST_SWEEPS):
+            left_out = self._differing() | self._entangled() | self._torn()
+            left_out = left_out or self._cheaper_outside()
+            if not left_out:
+                return bool(self.rows)
+            rows = [row for number, row in enumerate(self.rows) if number not in left_out]
+            self.rows, self.owner = [], {}
+            for row in rows:
+                self.add(row)
+        return False
+
+    def source(self, copy: int, operand: Node) -> int:
+        """The row of an operand in its own copy; -1 for what comes from outside."""
+        row, owner = self.owner.get(operand, (-1, -1))
+        return row if owner == copy else -1
+
+    def _differing(self) -> set[int]:
+        """The rows whose operands are of the copy in some copies only."""
+        found: set[int] = set()
+        for number, row in enumerate(self.rows):
+            for operands in zip(*(node.operands for node in row), strict=True):
+                sources = {self.source(copy, operand) for copy, operand in enumerate(operands)}
+                if len(sources) > 1:
+                    found.add(number)
+        return found
+
+    def _entangled(self) -> set[int]:
+        """The rows that need, from outside, what is made of their own copy or of a later one."""
+        found: set[int] = set()
+        owner = {self.around.place[node]: at for node, at in self.owner.items() if node in self.around.place}
+        latest = [-1] * len(self.around.order)  # copy that a node needs
+        for place in range(min(owner, default=0), max(owner, default=-1) + 1):
+            needs = self.around.needs[place]
+            number, copy = owner.get(place, (-1, -1))
+            last = max([latest[part] for part in needs], default=-1)
+            if number in found or (
+                last >= copy >= 0
+                and any(
+                    latest[part] >= copy and (owner.get(part, (-1, -1))[1] != copy or owner[part][0] in found)
+                    for part in needs
+                )
+            ):
+                found.add(number)
+                copy = -1
+            latest[place] = max(last, copy)
+        return found
+
+    def _torn(self) -> set[int]:
+        """The rows of calls with several results of which not all have joined, and of results without their call."""
+        found: set[int] = set()
+        for number, row in enumerate(self.rows):
+            if row[0].results:
+                items = (self.around.users.get(node, ()) for node in row)
+                is_whole = all(
+                    self.owner.get(item, (-1, -1))[1] == copy for copy, each in enumerate(items) for item, _ in each
+                )
+            else:
+                is_whole = row[0].opcode != "item" or row[0].operands[0] in self.owner
+            if not is_whole:
+                found.add(number)
+        return found
+
+    def _cheaper_outside(self) -> set[int]:
+        """The rows that only others read, and that are made of what these others read as well. Calls would read them
+        from lines of their own, one for each copy.
+        """
+        outputs = set(self._outputs())
+        return {
+            number
+            for number in outputs
+            if not any(self.around.live.is_root(node) for node in self.rows[number])
+            and not any(user.opcode == "call" for user, _ in self.around.users.get(self.rows[number][0], ()))
+            and self.rows[number][0].opcode != "item"
+            and not any(self.source(0, user) >= 0 for user, _ in self.around.users.get(self.rows[number][0], ()))
+            and self._is_made_of(number, outputs)
+        }
+
+    def _is_made_of(self, number: int, outputs: set[int]) -> bool:
+        given = [operand for operand in self.rows[number][0].operands if not is_leaf(operand)]
+        return all(self.source(0, operand) in outputs for operand in given)
+
+    def _outputs(self) -> list[int]:
+        """The rows that something outside of their copy reads, in some copy."""
+        return [
+            number
+            for number, row in enumerate(self.rows)
+            if not row[0].results
+            and any(
+                self.around.live.is_root(node)
+                or any(self.owner.get(user, (-1, -1))[1] != copy for user in self.around.live.users(node))
+                for copy, node in enumerate(row)
+            )
+        ]
+
+    # -- what they are worth
+
+    @property
+    def work(self) -> int:
+        """Return how many operations a copy has; a call is as much to read as a few."""
+        return sum(_WORK_OF_CALL if row[0].opcode == "call" else not row[0].operation.is_light for row in self.rows)
+
+    def saving(self, parts: Sequence[Part]) -> int:
+        """Operations, and values that calls list, that need not be read again, less the values that every new call
+        lists.
+        """
+        listed = sum(len(row[0].operands) if row[0].opcode == "call" else row[0].opcode == "item" for row in self.rows)
+        return (len(parts) - 1) * (2 * self.work + listed) - len(parts) * parts[0].values
+
+    def parts(self) -> list[Part]:
+        """The copies as parts."""
+        rows = sorted(self.rows, key=lambda row: self.around.place[row[0]])
+        outputs = {self.rows[number] for number in self._outputs()}
+        places = [k for k, row in enumerate(rows) if row in outputs]
+        inputs: dict[Row, None] = {}
+        for row in rows:
+            for operands in zip(*(node.operands for node in row), strict=True):
+                if self.source(0, operands[0]) < 0 and not is_leaf(operands[0]):
+                    inputs.setdefault(operands)
+        columns: Sequence[Row] = list(inputs)
+        return [
+            Part([row[copy] for row in rows], [column[copy] for column in columns], places, None)
+            for copy in range(len(rows[0]))
+        ]
+
+
+class LastCopy:
+    """Makes the nodes that the last copy lacks, of what it has: what all others compute because a next one needs it.
+
+    The gradient of the first layer's input is such a value. With it all layers are one function, and a loop.
+    """
+
+    def __init__(self, copies: Copies) -> None:
+        self.copies, self.around = copies, copies.around
+        self.columns: dict[Row, Node] = {}  # by what the other copies are given: what the last one is
+        for row in copies.rows:
+            for reading in (row, *copies.reading_outside(row)):
+                for column in zip(*(node.operands for node in reading), strict=True):
+                    self.columns[column[:-1]] = column[-1]
+
+    def complete(self) -> None:
+        """Add the rows that the last copy alone lacks, each made of rows and of what copies are given."""
+        waiting = deque(self.copies.rows)
+        while waiting:
+            for short in self._beside(waiting.popleft()):
+                before = len(self.copies.rows)
+                if all(node not in self.copies.owner for node in short):
+                    self._last_of(short)
+                    waiting += self.copies.rows[before:]
+
+    def _beside(self, row: Row) -> Iterator[Row]:
+        """The users that the nodes of all copies but the last have, and that of the last has not."""
+        users = [self.copies.labelled(self.around.users.get(node, ())) for node in row]
+        for label in users[0].keys() - users[-1].keys():
+            if all(len(other.get(label, ())) == 1 for other in users[:-1]):
+                yield tuple(other[label][0] for other in users[:-1])
+
+    def _last_of(self, short: Row) -> Node | None:
+        """The node of the last copy that is what those of the others are; None where it cannot be made."""
+        first = short[0]
+        if is_leaf(first) or len(set(short)) == 1:
+            return first if len(set(short)) == 1 else None
+        numbers = {self.copies.source(copy, node) for copy, node in enumerate(short)}
+        if numbers != {-1}:
+            return self.copies.rows[numbers.pop()][-1] if len(numbers) == 1 else None
+        if short in self.columns:
+            return self.columns[short]
+        if not self.copies.is_alike(short) or first.results or first.stands_alone:
+            return None
+        operands = [self._last_of(column) for column in zip(*(node.operands for node in short), strict=True)]
+        if None in operands:
+            return None
+        graph = self.around.graph
+        made = copied(graph, first, tuple(operands), first.interval, first.parameters)  # type: ignore[arg-type]
+        if made in self.copies.owner or made in self.around.place:
+            return None
+        self.around.note_made(made, short)
+        self.copies.add((*short, made))
+        return made

@@ -1,0 +1,169 @@
+"""Parts of a function that are alike become calls of one function."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable, Sequence
+from dataclasses import dataclass
+
+from ...array.graph import Graph
+from ...array.live import live_nodes
+from ...array.node import Node
+from ...array.program import Function, roots
+from ...array.rewriting import copied
+from ...array.traversal import dependencies, topological
+from ...hlo.function_words import word_of
+from ...hlo.stack_frames import CallChains
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part:
+    """A connected part: its nodes in order, what they need from outside, and which of them are needed outside."""
+
+    nodes: list[Node]
+    inputs: list[Node]
+    outputs: list[int]
+    form: Hashable  # equal for parts that compute the same
+
+    @property
+    def values(self) -> int:
+        return len(self.inputs) + len(self.outputs)
+
+
+def in_a_circle(function: Function, groups: list[list[Part]]) -> Part | None:
+    """A part that needs its own results by way of other parts, if all of them are calls; None where none does."""
+    part_of = {node: part for parts in groups for part in parts for node in part.nodes}
+    done: set[Node | Part] = set()
+    open_parts: set[Part] = set()
+    stack: list[tuple[Node | Part, bool]] = [(root, False) for root in roots(function)]
+    while stack:
+        item, is_left = stack.pop()
+        item = part_of.get(item, item) if isinstance(item, Node) else item
+        if is_left:
+            done.add(item)
+            if isinstance(item, Part):
+                open_parts.discard(item)
+        elif isinstance(item, Part) and item in open_parts:
+            return item
+        elif item not in done:
+            if isinstance(item, Part):
+                open_parts.add(item)
+            stack.append((item, True))
+            stack += ((node, False) for node in (item.inputs if isinstance(item, Part) else dependencies(item)))
+    return None
+
+
+def function_of(function: Function, parts: list[Part]) -> Function:
+    """The function, over the inputs of the first part; what these are in all parts tells apart equal ones."""
+    first = parts[0]
+    graph = Graph()
+    made: dict[Node, Node] = {}
+    parameters = {
+        column: graph.parameter(column[0].shape, column[0].element_type, graph.root, argument=number)
+        for number, column in enumerate(zip(*(part.inputs for part in parts), strict=True))
+    }
+    for row in zip(*(part.nodes for part in parts), strict=True):
+        node = row[0]
+        columns = zip(*(each.operands for each in row), strict=True)
+        operands = tuple(parameters.get(column) or _carried(graph, made, column[0]) for column in columns)
+        with graph.coming_as(node, function.graph):
+            made[node] = copied(graph, node, operands, node.interval, node.parameters)
+        graph.results.setdefault(made[node], function.graph.results.get(node, []))
+    outputs = [made[first.nodes[k]] for k in first.outputs]
+    called = Function(function.computation, graph, results=tuple(outputs) if len(outputs) > 1 else outputs[0])
+    called.parameters = list(parameters.values())
+    called.repeated = tuple(parameters)
+    called.originals = function.originals
+    return called
+
+
+def label_of(function: Function, parts: Sequence[Part], chains: CallChains, own: Container[str]) -> str:
+    """Return a name for the parts of a function: that of the innermost function of the author's that all of them, or at
+    least their results, come from; ``part_of_it`` where other arrays do, too.
+
+    ``own`` are the names of the traced function, which all parts come from.
+    """
+    graph = function.graph
+    results = [part.nodes[k] for part in parts for k in part.outputs]
+    every = [node for part in parts for node in part.nodes]
+    found = (_common(graph, nodes, chains, own) for nodes in (every, results))
+    word, author = next(((word, author) for word, author in found if word), ("", None))
+    inside = set(every)
+    arrays = (node for node in topological(roots(function)) if node.ndim and not node.operation.is_light)
+    beside = (node for node in arrays if node not in inside)
+    is_part = word and any(author in _authors(graph, node, chains) for node in beside)
+    return f"part_of_{word}" if is_part else word
+
+
+def _authors(graph: Graph, node: Node, chains: CallChains) -> list[tuple[str, str]]:
+    """Return the functions that a node comes from, outermost first: the file and the name of each."""
+    frames = [chains.frames[frame - 1] for frame in chains.of(graph.origins[node])] if node in graph.origins else []
+    return [(frame.file_name, frame.function_name) for frame in frames]
+
+
+def _common(
+    graph: Graph, nodes: Sequence[Node], chains: CallChains, own: Container[str]
+) -> tuple[str, tuple[str, str] | None]:
+    """Return the innermost function with a word that all of some nodes come from, and the word; nothing for none."""
+    found: tuple[str, tuple[str, str] | None] = "", None
+    for level in zip(*(_authors(graph, node, chains) for node in nodes if node in graph.origins), strict=False):
+        if len(set(level)) > 1:
+            break
+        word = word_of(level[0][1], own)
+        found = (word, level[0]) if word else found
+    return found
+
+
+def is_leaf(node: Node) -> bool:
+    """Tell whether a node stands in a function as it does outside: a literal, ``np.arange(n)`` and the like."""
+    is_value = node.element_type is not None or node.is_python_int
+    return not node.operands and node.opcode != "parameter" and not node.stands_alone and is_value
+
+
+def _carried(graph: Graph, made: dict[Node, Node], operand: Node) -> Node:
+    if operand not in made:
+        made[operand] = copied(graph, operand, (), operand.interval, operand.parameters)
+    return made[operand]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A part, and the function that is called in its place."""
+
+    part: Part
+    function: Function
+
+    @property
+    def nodes(self) -> list[Node]:
+        return self.part.nodes
+
+    @property
+    def inputs(self) -> list[Node]:
+        return self.part.inputs
+
+    @property
+    def outputs(self) -> list[Node]:
+        """The nodes that are needed outside."""
+        return [self.part.nodes[k] for k in self.part.outputs]
+
+    def node(self, graph: Graph, operands: Sequence[Node]) -> Node:
+        """The call on these operands."""
+        types = tuple((output.shape, output.element_type) for output in self.outputs)
+        if len(types) == 1:
+            ((shape, element_type),) = types
+            return graph.add("call", tuple(operands), shape=shape, element_type=element_type, function=self.function)
+        return graph.add("call", tuple(operands), results=types, function=self.function)
+
+
+def put_calls(function: Function, calls: Sequence[Call]) -> None:
+    """Put calls in place of parts. Their numbers follow those of all other nodes, in the order of the parts."""
+    graph, live = function.graph, live_nodes(function)
+    for call in calls:
+        called = call.node(graph, [graph.current(node) for node in call.inputs])
+        given = [called]
+        if len(call.outputs) > 1:
+            given = [graph.add("item", (called,), index=index) for index in range(len(call.outputs))]
+        for output, new in zip(call.outputs, given, strict=True):
+            if output in live:  # another part's is read
+                live.replace(output, new)
+    live.flush()
+    function.live = None  # calls stand where their first result was, which may be before what they need

@@ -1,0 +1,241 @@
+"""Python functions that were traced several times: the copies of their instructions in one computation.
+
+A tracer inlines every call of a plain Python function. The stack tables still say which call an instruction comes
+from; the instructions of one call are a copy of those of another where they agree in everything but what they are
+given. A call in a Python loop has the same frames each time round: there copies are told apart by their order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...hlo.ir import Computation, Instruction
+from ...hlo.opcodes import OPCODES
+from ...hlo.shapes import ArrayShape
+from ...hlo.stack_frames import CallChains
+
+Label = tuple[
+    Any, ...
+]  # equal for what is at the same place in every copy: number of a place, number of the instruction
+Copy = dict[Label, Instruction]
+_Traced = tuple[str, str, bool]  # the file and the name of a function, and whether it is run backward
+_Inside = tuple[list[tuple[Label, Instruction]], list[Instruction]]  # a call: its work, and its structure
+
+# What must stay where it is, or says nothing by itself.
+_STAYING = frozenset(("parameter", "domain", "after-all", "add-dependency", "rng", "rng-get-and-update-state"))
+_LEAVES = frozenset(("constant", "iota"))
+STRUCTURE = _LEAVES | frozenset(("broadcast", "reshape", "transpose", "bitcast", "tuple", "get-tuple-element"))
+_REPEATED = frozenset(("broadcast", "reshape", "convert"))  # of a constant: as cheap as the constant
+
+
+@dataclass(frozen=True, slots=True)
+class Activations:
+    """One Python function: its name, and what its calls became.
+
+    ``is_gradient``: of the code that runs it backward. ``structure`` are broadcasts, reshapes and the like that come
+    from inside the calls: they belong to the copy that they serve.
+    """
+
+    function_name: str
+    is_gradient: bool
+    copies: list[Copy]
+    callers: list[int]  # the frame that each call stands in
+    structure: frozenset[Instruction]
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What is equal for the same copies in a computation of which other parts were written anew."""
+        names = frozenset(instruction.name for copy in self.copies for instruction in copy.values())
+        return self.function_name, self.is_gradient, names
+
+
+def work(instructions: Iterable[Instruction]) -> int:
+    """Return how many instructions compute something."""
+    return sum(instruction.opcode not in STRUCTURE for instruction in instructions)
+
+
+def is_movable(instruction: Instruction) -> bool:
+    """Tell whether it can stand in a function: sizes known, no side effect, nothing to do with other replicas."""
+    opcode = instruction.opcode
+    if opcode in _STAYING or opcode.startswith("async") or OPCODES[opcode].topic == "communication":
+        return False
+    if any(isinstance(shape, ArrayShape) and shape.is_dynamic for shape in instruction.element_shapes):
+        return False
+    inner = (i for computation in instruction.called for i in computation.instructions if i.opcode != "parameter")
+    return not instruction.attributes.get("custom_call_has_side_effect") and all(map(is_movable, inner))
+
+
+class Numbers:
+    """Numbers in place of what is long to compare: equal values get equal numbers."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._of_attributes: dict[int, tuple[Mapping[str, Any], int]] = {}
+        self._kinds: dict[tuple[int, ...], tuple[Instruction, int | None, bool]] = {}
+
+    def kind(self, instruction: Instruction) -> tuple[int | None, bool]:
+        """The number of what an instruction does and where it was traced, None where it must stay where it is; and
+        whether it is of a gradient."""
+        key = id(instruction.shape), id(instruction.attributes), id(instruction.metadata)
+        known = self._kinds.get(key)
+        if known is None or known[0].opcode != instruction.opcode:
+            op_name = instruction.metadata.op_name if instruction.metadata is not None else ""
+            says = instruction.opcode, instruction.shape, op_name.rsplit("/", 1)[-1]
+            number = self.of(says) if is_movable(instruction) else None
+            known = self._kinds[key] = (
+                instruction,
+                number,
+                "transpose(" in op_name,
+            )  # kept, so that no other has its ids
+        return known[1:]
+
+    def of(self, value: Any) -> int:
+        """The number of a hashable value."""
+        return self._numbers.setdefault(value, len(self._numbers))
+
+    def of_attributes(self, instruction: Instruction) -> int:
+        """The number of what the attributes of an instruction say."""
+        attributes = instruction.attributes
+        known = self._of_attributes.get(id(attributes))
+        if known is None:  # the mapping is kept, so that no other one gets its id
+            known = self._of_attributes[id(attributes)] = attributes, self.of(described(attributes))
+        return known[1]
+
+
+class Constants:
+    """Instructions that are cheap and depend on nothing; equal ones have equal keys."""
+
+    def __init__(self, numbers: Numbers) -> None:
+        self._numbers = numbers
+        self._keys: dict[Instruction, Any] = {}
+
+    def key(self, instruction: Instruction) -> Any:
+        """A hashable description, None where the instruction is no such thing."""
+        if instruction not in self._keys:
+            self._keys[instruction] = self._described(instruction)
+        return self._keys[instruction]
+
+    def _described(self, instruction: Instruction) -> Any:
+        shape = instruction.shape
+        if instruction.opcode == "constant" and instruction.array_shape.size != 1:
+            return None
+        if instruction.opcode in _LEAVES:
+            return instruction.opcode, shape, self._numbers.of_attributes(instruction)
+        if instruction.opcode in _REPEATED:
+            inner = self.key(instruction.operands[0])
+            return (
+                None if inner is None else (instruction.opcode, shape, self._numbers.of_attributes(instruction), inner)
+            )
+        return None
+
+
+def described(value: Any) -> Any:
+    """The value of an attribute as something to compare; computations by what they compute."""
+    if isinstance(value, Mapping):
+        return tuple((key, described(item)) for key, item in sorted(value.items()))
+    if isinstance(value, tuple | list):
+        return tuple(map(described, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.name, value.shape, value.tobytes()
+    if isinstance(value, Computation):
+        places = {instruction: k for k, instruction in enumerate(value.instructions)}
+        rows = [
+            (i.opcode, i.shape, tuple(places[o] for o in i.operands), described(i.attributes))
+            for i in value.instructions
+        ]
+        return tuple(rows), places[value.root]
+    return repr(value)
+
+
+def activations(computation: Computation, chains: CallChains, numbers: Numbers) -> Iterator[Activations]:
+    """The functions called in a computation whose instructions come more than once, in alike copies."""
+    for (_, name, is_gradient), calls in _by_function(computation, chains, numbers).items():
+        found = [
+            (copy, caller) for caller, (labelled, _) in calls.items() for copy in _split(labelled) if len(copy) > 1
+        ]
+        structure = frozenset(instruction for _, given in calls.values() for instruction in given)
+        alike: dict[Any, list[tuple[Copy, int]]] = {}
+        for copy, caller in found:
+            signature = frozenset((label, numbers.of_attributes(i)) for label, i in copy.items())
+            alike.setdefault(signature, []).append((copy, caller))
+        for group in alike.values():
+            if len(group) > 1:
+                yield Activations(
+                    name, is_gradient, [copy for copy, _ in group], [caller for _, caller in group], structure
+                )
+
+
+def _by_function(computation: Computation, chains: CallChains, numbers: Numbers) -> dict[_Traced, dict[int, _Inside]]:
+    """The functions that were traced: by the frame of the caller, the instructions inside the call."""
+    found: dict[_Traced, dict[int, _Inside]] = {}
+    calls_of: dict[tuple[tuple[int, ...], bool], list[tuple[_Inside, int]]] = {}
+    for instruction in _by_depth(computation):
+        kind, is_gradient = numbers.kind(instruction)
+        if kind is None:
+            continue
+        chain = chains.of(instruction)
+        calls = calls_of.get((chain, is_gradient))
+        if calls is None:
+            calls = calls_of[chain, is_gradient] = [
+                (found.setdefault(function, {}).setdefault(caller, ([], [])), inner)
+                for function, caller, inner in _calls(chain, is_gradient, chains, numbers)
+            ]
+        is_structure = instruction.opcode in STRUCTURE
+        for (labelled, structure), inner in calls:
+            if is_structure:
+                structure.append(instruction)
+            else:
+                labelled.append(((inner, kind), instruction))
+    return found
+
+
+def _calls(
+    chain: tuple[int, ...], is_gradient: bool, chains: CallChains, numbers: Numbers
+) -> Iterator[tuple[_Traced, int, int]]:
+    """The functions that a chain of frames goes through, each at its outermost call: the frame of the caller, and the
+    number of the places inside the call."""
+    seen: set[_Traced] = set()
+    for k in range(1, len(chain)):
+        frame = chains.frames[chain[k] - 1]
+        function = (frame.file_name, frame.function_name, is_gradient)
+        if function not in seen:
+            seen.add(function)
+            frames = (chains.frames[n - 1] for n in chain[k:])
+            inner = numbers.of(tuple((f.file_name, f.function_name, f.line, f.column) for f in frames))
+            yield function, chain[k - 1], inner
+
+
+def _by_depth(computation: Computation) -> list[Instruction]:
+    """Order by the longest way from a parameter: what one copy makes for the next one comes first, however it is
+    written.
+    """
+    depth: dict[Instruction, int] = {}
+    for instruction in computation.instructions:
+        deepest = 0
+        for operand in instruction.operands:
+            if depth[operand] > deepest:
+                deepest = depth[operand]
+        depth[instruction] = deepest + 1
+    return sorted(computation.instructions, key=depth.__getitem__)
+
+
+def _split(labelled: list[tuple[Label, Instruction]]) -> list[Copy]:
+    """The copies that one place of call left: as many as most labels come."""
+    counts = Counter([label for label, _ in labelled])
+    if not counts:
+        return []
+    repeats = Counter(counts.values()).most_common(1)[0][0]
+    copies: list[Copy] = [{} for _ in range(repeats)]
+    seen = dict.fromkeys(counts, 0)
+    for label, instruction in labelled:
+        in_each, left = divmod(counts[label], repeats)
+        if not left:
+            copy, number = divmod(seen[label], in_each)
+            copies[copy][(*label, number)] = instruction
+            seen[label] += 1
+    return copies

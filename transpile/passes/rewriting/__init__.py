@@ -1,0 +1,1 @@
+"""Patterns, rules and users of nodes: what passes are written with."""
