@@ -11,7 +11,8 @@ from ...array.node import Node, Slot
 from ...array.program import Store, tree_nodes
 from ...array.traversal import users_of
 from ...array.value import NEW
-from ..expression import PRIMARY, UFUNCS, Expression
+from ...python.templates import Expression
+from ..expression import UFUNCS
 from .context import Writing
 
 _NUMBER = re.compile(r"_\d+$")  # behind a name, where others have it
@@ -59,7 +60,7 @@ class ChangeWriter:
         if not takes_over and node not in writer.changed_in_place:
             source = writer.text(before)
             is_new = self._is_new(before, node)
-            copied = source if is_new else Expression(writer.renderer.statement("copy", before, source), PRIMARY)
+            copied = source if is_new else writer.renderer.expression("copy", before, source)
             compiler = writer.loop_compiler if node in writer.texts else None
             if copied != name and not (compiler and compiler.overwrite(writer, name, copied, node)):
                 writer.assign([name], copied, node)

@@ -8,9 +8,9 @@ from ...array.in_place import is_own_array
 from ...array.node import Node
 from ...array.program import Branch, Carry, Loop
 from ...array.traversal import is_inside
+from ...python.templates import Expression
 from ..arrangement.assignments import mentions, one_after_another
 from ..arrangement.schedule import schedule
-from ..expression import COMPARISON, Expression
 from ..naming.identifiers import identifier
 from ..naming.known_types import is_flag
 from .context import Writing
@@ -286,7 +286,7 @@ class ControlFlowWriter:
                 self.writer.line(self.writer.renderer.statement("otherwise"))
             else:
                 renderer = self.writer.renderer
-                head = predicate if boolean else Expression(renderer.statement("is_branch", predicate, k), COMPARISON)
+                head = predicate if boolean else renderer.expression("is_branch", predicate, k)
                 self.writer.line(self.writer.renderer.statement("elif" if position else "if", head), node)
                 if not position:
                     self.writer.bound(*self.writer.items.get(node, {}).values())

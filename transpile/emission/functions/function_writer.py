@@ -9,9 +9,11 @@ from functools import partial
 from ...array.in_place import may_change_in_place
 from ...array.node import Node, Region, literal_value
 from ...array.program import Carry, Function, Loop, Store, Tree, tree_nodes
+from ...python.grammar import ATOM, SIGN
+from ...python.templates import Expression
 from ..arrangement.folding import Plan, plan, source_line
 from ..arrangement.schedule import Body, Reads, Statement, schedule
-from ..expression import ATOM, PRIMARY, Expression, Renderer
+from ..expression import Renderer
 from ..lines import Line, WrittenFunction
 from ..naming.allocation import NameAllocation
 from ..naming.hints import WantedNames
@@ -260,7 +262,7 @@ class FunctionWriter:
             return self.value(node.operands[0])
         known = self.constants.text(node) if node.opcode == "array" else None
         if known is not None:
-            known = Expression(self.renderer.statement("constant", node, known), PRIMARY)
+            known = self.renderer.expression("constant", node, known)
         self.written[node] = text = known or self.folded(node)
         return text
 
@@ -302,7 +304,7 @@ class FunctionWriter:
         self.assign([name], self.fitting.fitted(node, partial(self.value, node), taken), node)
         parts = self.items.get(node, {})
         for index, part in parts.items():
-            self.texts[part] = Expression(self.renderer.statement("field", name, named.fields[index]), PRIMARY)
+            self.texts[part] = self.renderer.expression("field", name, named.fields[index])
         self.trees.note_groups(node, name)
         self.bound(*parts.values())
 
@@ -373,7 +375,7 @@ class FunctionWriter:
             return self.renderer.typed_literal(literal_value(node), node.type)
         if node.opcode == "integer":
             value = node.parameters["value"]
-            return Expression(str(value), ATOM if value >= 0 else 13)
+            return Expression(str(value), ATOM if value >= 0 else SIGN)
         return self.value(node)
 
     def index_text(self, node: Node) -> str:

@@ -74,7 +74,6 @@ class Settings:
     source_name: str = "<string>"
     source_sha256: str = ""
     options: str = ""  # what the command line to regenerate adds
-    parenthesise_all: bool = False
 
 
 @dataclass(slots=True)
@@ -119,20 +118,16 @@ class _ModuleWriter:
         self.classes = ResultClasses(self.entry.result_tree, settings.classes, set(self.library.definitions))
         self.parts.append(self.classes)
         self.result_tree = self.classes.tree
-        all_in_parentheses = settings.parenthesise_all
         self.renderer = Renderer(
             target.macros,
             target.namespace,
             target.scalars,
-            parenthesise_all=all_in_parentheses,
             layout=Layout(settings.line_length, sizes_are_free=bool(program.original.free_sizes)),
         )
         self.of_blocks = self.renderer  # block functions, and the constants that they share with main, are NumPy's
         if target.arrange is not None:
             numpy = load_target("numpy")
-            self.of_blocks = Renderer(
-                numpy.macros, numpy.namespace, parenthesise_all=all_in_parentheses, beside=self.renderer
-            )
+            self.of_blocks = Renderer(numpy.macros, numpy.namespace, beside=self.renderer)
         inline = settings.constants == "inline"
         self.constants = ModuleConstants(
             self.of_blocks,
