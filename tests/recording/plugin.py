@@ -145,7 +145,7 @@ def recorded_xla() -> Iterator[None]:
 def live_xla(recorded_xla: None) -> Iterator[None]:
     """XLA answers itself."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ANSWERS, "ask", lambda question, live: live())
+        patch.setattr(ANSWERS, "ask", lambda question, live, *_: live())
         yield
 
 

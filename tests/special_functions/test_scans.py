@@ -10,11 +10,11 @@ import pytest
 import xla2py
 from xla2py.tests.ladder.running import checked
 from xla2py.tests.passes.raising import hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 from xla2py.tests.targets.running import on_dask, on_device, on_numpy, uneven
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
-jax = pytest.importorskip("jax")
-jnp, associative_scan = jax.numpy, jax.lax.associative_scan
+associative_scan = lax.associative_scan
 CALL = "associative_scan("
 
 
