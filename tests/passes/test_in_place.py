@@ -122,9 +122,10 @@ def moved_on(x):  # a new array in every iteration
         # near-misses: somebody still looks at the array
         (lambda x: ((y := x.at[0].set(1)), y.at[1].set(2)), 2),
         (lambda x: ((y := x.at[0].set(1))[2] * 2, y.at[2].set(2)), 2),
+        (lambda x: (y := x * 2).at[0].set(y[1]), 0),  # apart
         (lambda x: (y := x * 2) + y.at[2].set(2), 1),
         (lambda x: x.T.at[0].set(1), 1),
-        (lambda x: (y := x * 2).at[0].set(y[1]), 1),  # where libraries differ on arrays that overlap
+        (lambda x: (y := x * 2).at[:2].set(y[1:3]), 1),  # where libraries differ on arrays that overlap
         (lambda x: ((z := (y := x * 2).T) * z + z.at[0].set(1), y.at[0].set(2)), 2),
         (lambda x: jnp.take(x, jnp.argmax(x[:, 0]), axis=0, mode="clip").at[0].set(9) + x, 1),
         (lambda x: lax.fori_loop(0, 3, lambda k, t: t.at[k].set(t[k + 1]).at[0, k].add(1), x), 1),

@@ -53,6 +53,7 @@ class Renderer:
     """The macros of one target: its own folder first, then the shared ones."""
 
     shared: tuple[str, ...] = ("array",)  # folders of macros below the target's own
+    elements_are_numbers = True  # ``x[0]`` looks at no array
     owns_carried_arrays = False  # whether every loop is written to begin with arrays of its own
 
     def __init__(

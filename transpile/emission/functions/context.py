@@ -91,6 +91,7 @@ class Writing(Protocol):
     indent: int
     loop_compiler: LoopCompiler | None
     changed_in_place: set[Node]
+    taken_over: set[Node]
     kept: set[Node]
     written_rows: set[Node]
     results: Any

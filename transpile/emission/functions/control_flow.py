@@ -121,7 +121,7 @@ class ControlFlowWriter:
         if (
             initial not in self.writer.texts
             or self.writer.texts[initial] in self.writer.constants.names
-            or self.writer.plan.uses.get(initial, 0) != 1
+            or (self.writer.plan.uses.get(initial, 0) != 1 and carry.initial not in self.writer.taken_over)
             or initial.region is not node.region
             or initial in self.writer.arguments.leaf_names  # which is no name, but a part of the caller's
         ):
@@ -158,6 +158,8 @@ class ControlFlowWriter:
         if initial.opcode != "copy":
             return initial
         (made,) = initial.operands
+        if initial in self.writer.taken_over:
+            return made
         is_own = is_own_array(made)
         alone = self.writer.plan.uses.get(made, 0) == 1 and made.region is node.region
         return made if is_own and alone else initial

@@ -13,6 +13,7 @@ from ...python.grammar import ATOM, SIGN
 from ...python.templates import Expression
 from ..arrangement.folding import Plan, plan, source_line
 from ..arrangement.schedule import Body, Reads, Statement, schedule
+from ..arrangement.takeovers import Takeovers
 from ..expression import Renderer
 from ..lines import Line, WrittenFunction
 from ..naming.allocation import NameAllocation
@@ -78,6 +79,7 @@ class FunctionWriter:
         self._promote_next_values()
         self.reads = Reads(self.plan.named)
         self.changed_in_place: set[Node] = set()  # next values of carries that the loop need not copy
+        self.taken_over: set[Node] = set()  # changes, and copies that loops begin with, that need no copy
         self.kept: set[Node] = set()  # next values of carries that are written in place
         self.written_rows: set[Node] = set()  # rows of stacked outputs that are computed where they belong
         self.control_flow = ControlFlowWriter(self)
@@ -90,6 +92,8 @@ class FunctionWriter:
         self.leaf_maps = LeafMaps(self)
         self.wanted = WantedNames(self)
         self.changes = ChangeWriter(self)
+        are_numbers = renderer.elements_are_numbers
+        self.takeovers = Takeovers(function, self.plan.nodes, elements_are_numbers=are_numbers)
         self.stored_rows = StoredRows(self)
 
     def _promote_next_values(self) -> None:
@@ -185,7 +189,11 @@ class FunctionWriter:
         """
         together = {call: chain.last for call, chain in self.chains.items()}
         together.update((call, made.last) for call, made in self.leaf_maps.by_call.items())
-        body = schedule(region, self.plan.named - written, self.reads, self.priority, loop, together, given)
+        takeovers = self.takeovers.of(region) if not self.renderer.resumable else ()
+        named = self.plan.named - written
+        results = tree_nodes(self.function.results) if region is self.graph.root else []
+        body = schedule(region, named, self.reads, self.priority, loop, together, given, takeovers, results)
+        self.taken_over.update(body.taken)
         for following, carry in body.in_place.items():
             self.texts[following] = self.texts[carry.parameter]
         if loop is not None:

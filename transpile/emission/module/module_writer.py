@@ -124,6 +124,7 @@ class _ModuleWriter:
             target.scalars,
             layout=Layout(settings.line_length, sizes_are_free=bool(program.original.free_sizes)),
         )
+        self.renderer.elements_are_numbers = target.features.elements_are_numbers
         self.of_blocks = self.renderer  # block functions, and the constants that they share with main, are NumPy's
         if target.arrange is not None:
             numpy = load_target("numpy")
