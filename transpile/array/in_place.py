@@ -28,7 +28,12 @@ def is_own_array(node: Node) -> bool:
 
 def lies_apart(change: Node, view: Node) -> bool:
     """Tell whether a change of an array reads a part of it that it does not write: ``x[i] = x[i + 1]``."""
-    if change.opcode != "setitem" or view.opcode != "getitem" or view.operands[0] is not change.operands[0]:
+    return view.operands[:1] == change.operands[:1] and are_apart(change, view)
+
+
+def are_apart(change: Node, view: Node) -> bool:
+    """Tell whether the places of a change are others than those of a part of an array of the same shape."""
+    if change.opcode != "setitem" or view.opcode != "getitem" or view.operands[0].shape != change.shape:
         return False
     items = [[item for item in node.parameters["index"] if item is not None] for node in (change, view)]
     for item, other, size in zip(*items, change.operands[0].shape, strict=False):
