@@ -26,8 +26,8 @@ from ..transpile.files import write_atomically
 from ..transpile.frontends import load
 from ..transpile.hlo.element_types import ELEMENT_TYPES, Kind
 from ..transpile.hlo.opcodes import OPCODES
+from ..transpile.options import SETTINGS
 from ..transpile.passes import PIPELINE
-from ..transpile.settings import SETTINGS
 from ..transpile.target import load_target, target_names
 from .builder import page as builder_page
 from .custom_calls import HEADINGS as CALLS_HEADINGS

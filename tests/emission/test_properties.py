@@ -13,8 +13,9 @@ import pytest
 
 import xla2py
 from xla2py.transpile.compilation import compile
-from xla2py.transpile.emission.module.module_writer import Settings, write_module
+from xla2py.transpile.emission.module.module_writer import write_module
 from xla2py.transpile.equivalence.inputs.generate import make_inputs
+from xla2py.transpile.options import Options
 from xla2py.transpile.python.grammar import ATOM
 from xla2py.transpile.python.templates import Expression, Template
 from xla2py.transpile.target import load_target
@@ -61,7 +62,7 @@ def test_precedence_is_right(path, monkeypatch):
     filled = Template.filled
 
     def tree():
-        pieces = write_module(program, target, Settings(annotate="none", line_length=10**9)).pieces
+        pieces = write_module(program, target, Options(annotate="none", line_length=10**9)).pieces
         return ast.dump(ast.parse("\n".join(pieces)))
 
     def filled_with_parentheses(template, depth, operands):

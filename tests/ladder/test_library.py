@@ -59,6 +59,6 @@ def test_functions(function, inputs):
 
 def test_each_of_them_is_called():
     sources = [xla2py.emit(hlo(function, *inputs), "cupy").source for function, inputs in PROGRAMS]
-    sources += [xla2py.emit(hlo(function, *inputs), "cupy", edges="library").source for function, inputs in PLAIN]
+    sources += [xla2py.emit(hlo(function, *inputs), "cupy", edge_cases="library").source for function, inputs in PLAIN]
     sources.append(xla2py.emit(IGNORES, "cupy").source)
     assert set(LIBRARY) <= set(re.findall(r"\bcp\.([\w.]+)\(", "".join(sources)))

@@ -15,9 +15,9 @@ import numpy as np
 
 from ...array.program import Program
 from ...files import write_atomically
+from ...options import LINE_LENGTH
 from ...target import Plan, load_target
 from ..functions.sidecars import Sidecar, sidecars, storable
-from ..layout import LINE_LENGTH
 from ..lines import WrittenFunction
 from .compiled_functions import is_compiled, kept_module, without_cache
 from .helper_modules import HelpersFile, add_helpers, as_in_package

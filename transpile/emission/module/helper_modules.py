@@ -11,7 +11,7 @@ from types import ModuleType
 
 from ...errors import Diagnostic, UsageError
 from ...files import read_bytes, write_atomically
-from ..layout import LINE_LENGTH
+from ...options import LINE_LENGTH
 from .header import body_sha256, recorded_hashes
 from .loaded_lines import show_lines
 from .shared_helpers import defined_names, helper_names, helpers_file, stem
