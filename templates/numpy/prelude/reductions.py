@@ -1,23 +1,21 @@
-"""``np.nanmax`` and its kin without what they say through ``warnings.warn`` where there is
-nothing but NaN: that is NaN in silence.
-"""
+"""``np.nanmax`` and its kin without ``warnings.warn`` where there is only NaN."""
 
 from typing import Any
 
 import numpy as np
 
 
-def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanmax(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """``np.nanmax`` in silence."""
     return np.fmax.reduce(x, axis=axis, keepdims=keepdims)
 
 
-def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanmin(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """``np.nanmin`` in silence."""
     return np.fmin.reduce(x, axis=axis, keepdims=keepdims)
 
 
-def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanmean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """``np.nanmean`` in silence."""
     total = np.nansum(x, axis=axis, keepdims=keepdims)
     count = np.sum(~np.isnan(x), axis=axis, keepdims=keepdims)
@@ -25,7 +23,7 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return np.divide(total, count, dtype=x.dtype)
 
 
-def nanvar(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanvar(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """``np.nanvar`` in silence."""
     is_nan = np.isnan(x)
     with np.errstate(all="ignore"):
@@ -35,6 +33,6 @@ def nanvar(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return np.divide(total, count, dtype=x.dtype)
 
 
-def nanstd(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanstd(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """``np.nanstd`` in silence."""
     return np.sqrt(nanvar(x, axis, keepdims))
