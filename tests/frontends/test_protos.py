@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.recording.xla_texts import proto
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.frontends import hlo_proto
 from xla2py.transpile.frontends.hlo_proto import read_literal, snapshot_arguments, without_large_literals
@@ -18,7 +17,12 @@ from xla2py.transpile.frontends.protobuf import encode, fields, messages, packed
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 from xla2py.transpile.hlo.parser import parse_module
 
+hlo = pytest.importorskip("jaxlib._hlo")
 NOT_IN_TEXT = {"s1", "f8e8m0fnu"}  # XLA's parser has no values for these
+
+
+def proto(text: str) -> bytes:
+    return hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
 
 
 def literal_of(module: bytes) -> memoryview:
@@ -156,7 +160,6 @@ def test_large_constants_of_stablehlo_and_of_live_functions():
         xla2py.load(exported.mlir_module()),
         lower(lambda x: x + table, np.ones(5000, np.float32)),
     ):
-        assert "{...}" in module.source.text
         (constant,) = [i for i in module.instructions() if i.opcode == "constant"]
         np.testing.assert_array_equal(constant["literal"], table)
 

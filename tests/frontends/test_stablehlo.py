@@ -3,10 +3,9 @@
 import pytest
 
 import xla2py
-from xla2py.transpile.errors import UsageError, XlaToPythonError
-from xla2py.transpile.frontends.stablehlo import FreeSizesError, RefusedError, prepared
-
-pytest.importorskip("jaxlib.mlir.ir")
+from xla2py.transpile.errors import HloSyntaxError, UsageError, XlaToPythonError
+from xla2py.transpile.hlo.source import SourceText
+from xla2py.transpile.stablehlo.reading import read_text
 
 PLAIN = """module {
   func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
@@ -46,9 +45,12 @@ PLATFORMS = """module @jit_f {
   }
 }
 """
+TWO = PLAIN.replace("@main", "@one").replace(
+    "module {", "module { func.func @two(%a: tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }\n"
+)
 
 
-def test_one_public_function_of_any_name_and_attributes_that_jaxlib_does_not_know():
+def test_one_public_function_of_any_name_and_attributes_that_nobody_knows():
     module = xla2py.load(REACTANT, name="entry.mlir")
     assert [each.message.partition("'")[2] for each in module.notes] == [
         "enzymexla.memory_effects'",
@@ -62,77 +64,89 @@ def test_one_public_function_of_any_name_and_attributes_that_jaxlib_does_not_kno
 
 
 def test_a_module_without_a_name_is_called_after_its_function():
-    text = PLAIN.replace("@main", "@forward")
-    content, left_out = prepared(text.encode(), None)
-    assert b"forward" in content and b"main" in content and not left_out
-    assert prepared(PLAIN.encode(), None) == (PLAIN.encode(), [])  # nothing to prepare
+    assert xla2py.load(PLAIN.replace("@main", "@forward")).name == "forward"
+    assert not xla2py.load(PLAIN).notes
 
 
 def test_what_begins_a_module_must_be_known():
-    two = PLAIN.replace("@main", "@one").replace("module {", "module { func.func @two() { return }")
-    with pytest.raises(RefusedError, match="this has 2: two, one"):
-        prepared(two.encode(), None)
-    with pytest.raises(RefusedError, match="this has none"):
-        prepared(PLAIN.replace("@main", "private @one").encode(), None)
+    with pytest.raises(HloSyntaxError, match=r"this has 2: two, one(.|\n)*--function NAME"):
+        xla2py.load(TWO)
+    with pytest.raises(HloSyntaxError, match="this has none"):
+        xla2py.load(PLAIN.replace("@main", "private @one"))
+    assert xla2py.load(TWO, function="one").entry.root.opcode == "tanh"
+    assert xla2py.load(TWO, function="two").entry.root.opcode == "parameter"
+    with pytest.raises(HloSyntaxError, match=r"no function `onee`(.|\n)*did you mean `one`"):
+        xla2py.load(TWO, function="onee")
 
 
 def test_the_platform_is_an_argument_only_where_nobody_knows_it():
     source = xla2py.emit(xla2py.load(PLATFORMS), checks=False).source
     assert "def main(platform_index: Any, x: Array)" in source
     for platform, name in enumerate(("sine", "cosine")):
-        content, _ = prepared(PLATFORMS.encode(), platform)
-        module = xla2py.load(content)
-        source = xla2py.emit(module, checks=False).source
+        source = xla2py.emit(read_text(SourceText(PLATFORMS), platform=platform), checks=False).source
         assert "def main(x: Array)" in source
         assert f"return np.{name[:3]}(x)" in source
 
 
 def test_sizes_that_are_left_open():
     text = PLAIN.replace("4xf32", "?x4xf32")
-    with pytest.raises(FreeSizesError, match=r"argument 1 is tensor<\?x4xf32>"):
-        prepared(text.encode(), None)
-    with pytest.raises(UsageError, match=r"XP425: the sizes of arguments are left open(.|\n)*from_jax\(exported\)"):
+    with pytest.raises(UsageError, match=r"argument 1 is f32\[\?,4\](.|\n)*from_jax\(exported\)") as caught:
         xla2py.load(text, name="open.mlir")
-    bounded = PLAIN.replace("4xf32", "?xf32, #stablehlo.bounds<4>")
-    assert prepared(bounded.encode(), None) == (bounded.encode(), [])
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.location) == ("XP425", "open.mlir:2:19")
+    bounded = xla2py.load(PLAIN.replace("4xf32", "?xf32, #stablehlo.bounds<4>"))
+    assert str(bounded.entry.parameters[0].shape) == "f32[<=4]{0}"
 
 
 @pytest.mark.parametrize(
     "old, new, place, message",
     [
-        ("%arg0 :", "%arg1 :", "3:25", "use of undeclared SSA value name"),
-        ("stablehlo.tanh %arg0", "torch.aten.tanh %arg0", "3:10", "Dialect `torch' not found"),
+        ("%arg0 :", "%arg1 :", "3:25", "XP112: there is no value `%arg1` here\nhelp: did you mean `%arg0`?"),
+        ("stablehlo.tanh %arg0", "torch.aten.tanh %arg0", "3:10", "XP110: there is no operation `torch.aten.tanh`"),
         (
             "stablehlo.tanh %arg0 : tensor<4xf32>",
             '"torch.tanh"(%arg0) : (tensor<4xf32>) -> tensor<4xf32>',
             "3:10",
-            "no dialect of jaxlib has the operation 'torch.tanh'",
+            "XP110: there is no operation `torch.tanh` here",
         ),
+        ("stablehlo.tanh", "stablehlo.tahn", "3:10", "or `stablehlo.tanh`"),
+        ("tensor<4xf32>\n    return", "tensor<4xq32>\n    return", "3:33", "XP106: there is no element type `q32`"),
+        (
+            "tensor<4xf32>\n    return",
+            "tensor<4x!quant.uniform<i8:f32, 0.1>>\n    return",
+            "3:33",
+            "XP106: the quantized type `tensor<4x!quant.uniform<i8:f32, 0.1>>` is not read",
+        ),
+        ("return %0", "return %1", "4:12", "there is no value `%1`"),
+        ("    %0 =", "    %arg0 =", "3:5", "XP114: there are two values `%arg0`"),
+        ("tanh %arg0 : ", "constant dense<[1.0, 2.0]> : ", "3:35", "XP131: 2 numbers"),
+        ("\n    return %0 : tensor<4xf32>", "", "2:58", "ends without a return"),
     ],
 )
-def test_what_jaxlib_refuses_has_its_place_in_the_text(old, new, place, message):
-    with pytest.raises(UsageError) as caught:
-        xla2py.load(PLAIN.replace(old, new), name="wrong.mlir")
-    (diagnostic,) = caught.value.diagnostics
-    assert diagnostic.code == "XP431" and message in diagnostic.message
-    assert diagnostic.location == f"wrong.mlir:{place}"
+def test_what_is_wrong_has_its_place_in_the_text(old, new, place, message):
+    with pytest.raises(HloSyntaxError) as caught:
+        xla2py.load(PLAIN.replace(old, new, 1), name="wrong.mlir")
+    assert message in str(caught.value)
+    assert caught.value.diagnostics[0].location == f"wrong.mlir:{place}"
 
 
-def test_what_cannot_be_emitted_has_its_place_in_the_text_or_in_the_translation():
-    text = PLAIN.replace("tanh %arg0 : tensor<4xf32>", "custom_call @odd(%arg0) : (tensor<4xf32>) -> tensor<4xf32>")
-    module = xla2py.load(text, name="folder/odd.mlir")
-    assert locations(module) == ["folder/odd.mlir:3:10"]
-    # Locations of another file say nothing about this one.
-    elsewhere = text.replace("-> tensor<4xf32>\n", '-> tensor<4xf32> loc("model.py":7:1)\n')
-    module = xla2py.load(elsewhere, name="folder/odd.mlir")
-    assert [place.partition(":")[0] for place in locations(module)] == ["folder/odd.mlir (as HLO text)"]
+def test_a_shape_that_does_not_follow_has_its_place():
+    from xla2py.transpile.hlo.verifier import verify
 
-
-def locations(module):
+    module = xla2py.load(PLAIN.replace("tensor<4xf32>\n    return", "tensor<5xf32>\n    return"), name="wrong.mlir")
     with pytest.raises(XlaToPythonError) as caught:
-        xla2py.emit(module)
-    place = caught.value.diagnostics[0]
-    return [type(place)(place.code, place.message, place.span, place.source or module.source).location]
+        verify(module, module.source)
+    assert caught.value.diagnostics[0].location == "wrong.mlir:3:10"
+
+
+def test_what_cannot_be_emitted_has_its_place_in_the_text():
+    text = PLAIN.replace("tanh %arg0 : tensor<4xf32>", "custom_call @odd(%arg0) : (tensor<4xf32>) -> tensor<4xf32>")
+    elsewhere = text.replace("-> tensor<4xf32>\n", '-> tensor<4xf32> loc("model.py":7:1)\n')
+    for each in (text, elsewhere):
+        module = xla2py.load(each, name="folder/odd.mlir")
+        with pytest.raises(XlaToPythonError) as caught:
+            xla2py.emit(module)
+        assert caught.value.diagnostics[0].location == "folder/odd.mlir:3:10"
 
 
 def test_both_forms_of_a_lowered_function():

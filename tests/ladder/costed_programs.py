@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
 import ml_dtypes
 import numpy as np
-
-from xla2py.tests.recording.lazy_jax import jax, jnp, lax
+from jax import lax
+from jax import numpy as jnp
 
 GENERATOR = np.random.default_rng(0)
 

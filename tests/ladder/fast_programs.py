@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
-
-from xla2py.tests.recording.lazy_jax import jax
 
 
 def kernels(module):

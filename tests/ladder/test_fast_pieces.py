@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-import xla2py
-from xla2py.tests.ladder.fast_programs import (
+import xla2py  # noqa: E402
+from xla2py.tests.ladder.fast_programs import (  # noqa: E402
     PLANE,
     ROW,
     TABLE,
@@ -23,9 +24,8 @@ from xla2py.tests.ladder.fast_programs import (
     turned,
     turned_frame,
 )
-from xla2py.tests.ladder.running import needs_compiler
-from xla2py.tests.ladder.test_faults import verdict
-from xla2py.tests.recording.lazy_jax import jax
+from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
+from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
 
 
 @needs_compiler

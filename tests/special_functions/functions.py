@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
+import jax.scipy.special
 import numpy as np
-
-from xla2py.tests.recording.lazy_jax import jax, jnp, lax
+from jax import lax
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {  # with the number of their arguments
     "betainc": (jax.scipy.special.betainc, 3),

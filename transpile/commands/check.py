@@ -12,12 +12,20 @@ from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import write_atomically
 from ..frontends.witnesses import Witnesses
 from ..hlo.ir import HloModule
-from ..options import SETTINGS
-from ..settings import CHECK_SETTINGS, load_settings
+from ..settings import CHECK_SETTINGS, SETTINGS, load_settings
 from ..target import load_target, require_targets
 from .modules import STDIN, expanded, readers, shown_name
 from .numbers import SEED
-from .options import Command, campaigns_option, choose, limits_of_runs, setting_options, sizes_option, words
+from .options import (
+    Command,
+    campaigns_option,
+    choose,
+    function_option,
+    limits_of_runs,
+    setting_options,
+    sizes_option,
+    words,
+)
 from .terminal import counting, note, note_twins, report
 
 if TYPE_CHECKING:
@@ -38,6 +46,7 @@ FORMATS = ("text", "json", "junit", "html")
 @campaigns_option("Kinds of inputs")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the inputs.")
 @sizes_option
+@function_option
 @click.option("--args", "arguments", metavar="IN.npz", help="Inputs, by parameter name or as arr_0, arr_1, ..")
 @limits_of_runs
 @click.option("--known", metavar="FILE.toml", help=CHECK_SETTINGS["known"].help)
@@ -59,6 +68,7 @@ def command(
     campaigns: tuple[str, ...],
     seed: int,
     sizes: tuple[str, ...],
+    function: str | None,
     arguments: str | None,
     timeout: float,
     memory_limit: int,
@@ -98,7 +108,7 @@ def command(
     for target in plan.targets:
         require_style(options["style"], load_target(target))
     destinations = [(Path(name), _writer(name, WRITERS)) for name in reports]
-    programs = readers(expanded(files), sizes)
+    programs = readers(expanded(files), sizes, function)
     note_twins(plan.targets)
     with Checker(plan, Limits(timeout, memory_limit * MIB)) as checker:
         code = _check_all(checker, programs, arguments)

@@ -21,11 +21,10 @@ from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
 from ..hlo.shardings import AFTER_PARTITIONER
 from ..hlo.source import UnsupportedError
-from ..options import SETTINGS
-from ..settings import load_settings
+from ..settings import SETTINGS, load_settings
 from ..target import load_target, require_targets
 from .modules import expanded, has_folder, readers, run_all, shown_name
-from .options import Command, choose, is_debugging, setting_options, sizes_option
+from .options import Command, choose, function_option, is_debugging, setting_options, sizes_option
 from .terminal import note, stages
 
 if TYPE_CHECKING:
@@ -58,6 +57,7 @@ class Job:
     help="Where to write; a folder for several results or for a FILE that is one; - is stdout.",
 )
 @sizes_option
+@function_option
 @click.option(
     "--devices",
     type=click.Choice([SPMD]),
@@ -72,6 +72,7 @@ def command(
     files: tuple[str, ...],
     output: str | None,
     sizes: tuple[str, ...],
+    function: str | None,
     devices: str | None,
     diff: bool,
     check: bool,
@@ -93,7 +94,7 @@ def command(
     options = choose(given, load_settings(Path.cwd()))
     output = None if output == STDOUT else _as_folder(output) if has_folder(files) else output
     files = tuple(expanded(files))
-    programs = readers(files, sizes)
+    programs = readers(files, sizes, function)
     jobs = plan(list(programs), require_targets(options.pop("target")), output)
     if (diff or check) and output is None:
         raise UsageError(Diagnostic("XP402", "--diff and --check compare with files: name them with -o"))

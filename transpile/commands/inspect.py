@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import Diagnostic
-from ..options import SETTINGS
+from ..settings import SETTINGS
 from ..target import require_targets
 from .chunk_plan import show_chunk_plan
 from .modules import read_module
-from .options import Command
+from .options import Command, function_option
 from .quantities import count_text, size_text
 from .terminal import write_table
 
@@ -33,11 +33,12 @@ OPERATIONS_OF_A_SECOND = 3e13
 
 @click.command(cls=Command)
 @click.argument("file")
+@function_option
 @click.option("-t", "--target", metavar="NAME", help="Also show how the program runs on this target.")
 @click.option("--memory", metavar="SIZE", default="", help="What it may use then, such as 2GiB.")
 @click.option("--chunks", metavar="SIZE", default="", help="The size of its chunks, as for emit.")
 @click.option("--threads", metavar="N", default="", help="The threads that its memory is for, as for emit.")
-def command(file: str, target: str | None, memory: str, chunks: str, threads: str) -> None:
+def command(file: str, function: str | None, target: str | None, memory: str, chunks: str, threads: str) -> None:
     """Show what a program takes and gives, its operations, what it costs, and what is unsupported where.
 
     Arithmetic is counted as XLA does, a multiply-add as two operations. Memory is estimated for running one
@@ -46,7 +47,7 @@ def command(file: str, target: str | None, memory: str, chunks: str, threads: st
     """
     from ..inspection import inspect
 
-    module = read_module(file)
+    module = read_module(file, function)
     facts = inspect(module)
     total = sum(facts.opcodes.values())
     click.echo(f"{module.name}: {total} instructions in {len(module.computations)} computations\n")
@@ -64,14 +65,13 @@ def command(file: str, target: str | None, memory: str, chunks: str, threads: st
 
 def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chunks: str, threads: str) -> None:
     """Chunks of the arguments, the phases in the order in which they run, and what that takes; or what a GPU does."""
-    from ..compilation import compile
+    from ..compilation import READABLE, Options, compile
     from ..emission import require_threads
-    from ..options import READABLE, Options
-    from ..target import load_target
+    from ..target import Limits, load_target
 
     (name,) = require_targets([name])
     require_threads(threads, READABLE, load_target(name))
-    compilation = compile(module, load_target(name), Options(memory=memory, chunks=chunks, threads=threads))
+    compilation = compile(module, load_target(name), Options(limits=Limits(memory, chunks, threads)))
     plan = compilation.plan
     if compilation.diagnostics:
         click.echo(f"\n{compilation.target.title} cannot express the program")

@@ -19,22 +19,30 @@ from .terminal import note, report, working
 STDIN = "-"
 
 
-def read_module(argument: str) -> HloModule:
-    """Load and verify a file, or stdin for ``-``. Raises ``XlaToPythonError`` with places in it."""
+def read_module(argument: str, function: str | None = None) -> HloModule:
+    """Load and verify a file, or stdin for ``-``; ``function`` is the one of several in StableHLO.
+
+    Raises ``XlaToPythonError`` with places in it.
+    """
     from ..frontends import load, load_program
     from ..hlo.verifier import verify
 
     name = "<stdin>" if argument == STDIN else argument
     with working(f"reading {name}"):
         is_stdin = argument == STDIN
-        module = load(_stdin(), name=name) if is_stdin else load_program(argument, Path())
+        if is_stdin:
+            module = load(_stdin(), name=name, function=function)
+        else:
+            module = load_program(argument, Path(), function=function)
         verify(module, module.source)
     for left_out in module.notes:
         note(f"{left_out.location}: {left_out.message}: it is left out")
     return module
 
 
-def readers(files: Sequence[str], sizes: Sequence[str]) -> dict[str, Callable[[], HloModule | Witnesses]]:
+def readers(
+    files: Sequence[str], sizes: Sequence[str], function: str | None = None
+) -> dict[str, Callable[[], HloModule | Witnesses]]:
     """Return what reads each program, by its first source.
 
     ``sizes`` are words such as ``B=3,5,7``: the files are one program at these, or the first is a function whose sizes
@@ -43,9 +51,9 @@ def readers(files: Sequence[str], sizes: Sequence[str]) -> dict[str, Callable[[]
     at_sizes = parse_sizes(sizes)
     if at_sizes and not free_sizes(files[0]):
         shown = [shown_name(name) for name in files]
-        return {files[0]: lambda: files_at_sizes([read_module(name) for name in files], at_sizes, shown)}
+        return {files[0]: lambda: files_at_sizes([read_module(name, function) for name in files], at_sizes, shown)}
     return {
-        name: partial(_read_at_sizes, name, at_sizes) if free_sizes(name) else partial(read_module, name)
+        name: partial(_read_at_sizes, name, at_sizes) if free_sizes(name) else partial(read_module, name, function)
         for name in files
     }
 

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from ..errors import Diagnostic, UsageError
-from ..options import SETTINGS
-from ..settings import load_settings
+from ..settings import SETTINGS, load_settings
 from ..target import require_targets
 from .options import Command, choose, setting_options
 from .terminal import note, working, write_table

@@ -16,13 +16,12 @@ from ..errors import Diagnostic, UsageError
 from ..hlo.carriers import as_declared
 from ..hlo.device_groups import device_count
 from ..hlo.shapes import Shape
-from ..options import SETTINGS
-from ..settings import load_settings
+from ..settings import SETTINGS, load_settings
 from ..target import Target, adopted, load_target, require_targets
 from .emit import generate
 from .modules import read_module, shown_name
 from .numbers import SEED
-from .options import Command, choose, setting_options
+from .options import Command, choose, function_option, setting_options
 from .terminal import note, working, write_table
 
 if TYPE_CHECKING:
@@ -34,12 +33,15 @@ CALL_BACK = "call_back"  # the function of the prelude that asks a callback
 @click.command(cls=Command)
 @click.argument("source", metavar="FILE")
 @setting_options(*SETTINGS)
+@function_option
 @click.option("--args", "arguments", metavar="IN.npz", help="Arguments, by parameter name or as arr_0, arr_1, ..")
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Seed of the arguments that are made without --args."
 )
 @click.option("-o", "--output", metavar="OUT.npz", help="Write the results to a file.")
-def command(source: str, arguments: str | None, seed: int, output: str | None, **given: Any) -> None:
+def command(
+    source: str, function: str | None, arguments: str | None, seed: int, output: str | None, **given: Any
+) -> None:
     """Emit a program, run it, and show the shapes, dtypes and statistics of its results.
 
     Without --args, the arguments are those of a HloSnapshot, or made to suit the program: indices in range, matrices
@@ -54,7 +56,7 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
     if len(targets) > 1 and given["target"] is not None:
         raise UsageError(Diagnostic("XP402", "run takes one target"))
     target = targets[0]
-    module = read_module(source)
+    module = read_module(source, function)
     emitted = _loaded(generate(module, target, shown_name(source), {**options, "nested": False}))
     devices = device_count(module)
     body = emitted.main if devices == 1 else partial(emitted.replica, None)

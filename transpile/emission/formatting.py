@@ -11,8 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from ..options import LINE_LENGTH
-from .layout import Layout
+from .layout import LINE_LENGTH, Layout
 from .prose import narrowed
 
 _INDENT = "    "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..options import LINE_LENGTH
+LINE_LENGTH = 88  # black's default; templates and the prelude are written in it
 
 _NUMBER = re.compile(r"\b(?<!\.)\d+(\.\d*)?(e[+-]?\d+)?(?=j?\b)")
 

@@ -12,7 +12,6 @@ from .hlo_proto import read_literal
 from .jax import not_lowered, required_jax, with_trees
 from .jaxlib_conversion import refined_to_hlo
 from .loading import symbols_of
-from .stablehlo import bytecode
 from .token_arguments import without_tokens
 from .witnesses import NAME, Assignment, Witnesses, witnesses
 
@@ -38,7 +37,7 @@ def _program_at(exported: Any, sizes: Assignment) -> HloModule:
     name = str(exported.fun_name)
     try:
         lowered = jax.jit(exported.call).lower(*arguments, **keywords)
-        converted = refined_to_hlo(bytecode(lowered.compiler_ir("stablehlo")))
+        converted = refined_to_hlo(lowered.compiler_ir("stablehlo"))
     except Exception as error:  # whatever JAX raises at sizes that the export does not allow
         raise not_lowered(name, error) from error
     literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}

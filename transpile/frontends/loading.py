@@ -12,10 +12,10 @@ from typing import Any
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import file_error
 from ..hlo.ir import HloModule
-from ..hlo.lexer import escape
 from ..hlo.parser import parse_module
 from ..hlo.shape_parser import SHAPE_TEXT
 from ..hlo.source import HloSyntaxError, SourceText, Span
+from ..stablehlo.reading import read_bytecode, read_text
 from .exported_file import read_exported
 from .hlo_proto import read_literal, snapshot_arguments
 from .jax import lower, not_lowered, of_lowered, with_trees
@@ -23,7 +23,6 @@ from .jaxlib_conversion import compiled_text, to_hlo
 from .manual_computations import of_one_device
 from .shard_layouts import as_whole, layout_of_compiled, with_layout
 from .sniffing import Kind, sniff
-from .stablehlo import bytecode
 from .token_arguments import without_tokens
 from .translated_text import TranslatedText
 
@@ -39,15 +38,18 @@ _UTF_16 = {  # by the byte order mark, or a text's first letters
 _JAXPR = re.compile(rb"\s*(?:let\s[^{]*=\s*)?\{\s*(?:\x1b\[[\d;]*m\s*)*lambda\b")  # after one that it calls
 
 
-def load(source: Any, *, name: str | None = None, examples: Sequence[Any] = ()) -> HloModule:
+def load(
+    source: Any, *, name: str | None = None, examples: Sequence[Any] = (), function: str | None = None
+) -> HloModule:
     """The module in a file, a text, bytes or an object of JAX; a module is returned as it is.
 
     An object of JAX is a ``jax.stages.Traced``, ``Lowered`` or ``Compiled``, a ``jax.export.Exported``, what
     ``Lowered.compiler_ir`` gives, or a function, which is traced for the ``examples``, arrays or what has their shapes
     and dtypes. A ``str`` with a line break, or one that begins like HLO, is text; any other is a path. What the content
     is decides how it is read: HLO text, a serialized HloModuleProto, HloProto or HloSnapshot, a serialized
-    ``Exported``, StableHLO as MLIR text, bytecode or portable artifact (all but text by jaxlib, the ``xla`` extra).
-    ``name`` is what errors call the source. What was exported for several platforms is read for the CPU if that is
+    ``Exported``, StableHLO as MLIR text, bytecode or portable artifact (protos by jaxlib, the ``xla`` extra).
+    ``name`` is what errors call the source, ``function`` the function of StableHLO that is the program, where that is
+    not ``main`` or the only public one. What was exported for several platforms is read for the CPU if that is
     among them, else for the first.
 
     Attributes that nobody knows and that cannot change a value are left out, and listed in the module's ``notes``.
@@ -61,10 +63,10 @@ def load(source: Any, *, name: str | None = None, examples: Sequence[Any] = ()) 
     if not isinstance(source, str | bytes | os.PathLike):
         return of_object(source, examples, name)
     if isinstance(source, bytes):
-        return _from_bytes(source, name or "<bytes>")
+        return _from_bytes(source, name or "<bytes>", function=function)
     if isinstance(source, str) and ("\n" in source or not source.strip() or _TEXT.match(source)):
-        return _from_bytes(source.encode("utf-8", "surrogatepass"), name or "<string>")
-    return _from_bytes(_read(source), name or os.fspath(source))
+        return _from_bytes(source.encode("utf-8", "surrogatepass"), name or "<string>", function=function)
+    return _from_bytes(_read(source), name or os.fspath(source), function=function)
 
 
 def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None) -> HloModule:
@@ -86,7 +88,7 @@ def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None)
         if hasattr(found, "as_serialized_hlo_module_proto"):  # compiler_ir("hlo")
             return _from_bytes(found.as_serialized_hlo_module_proto(), name)
         if hasattr(getattr(found, "operation", None), "write_bytecode"):  # compiler_ir("stablehlo")
-            return _from_bytes(bytecode(found), name)
+            return _from_bytes(found.operation.get_asm(enable_debug_info=True).encode(), name)
         if hasattr(found, "compiler_ir"):  # Lowered
             module = of_lowered(found, name)
             return module if module.num_partitions > 1 else as_whole(module)
@@ -127,12 +129,12 @@ def _platform(names: Sequence[str]) -> int | None:
     return names.index(_CPU) if _CPU in names else 0
 
 
-def _from_bytes(content: bytes, name: str, platform: int | None = None) -> HloModule:
+def _from_bytes(content: bytes, name: str, platform: int | None = None, function: str | None = None) -> HloModule:
     content = _in_utf8(content)
     kind = sniff(content)
     if kind is Kind.EXPORTED:
         exported = read_exported(content)
-        module = _from_bytes(bytes(exported.program), name, _platform(exported.platforms))
+        module = _from_bytes(bytes(exported.program), name, _platform(exported.platforms), function)
         fits = len(exported.trees.leaves) == len(module.entry.parameters)
         return replace(module, trees=exported.trees) if fits else module
     if kind is Kind.HLO_TEXT and _JAXPR.match(content):
@@ -142,26 +144,16 @@ def _from_bytes(content: bytes, name: str, platform: int | None = None) -> HloMo
         )
     if kind is Kind.HLO_TEXT:
         return _divided(parse_module(SourceText(_decode(content, name), name)))
-    module = _divided(_converted(content, kind, name, platform))
+    if kind is Kind.STABLEHLO_TEXT:
+        return _divided(read_text(SourceText(_decode(content, name), name), function, platform))
+    if kind is Kind.STABLEHLO_BYTECODE:
+        return _divided(read_bytecode(content, name, function, platform))
+    converted = to_hlo(content, kind, name)
+    literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
+    module = _divided(parse_module(TranslatedText(converted.text, name), literals))
     if kind is Kind.HLO_SNAPSHOT:
         module = replace(module, arguments=snapshot_arguments(memoryview(content)))
     return module
-
-
-def _converted(content: bytes, kind: Kind, name: str, platform: int | None) -> HloModule:
-    """The module in what jaxlib makes HLO text of."""
-    converted = to_hlo(content, kind, name, platform)
-    text, original = converted.text, None
-    if kind is Kind.STABLEHLO_TEXT:  # lines of the text itself, where it has no locations
-        text = text.replace('source_file="-"', f'source_file="{escape(Path(name).name)}"')
-        original = SourceText(content.decode(errors="replace"), name)
-    literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
-    module = parse_module(TranslatedText(text, name, original), literals)
-    unknown = [
-        Diagnostic("XP120", f"no dialect of jaxlib has the attribute '{each}'", None, original)
-        for each in converted.left_out
-    ]
-    return replace(module, notes=(*module.notes, *unknown)) if unknown else module
 
 
 def _divided(module: HloModule) -> HloModule:

@@ -22,7 +22,6 @@ class Kind(Enum):
 
 
 SUFFIXES = (".hlo", ".mlir", ".mlirbc", ".pb", ".stablehlo")  # of the files that are taken from a folder
-STABLEHLO = (Kind.STABLEHLO_TEXT, Kind.STABLEHLO_BYTECODE)
 _MLIR_BYTECODE = b"ML\xefR"
 _MLIR_TEXT = re.compile(
     rb'(?:\s+|//[^\n]*+)*+(?:#\w+\s*=|!\w+\s*=|(?:"?builtin\.)?module"?\s*(?:@|attributes|\()|"?func\.func\b'

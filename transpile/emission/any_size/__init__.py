@@ -15,8 +15,7 @@ from typing import Any
 from ...compilation import kernels_in, written_as
 from ...errors import Diagnostic, UnsupportedError, UsageError
 from ...frontends.witnesses import Assignment, Witnesses
-from ...options import SIZES
-from ..module.entry_point import NO_CHECKS
+from ..module.entry_point import NO_CHECKS, SIZES
 from ..module.generated import GeneratedModule
 from .writer import MOST_POSITIONS, Writer
 

@@ -10,8 +10,7 @@ from typing import Any
 from ...array.node import Node
 from ...array.program import Function
 from ...array.result_trees import Path
-from ...python.grammar import PRIMARY
-from ...python.templates import Expression
+from ..expression import PRIMARY, Expression
 from ..naming.identifiers import plural
 from ..trees.argument_groups import Field
 from ..trees.named_results import NamedResults, field_path

@@ -10,8 +10,7 @@ import numpy as np
 from ...array.node import Node
 from ...hlo.element_types import ElementType
 from ...kernels.index_maps import Term
-from ...python.templates import Expression
-from ..expression import Renderer
+from ..expression import Expression, Renderer
 
 
 class KernelRenderer(Renderer):

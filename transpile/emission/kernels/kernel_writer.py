@@ -11,7 +11,7 @@ from ...array.program import Branch, Carry, Loop, tree_nodes
 from ...array.traversal import topological
 from ...kernels.index_maps import Offset
 from ...kernels.kernel import Kernel
-from ...python.templates import Expression
+from ..expression import Expression
 from ..functions.constants import ModuleConstants
 from ..functions.fitting import Fitting
 from ..functions.function_writer import FunctionWriter
@@ -20,6 +20,7 @@ from ..naming.identifiers import Names
 from ..naming.source import SourceNames
 from .kernel_renderer import KernelRenderer
 
+CHOICE = 2  # the level of `?:`
 _PLAIN = re.compile(r"[\w.:\- +/]*")  # of comments: nothing that ends a text or continues a line
 
 
@@ -209,7 +210,8 @@ class KernelLoops:
             return None
         value: Expression = writer.text(branches[-1].results[0])
         for test, branch in zip(reversed(tests), reversed(branches[:-1]), strict=True):
-            value = writer.renderer.expression("select", node, test, writer.text(branch.results[0]), value)
+            text = writer.renderer.statement("select", node, test, writer.text(branch.results[0]), value)
+            value = Expression(text, CHOICE)
         return value if writer.renderer.layout.fits(value, writer.taken(node)) else None
 
     def _branch(self, node: Node, branch: Branch) -> None:

@@ -1,0 +1,95 @@
+"""Whatever the text or the bytes, the readers answer with a module or an error that has a code and a place."""
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from xla2py.tests.stablehlo.texts import TEXTS
+from xla2py.transpile.errors import XlaToPythonError
+from xla2py.transpile.frontends.exported_file import read_exported
+from xla2py.transpile.hlo.source import SourceText
+from xla2py.transpile.hlo.verifier import verify
+from xla2py.transpile.stablehlo.reading import read_bytecode, read_text
+
+MUTANTS = int(os.environ.get("XLA2PY_MUTANTS", "1500"))  # 100000 for a campaign
+PIECES = [
+    *"{}()[]<>=,:%#@!^\"'/*-+.?x_ \n0123456789",
+    *(
+        "tensor<4x3xf32>",
+        "tensor<?xf32>",
+        "tensor<*xf32>",
+        "loc(",
+        "dense<",
+        ">",
+        "#loc",
+        "stablehlo.add ",
+        "-> ",
+        "::",
+    ),
+    *("99999999999999999999", "\\", "é", "\x1b", "true", "dims = [9]", "^bb0", "cond {", "do {", "%0", "%0#7", '"x"'),
+    *("!quant.uniform<i8:f32, 0.1>", "array<i64: 1>", "i1", "0x7FC00000", "{-#", "module {", "return"),
+]
+
+
+def mutant(text, chance):
+    """A text with one to four changes: a piece more, a part less, a part twice, two parts exchanged."""
+    for _ in range(chance.randint(1, 4)):
+        a = chance.randrange(len(text) + 1)
+        b = min(len(text), a + int(chance.expovariate(0.2)))
+        kind = chance.randrange(5)
+        if kind == 0:
+            text = text[:a] + chance.choice(PIECES) + text[b:]
+        elif kind == 1:
+            text = text[:a] + text[b:]
+        elif kind == 2:
+            text = text[:b] + text[a:]
+        elif kind == 3:
+            words = text.split(" ")
+            k, m = chance.randrange(len(words)), chance.randrange(len(words))
+            words[k], words[m] = words[m], words[k]
+            text = " ".join(words)
+        else:
+            lines = text.split("\n")
+            del lines[chance.randrange(len(lines))]
+            text = "\n".join(lines)
+    return text
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_changed_texts(name):
+    chance = random.Random(name)
+    for _ in range(MUTANTS // len(TEXTS)):
+        text = mutant(TEXTS[name], chance)
+        start = time.process_time()
+        try:
+            module = read_text(SourceText(text))
+            verify(module, module.source)
+        except XlaToPythonError as error:
+            for each in error.diagnostics:
+                assert each.code.startswith("XP"), text
+                assert each.span is None or 0 <= each.span.start <= each.span.end <= len(text), text
+        assert time.process_time() - start < 2, text
+
+
+def test_changed_bytes():
+    chance = random.Random(0)
+    folder = Path(__file__).parents[1] / "frontends" / "exported"
+    programs = [bytes(read_exported(path.read_bytes()).program) for path in sorted(folder.glob("*.bin"))]
+    for _ in range(MUTANTS):
+        content = bytearray(chance.choice(programs))
+        for _ in range(chance.randint(1, 3)):
+            content[chance.randrange(len(content))] = chance.randrange(256)
+        try:
+            module = read_bytecode(bytes(content[: chance.choice((None, chance.randrange(len(content))))]), "changed")
+            verify(module, module.source)
+        except XlaToPythonError as error:
+            assert error.diagnostics[0].code.startswith("XP")
+
+
+def test_deep_nesting_is_an_error():
+    for opening in ("module {", '"a.b"() ({', "a.b [", "a.b {x = "):
+        with pytest.raises(XlaToPythonError, match=r"XP10[235]"):
+            read_text(SourceText(opening * 10000))

@@ -1,0 +1,99 @@
+"""Custom calls of StableHLO as those of HLO."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..hlo.attributes import Raw
+from ..hlo.lexer import escape
+from ..hlo.shapes import ArrayShape, Layout, Shape, TupleShape
+from .attributes import integers
+from .program import Operation, Symbol, Typed, Unread
+from .shardings import marks
+from .translation import Translator, callee_name
+from .writer import Writer
+
+_VERSIONS = {
+    0: None,
+    1: None,
+    2: "API_VERSION_STATUS_RETURNING",
+    3: "API_VERSION_STATUS_RETURNING_UNIFIED",
+    4: "API_VERSION_TYPED_FFI",
+}
+
+
+def custom_call(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """One instruction; several results are the elements of its tuple."""
+    own = operation.attributes
+    target = own.get("call_target_name", own.get("symbol", ""))
+    target = target.name if isinstance(target, Symbol) else str(target)
+    attributes: dict[str, Any] = {"custom_call_target": target}
+    operands = [writer.values[value] for value in operation.operands]
+    shape: Shape = translator.result_shape(operation)
+    if own.get("operand_layouts"):
+        shapes = [_laid_out(each.shape, layout) for each, layout in zip(operands, own["operand_layouts"], strict=False)]
+        attributes["operand_layout_constraints"] = tuple(shapes)
+    if own.get("result_layouts"):
+        parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
+        parts = tuple(_laid_out(each, layout) for each, layout in zip(parts, own["result_layouts"], strict=False))
+        shape = TupleShape(parts) if isinstance(shape, TupleShape) else parts[0]
+    if own.get("has_side_effect") is True:
+        attributes["custom_call_has_side_effect"] = True
+    config = own.get("mhlo.backend_config", own.get("backend_config"))
+    version = 4 if "mhlo.backend_config" in own else own.get("api_version", 1)
+    if name := _VERSIONS.get(version if isinstance(version, int) else 1):
+        attributes["api_version"] = name
+    if own.get("output_operand_aliases"):
+        attributes["output_to_operand_aliasing"] = Raw(_aliases(own["output_operand_aliases"]))
+    if isinstance(config, Unread):
+        attributes["backend_config"] = Raw(config.text)
+    elif isinstance(config, str) and config:
+        attributes["backend_config"] = Raw(f'"{escape(config)}"')
+    elif isinstance(config, dict):
+        attributes["backend_config"] = Raw(written(config))
+    if (name := callee_name(operation)) is not None:
+        attributes["called_computations"] = (translator.written[name],)
+    words = marks(own, translator.meshes)
+    attributes |= words
+    made = writer.add("custom-call", shape, operands, attributes)
+    if len(operation.results) == 1:
+        writer.values[operation.results[0]] = made
+    else:
+        elements = writer.elements(made, len(operation.results), attributes=words)
+        writer.values.update(zip(operation.results, elements, strict=True))
+
+
+def written(value: Any) -> str:
+    """An attribute as MLIR writes it."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {written(each)}' for key, each in value.items())}}}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(written, value))}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Unread):
+        return value.text
+    if isinstance(value, Typed):
+        return f"{int(value)} : {value.type}"
+    return f'"{escape(value)}"' if isinstance(value, str) else str(value)
+
+
+def _laid_out(shape: Shape, layout: Any) -> Shape:
+    order = integers(layout)
+    if not isinstance(shape, ArrayShape) or order is None or not shape.rank:
+        return shape
+    return ArrayShape(shape.element_type, shape.dimensions, shape.dynamic, Layout(order))
+
+
+def _aliases(listed: Any) -> str:
+    rows = []
+    for each in listed if isinstance(listed, tuple) else ():
+        if not isinstance(each, dict):
+            continue
+        outputs, operands = (
+            integers(each.get(key, ())) or () for key in ("output_tuple_indices", "operand_tuple_indices")
+        )
+        rows.append(
+            f"{{{', '.join(map(str, outputs))}}}: ({each.get('operand_index', 0)}, {{{', '.join(map(str, operands))}}})"
+        )
+    return f"{{{', '.join(rows)}}}"

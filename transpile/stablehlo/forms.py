@@ -1,0 +1,118 @@
+"""How many operands, results and regions each operation has; what has others is refused before anything reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..hlo.lexer import quote
+from ..hlo.opcodes import OPCODES
+from ..hlo.parser_state import did_you_mean
+from ..hlo.source import Diagnostic, HloSyntaxError, SourceText
+from .expansions import NAMES
+from .program import Operation, Program
+from .rows import ROWS
+
+MANY = None
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fewest and the most operands, results and regions; None for no bound."""
+
+    operands: tuple[int, int | None]
+    results: tuple[int, int | None] = (1, 1)
+    regions: tuple[int, int | None] = (0, 0)
+
+
+_ANY = (0, MANY)
+_SOME = (1, MANY)
+_RESULTS: dict[str, tuple[int, int | None]] = {
+    **dict.fromkeys(("reduce", "reduce_window", "sort", "scatter", "all_reduce", "all_gather"), _SOME),
+    "optimization_barrier": _ANY,
+    "rng_bit_generator": (2, 2),
+    "batch_norm_training": (3, 3),
+    "batch_norm_grad": (3, 3),
+}
+_REGIONS: dict[str, tuple[int, int | None]] = {
+    **dict.fromkeys(("reduce_window", "sort", "scatter", "map", "all_reduce", "reduce_scatter"), (1, 1)),
+    "reduce": (0, 1),
+    "select_and_scatter": (2, 2),
+}
+_OPERANDS: dict[str, tuple[int, int | None]] = {"optimization_barrier": _ANY, "create_token": (0, 0), "rng": (3, 3)}
+_OF_TWO = frozenset(("next_after", "polygamma", "zeta"))
+
+
+def _row(name: str, opcode: str) -> Form:
+    own = name.partition(".")[2]
+    operands = _OPERANDS.get(own, OPCODES[opcode].arity)
+    return Form(operands, _RESULTS.get(own, (1, 1)), _REGIONS.get(own, (0, 0)))
+
+
+FORMS: dict[str, Form] = {
+    **{name: _row(name, row.opcode) for name, row in ROWS.items()},
+    **{f"chlo.{name}": Form((2, 2) if name in _OF_TWO else (1, 1)) for name in NAMES},
+    "chlo.top_k": Form((1, 1), (2, 2)),
+    "chlo.square": Form((1, 1)),
+    "chlo.constant": Form((0, 0)),
+    "stablehlo.constant": Form((0, 0)),
+    "stablehlo.iota": Form((0, 0)),
+    "stablehlo.broadcast_in_dim": Form((1, 1)),
+    "stablehlo.while": Form(_ANY, _ANY, (2, 2)),
+    "stablehlo.if": Form((1, 1), _ANY, (2, 2)),
+    "stablehlo.case": Form((1, 1), _ANY, _SOME),
+    "stablehlo.convolution": Form((2, 2)),
+    "stablehlo.custom_call": Form(_ANY, _ANY),
+    "stablehlo.composite": Form(_ANY, _ANY),
+    "stablehlo.get_tuple_element": Form((1, 1)),
+    "stablehlo.tuple": Form(_ANY),
+    "stablehlo.return": Form(_ANY, (0, 0)),
+    "func.call": Form(_ANY, _ANY),
+    "func.return": Form(_ANY, (0, 0)),
+    "sdy.manual_computation": Form(_ANY, _ANY, (1, 1)),
+    "sdy.sharding_constraint": Form((1, 1)),
+    "sdy.return": Form(_ANY, (0, 0)),
+    "builtin.unrealized_conversion_cast": Form((1, 1)),
+}
+
+
+def check_forms(program: Program, source: SourceText) -> None:
+    """Raise ``HloSyntaxError``: XP110 for an operation that nobody knows, XP111 for one of another form."""
+    for function in program.operations:
+        if function.name != "func.func":
+            continue
+        for operation in program.inside(function):
+            _check(operation, source)
+
+
+def _check(operation: Operation, source: SourceText) -> None:
+    form = FORMS.get(operation.name)
+    if form is None:
+        hint = did_you_mean(operation.name, FORMS)
+        message = f"there is no operation {quote(operation.name)} here"
+        raise HloSyntaxError(Diagnostic("XP110", message, operation.span, source, hint))
+    for what, bounds, parts in (
+        ("operand", form.operands, operation.operands),
+        ("result", form.results, operation.results),
+        ("region", form.regions, operation.regions),
+    ):
+        fewest, most = bounds
+        if len(parts) < fewest or (most is not None and len(parts) > most):
+            expected = (
+                f"{fewest}" if most == fewest else f"at least {fewest}" if most is None else f"{fewest} to {most}"
+            )
+            message = f"{operation.name} has {expected} {what}{'s' if expected != '1' else ''}, not {len(parts)}"
+            raise HloSyntaxError(Diagnostic("XP111", message, operation.span, source))
+    if operation.name == "stablehlo.while":
+        _check_loop(operation, source)
+
+
+def _check_loop(operation: Operation, source: SourceText) -> None:
+    """The regions take what the loop carries, and the body hands as much back."""
+    condition, body = operation.regions
+    count = len(operation.operands)
+    counts = (len(condition.arguments), len(body.arguments), len(body.returned))
+    if any(each != count for each in counts) or len(operation.results) not in (0, count):
+        message = (
+            f"a loop of {count} values has regions that take and return as many, not {', '.join(map(str, counts))}"
+        )
+        raise HloSyntaxError(Diagnostic("XP111", message, operation.span, source))

@@ -1,0 +1,115 @@
+"""What is decided of a program before it is translated: its function, its platform, sizes, what is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import UsageError
+from ..hlo.lexer import quote
+from ..hlo.parser_state import did_you_mean
+from ..hlo.shapes import UNBOUNDED, ArrayShape
+from ..hlo.source import Diagnostic, HloSyntaxError, SourceText
+from .program import Location, Operation, Program, Unread
+
+MAIN = "main"
+_PLATFORM_INDEX = "_platform_index"
+_GLOBAL_CONSTANT = "jax.global_constant"
+_KNOWN = frozenset(("sdy", "mpmd", "stablehlo", "chlo", "mhlo", "vhlo"))
+_DIALECT = re.compile(r"[#!]([A-Za-z_][\w$]*)", re.ASCII)
+_ANY_SIZE = (
+    "xla2py.from_jax(exported), of the jax.export.Exported that this came from, is a program for any size; "
+    "or write it again with numbers"
+)
+
+
+def functions_of(program: Program) -> dict[str, Operation]:
+    """The functions of a program by name."""
+    return {str(each.attributes.get("sym_name")): each for each in program.operations if each.name == "func.func"}
+
+
+def main_function(program: Program, name: str | None, source: SourceText) -> Operation:
+    """The function of a name, ``main``, or the only public one. Raises ``HloSyntaxError`` (XP116) where none is."""
+    functions = functions_of(program)
+    if name is not None and name not in functions:
+        close = did_you_mean(name, functions) or f"it has {', '.join(functions) or 'none'}"
+        raise HloSyntaxError(Diagnostic("XP116", f"the program has no function {quote(name)}", None, source, close))
+    if name is not None or MAIN in functions:
+        return functions[name or MAIN]
+    public = [key for key, each in functions.items() if each.attributes.get("sym_visibility", "public") == "public"]
+    if len(public) != 1:
+        found = f"{len(public)}: {', '.join(public)}" if public else "none"
+        message = f"a program without a function `main` has one that is public; this has {found}"
+        hint = "--function NAME takes one of them" if public else None
+        raise HloSyntaxError(Diagnostic("XP116", message, None, source, hint))
+    return functions[public[0]]
+
+
+def require_sizes(function: Operation, source: SourceText) -> None:
+    """Raise ``UsageError`` (XP425) where an argument has an axis of any size; a bound is enough."""
+    arguments = function.regions[0].arguments if function.regions else []
+    found = [
+        Diagnostic("XP425", f"the sizes of arguments are left open: argument {k} is {each.type}", each.span, source)
+        for k, each in enumerate(arguments, 1)
+        if isinstance(each.type, ArrayShape) and UNBOUNDED in each.type.dimensions
+    ]
+    if found:
+        first, *others = found
+        raise UsageError(Diagnostic(first.code, first.message, first.span, source, _ANY_SIZE), *others)
+
+
+def choose_platform(function: Operation, platform: int | None) -> None:
+    """Put the number of a platform in place of the argument that says it, or name that argument."""
+    if not function.regions:
+        return
+    region = function.regions[0]
+    rows = [each.attributes or {} for each in region.arguments]
+    found = next((k for k, row in enumerate(rows) if row.get(_GLOBAL_CONSTANT) == _PLATFORM_INDEX), None)
+    if found is None:
+        return
+    argument = region.arguments[found]
+    if platform is None or not isinstance(argument.type, ArrayShape):
+        argument.location = Location("name", _PLATFORM_INDEX.strip("_"), parts=(Location("unknown"),))
+        return
+    del region.arguments[found]
+    value = np.full(argument.type.dimensions, platform, argument.type.element_type.dtype)
+    constant = Operation("stablehlo.constant", [], [argument], {"value": value}, [], None, function.span)
+    region.operations.insert(0, constant)
+
+
+def left_out(program: Program, source: SourceText) -> list[Diagnostic]:
+    """A note for each attribute of a dialect that nobody here knows: it is left out."""
+    names = sorted({name for each in program.walk() for row in _rows(each) for name in _unknown(row)})
+    return [Diagnostic("XP120", f"no known dialect has the attribute '{each}'", None, source) for each in names]
+
+
+def _rows(operation: Operation) -> Iterator[Mapping[str, Any]]:
+    yield operation.attributes
+    if operation.name == "func.func":
+        for region in operation.regions:
+            yield from (each.attributes or {} for each in region.arguments)
+        listed = operation.attributes.get("res_attrs")
+        yield from (row for row in listed if isinstance(row, dict)) if isinstance(listed, tuple) else ()
+
+
+def _unknown(row: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in row.items():
+        if "." in name and _is_unknown(value):
+            yield name
+
+
+def _is_unknown(value: Any) -> bool:
+    """Tell whether an attribute, or a part of it, is in the words of a dialect that nobody here knows."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, tuple):
+            waiting += each
+        elif isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, Unread) and (found := _DIALECT.match(each.text)) and found[1] not in _KNOWN:
+            return True
+    return False

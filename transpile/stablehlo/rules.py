@@ -1,0 +1,413 @@
+"""Operations that become other than one instruction: loops, branches, calls, reductions of several arrays, .."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..hlo.attributes import Raw
+from ..hlo.ir import Computation, Instruction
+from ..hlo.lexer import quote
+from ..hlo.opcodes import OPCODES
+from ..hlo.shapes import TOKEN, ArrayShape, Layout, Shape, TupleShape
+from .attributes import integers
+from .custom_calls import custom_call, written
+from .expansions import NAMES, expand
+from .manual_computations import manual_computation, sharding_constraint
+from .program import Operation, Value
+from .rows import ROWS, AttributeValueError, convolution_numbers, number, numbers, window
+from .shardings import marks
+from .translation import Rule, Translator, callee_name
+from .writer import Writer, array_of
+
+
+def operands_of(writer: Writer, operation: Operation) -> list[Instruction]:
+    """The instructions that the operands are."""
+    return [writer.values[value] for value in operation.operands]
+
+
+def give(writer: Writer, operation: Operation, made: Instruction) -> None:
+    """Hand an instruction on as the result of an operation, or the elements of its tuple as the results."""
+    if len(operation.results) == 1:
+        writer.values[operation.results[0]] = made
+    else:
+        for value, element in zip(operation.results, writer.elements(made, len(operation.results)), strict=True):
+            writer.values[value] = element
+
+
+def _plain(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """An operation with a row, with its regions as the computations that it calls."""
+    row = ROWS[operation.name]
+    attributes = translator.read_attributes(operation)
+    if operation.regions:
+        attributes = {**attributes, **_called(translator, operation)}
+    if any("." in key for key in operation.attributes):
+        attributes = {**attributes, **marks(operation.attributes, translator.meshes)}
+    shape, operands = translator.result_shape(operation), operands_of(writer, operation)
+    if operands and (OPCODES[row.opcode].is_elementwise or row.opcode == "reverse"):
+        shape = _as_it_lies(shape, operands[0].shape)
+    give(writer, operation, writer.add(row.opcode, shape, operands, attributes))
+
+
+def _as_it_lies(shape: Shape, given: Shape) -> Shape:
+    """The shape of a result that lies as the operand does."""
+    is_alike = isinstance(shape, ArrayShape) and isinstance(given, ArrayShape) and shape.dimensions == given.dimensions
+    return replace(shape, layout=given.layout) if is_alike else shape  # type: ignore[call-arg, attr-defined]
+
+
+def _called(translator: Translator, operation: Operation) -> dict[str, Computation]:
+    names = ("select", "scatter") if operation.name == "stablehlo.select_and_scatter" else ("to_apply",)
+    if len(operation.regions) != len(names):
+        message = f"{operation.name} has {len(names)} regions, not {len(operation.regions)}"
+        raise translator.error("XP111", message, operation.span)
+    return {
+        name: translator.reducer(region, operation.span) for name, region in zip(names, operation.regions, strict=True)
+    }
+
+
+def _constant(translator: Translator, writer: Writer, operation: Operation) -> None:
+    shape = translator.array(operation.results[0], operation.span)
+    value = operation.attributes.get("value")
+    if not isinstance(value, np.ndarray) or value.dtype != shape.element_type.dtype or value.shape != shape.dimensions:
+        raise translator.error("XP131", f"the value of this constant is no literal of {shape}", operation.span)
+    writer.values[operation.results[0]] = writer.constant(value, shape)
+
+
+def _iota(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """XLA makes a line of numbers and repeats it."""
+    shape = translator.array(operation.results[0], operation.span)
+    dimension = _read(translator, operation, number("iota_dimension", "dim", default=0))
+    if not 0 <= dimension < max(shape.rank, 1):
+        raise translator.error("XP123", f"there is no dimension {dimension}", operation.span)
+    line = array_of(shape.element_type, shape.dimensions[dimension : dimension + 1])
+    made = writer.add("iota", line, (), {"iota_dimension": 0})
+    if shape.rank > 1:
+        made = writer.add("broadcast", shape, (made,), {"dimensions": (dimension,)})
+    writer.values[operation.results[0]] = made
+
+
+def _read(translator: Translator, operation: Operation, reader: Any) -> Any:
+    try:
+        return reader(operation.attributes)
+    except AttributeValueError as error:
+        raise translator.error("XP123", f"{operation.name}: {error}", operation.span) from None
+
+
+def _broadcast(translator: Translator, writer: Writer, operation: Operation) -> None:
+    shape = translator.array(operation.results[0], operation.span)
+    dimensions = _read(translator, operation, numbers("broadcast_dimensions", "dims"))
+    operand = writer.values[operation.operands[0]]
+    given = translator.array(operation.operands[0], operation.span)
+    fits = len(dimensions) == given.rank == len(set(dimensions)) and all(
+        0 <= d < shape.rank and given.dimensions[k] in (1, shape.dimensions[d]) for k, d in enumerate(dimensions)
+    )
+    if not fits or given.element_type is not shape.element_type:
+        message = f"{given.without_layout()} cannot become {shape.without_layout()} along {list(dimensions)}"
+        raise translator.error("XP123", message, operation.span)
+    writer.values[operation.results[0]] = writer.broadcast(operand, shape, dimensions)
+
+
+def _transpose(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """The result lies as the operand does."""
+    attributes = translator.read_attributes(operation)
+    shape, given = translator.array(operation.results[0], operation.span), operands_of(writer, operation)[0].array_shape
+    order = attributes["dimensions"]
+    if sorted(order) == list(range(given.rank)) and given.rank == shape.rank and shape.rank:
+        minor = tuple(order.index(dimension) for dimension in given.layout_or_default.minor_to_major)
+        shape = replace(shape, layout=Layout(minor))
+    made = writer.add("transpose", shape, operands_of(writer, operation), attributes)
+    writer.values[operation.results[0]] = made
+
+
+def _clamp(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """Bounds that are numbers are for all elements."""
+    shape = translator.array(operation.results[0], operation.span)
+    operands = [_spread(writer, each, shape) for each in operands_of(writer, operation)]
+    writer.values[operation.results[0]] = writer.add("clamp", shape, operands)
+
+
+def _select(translator: Translator, writer: Writer, operation: Operation) -> None:
+    shape = translator.array(operation.results[0], operation.span)
+    predicate, *others = operands_of(writer, operation)
+    writer.values[operation.results[0]] = writer.add("select", shape, [_spread(writer, predicate, shape), *others])
+
+
+def _spread(writer: Writer, operand: Instruction, shape: ArrayShape) -> Instruction:
+    own = operand.shape
+    if not isinstance(own, ArrayShape) or own.rank or not shape.rank:
+        return operand
+    return writer.add("broadcast", array_of(own.element_type, shape.dimensions), (operand,), {"dimensions": ()})
+
+
+# -- calls
+
+
+def _call(translator: Translator, writer: Writer, operation: Operation) -> None:
+    callee = translator.written[str(callee_name(operation))]
+    attributes: dict[str, Any] = {"to_apply": callee}
+    if operation.name.endswith(".composite"):
+        writer.metadata = None
+        attributes |= _composite(operation)
+    _require_results(translator, operation, callee)
+    made = writer.add("call", callee.root.shape, operands_of(writer, operation), attributes)
+    give(writer, operation, made)
+
+
+def _require_results(translator: Translator, operation: Operation, callee: Computation) -> None:
+    """Raise where a computation gives another number of results than the operation has."""
+    count = len(operation.results)
+    given = len(callee.root.element_shapes) if count != 1 else 1
+    if count != given or (count == 1 and isinstance(callee.root.shape, TupleShape) and not _is_tuple(operation)):
+        message = f"{operation.name} has {count} results, but {quote(callee.name)} gives {callee.root.shape}"
+        raise translator.error("XP141", message, operation.span)
+
+
+def _is_tuple(operation: Operation) -> bool:
+    return isinstance(operation.results[0].type, TupleShape)
+
+
+def _composite(operation: Operation) -> dict[str, Any]:
+    """What XLA keeps of a composite beside its decomposition."""
+    words = operation.attributes.get("words", ("",))
+    name = operation.attributes.get("name", words[0])
+    version = operation.attributes.get("version", 0)
+    listed = written(operation.attributes.get("composite_attributes", {}))
+    text = f'composite.attributes={listed},composite.name="{name}",composite.version="{version}"'
+    return {"is_composite": True, "frontend_attributes": Raw(f"{{{text}}}")}
+
+
+def _while(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """What the regions see around them is carried, too."""
+    condition, body = operation.regions
+    outer = translator.captures(condition, body)
+    carried = [value for value in outer if value not in translator.constants]
+    operands = [*operands_of(writer, operation), *(writer.values[value] for value in carried)]
+    count = len(operands)
+    shapes = tuple(each.shape for each in operands)
+    whole = operands[0] if count == 1 else writer.tuple(operands, is_marked=True)
+    computations: dict[str, Computation] = {}
+    for name, region in (("body", body), ("condition", condition)):
+        inner = Writer(translator.names, {})
+        _carried_parameters(inner, [*region.arguments, *carried], shapes, operation)
+        for value in translator.captures(region):
+            if value in translator.constants:
+                _repeat_constant(translator, inner, value, operation)
+        root = translator.body(inner, region, carried if name == "body" else ())
+        if name == "body" and count == 0:
+            root = inner.tuple(())
+        computations[name] = inner.computation("region", root, region.span)
+    attributes = {"condition": computations["condition"], "body": computations["body"]}
+    made = writer.add("while", whole.shape, (whole,), attributes)
+    results = [made] if count == 1 else writer.elements(made, len(operation.results))
+    for value, result in zip(operation.results, results, strict=False):
+        writer.values[value] = result
+
+
+def _carried_parameters(writer: Writer, values: list[Value], shapes: tuple[Any, ...], operation: Operation) -> None:
+    """One parameter of all that a loop carries, and its elements."""
+    shape = shapes[0] if len(shapes) == 1 else TupleShape(shapes)
+    whole = writer.parameter(0, shape, "arg_tuple", None, operation.span)
+    writer.span = operation.span
+    parts = [whole] if len(shapes) == 1 else writer.elements(whole, len(shapes), is_marked=False)
+    writer.values.update(zip(values, parts, strict=True))
+
+
+def _repeat_constant(translator: Translator, writer: Writer, value: Value, operation: Operation) -> None:
+    shape = translator.array(value, operation.span)
+    writer.values[value] = writer.constant(translator.constants[value].attributes["value"], shape)
+
+
+def _conditional(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """Each branch is given what it sees around it."""
+    branches: list[Computation] = []
+    given: list[Instruction] = []
+    for region in operation.regions:
+        outer = translator.captures(region)
+        carried = [value for value in outer if value not in translator.constants]
+        arguments = [writer.values[value] for value in carried]
+        given.append(arguments[0] if len(arguments) == 1 else writer.tuple(arguments, is_marked=True))
+        inner = Writer(translator.names, {})
+        shape = given[-1].shape
+        whole = inner.parameter(0, shape, "arg", None, operation.span)
+        inner.span = operation.span
+        parts = [whole] if len(carried) == 1 else inner.elements(whole, len(carried), is_marked=False)
+        inner.values.update(zip(carried, parts, strict=True))
+        for value in outer:
+            if value in translator.constants:
+                _repeat_constant(translator, inner, value, operation)
+        root = translator.body(inner, region)
+        branches.append(inner.computation("region", root, region.span))
+    predicate = writer.values[operation.operands[0]]
+    if operation.name.endswith(".if") and len(branches) == 2:
+        attributes: dict[str, Any] = {"true_computation": branches[0], "false_computation": branches[1]}
+    else:
+        attributes = {"branch_computations": tuple(branches)}
+    for branch in branches:
+        _require_results(translator, operation, branch)
+    made = writer.add("conditional", branches[0].root.shape, (predicate, *given), attributes)
+    give(writer, operation, made)
+
+
+def _reduce(translator: Translator, writer: Writer, operation: Operation) -> None:
+    attributes = dict(translator.read_attributes(operation))
+    if operation.regions:
+        attributes |= _called(translator, operation)
+    else:
+        attributes["to_apply"] = _applied(translator, writer, operation)
+    shape = translator.result_shape(operation)
+    give(writer, operation, writer.add("reduce", shape, operands_of(writer, operation), attributes))
+
+
+def _applied(translator: Translator, writer: Writer, operation: Operation) -> Computation:
+    """``applies stablehlo.add``: the computation of two numbers that a word stands for."""
+    name = str(operation.attributes.get("applies", ""))
+    row = ROWS.get(name)
+    if row is None or row.attributes or not operation.operands:
+        raise translator.error("XP110", f"there is no operation {quote(name)} of two numbers", operation.span)
+    shape = ArrayShape(translator.array(operation.operands[0], operation.span).element_type, ())
+    inner = Writer(translator.names, {})
+    inner.span, inner.metadata = operation.span, writer.metadata
+    own = writer.metadata.op_name if writer.metadata is not None else ""
+    metadata = type(writer.metadata)(op_name=own) if own and writer.metadata is not None else None
+    stem = own.rpartition("/")[2] or "Arg"
+    pair = [inner.parameter(k, shape, stem, metadata, operation.span) for k in range(2)]
+    root = inner.add(row.opcode, shape, pair)
+    return inner.computation("region", root, operation.span)
+
+
+def _barrier(translator: Translator, writer: Writer, operation: Operation) -> None:
+    operands = operands_of(writer, operation)
+    whole = operands[0] if len(operands) == 1 else writer.tuple(operands, is_marked=True)
+    give(writer, operation, writer.add("opt-barrier", whole.shape, (whole,)))
+
+
+def _get_element(translator: Translator, writer: Writer, operation: Operation) -> None:
+    words = operation.attributes.get("words", ((0,),))
+    index = operation.attributes.get("index")
+    if index is None:
+        listed = integers(words[0]) if words else None
+        index = listed[0] if listed else 0
+    shape = translator.result_shape(operation)
+    made = writer.add("get-tuple-element", shape, operands_of(writer, operation), {"index": index})
+    writer.values[operation.results[0]] = made
+
+
+def _tuple(translator: Translator, writer: Writer, operation: Operation) -> None:
+    writer.values[operation.results[0]] = writer.tuple(operands_of(writer, operation), is_marked=True)
+
+
+def _convolution(translator: Translator, writer: Writer, operation: Operation) -> None:
+    labels = _read(translator, operation, convolution_numbers)
+    kernel = translator.array(operation.operands[1], operation.span)
+    if max(labels.kernel_spatial, default=0) >= kernel.rank:
+        raise translator.error("XP123", "the kernel has fewer dimensions than its labels", operation.span)
+    sizes = tuple(kernel.dimensions[d] for d in labels.kernel_spatial)
+    own = _window_attributes(operation.attributes)
+    try:
+        window_ = window(own, sizes)
+    except AttributeValueError as error:
+        raise translator.error("XP123", f"{operation.name}: {error}", operation.span) from None
+    attributes: dict[str, Any] = {"window": window_, "dim_labels": labels}
+    for key in ("feature_group_count", "batch_group_count"):
+        count = _read(translator, operation, number(key, default=1))
+        if count != 1:
+            attributes[key] = count
+    precision = _read(translator, operation, ROWS["stablehlo.dot_general"].attributes[""])
+    if "operand_precision" in precision:
+        attributes["operand_precision"] = precision["operand_precision"]
+    shape = translator.result_shape(operation)
+    give(writer, operation, writer.add("convolution", shape, operands_of(writer, operation), attributes))
+
+
+def _window_attributes(attributes: Any) -> dict[str, Any]:
+    """The window of a convolution, which its pretty form keeps apart, under the names of the generic one."""
+    pretty = attributes.get("window")
+    own = {
+        "stride": "window_strides",
+        "pad": "padding",
+        "lhs_dilate": "base_dilations",
+        "rhs_dilate": "window_dilations",
+    }
+    found = {name: pretty[key] for key, name in own.items() if key in pretty} if isinstance(pretty, dict) else {}
+    if isinstance(pretty, dict) and "reverse" in pretty:
+        found["window_reversal"] = pretty["reverse"]
+    generic = {"lhs_dilation": "base_dilations", "rhs_dilation": "window_dilations"}
+    found |= {generic.get(key, key): value for key, value in attributes.items() if key != "window"}
+    return found
+
+
+def _rng(translator: Translator, writer: Writer, operation: Operation) -> None:
+    attributes = translator.read_attributes(operation)
+    shape = translator.result_shape(operation)
+    made = writer.add("rng", shape, operands_of(writer, operation)[:2], attributes)
+    writer.values[operation.results[0]] = made
+
+
+def _first_operand_only(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """What gives its operand as it is."""
+    for value, operand in zip(operation.results, operation.operands, strict=False):
+        writer.values[value] = writer.values[operand]
+
+
+def _expansion(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """An operation of CHLO that HLO does not have."""
+    is_complex = translator.array(operation.operands[0], operation.span).element_type.is_complex
+    if is_complex or operation.name.startswith("chlo."):
+        expand(translator, writer, operation)
+    else:
+        _plain(translator, writer, operation)
+
+
+def _conjugate(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """Real numbers are their own."""
+    if translator.array(operation.operands[0], operation.span).element_type.is_complex:
+        expand(translator, writer, operation)
+    else:
+        _first_operand_only(translator, writer, operation)
+
+
+def _square(translator: Translator, writer: Writer, operation: Operation) -> None:
+    if translator.array(operation.operands[0], operation.span).element_type.is_complex:
+        expand(translator, writer, operation)
+        return
+    (operand,) = operands_of(writer, operation)
+    made = writer.add("multiply", translator.result_shape(operation), (operand, operand))
+    writer.values[operation.results[0]] = made
+
+
+def _token(translator: Translator, writer: Writer, operation: Operation) -> None:
+    writer.values[operation.results[0]] = writer.add("after-all", TOKEN)
+
+
+RULES: dict[str, Rule] = {
+    "*": _plain,
+    "stablehlo.constant": _constant,
+    "chlo.constant": _constant,
+    "stablehlo.iota": _iota,
+    "stablehlo.broadcast_in_dim": _broadcast,
+    "stablehlo.transpose": _transpose,
+    "stablehlo.clamp": _clamp,
+    "stablehlo.select": _select,
+    "func.call": _call,
+    "stablehlo.composite": _call,
+    "stablehlo.while": _while,
+    "stablehlo.if": _conditional,
+    "stablehlo.case": _conditional,
+    "stablehlo.reduce": _reduce,
+    "stablehlo.optimization_barrier": _barrier,
+    "stablehlo.get_tuple_element": _get_element,
+    "stablehlo.tuple": _tuple,
+    "stablehlo.convolution": _convolution,
+    "stablehlo.rng": _rng,
+    "stablehlo.create_token": _token,
+    "stablehlo.custom_call": custom_call,
+    **{f"chlo.{name}": _expansion for name in NAMES},
+    **{f"stablehlo.{name}": _expansion for name in ("exponential", "log", "log_plus_one", "sqrt")},
+    "sdy.manual_computation": manual_computation,
+    "sdy.sharding_constraint": sharding_constraint,
+    "builtin.unrealized_conversion_cast": _first_operand_only,
+    "chlo.conj": _conjugate,
+    "chlo.square": _square,
+}

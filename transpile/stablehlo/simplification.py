@@ -1,0 +1,580 @@
+"""What every reader of a program would do at once: nothing that changes a value.
+
+XLA does the same on its way from StableHLO to HLO: constants stand on the right, what a loop never changes is not
+carried, an operation that gives its operand is none, arithmetic on constants is done. A rule is a function of one
+operation; it gives the values that take the place of its results, changes the operation, or does neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..hlo.shapes import ArrayShape
+from .attributes import integers
+from .folding import FOLDED, folded
+from .program import Operation, Program, Region, Value, walk
+from .rows import ROWS, AttributeValueError
+
+_MOST_FOLDED = 65536  # elements
+
+_COMMUTATIVE = frozenset(f"stablehlo.{name}" for name in ("add", "and", "maximum", "minimum", "multiply", "or", "xor"))
+_MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+_PURE_NOT = frozenset(
+    (
+        "stablehlo.custom_call",
+        "stablehlo.infeed",
+        "stablehlo.outfeed",
+        "stablehlo.send",
+        "stablehlo.recv",
+        "stablehlo.rng",
+    )
+)
+_WITHOUT_EFFECT = ("stablehlo.", "chlo.")
+
+Replacement = Sequence[Value] | None  # of the results; None where the operation stays
+
+
+def simplified(program: Program) -> None:
+    """Simplify all functions of a program."""
+    for function in program.operations:
+        if function.name == "func.func" and function.regions:
+            _Simplifier(function.regions[0]).run()
+
+
+class _Simplifier:
+    """Simplifies one function."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self.made: dict[Value, Operation] = {}
+        self.replaced: dict[Value, Value] = {}
+        self.uses: dict[Value, int] = {}
+        for operation in walk(region.operations):
+            for value in operation.operands:
+                self.uses[value] = self.uses.get(value, 0) + 1
+
+    def run(self) -> None:
+        self.in_region(self.region)
+        for operation in walk([*self.region.operations]):
+            operation.operands = [self.final(value) for value in operation.operands]
+        _remove_unused(self.region)
+
+    def final(self, value: Value) -> Value:
+        """What stands in the place of a value."""
+        while value in self.replaced:
+            value = self.replaced[value]
+        return value
+
+    def in_region(self, region: Region) -> None:
+        """Simplify operations in order, those that they hold before them."""
+        kept: list[Operation] = []
+        waiting = region.operations[::-1]
+        while waiting:
+            operation = waiting.pop()
+            operation.operands = [self.final(value) for value in operation.operands]
+            if (branch := self.only_branch(operation)) is not None:
+                self.replaced.update(zip(operation.results, branch.returned, strict=False))
+                waiting += branch.operations[-2::-1]
+                continue
+            if operation.name == "stablehlo.while":
+                self.without_invariants(operation)
+            for inner in operation.regions:
+                self.in_region(inner)
+            if operation.name == "stablehlo.while":
+                self.without_invariants(operation)
+            replacement = self.rewritten(operation)
+            if replacement is not None:
+                self.replaced.update(zip(operation.results, replacement, strict=True))
+                continue
+            self.made.update(dict.fromkeys(operation.results, operation))
+            kept.append(operation)
+        region.operations = kept
+
+    def rewritten(self, operation: Operation) -> Replacement:
+        """Apply rules until none changes the operation."""
+        if operation.name == "stablehlo.reduce" and integers(operation.attributes.get("dimensions")) == ():
+            return operation.operands[: len(operation.results)]
+        if operation.regions:
+            return None
+        for _ in range(8):
+            before = (operation.name, id(operation.attributes), list(operation.operands))
+            found = self.once(operation)
+            if found is not None:
+                return found
+            if before == (operation.name, id(operation.attributes), list(operation.operands)):
+                break
+        return None
+
+    def once(self, operation: Operation) -> Replacement:
+        if operation.name in _COMMUTATIVE and len(operation.operands) == 2:
+            left, right = operation.operands
+            if self.constant(left) is not None and self.constant(right) is None:
+                operation.operands = [right, left]
+        rule = _RULES.get(operation.name)
+        found = rule(self, operation) if rule is not None else None
+        if found is None and operation.name in _FOLDED:
+            self.fold(operation)
+        return found
+
+    # -- constants
+
+    def constant(self, value: Value) -> Any:
+        """The array that a value always is; None where that is not known."""
+        made = self.made.get(value)
+        return made.attributes.get("value") if made is not None and made.name == "stablehlo.constant" else None
+
+    def is_all(self, value: Value, number: int) -> bool:
+        """Tell whether a value is one number everywhere."""
+        array = self.constant(value)
+        return _is_splat(array) and bool(array.ravel()[0] == number)
+
+    def is_splat(self, value: Value) -> bool:
+        """Tell whether a value is known to be one number everywhere."""
+        return _is_splat(self.constant(value))
+
+    def fold(self, operation: Operation) -> None:
+        """Make an operation on constants the constant that it gives."""
+        (result,) = operation.results
+        if not isinstance(result.type, ArrayShape) or result.type.dynamic or result.type.size < 0:
+            return
+        operands = [self.constant(value) for value in operation.operands]
+        if any(not isinstance(operand, np.ndarray) for operand in operands):
+            return
+        if result.type.size > _MOST_FOLDED and not all(map(_is_splat, operands)):
+            return
+        value = folded(operation, operands, result.type)
+        if value is not None:
+            self.become_constant(operation, value)
+
+    def become_constant(self, operation: Operation, value: Any) -> None:
+        """Change an operation to a constant."""
+        operation.name, operation.operands, operation.attributes = "stablehlo.constant", [], {"value": value}
+
+    # -- branches and loops
+
+    def only_branch(self, operation: Operation) -> Region | None:
+        """The branch that is always taken; None where that depends on something."""
+        if operation.name not in ("stablehlo.if", "stablehlo.case") or not operation.regions:
+            return None
+        index = self.constant(operation.operands[0])
+        if index is None or index.ndim:
+            return None
+        number = int(index) if operation.name.endswith("case") else int(not index)
+        count = len(operation.regions)
+        branch = operation.regions[number if 0 <= number < count else count - 1]
+        return branch if branch.operations and len(branch.returned) == len(operation.results) else None
+
+    def flatten(self, operation: Operation, dimension: int) -> None:
+        """Take in what an operand joins along the same dimension, where nothing else needs it."""
+        operands: list[Value] = []
+        for value in operation.operands:
+            inner = self.made.get(value)
+            is_joined = inner is not None and inner.name == operation.name and self.uses.get(value) == 1
+            if inner is not None and is_joined and _dimension_of(inner) == dimension:
+                operands += inner.operands
+            else:
+                operands.append(value)
+        operation.operands = operands
+
+    def without_invariants(self, loop: Operation) -> None:
+        """What the body hands back as it was, is seen from outside instead."""
+        if len(loop.regions) != 2 or not loop.regions[1].operations:
+            return
+        condition, body = loop.regions
+        last = body.operations[-1]
+        returned = [self.final(value) for value in last.operands]
+        if not len(returned) == len(loop.operands) == len(body.arguments) == len(condition.arguments):
+            return
+        kept = [k for k, value in enumerate(returned) if value not in (body.arguments[k], loop.operands[k])]
+        if len(kept) == len(returned):
+            return
+        for k in range(len(returned)):
+            if k not in kept:
+                for value in (condition.arguments[k], body.arguments[k], loop.results[k]):
+                    self.replaced[value] = loop.operands[k]
+        last.operands = [returned[k] for k in kept]
+        loop.operands = [loop.operands[k] for k in kept]
+        loop.results = [loop.results[k] for k in kept]
+        for region in loop.regions:
+            region.arguments = [region.arguments[k] for k in kept]
+
+
+def _is_splat(array: Any) -> bool:
+    """Tell whether an array is one number everywhere, as far as that costs nothing to see."""
+    return isinstance(array, np.ndarray) and array.size > 0 and (array.size == 1 or not any(array.strides))
+
+
+# -- rules
+
+
+def _type(value: Value) -> ArrayShape | None:
+    return value.type if isinstance(value.type, ArrayShape) else None
+
+
+def _noop(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    """The operand, where it has the type of the result."""
+    return operation.operands[:1] if operation.operands[0].type == operation.results[0].type else None
+
+
+def _number_noop(number: int, *, of_floats: bool = True) -> Callable[[_Simplifier, Operation], Replacement]:
+    """The left operand, where the right one is this number."""
+
+    def rule(simplifier: _Simplifier, operation: Operation) -> Replacement:
+        left, right = operation.operands
+        shape = _type(right)
+        if shape is None or not (of_floats or shape.element_type.is_integral) or shape.element_type.name == "pred":
+            return None
+        return [left] if simplifier.is_all(right, number) else None
+
+    return rule
+
+
+def _and(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    left, right = operation.operands
+    array = simplifier.constant(right)
+    if not _is_splat(array):
+        return None
+    number = array.ravel()[0]
+    if not number:
+        return [right]
+    return [left] if number == (True if array.dtype == bool else ~array.dtype.type(0)) else None
+
+
+def _or(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    left, right = operation.operands
+    array = simplifier.constant(right)
+    if not _is_splat(array):
+        return None
+    number = array.ravel()[0]
+    if not number:
+        return [left]
+    return [right] if number == (True if array.dtype == bool else ~array.dtype.type(0)) else None
+
+
+def _multiply(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    left, right = operation.operands
+    shape = _type(right)
+    if shape is not None and shape.element_type.is_integral and simplifier.is_all(right, 0):
+        return [right]
+    return [left] if simplifier.is_all(right, 1) else None
+
+
+def _subtract(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    left, right = operation.operands
+    shape = _type(left)
+    if left is right and shape is not None and shape.element_type.is_integral and not shape.is_dynamic:
+        simplifier.become_constant(operation, np.broadcast_to(shape.element_type.dtype.type(0), shape.dimensions))
+        return None
+    return [left] if simplifier.is_all(right, 0) else None
+
+
+def _compare(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    left, right = operation.operands
+    shape = _type(left)
+    direction = _direction(operation)
+    if shape is None or direction is None or shape.element_type.is_floating or shape.element_type.is_complex:
+        return None
+    if left is right and not shape.is_dynamic:
+        number = np.bool_(direction in ("EQ", "GE", "LE"))
+        simplifier.become_constant(operation, np.broadcast_to(number, shape.dimensions))
+        return None
+    if shape.element_type.name != "pred" and simplifier.constant(left) is not None:
+        if simplifier.constant(right) is None:
+            operation.operands = [right, left]
+            operation.attributes = _with_direction(operation.attributes, _MIRRORED[direction])
+        return None
+    if shape.element_type.name == "pred":
+        wanted = {"NE": 0, "EQ": 1}.get(direction)
+        return [left] if wanted is not None and simplifier.is_all(right, wanted) else None
+    return None
+
+
+def _direction(operation: Operation) -> str | None:
+    try:
+        return str(ROWS["stablehlo.compare"].read(operation.attributes)["direction"])
+    except AttributeValueError:
+        return None
+
+
+def _with_direction(attributes: dict[str, Any], direction: str) -> dict[str, Any]:
+    words = attributes.get("words", ())
+    kind = attributes.get("compare_type", words[1] if len(words) > 1 else None)
+    return {"comparison_direction": direction, **({"compare_type": kind} if kind is not None else {})}
+
+
+def _select(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    predicate, yes, no = operation.operands
+    if yes is no:
+        return [yes]
+    array = simplifier.constant(predicate)
+    if _is_splat(array):
+        return [yes if array.ravel()[0] else no]
+    inner = simplifier.made.get(predicate)
+    if inner is not None and inner.name == "stablehlo.not":
+        operation.operands = [inner.operands[0], no, yes]
+    return None
+
+
+def _broadcast(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    given, result = _type(operation.operands[0]), _type(operation.results[0])
+    key = "broadcast_dimensions" if "broadcast_dimensions" in operation.attributes else "dims"
+    dimensions = integers(operation.attributes.get(key))
+    if given is None or result is None or dimensions is None or len(dimensions) != given.rank:
+        return None
+    if given == result and dimensions == tuple(range(given.rank)):
+        return operation.operands
+    if given.size == result.size and given.size and not given.dynamic and not result.dynamic:
+        if list(dimensions) == sorted(dimensions):
+            operation.name, operation.attributes = "stablehlo.reshape", {}
+        elif given.rank == result.rank and sorted(dimensions) == list(range(given.rank)):
+            inverse = [0] * given.rank
+            for k, dimension in enumerate(dimensions):
+                inverse[dimension] = k
+            operation.name, operation.attributes = "stablehlo.transpose", {"permutation": tuple(inverse)}
+        return None
+    inner = simplifier.made.get(operation.operands[0])
+    if inner is not None and inner.name == "stablehlo.broadcast_in_dim":
+        own = integers(inner.attributes.get("broadcast_dimensions", inner.attributes.get("dims")))
+        if own is not None and all(0 <= d < len(dimensions) for d in own):
+            operation.operands = inner.operands
+            operation.attributes = {"broadcast_dimensions": tuple(dimensions[d] for d in own)}
+    return None
+
+
+def _reshape(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    inner = simplifier.made.get(operation.operands[0])
+    if inner is not None and inner.name == "stablehlo.reshape":
+        operation.operands = inner.operands
+    return _noop(simplifier, operation)
+
+
+def _transpose(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    order = integers(operation.attributes.get("permutation", operation.attributes.get("dims")))
+    given = _type(operation.operands[0])
+    if order is None or given is None or sorted(order) != list(range(given.rank)):
+        return None
+    if order == tuple(range(given.rank)):
+        return operation.operands
+    inner = simplifier.made.get(operation.operands[0])
+    if inner is not None and inner.name == "stablehlo.transpose":
+        own = integers(inner.attributes.get("permutation", inner.attributes.get("dims")))
+        if own is not None and sorted(own) == sorted(order):
+            operation.operands = inner.operands
+            operation.attributes = {"permutation": tuple(own[d] for d in order)}
+            return None
+    moved = [d for d in order if given.dimensions[d] != 1]
+    if moved == sorted(moved) and not given.dynamic:
+        operation.name, operation.attributes = "stablehlo.reshape", {}
+    return None
+
+
+def _concatenate(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    dimension = _dimension_of(operation)
+    shapes = [_type(value) for value in operation.operands]
+    if not isinstance(dimension, int) or any(shape is None or not 0 <= dimension < shape.rank for shape in shapes):
+        return None
+    parts = [
+        value
+        for value, shape in zip(operation.operands, shapes, strict=True)
+        if shape is not None and (shape.dimensions[dimension] or shape.dynamic)
+    ]
+    if 0 < len(parts) < len(operation.operands):
+        operation.operands = parts
+    simplifier.flatten(operation, dimension)
+    return _noop(simplifier, operation) if len(operation.operands) == 1 else None
+
+
+def _dimension_of(operation: Operation) -> Any:
+    return operation.attributes.get("dimension", operation.attributes.get("dim"))
+
+
+def _slice(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    """A part of one of the arrays that are joined is a part of that."""
+    inner = simplifier.made.get(operation.operands[0])
+    dimension = _dimension_of(inner) if inner is not None and inner.name == "stablehlo.concatenate" else None
+    if inner is None or not isinstance(dimension, int):
+        return _noop(simplifier, operation)
+    try:
+        rows = list(ROWS[operation.name].read(operation.attributes)["slice"])
+    except AttributeValueError:
+        return None
+    offset = 0
+    for value in inner.operands:
+        shape = _type(value)
+        if shape is None or shape.is_dynamic or not 0 <= dimension < shape.rank == len(rows):
+            return None
+        end = offset + shape.dimensions[dimension]
+        if offset <= rows[dimension].start < rows[dimension].limit <= end:
+            simplifier.uses[operation.operands[0]] -= 1
+            operation.operands = [value]
+            starts, limits = [row.start for row in rows], [row.limit for row in rows]
+            starts[dimension] -= offset
+            limits[dimension] -= offset
+            operation.attributes = {
+                "start_indices": tuple(starts),
+                "limit_indices": tuple(limits),
+                "strides": tuple(row.stride for row in rows),
+            }
+            return _noop(simplifier, operation)
+        offset = end
+    return _noop(simplifier, operation)
+
+
+def _reverse(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    """Dimensions of one element are the same in both orders."""
+    shape = _type(operation.operands[0])
+    dimensions = integers(operation.attributes.get("dimensions", operation.attributes.get("dims")))
+    if shape is None or dimensions is None or any(not 0 <= d < shape.rank for d in dimensions):
+        return None
+    is_same = all(shape.dimensions[d] == 1 for d in dimensions) or 0 in shape.dimensions
+    return operation.operands if is_same or simplifier.is_splat(operation.operands[0]) else None
+
+
+def _part_of_complex(index: int) -> Callable[[_Simplifier, Operation], Replacement]:
+    def rule(simplifier: _Simplifier, operation: Operation) -> Replacement:
+        inner = simplifier.made.get(operation.operands[0])
+        return [inner.operands[index]] if inner is not None and inner.name == "stablehlo.complex" else None
+
+    return rule
+
+
+def _complex(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    parts = [simplifier.made.get(value) for value in operation.operands]
+    names = [part.name if part is not None else "" for part in parts]
+    if names == ["stablehlo.real", "stablehlo.imag"]:
+        (left,), (right,) = (part.operands for part in parts if part is not None)
+        return [left] if left is right else None
+    return None
+
+
+def _pad(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    keys = (("edge_padding_low", "low"), ("edge_padding_high", "high"), ("interior_padding", "interior"))
+    found = [integers(operation.attributes.get(a, operation.attributes.get(b))) for a, b in keys]
+    return _noop(simplifier, operation) if all(each is not None and not any(each) for each in found) else None
+
+
+def _iota(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    shape = _type(operation.results[0])
+    dimension = operation.attributes.get("iota_dimension", operation.attributes.get("dim", 0))
+    if shape is None or shape.dynamic or not isinstance(dimension, int) or not 0 <= dimension < shape.rank:
+        return None
+    if shape.dimensions[dimension] == 1:
+        zero = shape.element_type.dtype.type(0)
+        simplifier.become_constant(operation, np.broadcast_to(zero, shape.dimensions))
+    return None
+
+
+def _dynamic_slice(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    """A slice that begins at constants has its place."""
+    given = _type(operation.operands[0])
+    sizes = integers(operation.attributes.get("slice_sizes", operation.attributes.get("sizes")))
+    starts = [simplifier.constant(value) for value in operation.operands[1:]]
+    if given is None or given.dynamic or sizes is None or any(start is None for start in starts):
+        return None
+    if not len(starts) == given.rank == len(sizes):
+        return None
+    places = [
+        min(max(int(start), 0), size - part) for start, size, part in zip(starts, given.dimensions, sizes, strict=True)
+    ]
+    limits = tuple(place + part for place, part in zip(places, sizes, strict=True))
+    operation.name, operation.operands = "stablehlo.slice", operation.operands[:1]
+    operation.attributes = {
+        "start_indices": tuple(places),
+        "limit_indices": limits,
+        "strides": (1,) * given.rank,
+    }
+    return _noop(simplifier, operation)
+
+
+def _dynamic_update_slice(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    operand, update, *starts = operation.operands
+    shape = _type(update)
+    if shape is not None and not shape.dynamic and 0 in shape.dimensions:
+        return [operand]
+    is_whole = operand.type == update.type and all(simplifier.is_all(start, 0) for start in starts)
+    return [update] if is_whole else None
+
+
+def _dimension_size(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    shape, result = _type(operation.operands[0]), _type(operation.results[0])
+    dimension = operation.attributes.get("dimension", operation.attributes.get("dim"))
+    if shape is None or result is None or not isinstance(dimension, int) or not 0 <= dimension < shape.rank:
+        return None
+    if shape.dimensions[dimension] >= 0 and not any(shape.dynamic[dimension : dimension + 1]):
+        size = np.array(shape.dimensions[dimension], result.element_type.dtype)
+        simplifier.become_constant(operation, size)
+    return None
+
+
+def _tuple_element(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    inner = simplifier.made.get(operation.operands[0])
+    words = operation.attributes.get("words", ((0,),))
+    index = operation.attributes.get("index", words[0][0] if words and words[0] else 0)
+    if inner is None or inner.name != "stablehlo.tuple" or not isinstance(index, int):
+        return None
+    return [inner.operands[index]] if 0 <= index < len(inner.operands) else None
+
+
+_RULES: dict[str, Callable[[_Simplifier, Operation], Replacement]] = {
+    "stablehlo.add": _number_noop(0),
+    "stablehlo.subtract": _subtract,
+    "stablehlo.multiply": _multiply,
+    "stablehlo.and": _and,
+    "stablehlo.or": _or,
+    "stablehlo.xor": _number_noop(0, of_floats=False),
+    "stablehlo.compare": _compare,
+    "stablehlo.select": _select,
+    "stablehlo.convert": _noop,
+    "stablehlo.reshape": _reshape,
+    "stablehlo.slice": _slice,
+    "stablehlo.reverse": _reverse,
+    "stablehlo.broadcast_in_dim": _broadcast,
+    "stablehlo.transpose": _transpose,
+    "stablehlo.concatenate": _concatenate,
+    "stablehlo.complex": _complex,
+    "stablehlo.real": _part_of_complex(0),
+    "stablehlo.imag": _part_of_complex(1),
+    "stablehlo.pad": _pad,
+    "stablehlo.iota": _iota,
+    "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.dynamic_update_slice": _dynamic_update_slice,
+    "stablehlo.get_dimension_size": _dimension_size,
+    "stablehlo.get_tuple_element": _tuple_element,
+}
+_FOLDED = frozenset(f"stablehlo.{name}" for name in FOLDED)
+
+
+# -- what nothing needs
+
+
+def _remove_unused(region: Region) -> None:
+    """Take away operations whose results nothing needs, and which do nothing else."""
+    uses: dict[Value, int] = {}
+    for operation in walk(region.operations):
+        for value in operation.operands:
+            uses[value] = uses.get(value, 0) + 1
+    waiting = [region]
+    while waiting:
+        each = waiting.pop()
+        kept: list[Operation] = []
+        for operation in reversed(each.operations):
+            if not any(uses.get(value) for value in operation.results) and _is_pure(operation):
+                for inner in (operation, *walk([o for r in operation.regions for o in r.operations])):
+                    for value in inner.operands:
+                        uses[value] -= 1
+            else:
+                kept.append(operation)
+                waiting += operation.regions
+        each.operations = kept[::-1]
+
+
+def _is_pure(operation: Operation) -> bool:
+    inside: Iterable[Operation] = walk([operation])
+    return all(
+        each.name.startswith(_WITHOUT_EFFECT) and each.name not in _PURE_NOT
+        for each in inside
+        if each is operation or not each.name.endswith(".return")
+    ) and not operation.name.endswith(".return")

@@ -1,0 +1,674 @@
+"""MLIR text to a :class:`.program.Program`: generic and pretty forms of the dialects that StableHLO comes in.
+
+The pretty forms of most operations are of one kind: operands, words and ``key = value`` up to a colon, types behind it.
+One reader takes them all (:meth:`TextReader._plain`); those of another kind have a method of their own. A line without
+regions that was read once is a template for all lines that differ in nothing but the names of values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from ..collection import collection_paused
+from ..hlo.lexer import STRING, Cursor, quote, unescape
+from ..hlo.parser_state import did_you_mean
+from ..hlo.source import Diagnostic, SourceText, Span
+from .attributes import NAME, SYMBOL, AttributeReader, convolution_labels, symbol_name
+from .balanced import balanced
+from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value
+from .types import parse_type, parse_types
+
+VALUE = re.compile(r"%[\w$.\-]++(?:#\d++)?", re.ASCII)
+_VALUE_NAME = re.compile(r"%[\w$.\-]++", re.ASCII)
+_RESULTS = re.compile(r"%[\w$.\-]++(?::\d+)?(?:\s*,\s*%[\w$.\-]++(?::\d+)?)*+\s*=(?!=)", re.ASCII)
+_RESULT = re.compile(r"(%[\w$.\-]++)(?::(\d{1,4}))?", re.ASCII)
+_OPERATION = re.compile(r"[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
+_BLOCK = re.compile(r"\^[\w$.\-]++", re.ASCII)
+_LOCATION_ALIAS = re.compile(r"loc\((#[\w$.\-]++)\)", re.ASCII)
+_LOCATION = re.compile(r"loc(?=\s*\()", re.ASCII)
+_ALIAS = re.compile(r"^[ \t]*+([#!][\w$.\-]++)[ \t]*=[ \t]*(?=[\w#!(\[{\"<@])", re.ASCII | re.MULTILINE)
+_RESOURCE = re.compile(r'([\w$.\-]++|"[^"\n]*+")\s*:\s*"0x([0-9A-Fa-f]*+)"', re.ASCII)
+_SLICES = re.compile(r"\[((?:\s*\d{1,19}\s*:\s*\d{1,19}\s*(?::\s*\d{1,19}\s*)?,?)*+)\]", re.ASCII)
+_SLICE = re.compile(r"(\d+)\s*:\s*(\d+)\s*(?::\s*(\d+))?", re.ASCII)
+_LABELS = re.compile(r"\[[^\]]*+\]\s*x\s*\[[^\]]*+\]\s*->\s*\[[^\]]*+\]")
+_STRIPPED = re.compile(r"[ \t]*+(?=[%\w\"])", re.ASCII)
+_LONGEST_TEMPLATE = 2000  # characters: longer lines hold literals that are not alike
+_ALIGNMENT = 8  # digits of a resource's alignment
+_KEY_PAIR = re.compile(r"x(?=\s*\[)")
+
+
+@dataclass(slots=True)
+class _Template:
+    """What a line says apart from names: which of them are operands, and what the operation is."""
+
+    name: str
+    counts: tuple[int, ...]  # of results, by their names
+    order: tuple[int, ...]  # of the names that are operands
+    attributes: dict[str, Any]
+    types: tuple[Type, ...]
+
+
+@dataclass(slots=True)
+class _Statement:
+    """One operation as it is read: ``places`` are those of its operands among ``names``."""
+
+    name: str
+    span: Span
+    names: list[str]
+    counts: tuple[int, ...]
+    places: list[int]
+    attributes: dict[str, Any]
+    regions: list[Region]
+    types: tuple[Type, ...] = ()
+
+
+class TextReader:
+    """Reads one text. Raises ``HloSyntaxError`` (XP1xx) with a place in it."""
+
+    def __init__(self, source: SourceText) -> None:
+        self.source = source
+        self.text = source.text
+        self.cursor = Cursor(source)
+        self.notes: list[Diagnostic] = []
+        self.aliases = {match[1]: match.end() for match in _ALIAS.finditer(self.text)}
+        self.attributes = AttributeReader(self.cursor, self._attribute_alias, self._resource)
+        self.types = self.cursor.shapes
+        self._known: dict[str, Any] = {}
+        self._open_aliases: set[str] = set()
+        self._resources: dict[str, str] | None = None
+        self._values: dict[str, Value] = {}
+        self._templates: dict[str, _Template] = {}
+        for name in self.aliases:
+            if name.startswith("!"):
+                self.types[name] = self._aliased(name, lambda: parse_type(self.cursor))
+
+    @collection_paused()
+    def read(self) -> Program:
+        """The program that the text is."""
+        cursor = self.cursor
+        if (binary := self.text.find("\0")) >= 0:
+            raise cursor.error("XP101", "this is binary data, not MLIR text", binary, binary + 1)
+        region = Region()
+        while not self._at_end():
+            self._statement(region)
+        modules = [each for each in region.operations if each.name == "builtin.module"]
+        if not region.operations:
+            raise cursor.error("XP100", "the text is empty", 0, 0)
+        if len(modules) == 1 and len(region.operations) == 1:
+            (module,) = modules
+            name = module.attributes.get("sym_name", "")
+            operations = module.regions[0].operations if module.regions else []
+            own = {key: value for key, value in module.attributes.items() if key != "sym_name"}
+            return Program(name if isinstance(name, str) else "", own, operations, self.notes)
+        return Program("", {}, region.operations, self.notes)
+
+    def _at_end(self) -> bool:
+        """Pass aliases and resources; tell whether nothing is left."""
+        cursor = self.cursor
+        while not cursor.at_end():
+            alias = _ALIAS.match(self.text, self.text.rfind("\n", 0, cursor.position) + 1)
+            if alias is not None and cursor.text[cursor.position] in "#!":
+                cursor.position = alias.end()
+                self._pass_alias(alias[1])
+            elif cursor.text.startswith("{-#", cursor.position):
+                end = cursor.text.find("#-}", cursor.position)
+                if end < 0:
+                    raise cursor.error("XP103", "the resources are never closed: the text ends before")
+                cursor.position = end + 3
+            else:
+                return False
+        return True
+
+    def _pass_alias(self, name: str) -> None:
+        cursor = self.cursor
+        if name.startswith("!"):
+            parse_type(cursor)
+        elif cursor.match(_LOCATION):
+            balanced(cursor)
+        else:
+            self.attributes.read()
+
+    # -- aliases and resources
+
+    def _attribute_alias(self, name: str) -> Any:
+        key = f"#{name}"
+        if key not in self.aliases:
+            end = self.cursor.position
+            hint = did_you_mean(key, self.aliases)
+            raise self.cursor.error("XP112", f"there is no alias {quote(key)}", end - len(key), end, hint)
+        if key not in self._known:
+            self._known[key] = self._aliased(key, self.attributes.read)
+        return self._known[key]
+
+    def _aliased(self, name: str, read: Callable[[], Any]) -> Any:
+        cursor = self.cursor
+        position, cursor.position = cursor.position, self.aliases[name]
+        if name in self._open_aliases:
+            raise cursor.error("XP118", f"the alias {quote(name)} is a part of itself")
+        self._open_aliases.add(name)
+        cursor.enter(cursor.position)
+        found = read()
+        cursor.leave()
+        self._open_aliases.discard(name)
+        cursor.position = position
+        return found
+
+    def _resource(self, name: str) -> bytes | None:
+        if self._resources is None:
+            start = self.text.rfind("{-#")
+            found = _RESOURCE.findall(self.text, start) if start >= 0 else ()
+            self._resources = {key.strip('"'): digits for key, digits in found}
+        digits = self._resources.get(name)
+        if digits is None or len(digits) < _ALIGNMENT or len(digits) % 2:
+            return None
+        return bytes.fromhex(digits[_ALIGNMENT:])
+
+    # -- blocks
+
+    def _region(self, arguments: Sequence[Value] = ()) -> Region:
+        """``{ ^bb0(%a: type): operations }``; the arguments are those that the operation has named already."""
+        cursor = self.cursor
+        start = cursor.skip()
+        cursor.expect("{", "to open a region")
+        cursor.enter(start)
+        region = Region(list(arguments))
+        with self._scope():
+            for value in arguments:
+                self._define(value.name, value, start)
+            if cursor.match(_BLOCK):
+                region.arguments += self._block_arguments()
+                cursor.expect(":", "behind the block")
+            while not cursor.accept("}"):
+                if cursor.looking_at("^"):
+                    message = "jumps between blocks are not read: control flow has operations of its own here"
+                    raise cursor.error("XP110", message, cursor.position, cursor.position + 1)
+                if not self._line(region):
+                    self._statement(region)
+        region.span = Span(start, cursor.position)
+        cursor.leave()
+        return region
+
+    @contextmanager
+    def _scope(self, *, is_isolated: bool = False) -> Iterator[None]:
+        """Names that are defined within are gone behind it. An isolated scope does not see those outside."""
+        outer, count = self._values, len(self._values)
+        self._values = {} if is_isolated else outer
+        yield
+        self._values = outer
+        while len(outer) > count:
+            outer.popitem()  # the last that came in
+
+    def _block_arguments(self) -> list[Value]:
+        cursor = self.cursor
+        arguments: list[Value] = []
+        if not cursor.accept("("):
+            return arguments
+        while not cursor.accept(")"):
+            if arguments:
+                cursor.expect(",", "between arguments")
+            arguments.append(self._argument())
+        return arguments
+
+    def _argument(self, *, has_attributes: bool = False) -> Value:
+        cursor = self.cursor
+        start = cursor.skip()
+        name = cursor.expect_match(_VALUE_NAME, "an argument")
+        cursor.expect(":", "before the argument's type")
+        value = Value(parse_type(cursor), name)
+        if has_attributes and cursor.looking_at("{"):
+            value.attributes = self.attributes.dictionary()
+        value.span = Span(start, cursor.position)
+        value.location = self._location()
+        if not has_attributes:
+            self._define(name, value, start)
+        return value
+
+    def _define(self, name: str, value: Value, start: int) -> None:
+        if name in self._values:
+            raise self.cursor.error("XP114", f"there are two values {quote(name)}", start, start + len(name))
+        self._values[name] = value
+
+    # -- one operation
+
+    def _line(self, region: Region) -> bool:
+        """Read a line of which another one was the template; tell whether there is one."""
+        text, cursor = self.text, self.cursor
+        start = cursor.position
+        end = text.find("\n", start)
+        if end < 0 or end - start > _LONGEST_TEMPLATE:
+            return False
+        line, location = text[start:end].rstrip(), None
+        if line.endswith(")"):
+            before, _, alias = line.rpartition(" loc(")
+            if before and alias.startswith("#"):
+                line, location = before, alias[:-1]
+        template = self._templates.get(VALUE.sub("%", line))
+        if template is None:
+            return False
+        names = VALUE.findall(line)
+        counts = template.counts
+        values = self._values
+        operands = [values.get(names[place]) for place in template.order]
+        if None in operands:
+            return False  # the general way says what is wrong
+        first = start + (line.index("=") + 2 if counts else 0)
+        results = [Value(each) for each in template.types]
+        operation = Operation(
+            template.name,
+            operands,  # type: ignore[arg-type]
+            results,
+            template.attributes,
+            [],
+            location,
+            Span(first, start + len(line)),
+        )
+        if not self._name_results(names, counts, results):
+            return False
+        region.operations.append(operation)
+        cursor.position = end
+        return True
+
+    def _name_results(self, names: Sequence[str], counts: Sequence[int], results: Sequence[Value]) -> bool:
+        """Give results their names; False where one is taken."""
+        values, number = self._values, 0
+        for name, count in zip(names, counts, strict=False):
+            if name in values or f"{name}#0" in values:
+                return False
+            if count == 1:
+                values[name] = results[number]
+            for k in range(count):
+                values[f"{name}#{k}"] = results[number + k]
+            number += count
+        return True
+
+    def _statement(self, region: Region) -> None:
+        cursor = self.cursor
+        start = cursor.skip()
+        found = cursor.match(_RESULTS)
+        names: list[str] = []
+        counts: list[int] = []
+        for result in _RESULT.finditer(found.group()) if found is not None else ():
+            names.append(result[1])
+            counts.append(int(result[2]) if result[2] is not None else 1)
+        first = cursor.skip()
+        is_generic = cursor.looking_at('"')
+        name = cursor.string() if is_generic else cursor.expect_match(_OPERATION, "an operation")
+        name = _FULL_NAMES.get(name, name)
+        made = _Statement(name, Span(first, cursor.position), names, tuple(counts), [], {}, [])
+        if is_generic:
+            self._generic(made)
+        else:
+            (_FORMS.get(name) or TextReader._plain)(self, made)
+        location = self._location(made)
+        self._finish(region, made, location, start)
+
+    def _finish(self, region: Region, made: _Statement, location: Any, start: int) -> None:
+        cursor = self.cursor
+        types = self._result_types(made)
+        operands = [self._values[made.names[place]] for place in made.places]
+        results = [Value(each) for each in types]
+        operation = Operation(made.name, operands, results, made.attributes, made.regions, location, made.span)
+        if not self._name_results(made.names, made.counts, results):
+            raise cursor.error("XP114", f"there are two values {quote(made.names[0])}", start, made.span.start)
+        region.operations.append(operation)
+        line = self.text[start : cursor.position]
+        if made.regions or "\n" in line or len(line) > _LONGEST_TEMPLATE or made.name in _NAMELESS:
+            return
+        if '"' in line and any("%" in string for string in STRING.findall(line)):
+            return
+        key = line.rpartition(" loc(")[0] if location is not None and "loc(" in line else line
+        if len(VALUE.findall(key)) == len(made.names):
+            template = _Template(made.name, made.counts, tuple(made.places), made.attributes, tuple(types))
+            self._templates[VALUE.sub("%", key)] = template
+
+    def _result_types(self, made: _Statement) -> Sequence[Type]:
+        """The types of the results, of which there must be as many as are named; those without a name have one, too."""
+        count, types = sum(made.counts), made.types
+        if len(types) == 1 and isinstance(types[0], FunctionType) and made.name != "func.constant":
+            types = types[0].results
+        elif count == 1 and types:
+            types = types[-1:]  # of a select the last one is the result's
+        elif not made.counts:
+            return ()
+        if made.counts and len(types) != count:
+            message = f"{len(types)} types are given for {count} results of {quote(made.name)}"
+            raise self.cursor.error("XP141", message, *made.span)
+        return types
+
+    def _location(self, made: _Statement | None = None) -> Any:
+        cursor = self.cursor
+        alias = cursor.match(_LOCATION_ALIAS)
+        if alias is not None:
+            return alias[1]
+        if not cursor.match(_LOCATION):
+            return None
+        return balanced(cursor)[1:-1]
+
+    # -- values
+
+    def _operand(self, made: _Statement) -> None:
+        """The value that comes next, as an operand."""
+        cursor = self.cursor
+        start = cursor.skip()
+        name = cursor.expect_match(VALUE, "a value")
+        if name not in self._values:
+            self._undefined(name, start)
+        made.places.append(len(made.names))
+        made.names.append(name)
+
+    def _undefined(self, name: str, start: int) -> NoReturn:
+        cursor = self.cursor
+        hint = did_you_mean(name, self._values)
+        raise cursor.error("XP112", f"there is no value {quote(name)} here", start, cursor.position, hint)
+
+    def _operands(self, made: _Statement, closing: str) -> None:
+        """Values with commas between them, and what closes them."""
+        cursor = self.cursor
+        is_first = True
+        while not cursor.accept(closing):
+            if not is_first:
+                cursor.expect(",", "between operands")
+            is_first = False
+            self._operand(made)
+
+    # -- forms
+
+    def _generic(self, made: _Statement) -> None:
+        """``"name"(%a, %b) <{properties}> ({region}) {attributes} : (types) -> types``."""
+        cursor = self.cursor
+        cursor.expect("(", "before the operands")
+        self._operands(made, ")")
+        if cursor.looking_at("["):
+            balanced(cursor)
+        if cursor.looking_at("<{"):
+            made.attributes.update(self.attributes.properties())
+        if cursor.accept("("):
+            is_isolated = made.name in _ISOLATED
+            while not cursor.accept(")"):
+                if made.regions:
+                    cursor.expect(",", "between regions")
+                with self._scope(is_isolated=is_isolated):
+                    made.regions.append(self._region())
+        if cursor.looking_at("{"):
+            made.attributes.update(self.attributes.dictionary())
+        cursor.expect(":", "before the types")
+        made.types = (parse_type(cursor),)
+
+    def _plain(self, made: _Statement) -> None:
+        """Operands, words, ``key = value`` and attributes up to a colon, and types; regions may follow."""
+        cursor, text = self.cursor, self.text
+        attributes = made.attributes
+        words: list[Any] = []
+        while True:
+            at = cursor.skip()
+            first = text[at : at + 1]
+            if first == "%":
+                if _RESULTS.match(text, at) and "\n" in text[made.span.end : at]:
+                    break
+                self._operand(made)
+            elif first == "," or first == "(" or first == ")":
+                cursor.position = at + 1
+            elif first == "@":
+                attributes["symbol"] = Symbol(symbol_name(cursor.expect_match(SYMBOL, "a symbol")))
+            elif first == '"':
+                if text[made.span.end : at].count("\n"):
+                    break
+                words.append(cursor.string())
+            elif first == "{":
+                attributes.update(self.attributes.dictionary())
+            elif first == "<":
+                self._angles(made)
+            elif first == "[":
+                words.append(self._bracket())
+            elif first.isdecimal() or first == "-" or first == "#":
+                words.append(self.attributes.read(has_type=False))
+            elif first == ":":
+                cursor.position = at + 1
+                made.types = self._types()
+                break
+            elif (
+                (name := NAME.match(text, at)) is None or _LOCATION.match(text, at) or "\n" in text[made.span.end : at]
+            ):
+                break
+            else:
+                self._word(made, name, words)
+        if words:
+            attributes["words"] = tuple(words)
+        while cursor.looking_at("{") and made.types:
+            made.regions.append(self._region())
+
+    def _types(self) -> tuple[Type, ...]:
+        """``a, b``, or ``(a, b) -> c``, or ``a -> b``: what the results are comes last."""
+        cursor = self.cursor
+        types = parse_types(cursor)
+        if not cursor.accept("->"):
+            return types
+        if cursor.accept("("):
+            results = parse_types(cursor)
+            cursor.expect(")", "to close the types")
+            return (FunctionType(types, results),)
+        return (FunctionType(types, (parse_type(cursor),)),)
+
+    def _word(self, made: _Statement, name: re.Match[str], words: list[Any]) -> None:
+        cursor = self.cursor
+        cursor.position = name.end()
+        if not cursor.accept("="):
+            words.append(name.group())
+            return
+        key = name.group().strip('"')
+        labels = _LABELS.match(cursor.text, cursor.skip()) if key == "dim_numbers" else None
+        if labels is not None:
+            cursor.position = labels.end()
+            made.attributes[key] = convolution_labels(labels.group())
+            return
+        value = self.attributes.read(has_type=False)
+        made.attributes[key] = (value, self.attributes.read()) if cursor.match(_KEY_PAIR) else value
+
+    def _angles(self, made: _Statement) -> None:
+        if self.cursor.looking_at("<{"):
+            made.attributes.update(self.attributes.properties())
+        else:
+            made.attributes["angles"] = self.attributes.in_angles()
+
+    def _bracket(self) -> Any:
+        """``[0:6, 1:6:2]``, or a list."""
+        cursor = self.cursor
+        found = _SLICES.match(cursor.text, cursor.skip())
+        if found is None or ":" not in found[1]:
+            return self.attributes.read()
+        cursor.position = found.end()
+        return tuple((int(a), int(b), int(c or 1)) for a, b, c in _SLICE.findall(found[1]))
+
+    def _constant(self, made: _Statement) -> None:
+        """``stablehlo.constant {attributes} dense<1.0> : tensor<f32>``."""
+        cursor = self.cursor
+        if cursor.looking_at("{"):
+            made.attributes.update(self.attributes.dictionary())
+        start = cursor.skip()
+        made.attributes["value"] = self.attributes.read()
+        text = cursor.text[start : cursor.position]
+        colon = text.rfind(":")
+        position, cursor.position = cursor.position, start + colon + 1
+        if colon < 0:
+            cursor.position = position
+            cursor.expect(":", "before the type of the constant")
+        made.types = (parse_type(cursor),)
+
+    def _while(self, made: _Statement) -> None:
+        """``stablehlo.while(%a = %b, ..) : types attributes {..} cond {..} do {..}``."""
+        cursor = self.cursor
+        cursor.expect("(", "before what the loop carries")
+        names: list[tuple[str, Any]] = []
+        while not cursor.accept(")"):
+            if names:
+                cursor.expect(",", "between what the loop carries")
+            name = cursor.expect_match(_VALUE_NAME, "a value of the loop")
+            cursor.expect("=", "before the first value")
+            self._operand(made)
+            names.append((name, self._location()))
+        if cursor.accept(":"):
+            made.types = parse_types(cursor)
+        if len(made.types) != len(names):
+            message = f"{len(made.types)} types are given for {len(names)} values"
+            raise cursor.error("XP141", message, *made.span)
+        if not made.counts and names:
+            made.counts = ()
+        if self._accept_word("attributes"):
+            made.attributes.update(self.attributes.dictionary())
+        for word in ("cond", "do"):
+            if not self._accept_word(word):
+                cursor.unexpected(f"`{word}`")
+            arguments = [
+                Value(type_, name, location) for type_, (name, location) in zip(made.types, names, strict=True)
+            ]
+            made.regions.append(self._region(arguments))
+
+    def _accept_word(self, word: str) -> bool:
+        found = NAME.match(self.text, self.cursor.skip())
+        if found is None or found.group() != word:
+            return False
+        self.cursor.position = found.end()
+        return True
+
+    def _reduce(self, made: _Statement) -> None:
+        """``stablehlo.reduce(%a init: %b), .. applies stablehlo.add across dimensions = [0] : types``, or a reducer."""
+        cursor = self.cursor
+        pairs: list[int] = []
+        while cursor.accept("("):
+            self._operand(made)
+            if not self._accept_word("init"):
+                cursor.unexpected("`init:`")
+            cursor.expect(":")
+            self._operand(made)
+            cursor.expect(")")
+            pairs += made.places[-2:]
+            cursor.accept(",")
+        made.places[:] = [*pairs[::2], *pairs[1::2]]
+        if self._accept_word("applies"):
+            made.attributes["applies"] = cursor.expect_match(_OPERATION, "an operation")
+        if not self._accept_word("across"):
+            cursor.unexpected("`across`")
+        self._plain_rest(made)
+        if self._accept_word("reducer"):
+            self._reducer(made, len(pairs) // 2)
+
+    def _plain_rest(self, made: _Statement) -> None:
+        places = list(made.places)
+        self._plain(made)
+        made.places[:] = places
+
+    def _reducer(self, made: _Statement, count: int) -> None:
+        """``(%a: type, %b: type) (..) {..}``: in the region all left ones come first."""
+        cursor = self.cursor
+        pairs: list[Value] = []
+        while cursor.accept("("):
+            for k in range(2):
+                if k:
+                    cursor.expect(",", "between the two sides")
+                pairs.append(self._argument(has_attributes=True))
+            cursor.expect(")")
+        made.regions.append(self._region([*pairs[::2], *pairs[1::2]]))
+
+    def _function(self, made: _Statement) -> None:
+        """``func.func private @name(%a: type {..}) -> (type {..}) attributes {..} {..}``."""
+        cursor = self.cursor
+        visibility = next((word for word in ("public", "private", "nested") if self._accept_word(word)), None)
+        if visibility is not None:
+            made.attributes["sym_visibility"] = visibility
+        made.attributes["sym_name"] = symbol_name(cursor.expect_match(SYMBOL, "the name of the function"))
+        cursor.expect("(", "before the arguments")
+        arguments: list[Value] = []
+        is_declared = False
+        while not cursor.accept(")"):
+            if arguments:
+                cursor.expect(",", "between arguments")
+            is_declared = not cursor.looking_at("%")
+            arguments.append(Value(parse_type(cursor)) if is_declared else self._argument(has_attributes=True))
+            if is_declared and cursor.looking_at("{"):
+                self.attributes.dictionary()
+        results, made.attributes["res_attrs"] = self._results() if cursor.accept("->") else ((), ())
+        made.attributes["function_type"] = FunctionType(tuple(each.type for each in arguments), results)
+        if self._accept_word("attributes"):
+            made.attributes.update(self.attributes.dictionary())
+        if cursor.looking_at("{"):
+            with self._scope(is_isolated=True):
+                made.regions.append(self._region(arguments))
+
+    def _results(self) -> tuple[tuple[Type, ...], tuple[dict[str, Any], ...]]:
+        cursor = self.cursor
+        if not cursor.accept("("):
+            return (parse_type(cursor),), ({},)
+        types: list[Type] = []
+        attributes: list[dict[str, Any]] = []
+        while not cursor.accept(")"):
+            if types:
+                cursor.expect(",", "between results")
+            types.append(parse_type(cursor))
+            attributes.append(self.attributes.dictionary() if cursor.looking_at("{") else {})
+            self._location()
+        return tuple(types), tuple(attributes)
+
+    def _module(self, made: _Statement) -> None:
+        """``module @name attributes {..} {..}``."""
+        cursor = self.cursor
+        if cursor.looking_at("@"):
+            made.attributes["sym_name"] = symbol_name(cursor.expect_match(SYMBOL, "the name of the module"))
+        if self._accept_word("attributes"):
+            made.attributes.update(self.attributes.dictionary())
+        with self._scope(is_isolated=True):
+            made.regions.append(self._region())
+
+    def _mesh(self, made: _Statement) -> None:
+        """``sdy.mesh @mesh = <["x"=2]>``."""
+        cursor = self.cursor
+        made.attributes["sym_name"] = symbol_name(cursor.expect_match(SYMBOL, "the name of the mesh"))
+        cursor.expect("=")
+        made.attributes["mesh"] = Unread(f"#sdy.mesh{balanced(cursor)}")
+        if cursor.looking_at("{"):
+            made.attributes.update(self.attributes.dictionary())
+
+    def _manual_computation(self, made: _Statement) -> None:
+        """``sdy.manual_computation(%a) in_shardings=[..] out_shardings=[..] manual_axes={..} (%b: t) {..} : t``."""
+        cursor = self.cursor
+        cursor.expect("(", "before the operands")
+        self._operands(made, ")")
+        for key in ("in_shardings", "out_shardings", "manual_axes"):
+            if not self._accept_word(key):
+                cursor.unexpected(f"`{key}`")
+            cursor.expect("=")
+            made.attributes[key] = Unread(balanced(cursor))
+        arguments: list[Value] = []
+        if cursor.accept("("):
+            while not cursor.accept(")"):
+                if arguments:
+                    cursor.expect(",", "between arguments")
+                arguments.append(self._argument(has_attributes=True))
+        made.regions.append(self._region(arguments))
+        if cursor.looking_at("{"):
+            made.attributes.update(self.attributes.dictionary())
+        cursor.expect(":", "before the types")
+        made.types = (parse_type(cursor),)
+
+
+_FULL_NAMES = {"module": "builtin.module", "call": "func.call", "return": "func.return", "func": "func.func"}
+_ISOLATED = frozenset(("func.func", "builtin.module"))
+_NAMELESS = frozenset(("func.func", "builtin.module"))
+_FORMS: dict[str, Callable[[TextReader, _Statement], None]] = {
+    "builtin.module": TextReader._module,
+    "func.func": TextReader._function,
+    "sdy.mesh": TextReader._mesh,
+    "sdy.manual_computation": TextReader._manual_computation,
+    "stablehlo.constant": TextReader._constant,
+    "mhlo.constant": TextReader._constant,
+    "chlo.constant": TextReader._constant,
+    "stablehlo.while": TextReader._while,
+    "mhlo.while": TextReader._while,
+    "stablehlo.reduce": TextReader._reduce,
+    "mhlo.reduce": TextReader._reduce,
+}
+
+__all__ = ["TextReader", "unescape"]

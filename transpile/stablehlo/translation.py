@@ -1,0 +1,256 @@
+"""A program of MLIR as a module of HLO.
+
+Functions that are called become computations, callees first; a region becomes a computation of what it is given and of
+what it sees around it. What an instruction is comes from :data:`.rows.ROWS` or :data:`.rules.RULES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..hlo.header import EntryComputationLayout
+from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata
+from ..hlo.lexer import quote
+from ..hlo.parser_state import did_you_mean
+from ..hlo.shapes import ArrayShape, Shape, TupleShape
+from ..hlo.source import Diagnostic, HloSyntaxError, SourceText, Span
+from .origins import Origins
+from .preparation import functions_of
+from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value, walk
+from .rows import ROWS, AttributeValueError
+from .shardings import marks, meshes_in_header, meshes_of
+from .writer import Names, Writer, in_order
+
+
+class Translator:
+    """Translates one program by rules, of which that of ``*`` is for operations without one.
+
+    Raises ``HloSyntaxError`` with the place of the operation that is at fault.
+    """
+
+    def __init__(self, program: Program, origins: Origins, source: SourceText, rules: Mapping[str, Rule]) -> None:
+        self.program = program
+        self.origins = origins
+        self.source = source
+        self.rules = rules
+        self.names = Names()
+        self.functions = functions_of(program)
+        self.meshes = meshes_of(program)
+        self.written: dict[str, Computation] = {}
+        self.attributes: dict[tuple[str, int], dict[str, Any]] = {}
+        self.captured: dict[Region, list[Value]] = {}
+
+    def module(self, main: Operation) -> HloModule:
+        """The module whose entry is a function."""
+        for each in self._callees_first(main):
+            self.written[str(each.attributes["sym_name"])] = self._function(each, is_entry=each is main)
+        entry = self.written[str(main.attributes["sym_name"])]
+        own = str(main.attributes["sym_name"])
+        header = self._header(entry)
+        return HloModule(
+            self.program.name or own,
+            in_order(entry, self.names.written),
+            entry,
+            header,
+            self.origins.frames,
+            source=self.source,
+            notes=tuple(self.program.notes),
+        )
+
+    def _header(self, entry: Computation) -> dict[str, Any]:
+        parameters = tuple(parameter.shape for parameter in entry.parameters)
+        header: dict[str, Any] = {"entry_computation_layout": EntryComputationLayout(parameters, entry.root.shape)}
+        if (meshes := meshes_in_header(self.program)) is not None:
+            header["frontend_attributes"] = meshes
+        return header
+
+    # -- functions
+
+    def _callees_first(self, main: Operation) -> list[Operation]:
+        """The functions that are called from one, and it, callees before callers, without recursion."""
+        done: dict[Operation, None] = {}
+        opened: set[Operation] = set()
+        waiting = [main]
+        while waiting:
+            each = waiting[-1]
+            if each in done:
+                waiting.pop()
+            elif each in opened:
+                waiting.pop()
+                done[each] = None
+            else:
+                opened.add(each)
+                for region in each.regions:
+                    for operation in walk(region.operations):
+                        callee = self._callee(operation)
+                        if callee is not None and callee in opened and callee not in done:
+                            name = quote(str(callee.attributes["sym_name"]))
+                            raise self.error("XP118", f"the function {name} calls itself", operation.span)
+                        if callee is not None:
+                            waiting.append(callee)
+        return list(done)
+
+    def _callee(self, operation: Operation) -> Operation | None:
+        name = callee_name(operation)
+        if name is None:
+            return None
+        found = self.functions.get(name)
+        if found is None or not found.regions:
+            hint = did_you_mean(name, self.functions)
+            raise self.error("XP116", f"there is no function {quote(name)} with a body", operation.span, hint)
+        return found
+
+    def _function(self, function: Operation, *, is_entry: bool) -> Computation:
+        if not function.regions:
+            name = quote(str(function.attributes["sym_name"]))
+            raise self.error("XP116", f"the function {name} has no body", function.span)
+        (region,) = function.regions
+        writer = Writer(self.names, {})
+        for number, argument in enumerate(region.arguments):
+            self._parameter(writer, number, argument, function.span, "Arg", is_entry=is_entry)
+        root = self.body(writer, region)
+        return writer.computation(str(function.attributes["sym_name"]), root, function.span)
+
+    def _parameter(
+        self, writer: Writer, number: int, value: Value, span: Span, stem: str, *, is_entry: bool = False
+    ) -> Instruction:
+        name = self.origins.name_of(value.location)
+        metadata = OpMetadata(op_name=name) if name else None
+        stem = (name.rpartition("/")[2] if name else "") or f"{stem}_{number}"
+        made = writer.parameter(number, self.shape(value.type, span), stem, metadata, value.span or span)
+        if is_entry and value.attributes:
+            made = writer.marked(made, marks(value.attributes, self.meshes))
+        writer.values[value] = made
+        return made
+
+    # -- regions
+
+    def body(self, writer: Writer, region: Region, extra: Sequence[Value] = ()) -> Instruction:
+        """Translate the operations of a region; what it hands back, and ``extra`` values, is the root."""
+        for operation in region.operations[:-1]:
+            writer.span = operation.span
+            writer.metadata = self.origins.of(operation.location, operation.span)
+            rule = self.rules.get(operation.name, self.rules["*"])
+            rule(self, writer, operation)
+        if not region.operations or not is_return(region.operations[-1]):
+            raise self.error("XP103", "this region ends without a return", region.span)
+        last = region.operations[-1]
+        writer.span, writer.metadata = last.span, None
+        results = [writer.values[value] for value in (*last.operands, *extra)]
+        return results[0] if len(results) == 1 else writer.tuple(results)
+
+    def reducer(self, region: Region, span: Span, stem: str = "region") -> Computation:
+        """A region of scalars as a computation of them."""
+        writer = Writer(self.names, {})
+        for number, argument in enumerate(region.arguments):
+            self._parameter(writer, number, argument, span, "Arg")
+        self.capture_constants(writer, region, span)
+        root = self.body(writer, region)
+        return writer.computation(stem, root, region.span)
+
+    def capture_constants(self, writer: Writer, region: Region, span: Span) -> None:
+        """Repeat in a computation the constants that its region sees around it; nothing else can be seen there."""
+        for value in self.captures(region):
+            constant = self.constants.get(value)
+            if constant is None:
+                raise self.error("XP112", "this region needs a value from outside, which a reducer cannot take", span)
+            writer.span = span
+            shape = self.shape(value.type, span)
+            assert isinstance(shape, ArrayShape)
+            writer.values[value] = writer.constant(constant.attributes["value"], shape)
+
+    def captures(self, *regions: Region) -> list[Value]:
+        """The values that regions need and do not define, in the order in which they need them."""
+        found: dict[Value, None] = {}
+        for region in regions:
+            if region not in self.captured:
+                self.captured[region] = _captures(region)
+            found.update(dict.fromkeys(self.captured[region]))
+        return list(found)
+
+    @property
+    def constants(self) -> dict[Value, Operation]:
+        """The constants of the program, by their values."""
+        found: dict[Value, Operation] = self.__dict__.get("_constants", {})
+        if not found:
+            for operation in self.program.walk():
+                if operation.name.endswith(".constant") and operation.results:
+                    found[operation.results[0]] = operation
+            self.__dict__["_constants"] = found
+        return found
+
+    # -- parts of operations
+
+    def read_attributes(self, operation: Operation) -> dict[str, Any]:
+        """The attributes in HLO of an operation that has a row; equal ones are read once."""
+        key = (operation.name, id(operation.attributes))
+        known = self.attributes.get(key)
+        if known is None:
+            try:
+                known = ROWS[operation.name].read(operation.attributes)
+            except AttributeValueError as error:
+                raise self.error("XP123", f"{operation.name}: {error}", operation.span) from None
+            self.attributes[key] = known
+        return known
+
+    def shape(self, type_: Type, span: Span | None) -> Shape:
+        """The shape that a type is. Raises ``HloSyntaxError`` (XP106) for a type that HLO does not have."""
+        if isinstance(type_, (Unread, FunctionType)):
+            text = type_.text if isinstance(type_, Unread) else "a function"
+            message = f"{quote(text)} is no type that HLO has"
+            if "quant." in text:
+                message = f"the quantized type {quote(text)} is not read: the program is to be dequantized first"
+            raise self.error("XP106", message, span)
+        return type_
+
+    def array(self, value: Value, span: Span | None) -> ArrayShape:
+        """The shape of a value that must be an array."""
+        shape = self.shape(value.type, span)
+        if not isinstance(shape, ArrayShape):
+            raise self.error("XP141", f"an array is expected, not {shape}", span)
+        return shape
+
+    def result_shape(self, operation: Operation) -> Shape:
+        """The shape of the one result, or a tuple of all."""
+        shapes = [self.shape(value.type, operation.span) for value in operation.results]
+        return shapes[0] if len(shapes) == 1 else TupleShape(tuple(shapes))
+
+    def error(self, code: str, message: str, span: Span | None, hint: str | None = None) -> HloSyntaxError:
+        """A complaint about the operation at a place in the user's text."""
+        return HloSyntaxError(Diagnostic(code, message, span, self.source, hint))
+
+
+def callee_name(operation: Operation) -> str | None:
+    """The function that an operation calls; None where it calls none."""
+    if operation.name == "func.call":
+        found = operation.attributes.get("callee", operation.attributes.get("symbol"))
+    elif operation.name in ("stablehlo.composite", "mhlo.composite"):
+        found = operation.attributes.get("decomposition")
+    elif operation.name == "stablehlo.custom_call" and "called_computations" in operation.attributes:
+        listed = operation.attributes["called_computations"]
+        found = listed[0] if isinstance(listed, tuple) and listed else None
+    else:
+        return None
+    return found.name if isinstance(found, Symbol) else found if isinstance(found, str) else None
+
+
+def is_return(operation: Operation) -> bool:
+    """Tell whether an operation hands values back."""
+    return operation.name.endswith(".return")
+
+
+def _captures(region: Region) -> list[Value]:
+    inner: set[Value] = set(region.arguments)
+    needed: dict[Value, None] = {}
+    for operation in walk(region.operations):
+        for nested in operation.regions:
+            inner.update(nested.arguments)
+        inner.update(operation.results)
+        needed.update(dict.fromkeys(operation.operands))
+    return [value for value in needed if value not in inner]
+
+
+Rule = Callable[[Translator, Writer, Operation], None]
+
+__all__ = ["Rule", "Translator", "callee_name", "is_return"]

@@ -1,0 +1,213 @@
+"""One computation of HLO while its operations are translated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..hlo.element_types import ElementType
+from ..hlo.ir import Computation, Instruction, OpMetadata
+from ..hlo.shapes import ArrayShape, Layout, Shape, TupleShape
+from ..hlo.source import Span
+from .program import Value
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+_MOST_COMPARED = 4096  # elements of constants that are compared
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-]")
+
+
+class Names:
+    """Names of instructions of a whole module: a stem and a number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self.written: dict[Computation, list[Instruction]] = {}  # in the order of the program
+
+    def fresh(self, stem: str) -> str:
+        """A name that nothing has yet; what HLO does not allow in it is an underscore."""
+        stem = _NOT_IN_NAMES.sub("_", stem)
+        stem = stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
+        self._numbers[stem] = number = self._numbers.get(stem, 0) + 1
+        return f"{stem}.{number}"
+
+
+class Writer:
+    """Adds instructions. ``metadata`` and ``span`` are those of the operation that is translated."""
+
+    def __init__(self, names: Names, values: dict[Value, Instruction]) -> None:
+        self.names = names
+        self.values = values
+        self.instructions: list[Instruction] = []
+        self.constants: dict[Any, Instruction] = {}
+        self.metadata: OpMetadata | None = None
+        self.span: Span | None = None
+
+    def add(
+        self,
+        opcode: str,
+        shape: Shape,
+        operands: Sequence[Instruction] = (),
+        attributes: dict[str, Any] | None = None,
+        *,
+        stem: str = "",
+        metadata: OpMetadata | None = None,
+    ) -> Instruction:
+        """A new instruction, which comes from the operation at hand unless other metadata are given."""
+        own = metadata or self.metadata
+        stem = stem or (own.op_name.rpartition("/")[2] if own is not None and own.op_name else opcode)
+        name = self.names.fresh(stem)
+        made = Instruction(name, opcode, shape, tuple(operands), attributes or {}, own, self.span)
+        self.instructions.append(made)
+        return made
+
+    def parameter(self, number: int, shape: Shape, stem: str, metadata: OpMetadata | None, span: Span) -> Instruction:
+        """A parameter."""
+        name = self.names.fresh(stem)
+        made = Instruction(name, "parameter", shape, (), {"parameter_number": number}, metadata, span)
+        self.instructions.append(made)
+        return made
+
+    def marked(self, last: Instruction, attributes: Mapping[str, Any]) -> Instruction:
+        """The last instruction with more attributes."""
+        self.instructions[-1] = made = last.replace(attributes={**last.attributes, **attributes})
+        return made
+
+    def constant(self, value: Any, shape: ArrayShape) -> Instruction:
+        """An array of numbers, once a computation; one number is repeated."""
+        array = np.asarray(value)
+        key = (shape, array.tobytes() if array.size <= _MOST_COMPARED else id(value))
+        if key not in self.constants:
+            self.constants[key] = self._constant(array, shape)
+        return self.constants[key]
+
+    def _constant(self, array: Any, shape: ArrayShape) -> Instruction:
+        is_splat = shape.rank > 0 and array.size > 0 and not any(array.strides)
+        if is_splat:
+            number = array[(0,) * array.ndim]
+            scalar = self._literal(np.array(number, shape.element_type.dtype), ArrayShape(shape.element_type, ()))
+            return self.unmarked("broadcast", shape, (scalar,), {"dimensions": ()})
+        return self._literal(np.ascontiguousarray(array).reshape(shape.dimensions), shape)
+
+    def _literal(self, array: Any, shape: ArrayShape) -> Instruction:
+        array = array if array.base is None else array.copy()
+        array.flags.writeable = False
+        return self.unmarked("constant", shape, (), {"literal": array})
+
+    def unmarked(
+        self, opcode: str, shape: Shape, operands: tuple[Instruction, ...], attributes: dict[str, Any]
+    ) -> Instruction:
+        """An instruction that says nothing of where it comes from."""
+        made = Instruction(self.names.fresh(opcode), opcode, shape, operands, attributes, None, self.span)
+        self.instructions.append(made)
+        return made
+
+    def number(self, value: Any, element_type: ElementType) -> Instruction:
+        """One number."""
+        return self.constant(np.array(value, element_type.dtype), ArrayShape(element_type, ()))
+
+    def broadcast(self, operand: Instruction, shape: ArrayShape, dimensions: Sequence[int]) -> Instruction:
+        """XLA's ``BroadcastInDim``: the operand's dimensions become those of the result, sizes of 1 are repeated."""
+        sizes = list(shape.dimensions)
+        for size, dimension in zip(operand.array_shape.dimensions, dimensions, strict=True):
+            sizes[dimension] = size
+        placed = array_of(shape.element_type, sizes)
+        made = operand
+        is_same = placed.dimensions == shape.dimensions == operand.array_shape.dimensions
+        if not is_same or tuple(dimensions) != tuple(range(len(sizes))):
+            made = self.add("broadcast", placed, (operand,), {"dimensions": tuple(dimensions)})
+        if placed.dimensions == shape.dimensions:
+            return made
+        kept = [d for d, size in enumerate(sizes) if size == shape.dimensions[d]]
+        narrow = self.add("reshape", array_of(shape.element_type, [sizes[d] for d in kept]), (made,))
+        return self.add("broadcast", shape, (narrow,), {"dimensions": tuple(kept)})
+
+    def tuple(self, parts: Sequence[Instruction], *, is_marked: bool = False) -> Instruction:
+        """A tuple of values."""
+        shape = TupleShape(tuple(part.shape for part in parts))
+        if is_marked:
+            return self.add("tuple", shape, parts)
+        return self.unmarked("tuple", shape, tuple(parts), {})
+
+    def elements(
+        self, whole: Instruction, count: int, *, is_marked: bool = True, attributes: Mapping[str, Any] = _NONE
+    ) -> list[Instruction]:
+        """The elements of a tuple."""
+        shapes = whole.element_shapes
+        make = self.add if is_marked else self.unmarked
+        return [make("get-tuple-element", shapes[k], (whole,), {"index": k, **attributes}) for k in range(count)]
+
+    def computation(self, name: str, root: Instruction, span: Span | None) -> Computation:
+        """The finished computation, its instructions in XLA's order of printing."""
+        self._drop_unused_constants(root)
+        made = Computation(self.names.fresh(name), tuple(post_order(self.instructions, root)), root, span=span)
+        self.names.written[made] = self.instructions
+        return made
+
+    def _drop_unused_constants(self, root: Instruction) -> None:
+        """Take away the constants that only computations inside this one need: these have their own."""
+        needed = {id(root)}
+        kept: list[Instruction] = []
+        for each in reversed(self.instructions):
+            if each.opcode not in _CONSTANTS or each.metadata is not None or id(each) in needed:
+                kept.append(each)
+                needed.update(map(id, each.operands))
+        self.instructions = kept[::-1]
+
+
+_CONSTANTS = frozenset(("constant", "broadcast"))
+
+
+def array_of(element_type: ElementType, sizes: Iterable[int]) -> ArrayShape:
+    """An array in the plain layout."""
+    dimensions = tuple(sizes)
+    return ArrayShape(element_type, dimensions, (), Layout.default(len(dimensions)) if dimensions else None)
+
+
+def post_order(instructions: Sequence[Instruction], root: Instruction) -> list[Instruction]:
+    """Operands before what they are for, from each instruction that nothing needs, as XLA prints a computation."""
+    used = {id(operand) for instruction in instructions for operand in instruction.operands}
+    ordered: list[Instruction] = []
+    done: set[int] = set()
+    opened: set[int] = set()
+    for start in instructions:
+        if id(start) in used and start is not root:
+            continue
+        waiting = [start]
+        while waiting:
+            each = waiting[-1]
+            if id(each) in opened:
+                waiting.pop()
+                if id(each) not in done:
+                    done.add(id(each))
+                    ordered.append(each)
+                continue
+            opened.add(id(each))
+            waiting += reversed(each.operands)
+    return ordered
+
+
+def in_order(entry: Computation, written: Mapping[Computation, Sequence[Instruction]]) -> tuple[Computation, ...]:
+    """The entry and all that it reaches, callees first, in the order in which the program calls them."""
+    ordered: dict[Computation, None] = {}
+    waiting = [(entry, False)]
+    while waiting:
+        computation, is_opened = waiting.pop()
+        if computation in ordered:
+            continue
+        if is_opened:
+            ordered[computation] = None
+            continue
+        waiting.append((computation, True))
+        called = [callee for each in written[computation] for callee in _called(each)]
+        waiting += [(callee, False) for callee in reversed(called)]
+    return tuple(ordered)
+
+
+def _called(instruction: Instruction) -> tuple[Computation, ...]:
+    """What an instruction calls; of a loop the body comes first."""
+    called = instruction.called
+    return called[::-1] if instruction.opcode == "while" else called
