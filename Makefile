@@ -2,7 +2,8 @@
 # make test   set up, lint, check types and imports, run the tests
 # make quick  lint, check types and imports, run the tests that need neither XLA nor a browser
 # make record write what XLA and JAX answer to tests and is not recorded; drop what nobody asks any more
-# make prove  the tests, with all answers asked anew of the installed XLA; an hour or more
+# make prove  all tests, whole, with all answers asked anew of the installed XLA; hours
+# make net    emit anew what tests emitted when build/net was recorded, see tests/emitted_net.py
 # make newest run the tests on Debian 13 with Python 3.13 and what is newest today, where this can be set up
 # make docs   write the generated documentation again
 # make clean  remove what the others made
@@ -15,7 +16,7 @@ EXAMPLE ?= examples/hlo/attention.before.hlo
 # Modules are compiled once, not by each process that a test starts.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test quick record prove newest lint types contract pytest quick-pytest docs clean
+.PHONY: demo test quick record prove net newest lint types contract pytest quick-pytest docs clean
 
 # tests that need no other process, no XLA and no array library but NumPy
 QUICK = tests/array tests/builder tests/commands/test_emit.py tests/commands/test_other_commands.py \
@@ -58,8 +59,14 @@ TESTS ?= tests
 record: $(VENV)/.ready-to-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile --answers=record $(TESTS)
 
+# PART=3/10 proves a tenth, MINUTES=5 what begins within these.
+PART ?= 1/1
+MINUTES ?= inf
 prove: $(VENV)/.ready-to-test
-	$(BIN)/python -m pytest -n 2 --dist worksteal --answers=live $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --answers=live --whole --part $(PART) --minutes $(MINUTES) $(TESTS)
+
+net: $(VENV)/.ready-to-test
+	$(BIN)/python tests/emitted_net.py build/net
 
 newest:
 	.ci/newest $(NEWEST)

@@ -8,11 +8,17 @@ from ..transpile.hlo.custom_calls import CUSTOM_CALLS, CustomCall
 from ..transpile.hlo.custom_calls.fields import REQUIRED, Field, Kind
 
 INTRODUCTION = (
-    "What each target takes, on every library. In a form, `*` stands for the same sizes throughout, letters for sizes",
-    "and types (`F` real, `Z` complex, `T` either; `R` and `C` real and complex of its precision; others any),",
-    "`...` for further arrays; fields of the configuration that have a default are in brackets. `XLA` says that XLA on",
-    "the CPU knows the call and judges it; other calls become the HLO or the function that defines them. A call of",
-    "another form ends in XP308, one of another target in XP305; `--custom-call` names a function for either.",
+    "What each custom call takes, on every library. In the column of forms:",
+    "",
+    "| sign | stands for |",
+    "|---|---|",
+    "| `*` | the same sizes throughout |",
+    "| other letters | sizes and types: `F` real, `Z` complex, `T` either; `R`, `C` the same of its precision |",
+    "| `...` | further arrays |",
+    "",
+    "Fields of the configuration that have a default are in brackets. `XLA` says that XLA on the CPU knows the call",
+    "and judges it; other calls become the HLO or the function that defines them. A call of another form ends in",
+    "XP308, one of another target in XP305; `--custom-call` names a function for either.",
 )
 HEADINGS = ("targets", "form", "configuration", "judge")
 

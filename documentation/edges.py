@@ -1,4 +1,4 @@
-"""The page ``docs/edges.md``: what ``--edges library`` changes, from the table of edges."""
+"""The page ``docs/edges.md``: what ``--edge-cases library`` changes, from the table of edges."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from ..transpile.passes.library_semantics.edges import table
 
 _INTRODUCTION = (
     "HLO says what every operation gives on every input; array libraries leave some of it open, or raise. By default",
-    "(`--edges xla`) emitted code gives what XLA gives, and where the library's own call does not, it calls a short",
-    "function that is copied beside `main`. With `--edges library` it makes the library's plain call: the file gets",
-    "shorter, and on singular, non-finite and out-of-range input the library decides. Everywhere else the values are",
-    "the same.",
+    "(`--edge-cases xla`) emitted code gives what XLA gives: where the library's own call does not, it calls a short",
+    "function that is copied beside `main`. With `--edge-cases library` it makes the library's plain call: the file",
+    "gets shorter, and on singular, non-finite and out-of-range input the library decides. Everywhere else the values",
+    "are the same.",
     "",
     "```console",
-    "$ xla2py emit model.hlo --edges library -o model.py     # also: vendor add, check, [tool.xla2py]; emit(edges=..)",
+    "$ xla2py emit model.hlo --edge-cases library -o model.py",
     "```",
     "",
-    "The header of a module names what it leaves to its library. `xla2py check --edges library` compares on inputs",
-    "where both agree; what differs on edge values and large ranges (`--campaigns edge,large`) is told as",
+    "The header of a module names what it leaves to its library. `xla2py check --edge-cases library` compares on",
+    "inputs where both agree; what differs on edge values and large ranges (`--campaigns edge,large`) is told as",
     "`close (known)`, or as `edge` where the library raises. NumPy and CuPy write all of the table as far as they have",
     "the functions; Dask, whose indices and matrices lie in chunks, what is done element by element.",
 )
@@ -35,7 +35,7 @@ _BEHIND = (
 def page(notice: str) -> str:
     """Return the page: an introduction, and a row for each edge."""
     lines = ["# Edges", "", notice, "", *_INTRODUCTION, ""]
-    lines += _rows(("", "default", "`--edges library`", "differ on", "XLA gives", "the library gives"))
+    lines += _rows(("", "default", "`--edge-cases library`", "differ on", "XLA gives", "the library gives"))
     return "\n".join([*lines, "", *_BEHIND]) + "\n"
 
 

@@ -188,13 +188,19 @@ _INTRODUCTION = (
     "with the author's Python at hand for names (`--sources`) and without:",
 )
 _COLUMNS = (
-    "In the columns below: by hand / with sources / without. Every statement of Python counts as one, also `def` and",
-    "the head of a loop; docstrings, imports, the check of arguments and what a module carries of the prelude do not",
-    "count. Characters are without indentation and comments; helpers are the different prelude functions called. A",
-    "whole file is all that a reader scrolls through: header, imports, the check, and what it carries of the prelude.",
-    "By hand it is what a careful person ships: with a docstring and a check of every argument's dtype and shape. What",
-    "is left of the difference are the lines of origin, types, the least NumPy and the function that checks, 17,",
-    "and the functions that are copied.",
+    "In the columns below: by hand / with sources / without.",
+    "",
+    "| column | counts |",
+    "|---|---|",
+    "| statements | all of Python's, also `def` and the head of a loop; without docstrings, imports, the check of "
+    "arguments, and what a module carries of the prelude |",
+    "| characters | without indentation and comments |",
+    "| helpers | the different prelude functions that are called |",
+    "| whole file | all that a reader scrolls through: header, imports, the check, what it carries of the prelude |",
+    "",
+    "By hand it is what a careful person ships, with a docstring and a check of every argument's dtype and shape. The",
+    "emitted file also has the lines of origin, types, the least NumPy, the function that checks (17 lines), and the",
+    "functions that are copied.",
 )
 _PARTS = ("lines", "characters", "helpers", "file_lines")
 _HEADER = (

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..transpile.compilation import compile, optional_names
+from ..transpile.compilation import EMISSION_CHOICES, compile
+from ..transpile.compilation.stages import STAGES
 from ..transpile.diagnostics import CATALOGUE, explanation_lines
 from ..transpile.emission import emit
 from ..transpile.emission.module.support_table import UNSUPPORTED, coverage
@@ -25,7 +26,8 @@ from ..transpile.files import write_atomically
 from ..transpile.frontends import load
 from ..transpile.hlo.element_types import ELEMENT_TYPES, Kind
 from ..transpile.hlo.opcodes import OPCODES
-from ..transpile.settings import SETTINGS
+from ..transpile.options import SETTINGS
+from ..transpile.passes import PIPELINE
 from ..transpile.target import load_target, target_names
 from .builder import page as builder_page
 from .custom_calls import HEADINGS as CALLS_HEADINGS
@@ -37,6 +39,11 @@ from .reading import page as reading_page
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 NOTICE = "<!-- Written by `python -m xla2py.documentation.write`. -->"
+ERRORS_INTRODUCTION = (
+    "What each error means, the smallest example that raises it, and what to do. `xla2py explain CODE` shows any of",
+    "these.",
+)
+OPERATIONS_PURPOSE = "Which HLO operations each array library supports, and how each is tested."
 OPERATIONS_INTRODUCTION = (
     "`yes` says that every small program that `xla2py ops` tries passes, `in part` that it depends on the program, for",
     "instance on whether an amount or an index is constant. What replicas exchange is in [replicas.md](replicas.md).",
@@ -56,7 +63,7 @@ FAMILIES = {
 
 def errors_page(checkout: Path) -> str:
     """All explanations, by family."""
-    lines = ["# Errors", "", NOTICE, "", "`xla2py explain CODE` shows any of these."]
+    lines = ["# Errors", "", NOTICE, "", *ERRORS_INTRODUCTION]
     for digit, family in FAMILIES.items():
         lines += ["", f"## XP{digit}xx: {family}", ""]
         for explanation in CATALOGUE.values():
@@ -67,7 +74,7 @@ def errors_page(checkout: Path) -> str:
 
 def operations_page(checkout: Path) -> str:
     """Return the page of what every target does with every operation and how that is tested, by topic."""
-    lines = ["# Operations", "", NOTICE, "", *_summary(), "", *OPERATIONS_INTRODUCTION]
+    lines = ["# Operations", "", NOTICE, "", OPERATIONS_PURPOSE, "", *_summary(), "", *OPERATIONS_INTRODUCTION]
     tables = {name: coverage(name) for name in target_names()}
     tested = json.loads((checkout / "tests" / "operations" / "coverage.json").read_text(encoding="utf-8"))
     for topic in _topics():
@@ -175,8 +182,18 @@ def _disabled(checkout: Path) -> Iterator[str]:
         yield from _main(source, f"xla2py emit docs/example.hlo{option}")
 
 
+_PARTS = {("hlo", "hlo"): "HLO", ("hlo", "array"): "lowering", ("array", "array"): "the program as a whole"}
+
+
 def _passes(checkout: Path) -> Iterator[str]:
-    yield ", ".join(f"`{name}`" for name in optional_names())
+    """Return the table of what may be left out, by when it happens; array passes by their topic."""
+    topics = {each.__name__: each.__module__.split(".")[-2].replace("_", " ") for each in PIPELINE}
+    rows: dict[str, list[str]] = {}
+    for stage in STAGES:
+        for name in stage.optional_names:
+            rows.setdefault(topics.get(stage.name, _PARTS[stage.takes, stage.gives]), []).append(f"`{name}`")
+    rows["emission"] = [f"`{name}`" for name in EMISSION_CHOICES]
+    yield from _table(("part", "names"), [(part, ", ".join(names)) for part, names in rows.items()])
 
 
 def _summary() -> Iterator[str]:

@@ -1,9 +1,10 @@
 """Writes ``generated/``: what xla2py emits for the examples, before and after XLA's optimisation, and for any size.
 
-``python examples/gallery.py`` writes the files again, and the modules that ``examples/vendoring`` vendors; ``--check``
-only says which differ and exits with 1.
+``generated/README.md`` lists the modules and their lines. ``python examples/gallery.py`` writes all of it again, and
+the modules that ``examples/vendoring`` vendors; ``--check`` only says what differs and exits with 1.
 """
 
+import ast
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ from xla2py.transpile.vendoring.freshness import State
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMS = ("before", "after")
+FROM = ("examples", "replicas")  # folders that have programs
 FUSED = (
     "attention",
     "black_scholes",
@@ -79,6 +81,58 @@ def contents(modules):
                 yield file.relative_to(folder), file.read_bytes()
 
 
+TITLES = {  # by folder of generated/: the head of its column in the index
+    "before": "as traced",
+    "after": "after XLA's passes",
+    "any_size": "any size",
+    "numpy_fast": "NumPy, fast",
+    "cupy_fast": "CuPy, fast",
+    "dask": "Dask",
+    "dask_fast": "Dask, fast",
+    "replicas": "four devices",
+}
+INTRODUCTION = """# What xla2py writes
+
+The module of every example, to read before you emit your own. `python examples/gallery.py` writes them again; tests
+hold them to what is emitted now. A cell has the lines of `main` and of the whole file, with its checks and copied
+functions. Comments name the lines of the example that a statement was traced from.
+
+For NumPy, in the readable style, from the text that JAX hands to XLA, from the text after XLA's passes, and for
+arguments of any size:
+"""
+OTHERS = """
+For other libraries, in the style `fast`, and on several devices (there the lines of `replica`):
+"""
+
+
+def index():
+    """The text of ``generated/README.md``, from the modules as they lie there."""
+    folders = list(TITLES)
+    return f"{INTRODUCTION}\n{table(folders[:3])}{OTHERS}\n{table(folders[3:])}"
+
+
+def table(folders):
+    """Return a row for each program that has a module in one of the folders."""
+    names = sorted({path.stem for folder in folders for path in (ROOT / "generated" / folder).glob("*.py")})
+    rows = [("program", "computes", *(TITLES[folder] for folder in folders)), ("---",) * (len(folders) + 2)]
+    for name in names:
+        (example,) = (path for path in (ROOT / "examples").glob(f"**/{name}.py") if path.parent.name in FROM)
+        line = ast.get_docstring(ast.parse(example.read_text("utf-8"))).splitlines()[0]
+        link = f"[`{name}`](../{example.relative_to(ROOT).as_posix()})"
+        rows.append((link, line.removesuffix("."), *(cell(f"{folder}/{name}.py") for folder in folders)))
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def cell(path):
+    """Return the lines of ``main`` and of the file, linked; nothing where there is no such module."""
+    if not (ROOT / "generated" / path).is_file():
+        return ""
+    text = (ROOT / "generated" / path).read_text("utf-8")
+    functions = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+    body = functions.get("main") or functions["replica"]
+    return f"[{body.end_lineno - body.lineno + 1} / {len(text.splitlines())}]({path})"
+
+
 def main(arguments):
     stale = []
     for path, data in contents([*modules(), *modules_for_any_size()]):
@@ -89,6 +143,11 @@ def main(arguments):
         if "--check" not in arguments:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
+    readme = ROOT / "generated" / "README.md"
+    if not readme.is_file() or readme.read_text("utf-8") != index():
+        stale.append(Path("README.md"))
+        if "--check" not in arguments:
+            readme.write_text(index(), "utf-8")
     project = find_project(ROOT / "examples" / "vendoring")
     for module in project.modules:
         if "--check" in arguments:

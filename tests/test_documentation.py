@@ -1,5 +1,7 @@
-"""The generated documents are those that the code would write now."""
+"""The generated documents are those that the code would write now, and no paragraph of any page is long."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,9 +9,36 @@ import pytest
 from xla2py.documentation.write import PAGES
 
 CHECKOUT = Path(__file__).parents[1]
+READ = [*sorted((CHECKOUT / "docs").glob("*.md")), *(CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md"))]
+READ += [CHECKOUT / "examples" / "README.md", CHECKOUT / "generated" / "README.md"]
+MOST_WORDS = 80
+_ITEM = re.compile(r"([-*+]|\d+\.) ")
+_CODE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_generated_document_is_current(name):
     written = (CHECKOUT / name).read_text(encoding="utf-8")
     assert written == PAGES[name](CHECKOUT), "run: make docs"
+
+
+@pytest.mark.parametrize("page", READ, ids=[page.name for page in READ])
+def test_no_paragraph_is_long(page):
+    long = [text for text in paragraphs(page.read_text(encoding="utf-8")) if len(text.split()) > MOST_WORDS]
+    assert not long, f"more than {MOST_WORDS} words: " + "\n\n".join(long)
+
+
+def test_what_a_paragraph_is():
+    text = "a b\nc\n\n- d\n  e\n- f\n\n```text\nnot this\n```\n| nor | this |\n## nor this\n1. g\n"
+    assert list(paragraphs(text)) == ["a b c", "- d e", "- f", "1. g"]
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """The paragraphs of a page: items of lists by themselves, without blocks of code, tables and headings."""
+    lines: list[str] = []
+    for line in [*map(str.strip, _CODE.sub("", text).splitlines()), ""]:
+        is_text = bool(line) and not line.startswith(("|", "#"))
+        if lines and (not is_text or _ITEM.match(line)):
+            yield " ".join(lines)
+            lines = []
+        lines += [line] if is_text else []

@@ -36,6 +36,10 @@ def test_gallery_is_current():
     assert not stale, f"write them again with examples/gallery.py: {stale}"
 
 
+def test_the_index_is_current():
+    assert (GENERATED / "README.md").read_text("utf-8") == gallery().index(), "run: python examples/gallery.py"
+
+
 LIBRARIES = {
     "cupy_fast": {"cupy"},
     "dask": {"dask", "numpy"},

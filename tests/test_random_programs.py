@@ -1,10 +1,7 @@
 """Random programs: valid, and the same on XLA as in emitted code.
 
-``XLA2PY_RANDOM_PROGRAMS`` is the number of programs a family, 100 by default; 1000 take half an
-hour at most.
+A hundred of each family, and in ``make prove`` a thousand, which take half an hour at most.
 """
-
-import os
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,13 +9,14 @@ from hypothesis import strategies as st
 
 from xla2py.tests.strategies import FAMILIES, batch_text, programs, random_program
 from xla2py.tests.strategies.differential import BATCH, EXACT, failures
+from xla2py.tests.whole import much
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.equivalence.verdicts.comparison import Status, compare
 from xla2py.transpile.hlo.opcodes import OPCODES
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.verifier import verify
 
-COUNT = int(os.environ.get("XLA2PY_RANDOM_PROGRAMS", "100"))
+COUNT = much(100, 1000)
 
 COUNTS = dict.fromkeys(FAMILIES, COUNT) | dict.fromkeys(("structured", "wrapped"), COUNT // 3)  # XLA is slow on these
 ON_XLA = [family for family in FAMILIES if family != "unusual"]

@@ -1,9 +1,13 @@
+import inspect
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+import xla2py
 from xla2py.transpile.errors import UsageError
-from xla2py.transpile.settings import SETTINGS, emission_options, load_settings, option_words
+from xla2py.transpile.options import SETTINGS, Options, keywords, option_words
+from xla2py.transpile.settings import load_settings
 
 
 def write(folder: Path, text: str) -> Path:
@@ -101,6 +105,19 @@ def test_options_are_said_as_the_command_line_does():
         "sources": Path("a"),
     }
     hooks = {"custom_calls": {"f": "m:g"}, "allow": ()}
-    said = "--graph --no-format --sources a --custom-call f=m:g --chunks 5 --disable-pass loops,keepdims"
+    said = "--graph --no-format --chunks 5 --disable-pass loops,keepdims --custom-call f=m:g --sources a"
     assert " ".join(option_words(options | hooks)) == said
-    assert option_words(emission_options({})) == ()
+    assert option_words(keywords({})) == ()
+
+
+def test_emit_takes_every_option_with_its_default():
+    parameters = inspect.signature(xla2py.emit).parameters
+    defaults = {each.name: parameters[each.name].default for each in fields(Options)}
+    assert defaults == keywords({}) | {"debug": False, "custom_calls": None, "nested": None}
+
+
+def test_the_old_name_of_a_setting_is_taken(tmp_path):
+    assert load_settings(write(tmp_path, "[tool.xla2py]\nedges = 'library'\n"))["edge-cases"] == "library"
+    text = "ENTRY main { x = f32[2] parameter(0)  ROOT y = f32[2] negate(x) }"
+    with pytest.warns(DeprecationWarning, match="edge_cases"):
+        assert "--edge-cases library" in xla2py.emit(text, edges="library").source

@@ -18,6 +18,7 @@ _MANY_ELEMENTS = 2**17  # of which arrays do not stay in the cache
 _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
 COMBINERS = frozenset("add multiply maximum minimum".split())
 _LEAST_OF_ROW = 32  # elements of a row for each of the largest
+_WARNING = frozenset("nanmax nanmin nanmean nanstd nanvar".split())  # through warnings.warn, not as floats do
 _MOST_WINDOWED = 2  # axes along which the loops of pools have windows
 
 
@@ -146,6 +147,9 @@ _CALLS: dict[str, Callable[[Node], OwnCall | None]] = {
 
 def own_function(node: Node) -> OwnCall | None:
     """The call of the prelude that stands for a node, or None."""
+    if node.opcode == "library" and node.parameters["function"] in _WARNING and "package" not in node.parameters:
+        keywords = tuple(node.parameters["keywords"].items())
+        return OwnCall(node.parameters["function"], node.parameters["arguments"], keywords)
     if node.opcode != "prelude" or node.parameters["function"] != "scatter_at":
         return None
     arguments = node.parameters["arguments"]

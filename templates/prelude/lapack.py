@@ -76,7 +76,7 @@ def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             return solution
     n, rows = len(a), np.column_stack([a, b])
     for j in range(n):
-        k = j + np.abs(rows[j:, j]).argmax()
+        k = j + int(np.abs(rows[j:, j]).argmax())
         rows[[j, k]] = rows[[k, j]]
         rows[j + 1 :] -= np.outer(rows[j + 1 :, j] / (rows[j, j] or 1), rows[j])
     for j in reversed(range(n)):

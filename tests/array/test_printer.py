@@ -8,9 +8,10 @@ from xla2py.transpile.array.graph import Graph
 from xla2py.transpile.array.node import Constant, ForeignName, Slot
 from xla2py.transpile.array.printer import print_function, print_program
 from xla2py.transpile.array.program import Function
-from xla2py.transpile.compilation import Options, compile
+from xla2py.transpile.compilation import compile
 from xla2py.transpile.hlo.element_types import BF16, F32, S32
 from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.options import Options
 from xla2py.transpile.target import load_target
 
 

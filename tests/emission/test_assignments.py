@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.emission.arrangement.assignments import one_after_another
 
 
@@ -31,9 +32,6 @@ def test_any_order_gives_what_all_at_once_would(values):
 
 
 def test_many_carries_of_a_branch_are_assigned_one_by_one():
-    jax = pytest.importorskip("jax")
-    jnp = jax.numpy
-
     def program(low, high, x):
         def step(state):
             low, high, f_low, f_high, best, rounds = state

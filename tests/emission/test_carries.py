@@ -5,6 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 SWAPS = """HloModule swaps
 condition {
@@ -49,8 +50,6 @@ def test_a_changed_copy_reads_the_old_value_of_its_carry_after_the_copy():
 
 def test_what_is_read_after_loops_with_long_conditions_keeps_its_name():
     """One such loop stands in the other; parts of their conditions have lines of their own, once."""
-    jax = pytest.importorskip("jax")
-    jnp = jax.numpy
 
     def program(x):
         scale = jnp.where(x > 1, x, x + 1) - 0.25
@@ -80,8 +79,6 @@ def test_what_is_read_after_loops_with_long_conditions_keeps_its_name():
 @pytest.mark.parametrize("style", ["readable", "fused"])
 def test_a_loop_that_begins_with_a_table_has_a_name_for_what_it_carries(style):
     """The table is the module's."""
-    jax = pytest.importorskip("jax")
-    jnp = jax.numpy
 
     def program(x):
         counts = jnp.arange(20, dtype=jnp.uint32).reshape(5, 4)
@@ -98,8 +95,6 @@ def test_a_loop_that_begins_with_a_table_has_a_name_for_what_it_carries(style):
 
 def test_the_result_of_an_inner_loop_outlives_the_value_it_began_with():
     """The inner loop begins with a carry, whose next value may come before all have read the loop's result."""
-    jax = pytest.importorskip("jax")
-    jnp = jax.numpy
 
     def step(_, carry):
         x, y = carry

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.emission.lines import Line
 from xla2py.transpile.emission.live_names import LiveNames
 
@@ -95,9 +96,7 @@ def test_what_closures_read_or_statements_bind_in_other_ways_stays(use):
     assert "x" in apart(f"x = f(a)\n{use}\nreturn a", "a")[1]
 
 
-def program_of_rounds(jax):
-    jnp = jax.numpy
-
+def program_of_rounds():
     def step(carry, row):
         total = jnp.tanh(carry + row)
         inner = jax.lax.fori_loop(0, 3, lambda _, y: jnp.sin(y @ y.T) + total, total)
@@ -116,8 +115,7 @@ def program_of_rounds(jax):
 @pytest.mark.parametrize("with_sources", [True, False])
 @pytest.mark.parametrize("style", ["readable", "fused"])
 def test_loops_and_branches_with_equal_names_give_equal_values(style, with_sources):
-    jax = pytest.importorskip("jax")
-    program = program_of_rounds(jax)
+    program = program_of_rounds()
     x, rows = np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3), np.linspace(-2, 2, 12, dtype=np.float32)
     lowered = xla2py.from_jax(program, x, rows.reshape(4, 3))
     options = {} if with_sources else {"annotate": "none"}

@@ -10,6 +10,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import entry
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.emission.functions import deallocation as releases
 from xla2py.transpile.equivalence.inputs.generate import make_inputs, nest
 from xla2py.transpile.equivalence.verdicts.comparison import flatten
@@ -167,7 +168,6 @@ ENTRY main {{
 
 
 def test_only_what_counts_gets_a_line():
-    jax = pytest.importorskip("jax")
 
     def attention(x, wq, wk, wv, w1, w2):
         q, k, v = x @ wq, x @ wk, x @ wv

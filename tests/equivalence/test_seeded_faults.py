@@ -1,11 +1,9 @@
 """Faults in emitted code, and in the templates and rules that write it, are found and named by their instruction.
 
-A sample runs always; all of them, and their reduction, with ``XLA2PY_ALL_FAULTS=1``.
+A sample runs always; all of them, and their reduction, in ``make prove``.
 """
 
 from __future__ import annotations
-
-import os
 
 import pytest
 
@@ -21,9 +19,9 @@ from xla2py.tests.equivalence.seeded_faults import (
     measured,
     reduced,
 )
+from xla2py.tests.whole import is_whole, much
 
-EVERYTHING = bool(os.environ.get("XLA2PY_ALL_FAULTS"))
-SAMPLE = FAULTS if EVERYTHING else OF_TEXT[::6] + OF_SOURCES[::16]
+SAMPLE = much(OF_TEXT[::6] + OF_SOURCES[::16], FAULTS)
 NAMED_LATER = {  # by the instruction that reads what has no text, or no value, of its own
     ("shapes", "broadcast along another axis"),
     ("cubes", "axes in the wrong order"),
@@ -48,7 +46,7 @@ def test_a_fault_of_a_template_or_rule_has_one_place(fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", SAMPLE, ids=title)
 def test_a_fault_is_found_and_named(fault: Fault) -> None:
-    result = measured(fault, reduces=EVERYTHING)
+    result = measured(fault, reduces=is_whole())
     assert result.changes
     assert result.is_found
     assert result.named == fault.instruction or (fault.program, fault.name) in NAMED_LATER

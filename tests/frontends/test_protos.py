@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.xla_texts import proto
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.frontends import hlo_proto
 from xla2py.transpile.frontends.hlo_proto import read_literal, snapshot_arguments, without_large_literals
@@ -17,12 +18,7 @@ from xla2py.transpile.frontends.protobuf import encode, fields, messages, packed
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 from xla2py.transpile.hlo.parser import parse_module
 
-hlo = pytest.importorskip("jaxlib._hlo")
 NOT_IN_TEXT = {"s1", "f8e8m0fnu"}  # XLA's parser has no values for these
-
-
-def proto(text: str) -> bytes:
-    return hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
 
 
 def literal_of(module: bytes) -> memoryview:

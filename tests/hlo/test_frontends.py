@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from xla2py import emit
+from xla2py.tests.recording.xla_texts import proto
 from xla2py.transpile.errors import HloSyntaxError, UsageError, XlaToPythonError
 from xla2py.transpile.frontends import from_jax, jaxlib_conversion, load
 from xla2py.transpile.frontends.sniffing import Kind, sniff
@@ -31,8 +32,7 @@ STABLEHLO = """module @small {
 
 @pytest.fixture(scope="module")
 def module_proto():
-    hlo = pytest.importorskip("jaxlib._hlo")
-    return hlo.hlo_module_from_text(TEXT).as_serialized_hlo_module_proto()
+    return proto(TEXT)
 
 
 def length_delimited(field, payload):

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from xla2py.tests.recording.xla_texts import printed
 from xla2py.transpile.equivalence.reference.xla import run_hlo
 from xla2py.transpile.errors import HloSyntaxError
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
@@ -315,24 +316,20 @@ XLA_TEXTS = {
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in XLA_TEXTS.items() for text in texts])
 def test_values_are_those_that_xla_reads(name, text):
-    hlo = pytest.importorskip("jaxlib._hlo")
-    module = hlo.hlo_module_from_text(f"ENTRY e {{ ROOT c = {name}[] constant({text}) }}")
-    printed = module.to_string().split(" constant(")[1].split("), ")[0].splitlines()[0].removesuffix(")")
-    ours, xlas = read(f"{name}[]", text), read(f"{name}[]", printed)
+    whole = printed(f"ENTRY e {{ ROOT c = {name}[] constant({text}) }}")
+    value = whole.split(" constant(")[1].split("), ")[0].splitlines()[0].removesuffix(")")
+    ours, xlas = read(f"{name}[]", text), read(f"{name}[]", value)
     assert ours.tobytes() == xlas.tobytes()
 
 
 @pytest.mark.parametrize("name", FLOATS)
 def test_xla_reads_what_is_printed(name):
-    hlo = pytest.importorskip("jaxlib._hlo")
     row = ELEMENT_TYPES[name]
     with np.errstate(all="ignore"):
         values = np.array([0.1, 1 / 3, 1.5, 2, 100, 1e-3, -0.0, np.nan, np.inf]).astype(row.dtype)
-    options = hlo.HloPrintOptions()
-    options.print_large_constants = True
-    module = hlo.hlo_module_from_text(f"ENTRY e {{ ROOT c = {name}[9] constant({literal_text(values)}) }}")
-    printed = module.to_string(options).split("constant(")[1].split("})")[0] + "}"
-    assert read(f"{name}[9]", printed).tobytes() == values.tobytes()
+    whole = printed(f"ENTRY e {{ ROOT c = {name}[9] constant({literal_text(values)}) }}")
+    value = whole.split("constant(")[1].split("})")[0] + "}"
+    assert read(f"{name}[9]", value).tobytes() == values.tobytes()
 
 
 def test_every_element_type_is_covered_by_a_value():

@@ -5,6 +5,7 @@ import pytest
 
 from xla2py import emit
 from xla2py.tests.hlo.mutations import ASYNCHRONOUS_LOOP
+from xla2py.tests.recording import xla_texts
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.errors import HloSyntaxError, HloVerificationError
 from xla2py.transpile.frontends import load
@@ -95,10 +96,9 @@ def test_read_printed_and_run_as_xla_does(text, printed):
     ],
 )
 def test_an_operand_may_differ_in_what_is_dynamic(defined, written, agrees):
-    hlo = pytest.importorskip("jaxlib._hlo")
     text = f"ENTRY e {{ p = {defined} parameter(0)  ROOT r = {defined} negate({written} p) }}"
-    readers = (parse_module, hlo.hlo_module_from_text)
-    for read, refusal in zip(readers, (HloSyntaxError, Exception), strict=True):
+    readers = (parse_module, xla_texts.read)
+    for read, refusal in zip(readers, (HloSyntaxError, xla_texts.RefusedError), strict=True):
         if agrees:
             read(text)
         else:
@@ -200,11 +200,10 @@ def test_an_update_of_what_was_not_started_is_refused():
 def test_literals_of_custom_calls():
     call = 'ENTRY e { p = f32[] parameter(0)  ROOT c = f32[] custom-call(p), custom_call_target="k", literal='
     literals = ["s32[2]{0} {1, 2}", "(s32[2]{0} {1, 2}, (f32[] -0.5, pred[] true))", "f32[] nan(0x7)"]
-    hlo = pytest.importorskip("jaxlib._hlo")
     for literal in literals:
         module = parse_module(f"{call}{literal} }}")
         assert f"literal={literal}" in print_module(module)
-        hlo.hlo_module_from_text(print_module(module))
+        xla_texts.read(print_module(module))
 
 
 # -- attributes that nobody knows

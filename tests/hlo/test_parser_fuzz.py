@@ -1,6 +1,5 @@
 """Whatever the text, the parser answers with a module or with an error that has a code and a place, and soon."""
 
-import os
 import time
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from xla2py.tests.hlo.mutations import findings, mutant
+from xla2py.tests.whole import much
 from xla2py.transpile.errors import XlaToPythonError
 from xla2py.transpile.frontends import load
 from xla2py.transpile.hlo.equality import structurally_equal
@@ -22,9 +22,7 @@ PIECES = [
     *("99999999999999999999", "\\", "é", "\x1b", "tuple", "metadata={", "replica_groups=mesh["),
 ]
 SECONDS = 2
-MUTANTS = int(
-    os.environ.get("XLA2PY_MUTANTS", "1500")
-)  # 100000 for a campaign, or python -m xla2py.tests.hlo.mutations
+MUTANTS = much(1500, 100_000)  # or python -m xla2py.tests.hlo.mutations
 
 
 def fuzzing(examples):

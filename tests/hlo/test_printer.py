@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.tests.recording.xla_texts import STYLES, is_same, optimised, read
 from xla2py.transpile.hlo.attributes import PaddingDimension, WindowDimension
 from xla2py.transpile.hlo.equality import structurally_equal
 from xla2py.transpile.hlo.ir import Computation, HloModule, Instruction, OpMetadata
@@ -18,9 +20,6 @@ OTHER_VERSIONS = {"newer", "older"}  # forms that it does not read yet, or no lo
 
 
 def jax_programs():
-    import jax
-    import jax.numpy as jnp
-
     table = np.arange(300, dtype=np.float32).reshape(3, 100) / 7
 
     def layers(x, w):
@@ -51,45 +50,25 @@ def jax_programs():
     yield jax.grad(lambda x: layers(x, x)["carry"].sum()), (np.ones((4, 4), f32),)
 
 
-@pytest.fixture(scope="module")
 def dumps():
     """JAX programs as text: lowered, and optimised by XLA in several print styles."""
-    jax = pytest.importorskip("jax")
-    from jaxlib import _hlo
-
-    texts = []
     for function, arguments in jax_programs():
         lowered = jax.jit(function).lower(*arguments)
-        texts += [lowered.as_text("hlo", debug_info=True), lowered.as_text("hlo")]
-        optimised = lowered.compile().runtime_executable().hlo_modules()[0]
-        for style in (_hlo.HloPrintOptions(), _hlo.HloPrintOptions.canonical(), _hlo.HloPrintOptions.short_parsable()):
-            style.print_large_constants = True
-            texts.append(optimised.to_string(style))
-    return texts
+        yield from (lowered.as_text("hlo", debug_info=True), lowered.as_text("hlo"))
+        yield from (optimised(lowered, style) for style in STYLES)
 
 
-def test_programs_of_jax_read_back_equal_and_xla_reads_them(dumps):
-    from jaxlib import _hlo
-
-    assert len(dumps) == 25
-    for text in dumps:
+def test_programs_of_jax_read_back_equal_and_xla_reads_them():
+    """XLA reads the same from both."""
+    texts = list(dumps())
+    assert len(texts) == 25
+    for text in texts:
         module = parse_module(text)
         printed = print_module(module)
         again = parse_module(printed)
         assert structurally_equal(module, again)
         assert print_module(again) == printed
-        _hlo.hlo_module_from_text(printed)
-
-
-def test_xla_understands_printed_programs_as_it_does_the_originals(dumps):
-    """What XLA prints for both is the same, in the style that leaves out names and sources."""
-    from jaxlib import _hlo
-
-    style = _hlo.HloPrintOptions.fingerprint()
-    style.print_large_constants = True
-    for text in dumps:
-        original, printed = (_hlo.hlo_module_from_text(t) for t in (text, print_module(parse_module(text))))
-        assert printed.to_string(style) == original.to_string(style)
+        assert is_same(text, printed)
 
 
 @pytest.mark.parametrize("name", GRAMMAR)
@@ -102,10 +81,9 @@ def test_the_whole_grammar_reads_back_equal(name):
 
 @pytest.mark.parametrize("name", sorted(GRAMMAR.keys() - NEWER_THAN_XLA))
 def test_xla_reads_the_whole_grammar(name):
-    hlo = pytest.importorskip("jaxlib._hlo")
-    hlo.hlo_module_from_text(print_module(parse_module(GRAMMAR[name])))
+    read(print_module(parse_module(GRAMMAR[name])))
     if name not in OTHER_VERSIONS:
-        hlo.hlo_module_from_text(GRAMMAR[name])
+        read(GRAMMAR[name])
 
 
 def test_the_form_of_the_text():
@@ -182,12 +160,11 @@ def test_names_that_hlo_does_not_allow():
 
 
 def test_xla_reads_whatever_the_names_were():
-    hlo = pytest.importorskip("jaxlib._hlo")
     words = (
         "true false inf nan ROOT ENTRY HloModule maximal replicated manual unknown token opaque tuple f32 s4 unreduced"
     )
     for word in [*words.split(), "shard_as", "shard_like", "last_tile_dim_replicate", "to_apply", "", "%x", "a.b-c"]:
-        hlo.hlo_module_from_text(print_module(named_like("x", word)))
+        read(print_module(named_like("x", word)))
 
 
 def test_strings_cannot_end_early():

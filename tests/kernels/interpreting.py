@@ -10,12 +10,13 @@ import numpy as np
 import xla2py
 from xla2py.targets.cupy.twin.device_array import DeviceArray, operand
 from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
-from xla2py.transpile.compilation import FAST, Options, compile
+from xla2py.transpile.compilation import compile
 from xla2py.transpile.emission.module.generated import GeneratedModule
-from xla2py.transpile.emission.module.module_writer import Settings, write_module
+from xla2py.transpile.emission.module.module_writer import write_module
 from xla2py.transpile.equivalence.verdicts.comparison import flatten
 from xla2py.transpile.kernels.interpreter import Interpreter
 from xla2py.transpile.kernels.kernel import Kernel
+from xla2py.transpile.options import FAST, Options
 from xla2py.transpile.target import load_target
 
 CUPY = load_target("cupy")
@@ -59,7 +60,7 @@ def kernel_module(text: str) -> tuple[GeneratedModule, dict[str, Kernel]]:
     """A module in the style ``fast``, not formatted, and its kernels by name."""
     module = xla2py.load(text) if isinstance(text, str) else text
     compiled = compile(module, CUPY, Options(style=FAST))
-    written = write_module(compiled.program, compiled.target, Settings(checks=False, style=FAST))
+    written = write_module(compiled.program, compiled.target, Options(checks="none", style=FAST))
     source = "\n\n\n".join(written.pieces)
     return GeneratedModule(source, "kernels", "cupy", written.constants, (), compiled.program), written.kernels
 

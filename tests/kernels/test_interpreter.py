@@ -11,8 +11,8 @@ from xla2py.targets.cupy import fusion
 from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.kernels.interpreting import Compared, by_interpreter, kernel_module
 from xla2py.tests.ladder.running import needs_compiler
-from xla2py.tests.ladder.samples import WHOLE
 from xla2py.tests.test_examples import LOWER, inputs
+from xla2py.tests.whole import much
 from xla2py.transpile.equivalence.verdicts.comparison import compare, compare_leaf, flatten
 from xla2py.transpile.equivalence.verdicts.tolerances import EXACT, budget_for
 from xla2py.transpile.fuzzing.families import random_program
@@ -21,10 +21,10 @@ from xla2py.transpile.kernels.verifier import InvalidKernelError, verify_kernel
 
 # Examples that ask a library of the GPU for a handle when they are imported.
 NAMES = sorted(set(LOWER.NAMES) - {"image_rotation"})
-SAMPLE = 200 if WHOLE else 12  # lines or elements of each kernel of an example
+SAMPLE = much(12, 200)  # lines or elements of each kernel of an example
 
 
-@pytest.mark.parametrize("seed", range(300 if WHOLE else 40))
+@pytest.mark.parametrize("seed", range(much(40, 300)))
 def test_interpreted_kernels_do_what_numpy_does(seed):
     program = random_program("lines", seed)
     module = xla2py.load(program.text)

@@ -8,12 +8,13 @@ pytest.importorskip("jax")
 import xla2py
 from xla2py.transpile.array.program import roots
 from xla2py.transpile.array.traversal import topological
-from xla2py.transpile.compilation import FAST, Options, compile
+from xla2py.transpile.compilation import compile
 from xla2py.transpile.fuzzing.families import random_program
 from xla2py.transpile.hlo.element_types import F64
 from xla2py.transpile.kernels.index_maps import Index, Offset, Term
 from xla2py.transpile.kernels.lines import Lines
 from xla2py.transpile.kernels.verifier import InvalidKernelError, verify_kernel
+from xla2py.transpile.options import FAST, Options
 from xla2py.transpile.passes.fusion import regions
 from xla2py.transpile.target import load_target
 

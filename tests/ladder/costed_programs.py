@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
 import ml_dtypes
 import numpy as np
-from jax import lax
-from jax import numpy as jnp
+
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 GENERATOR = np.random.default_rng(0)
 

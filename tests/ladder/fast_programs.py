@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
+
+from xla2py.tests.recording.lazy_jax import jax
 
 
 def kernels(module):

@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import cupy
-import jax
 import numpy as np
 from cupy_backends.cuda.libs import nvrtc
 
 import xla2py
 from xla2py.targets.cupy.twin.costs import costs_of
 from xla2py.tests.ladder.costed_programs import PROGRAMS, XLA_KERNELS
-from xla2py.tests.ladder.device_compiler import compiled, elementwise_source
+from xla2py.tests.ladder.device_compiler import ARCHITECTURES, compiled, elementwise_source
 from xla2py.tests.ladder.fast_programs import softmax
 from xla2py.tests.ladder.rungs import PAGE
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.test_examples import LOWER
 
 
@@ -100,7 +100,7 @@ def registers() -> str:
     for float64 in (False, True):
         for name, texts in programs(float64).items():
             sources = [source for k, text in enumerate(texts) for source in kernel_sources(text, str(k))]
-            usage = compiled(sources, "nvrtc")
+            usage = compiled(sources, "nvrtc", ARCHITECTURES)
             most, spilled = (max(getattr(one, kind) for one in usage) for kind in ("registers", "spilled_bytes"))
             kind = "float64" if float64 else "float32 and others"
             rows += f"| {name} | {kind} | {len(sources)} | {most} | {spilled} |\n"

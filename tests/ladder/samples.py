@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from xla2py.tests.operations.case import Case
 from xla2py.tests.operations.tables import cases_by_opcode
 
-WHOLE = bool(os.environ.get("XLA2PY_WHOLE_LADDER"))  # all cases of all operations
 CHAOTIC = {"mandelbrot"}  # examples of which the last digit decides about a few elements: when a point escapes
 NARROW = re.compile(r"\b([su][124]|f4e\w+|f8e\w+)\[")  # element types that CuPy does not have: they are carried
 

@@ -5,15 +5,14 @@ import re
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
-import jax.numpy as jnp  # noqa: E402
 
 import xla2py  # noqa: E402
 from xla2py.targets.cupy.cuda.sizes import CUDA  # noqa: E402
 from xla2py.targets.cupy.twin.modules import to_device, to_host, twin  # noqa: E402
 from xla2py.tests.ladder.device_compiler import COMPILERS, compiled, elementwise_source, missing  # noqa: E402
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
+from xla2py.tests.recording.lazy_jax import jax, jnp  # noqa: E402
 from xla2py.transpile.emission.any_size.expressions import ATOM, POWER, SUM, integer_expression  # noqa: E402
 from xla2py.transpile.emission.any_size.kernel_strings import declaration  # noqa: E402
 from xla2py.transpile.emission.layout import Layout  # noqa: E402

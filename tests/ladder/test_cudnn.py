@@ -2,17 +2,16 @@
 
 import re
 
-import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from jax import lax
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
 from xla2py.benchmarks.gpu_kit.device import Device
 from xla2py.tests.ladder.running import needs_compiler
+from xla2py.tests.recording.lazy_jax import jax, lax
 
 TWIN = Device(twin=True)
 GENERATOR = np.random.default_rng(3)

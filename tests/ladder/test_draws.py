@@ -5,16 +5,15 @@ import re
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-from jax import numpy as jnp  # noqa: E402
 
-import xla2py  # noqa: E402
-from xla2py.targets.cupy.twin.costs import costs_of  # noqa: E402
-from xla2py.tests.kernels.interpreting import by_interpreter  # noqa: E402
-from xla2py.tests.ladder.running import checked, needs_compiler  # noqa: E402
-from xla2py.transpile.equivalence.verdicts.comparison import flatten  # noqa: E402
+import xla2py
+from xla2py.targets.cupy.twin.costs import costs_of
+from xla2py.tests.kernels.interpreting import by_interpreter
+from xla2py.tests.ladder.running import checked, needs_compiler
+from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 
 KEY = np.array([3, 2**32 - 5], np.uint32)
 X = np.random.default_rng(8).standard_normal((40, 33)).astype(np.float32)

@@ -1,15 +1,15 @@
 """Faults sown into kernels of the style ``fast``, each of which the ladder must find without a GPU."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-import xla2py  # noqa: E402
-from xla2py.tests.ladder.fast_programs import (  # noqa: E402
+import xla2py
+from xla2py.tests.ladder.fast_programs import (
     CHAIN,
     PLANE,
     TABLE,
@@ -21,8 +21,9 @@ from xla2py.tests.ladder.fast_programs import (  # noqa: E402
     rows_of,
     softmax,
 )
-from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
-from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
+from xla2py.tests.ladder.running import needs_compiler
+from xla2py.tests.ladder.test_faults import verdict
+from xla2py.tests.recording.lazy_jax import jax
 
 CHAIN_INPUTS = (np.where(TABLE == 2, np.float32(np.nan), TABLE), np.float32([1, 2, 3, -1, 0, 9]))
 ROWS, SHORT = softmax(3, 40), softmax(3, 20)
@@ -48,7 +49,7 @@ FAULTS = {
 
 
 FAULTS |= {
-    f"no rule for NaN in the {name} of rows": (xla2py.from_jax(EXTREMES[name], HOLES), (HOLES,), good, bad)
+    f"no rule for NaN in the {name} of rows": (partial(xla2py.from_jax, EXTREMES[name], HOLES), (HOLES,), good, bad)
     for name, good, bad in [
         ("max", "a != a || a > b ? a : b", "a > b ? a : b"),
         ("min", "a != a || a < b ? a : b", "a < b ? a : b"),
@@ -58,11 +59,11 @@ FAULTS |= {
 # Rows of which a thread keeps some elements, rows that it reads again, columns.
 LONG, VERY_LONG = (np.random.default_rng(6).normal(size=(2, columns)).astype(np.float32) for columns in (1100, 17000))
 HIGH = np.random.default_rng(7).normal(size=(170, 40)).astype(np.float32)
-NORMALISERS = [xla2py.from_jax(lambda x: jax.nn.logsumexp(x, 1), x) for x in (LONG, VERY_LONG)]
-ODD_NORMALISER = xla2py.from_jax(lambda x: jax.nn.logsumexp(x, 1), LONG[:, :1099])
-COLUMNS = xla2py.from_jax(lambda x: jax.nn.logsumexp(x, 0), HIGH)
+NORMALISERS = [partial(xla2py.from_jax, lambda x: jax.nn.logsumexp(x, 1), x) for x in (LONG, VERY_LONG)]
+ODD_NORMALISER = partial(xla2py.from_jax, lambda x: jax.nn.logsumexp(x, 1), LONG[:, :1099])
+COLUMNS = partial(xla2py.from_jax, lambda x: jax.nn.logsumexp(x, 0), HIGH)
 WIDE = np.random.default_rng(9).normal(size=(600, 700)).astype(np.float32)
-PARTS = xla2py.from_jax(lambda x: abs(x).sum(), WIDE)
+PARTS = partial(xla2py.from_jax, lambda x: abs(x).sum(), WIDE)
 TOGETHER = "parts[threadIdx.x] = x;\n    __syncthreads();"
 FAULTS |= {
     f"long lines: {name}": (module, (x,), good, bad)
@@ -86,11 +87,17 @@ FAULTS |= {
         ("parts that overlap", PARTS, WIDE, "column += 53248", "column += 12288"),
         ("parts in one place", PARTS, WIDE, "parts_out[blockIdx.y]", "parts_out[0]"),
         ("parts that nobody takes together", PARTS, WIDE, "parts_kernel(x).sum()", "parts_kernel(x).max()"),
-        ("no rule for NaN in columns", xla2py.from_jax(lambda x: abs(x).max(0), HOLES), HOLES, "a != a || ", ""),
+        (
+            "no rule for NaN in columns",
+            partial(xla2py.from_jax, lambda x: abs(x).max(0), HOLES),
+            HOLES,
+            "a != a || ",
+            "",
+        ),
     ]
 }
 FAULTS |= {
-    f"pieces: {name}": (xla2py.from_jax(function, *arguments), arguments, good, bad)
+    f"pieces: {name}": (partial(xla2py.from_jax, function, *arguments), arguments, good, bad)
     for name, function, arguments, good, bad in [
         ("wrong place", rotated, (PLANE, *TURNS), "x[at - 4]", "x[at - 3]"),
         ("not turned round", laplacian, (PLANE,), "x[at + 144]", "x[at + 96]"),
@@ -105,6 +112,7 @@ FAULTS |= {
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_ladder_finds(name):
     text, arguments, good, bad = FAULTS[name]
+    text = text if isinstance(text, str) else text()
     emitted = xla2py.emit(text, "cupy", style="fast", format=False)
     expected = xla2py.emit(text, format=False).load().main(*arguments)
     assert verdict(emitted, arguments, expected) == "", "the module is wrong without the fault"

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-import xla2py  # noqa: E402
-from xla2py.tests.ladder.fast_programs import TABLE, kernels, rows_of, softmax  # noqa: E402
-from xla2py.tests.ladder.running import checked, needs_compiler  # noqa: E402
-from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
+import xla2py
+from xla2py.tests.ladder.fast_programs import TABLE, kernels, rows_of, softmax
+from xla2py.tests.ladder.running import checked, needs_compiler
+from xla2py.tests.ladder.test_faults import verdict
+from xla2py.tests.recording.lazy_jax import jax
 
 
 @needs_compiler

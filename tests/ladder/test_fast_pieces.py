@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-import xla2py  # noqa: E402
-from xla2py.tests.ladder.fast_programs import (  # noqa: E402
+import xla2py
+from xla2py.tests.ladder.fast_programs import (
     PLANE,
     ROW,
     TABLE,
@@ -24,8 +23,9 @@ from xla2py.tests.ladder.fast_programs import (  # noqa: E402
     turned,
     turned_frame,
 )
-from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
-from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
+from xla2py.tests.ladder.running import needs_compiler
+from xla2py.tests.ladder.test_faults import verdict
+from xla2py.tests.recording.lazy_jax import jax
 
 
 @needs_compiler

@@ -3,21 +3,21 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
-from jax import numpy as jnp  # noqa: E402
 
 import xla2py  # noqa: E402
 from xla2py.targets.cupy.twin.device_array import DeviceArray  # noqa: E402
 from xla2py.targets.cupy.twin.modules import to_host, twin  # noqa: E402
-from xla2py.tests.ladder.device_compiler import ARCHITECTURES, compiled, elementwise_source, missing  # noqa: E402
+from xla2py.tests.ladder.device_compiler import SOME, compiled, elementwise_source, missing  # noqa: E402
 from xla2py.tests.ladder.fast_programs import CHAIN, TABLE, kernels, program, softmax  # noqa: E402
 from xla2py.tests.ladder.running import checked, failures, needs_compiler  # noqa: E402
-from xla2py.tests.ladder.samples import CHAOTIC, WHOLE, sample  # noqa: E402
+from xla2py.tests.ladder.samples import CHAOTIC, sample  # noqa: E402
 from xla2py.tests.ladder.test_compilation import MOST_REGISTERS, compilers  # noqa: E402
 from xla2py.tests.operations.tables import cases_by_opcode  # noqa: E402
+from xla2py.tests.recording.lazy_jax import jax, jnp  # noqa: E402
 from xla2py.tests.test_examples import LOWER, assert_close, inputs  # noqa: E402
+from xla2py.tests.whole import is_whole, much  # noqa: E402
 from xla2py.transpile.cli import run  # noqa: E402
 from xla2py.transpile.equivalence.verdicts.tolerances import budget_for  # noqa: E402
 from xla2py.transpile.errors import UsageError  # noqa: E402
@@ -27,10 +27,10 @@ from xla2py.transpile.target import load_target  # noqa: E402
 CUPY = load_target("cupy")
 FUSED = sorted(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise and opcode in cases_by_opcode())
 MOVED = ["broadcast", "iota", "reverse", "slice", "transpose"]
-CHECKED = (FUSED + MOVED)[:: 1 if WHOLE else 2]
+CHECKED = (FUSED + MOVED)[:: much(2, 1)]
 NAMES = (
     LOWER.NAMES
-    if WHOLE
+    if is_whole()
     else [
         "black_scholes",
         "jacobi_stencil",
@@ -45,14 +45,14 @@ NAMES = (
 
 @needs_compiler
 def test_operations_in_kernels_do_what_xla_does():
-    cases = [one for opcode in CHECKED for one in sample(opcode, 10**6 if WHOLE else 1)]
+    cases = [one for opcode in CHECKED for one in sample(opcode, much(1, 10**6))]
     wrong = list(failures(cases, target="cupy", style="fused"))
     shown = "\n\n".join(map(str, wrong[:5]))
     assert not wrong, f"{len(wrong)} of {len(cases)} cases are wrong:\n{shown}"
 
 
 @needs_compiler
-@pytest.mark.parametrize("stage", LOWER.STAGES if WHOLE else ["before"])
+@pytest.mark.parametrize("stage", much(["before"], LOWER.STAGES))
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_do_what_numpy_does(name, stage):
     module = xla2py.load(LOWER.hlo_file(name, stage))
@@ -209,7 +209,7 @@ def test_kernels_compile_for_gpus_and_spill_nothing(compiler):
             elif type(kernel).__name__ in ("RowKernel", "WideKernel"):
                 sources.append(kernel.kernel.code.replace(f" {key}(", own))
     usage = compiled(sources, compiler)
-    assert len(usage) == len(sources) * len(ARCHITECTURES) > 4
+    assert len(usage) == len(sources) * len(SOME) > 4
     assert [kernel for kernel in usage if kernel.spilled_bytes or kernel.registers > MOST_REGISTERS] == []
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 from xla2py.tests.ladder import figures

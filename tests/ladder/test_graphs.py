@@ -14,11 +14,12 @@ from xla2py.targets.cupy.twin.device_array import HiddenWait
 from xla2py.targets.cupy.twin.graphs import CaptureError
 from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.running import needs_compiler
-from xla2py.tests.ladder.samples import WHOLE, sample
+from xla2py.tests.ladder.samples import sample
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.operations.case import Case, module
 from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.test_examples import LOWER, inputs
+from xla2py.tests.whole import much
 from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare, flatten
 from xla2py.transpile.errors import UnsupportedError, UsageError
 from xla2py.transpile.target import load_target
@@ -266,7 +267,7 @@ def test_all_that_is_refused_is_told_at_once():
 @needs_compiler
 @pytest.mark.parametrize("opcode", sorted(cases_by_opcode()))
 def test_an_operation_is_captured_or_refused(opcode):
-    for one in sample(opcode, 10**6 if WHOLE else 2):
+    for one in sample(opcode, much(2, 10**6)):
         assert captured_or_refused(one) in ("captured", "refused"), str(one)
 
 

@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-import jax
 
 import xla2py
 from xla2py.targets.cupy.twin.cublas import CublasError
@@ -16,6 +15,7 @@ from xla2py.tests.ladder.costed_programs import PROGRAMS
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.ladder.test_graphs import begins, differences, program, replayed
+from xla2py.tests.recording.lazy_jax import jax
 
 __all__ = ["begins"]  # a fixture
 

@@ -8,12 +8,12 @@ import pytest
 import xla2py
 from xla2py.targets.cupy.refusals import LIBRARY
 from xla2py.tests.passes.raising import hlo
+from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
-jnp = pytest.importorskip("jax.numpy")
 
-from xla2py.tests.ladder.running import checked, needs_compiler  # noqa: E402
+from xla2py.tests.ladder.running import checked, needs_compiler
 
 EDGES = np.array([0.0, -0.0, 1.5, -2.5, 8.0, np.inf, -np.inf, np.nan], np.float32)
 X, Y = (array.ravel() for array in np.meshgrid(EDGES, EDGES))
@@ -59,6 +59,6 @@ def test_functions(function, inputs):
 
 def test_each_of_them_is_called():
     sources = [xla2py.emit(hlo(function, *inputs), "cupy").source for function, inputs in PROGRAMS]
-    sources += [xla2py.emit(hlo(function, *inputs), "cupy", edges="library").source for function, inputs in PLAIN]
+    sources += [xla2py.emit(hlo(function, *inputs), "cupy", edge_cases="library").source for function, inputs in PLAIN]
     sources.append(xla2py.emit(IGNORES, "cupy").source)
     assert set(LIBRARY) <= set(re.findall(r"\bcp\.([\w.]+)\(", "".join(sources)))

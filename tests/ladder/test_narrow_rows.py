@@ -6,14 +6,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-from jax import numpy as jnp  # noqa: E402
 
-import xla2py  # noqa: E402
-from xla2py.tests.ladder.running import checked, needs_compiler, on_twin  # noqa: E402
-from xla2py.transpile.equivalence.verdicts.comparison import flatten  # noqa: E402
+import xla2py
+from xla2py.tests.ladder.running import checked, needs_compiler, on_twin
+from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.transpile.equivalence.verdicts.comparison import flatten
 
 pytestmark = needs_compiler
 GENERATOR = np.random.default_rng(8)

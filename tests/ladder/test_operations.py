@@ -6,11 +6,12 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 
 from xla2py.tests.ladder import rungs
 from xla2py.tests.ladder.running import failures, needs_compiler
-from xla2py.tests.ladder.samples import WHOLE, sample
+from xla2py.tests.ladder.samples import sample
 from xla2py.tests.operations.tables import ELSEWHERE, cases_by_opcode
+from xla2py.tests.whole import much
 from xla2py.transpile.hlo.opcodes import OPCODES
 
-SAMPLE = 10**6 if WHOLE else 7  # cases of each opcode
+SAMPLE = much(7, 10**6)  # cases of each opcode
 
 
 @needs_compiler

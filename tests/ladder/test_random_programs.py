@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
 from xla2py.tests.ladder.running import needs_compiler, on_twin
-from xla2py.tests.ladder.samples import WHOLE
+from xla2py.tests.whole import much
 from xla2py.transpile.equivalence.verdicts.comparison import compare, flatten
 from xla2py.transpile.equivalence.verdicts.tolerances import EXACT, budget_for
 from xla2py.transpile.fuzzing.families import program_with, random_program
@@ -21,7 +20,7 @@ WAITS_FOR_OTHERS = [8, 34, 95]  # an operation kept the loop of lines that it co
 OTHER_LINES = [385, 559]  # an operation joined the reduction of other lines than its own
 FULL_ROWS = [64, 81]  # rows of a power of two leave no thread without an element
 OF_SCALARS = [182, 614]  # of all families: indices and integers narrower than a byte that no array holds
-SEEDS = range(2000) if WHOLE else sorted({*WAITS_FOR_OTHERS, *OTHER_LINES, *FULL_ROWS, *range(8)})
+SEEDS = much(sorted({*WAITS_FOR_OTHERS, *OTHER_LINES, *FULL_ROWS, *range(8)}), range(2000))
 
 
 def wrong(program, style):

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-from jax import numpy as jnp  # noqa: E402
 
-import xla2py  # noqa: E402
-from xla2py.tests.ladder.fast_programs import kernels  # noqa: E402
-from xla2py.tests.ladder.running import checked, needs_compiler  # noqa: E402
+import xla2py
+from xla2py.tests.ladder.fast_programs import kernels
+from xla2py.tests.ladder.running import checked, needs_compiler
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 pytestmark = needs_compiler
 GENERATOR = np.random.default_rng(5)

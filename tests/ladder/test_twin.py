@@ -6,8 +6,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
-jnp = pytest.importorskip("jax.numpy")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py  # noqa: E402
@@ -18,6 +16,7 @@ from xla2py.templates.prelude import special  # noqa: E402
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.tests.ladder.static import problems  # noqa: E402
 from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
+from xla2py.tests.recording.lazy_jax import jax, jnp  # noqa: E402
 from xla2py.transpile.emission.prelude.library import prelude  # noqa: E402
 from xla2py.transpile.errors import UsageError  # noqa: E402
 from xla2py.transpile.target import load_target  # noqa: E402

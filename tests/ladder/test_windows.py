@@ -6,17 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-from jax import lax  # noqa: E402
-from jax import numpy as jnp  # noqa: E402
 
-import xla2py  # noqa: E402
-from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
-from xla2py.tests.ladder.test_device_functions import compared  # noqa: E402
-from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
-from xla2py.tests.operations.case import EXACT  # noqa: E402
+import xla2py
+from xla2py.tests.ladder.running import needs_compiler
+from xla2py.tests.ladder.test_device_functions import compared
+from xla2py.tests.ladder.test_faults import verdict
+from xla2py.tests.operations.case import EXACT
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 pytestmark = needs_compiler
 GENERATOR = np.random.default_rng(4)

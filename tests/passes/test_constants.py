@@ -131,6 +131,25 @@ def test_densities_of_given_parameters_have_numbers_of_them():
     agrees(program, X, budget=ROUNDED)
 
 
+@pytest.mark.parametrize(
+    ("number", "converted", "expected"),
+    [
+        ("4.5", "f32", "return x * 2.4537365"),
+        ("2", "f32", "return x * 0"),
+        ("4.5", "f64", "x * lgamma(np.float64(4.5))"),
+    ],
+)
+def test_numbers_that_are_computed_in_float64_and_cut_are_known(number, converted, expected):
+    call = 'l = f64[] custom-call(n), custom_call_target="chlo.lgamma"'
+    text = entry(
+        *(f"x = {converted}[4] parameter(0)", f"n = f64[] constant({number})", call),
+        *([f"c = {converted}[] convert(l)"] if converted != "f64" else []),
+        f"r = {converted}[4] broadcast({'l' if converted == 'f64' else 'c'}), dimensions={{}}",
+        f"y = {converted}[4] multiply(x, r)",
+    )
+    assert expected in main(text)
+
+
 @pytest.mark.parametrize("size", [1, 2, 4])
 @pytest.mark.parametrize("start", [0, 1, 2, 9])
 def test_an_update_of_a_constant_by_a_constant(start, size):

@@ -1,4 +1,4 @@
-"""``--edges library``: the plain calls of the table, equal to XLA where both agree, and told where they are not."""
+"""``--edge-cases library``: the plain calls of the table, equal to XLA where both agree, else told."""
 
 import re
 
@@ -80,10 +80,10 @@ CASES = [
 @pytest.mark.parametrize(("function", "arrays", "expected", "edges"), CASES)
 def test_the_plain_call_gives_what_xla_gives_within_its_domain(function, arrays, expected, edges):
     text = hlo(function, *arrays)
-    assert expected in re.sub(r"\b(\w+)_[01]\b", r"\1", main(text, edges="library"))
-    generated = xla2py.emit(text, edges="library", debug=True)
+    assert expected in re.sub(r"\b(\w+)_[01]\b", r"\1", main(text, edge_cases="library"))
+    generated = xla2py.emit(text, edge_cases="library", debug=True)
     assert edges_of(generated.source) == tuple(edges.split(", "))
-    assert " --edges library" in generated.source and generated.source.count("\ndef ") == 2  # main, and the check
+    assert " --edge-cases library" in generated.source and generated.source.count("\ndef ") == 2  # main, and the check
     actual = generated.load().main(*(array.copy() for array in arrays))
     results = compare(run_hlo_in_child(text, *arrays), actual, LOOSE if "linalg" in expected else ROUNDED)
     assert results and all(result.status.is_good for result in results), "\n".join(map(str, results))
@@ -93,7 +93,7 @@ def test_the_default_keeps_every_guard():
     for function, arrays, _, _ in CASES:
         text = hlo(function, *arrays)
         usual = xla2py.emit(text).source
-        assert usual == xla2py.emit(text, edges="xla").source
+        assert usual == xla2py.emit(text, edge_cases="xla").source
         assert not edges_of(usual)
 
 
@@ -102,14 +102,14 @@ def test_an_index_that_leaves_its_array_by_itself_keeps_its_guard():
         return lax.fori_loop(0, 6, lambda i, total: total + lax.dynamic_slice(x, (i - 2, 0), (1, 5)), x[:1])
 
     text = hlo(function, X)
-    actual = xla2py.emit(text, edges="library").load().main(X)
+    actual = xla2py.emit(text, edge_cases="library").load().main(X)
     assert all(result.status.is_good for result in compare(run_hlo_in_child(text, X), actual, ROUNDED))
 
 
 def test_a_constant_index_that_is_left_out_stays_so():
     text = hlo(lambda x: x.at[jnp.array([-9])].set(0.0, mode="drop"), X)
     for edges in ("xla", "library"):
-        np.testing.assert_array_equal(xla2py.emit(text, edges=edges).load().main(X), X)
+        np.testing.assert_array_equal(xla2py.emit(text, edge_cases=edges).load().main(X), X)
 
 
 def test_rows_of_the_table_that_are_raised_have_rules():
@@ -120,7 +120,7 @@ def test_rows_of_the_table_that_are_raised_have_rules():
 def test_every_target_emits_them(target):
     for function, arrays, _, _ in CASES:
         text = hlo(function, *arrays)
-        usual, plain = (xla2py.emit(text, target, edges=edges).source for edges in ("xla", "library"))
+        usual, plain = (xla2py.emit(text, target, edge_cases=edges).source for edges in ("xla", "library"))
         assert len(plain.splitlines()) <= len(usual.splitlines()) + 2, text
 
 
@@ -128,7 +128,7 @@ def test_a_check_tells_differences_on_edges_as_such():
     text = hlo(lambda x: (x.astype(jnp.int32), jnp.linalg.cholesky(x @ x.T + 9 * jnp.eye(5))), X[:5])
     from xla2py.transpile.equivalence.checking import Checker, Plan
 
-    with Checker(Plan(campaigns=("ordinary", "edge"), options={"edges": "library"})) as checker:
+    with Checker(Plan(campaigns=("ordinary", "edge"), options={"edge_cases": "library"})) as checker:
         report = checker.examine(parse_module(text))
     ordinary, edge = report.cases
     assert ordinary.status("numpy").is_good and not any(one.known for one in ordinary.comparisons)
@@ -137,4 +137,4 @@ def test_a_check_tells_differences_on_edges_as_such():
 
 def test_words_that_are_no_edges_are_refused():
     with pytest.raises(UsageError, match="XP416"):
-        xla2py.emit(hlo(lambda x: x + 1, X), edges="numpy")
+        xla2py.emit(hlo(lambda x: x + 1, X), edge_cases="numpy")

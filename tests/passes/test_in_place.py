@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from xla2py import emit
 from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.tests.targets.running import leaves, on_dask, on_device, uneven
 
 lax = jax.lax
 X = np.random.default_rng(4).normal(size=(5, 6)).astype(np.float32)
@@ -122,9 +124,10 @@ def moved_on(x):  # a new array in every iteration
         # near-misses: somebody still looks at the array
         (lambda x: ((y := x.at[0].set(1)), y.at[1].set(2)), 2),
         (lambda x: ((y := x.at[0].set(1))[2] * 2, y.at[2].set(2)), 2),
+        (lambda x: (y := x * 2).at[0].set(y[1]), 0),  # apart
         (lambda x: (y := x * 2) + y.at[2].set(2), 1),
         (lambda x: x.T.at[0].set(1), 1),
-        (lambda x: (y := x * 2).at[0].set(y[1]), 1),  # where libraries differ on arrays that overlap
+        (lambda x: (y := x * 2).at[:2].set(y[1:3]), 1),  # where libraries differ on arrays that overlap
         (lambda x: ((z := (y := x * 2).T) * z + z.at[0].set(1), y.at[0].set(2)), 2),
         (lambda x: jnp.take(x, jnp.argmax(x[:, 0]), axis=0, mode="clip").at[0].set(9) + x, 1),
         (lambda x: lax.fori_loop(0, 3, lambda k, t: t.at[k].set(t[k + 1]).at[0, k].add(1), x), 1),
@@ -134,3 +137,87 @@ def test_copies_only_of_what_somebody_still_looks_at(function, copies):
     text = hlo(function, X)
     assert main(text).count(".copy()") == copies
     assert_agrees(text, X, without="in_place", budget=EXACT)
+
+
+def by_rows(x):  # two loops and what follows change one array
+    def row(i, t):
+        t = lax.fori_loop(0, i, lambda j, t: t.at[i, j].set(t[j, i] * 2), t)
+        return t.at[i, i].set(t[i, 0] + 1)
+
+    return lax.fori_loop(0, 5, row, x)
+
+
+def by_sweeps(x):  # the row that a loop begins with is read before the array changes
+    def row(i, t):
+        one = lax.fori_loop(0, i, lambda j, v: v - (t[j] @ v) * t[j], t[i])
+        return t.at[i].set(one * 2)
+
+    return lax.fori_loop(0, 5, row, x)
+
+
+def with_borders(x):
+    return lax.fori_loop(0, 3, lambda _, t: (t.at[:, -1].set(t[:, -2])).at[:, 0].set(t[:, 1]), x)
+
+
+@pytest.mark.parametrize("function", [by_rows, by_sweeps, with_borders], ids=lambda f: f.__name__)
+def test_loops_within_loops_change_what_is_there(function):
+    text = hlo(function, X)
+    assert main(text).count(".copy()") == 1
+    assert ".copy()" not in main(text).split(":\n", 1)[1]
+    assert_on_all(text, function)
+
+
+def read_behind(x):  # what was there before the loop within is read behind it
+    def row(i, t):
+        changed = lax.fori_loop(0, i, lambda j, u: u.at[i, j].set(u[j, i] * 2), t)
+        return changed.at[i, i].set(t[i, 0] + changed[0, 0])
+
+    return lax.fori_loop(0, 5, row, x)
+
+
+def read_within(x):  # .. and in it
+    def row(i, t):
+        return lax.fori_loop(0, i, lambda j, u: u.at[i, j].set(t[j, i] + t[i, 0]), t)
+
+    return lax.fori_loop(0, 5, row, x)
+
+
+def viewed_in_the_next_round(x):  # a row of the array goes into the next round, and is read behind the change there
+    def row(i, state):
+        t, one = state
+        t = lax.fori_loop(0, i, lambda j, t: t.at[0, j].add(t[i, j]), t)
+        t = t.at[1].set(one * 2)
+        return t, t[0]
+
+    return lax.fori_loop(0, 5, row, (x, x[0]))
+
+
+def kept_as_it_was(x):
+    def row(i, state):
+        t, _ = state
+        return lax.fori_loop(0, i, lambda j, t: t.at[0, j].add(t[i, j]), t), t
+
+    return lax.fori_loop(0, 5, row, (x, x))
+
+
+def swapped(x):
+    def row(i, state):
+        a, b = state
+        return lax.fori_loop(0, i, lambda j, t: t.at[0, j].add(a[i, j]), b), a
+
+    return lax.fori_loop(0, 5, row, (x, x + 1))
+
+
+@pytest.mark.parametrize(
+    "function", [read_behind, read_within, viewed_in_the_next_round, kept_as_it_was, swapped], ids=lambda f: f.__name__
+)
+def test_what_loops_within_loops_still_need(function):
+    assert_on_all(hlo(function, X), function)
+
+
+def assert_on_all(text, function):
+    expected = jax.tree.leaves(jax.jit(function)(X))
+    assert_agrees(text, X, without="own_arrays")
+    for given in (on_dask(text, [X], uneven), on_device(text, [X]), leaves(emit(text, style="fast").load().main(X))):
+        for one, other in zip(expected, given, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

@@ -90,6 +90,36 @@ def test_segment_sum_and_bincount():
     assert_agrees(text, INSIDE, without="scatters", budget=EXACT)
 
 
+def counted_so_far(kind):
+    """The text of ``jnp.nonzero(x, size=5)`` up to the counts: ones at the running totals of a mask."""
+    return entry(
+        *("x = s32[8] parameter(0)", "zero = s32[] constant(0)", "zeros = s32[8] broadcast(zero), dimensions={}"),
+        *("mask = pred[8] compare(x, zeros), direction=NE", "ones = s32[8] convert(mask)"),
+        f"totals = s32[8] reduce-window({kind}, zero), window={{size=8 pad=7_0}}, to_apply=add",
+        *("below = pred[8] compare(totals, zeros), direction=LT", "five = s32[] constant(5)"),
+        *("fives = s32[8] broadcast(five), dimensions={}", "more = s32[8] add(totals, fives)"),
+        *("place = s32[8] select(below, more, totals)", "places = s32[8,1] reshape(place)"),
+        *("one = s32[] constant(1)", "all = s32[8] broadcast(one), dimensions={}"),
+        *("none = s32[5] broadcast(zero), dimensions={}", "y = s32[5] scatter(none, places, all), " + NUMBERS),
+        functions="add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }",
+    )
+
+
+NUMBERS = "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, " + (
+    "index_vector_dim=1, to_apply=add"
+)
+
+
+def test_running_totals_of_a_mask_are_counted():
+    text, x = counted_so_far("ones"), np.array([0, 3, 0, -1, 1, 1, 1, 1], np.int32)
+    assert "np.minimum(" in main(text) and "np.bincount(" in main(text) and " < 0" not in main(text)
+    for given in (x, x * 0, x * 0 + 1):
+        assert_agrees(text, given, without="bincount", budget=EXACT)
+    text = counted_so_far("x")  # any totals, which may be negative
+    assert "np.bincount(" not in main(text)
+    assert_agrees(text, x, without="bincount", budget=EXACT)
+
+
 def test_several_operands_and_general_combiners_stay_with_the_prelude():
     lines = """HloModule m
 half { a = f32[] parameter(0)

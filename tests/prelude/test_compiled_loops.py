@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
 pytest.importorskip("numba", reason="Numba is not installed")
-
-import jax
 
 import xla2py
 from xla2py.templates.dask.loops.generators import threefry_2x32 as threefry_2x32_of_blocks
@@ -18,6 +15,7 @@ from xla2py.templates.prelude.keys import random_bits, random_uniform
 from xla2py.templates.prelude.ordering import search_sorted
 from xla2py.templates.prelude.random import philox_bits, threefry_2x32
 from xla2py.templates.prelude.windows import reduce_window, select_and_scatter
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.equivalence.reference.xla import run_hlo
 
 RNG = np.random.default_rng(5)
@@ -125,7 +123,7 @@ def test_the_inverse_error_function_joins_what_is_around_it():
     def quantiles(x):
         return jax.lax.erf_inv(x) * 2 + x
 
-    x = np.concatenate([np.linspace(-1, 1, 5000), [np.nan, 2, -3, 0.99999994, -0.0]]).astype(np.float32)
+    x = np.concatenate([np.linspace(-1, 1, 4200), [np.nan, 2, -3, 0.99999994, -0.0]]).astype(np.float32)
     module = xla2py.emit(xla2py.from_jax(quantiles, x), style="fast")
     assert "erf_inv_f32(x[i])" in module.source
     with np.errstate(all="ignore"):

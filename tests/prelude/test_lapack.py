@@ -1,15 +1,13 @@
 """The LAPACK custom calls: jaxlib's own kernels are the judge."""
 
-import jax
 import numpy as np
 import pytest
-from jaxlib import lapack as jaxlib_lapack
 
 from xla2py.templates.prelude import householder, lapack
+from xla2py.tests.recording.lazy_jax import jax
 
 pytestmark = pytest.mark.filterwarnings("error")
 rng = np.random.default_rng(29)
-jaxlib_lapack._lapack.initialize()
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 TOLERANCE = {"f": 2e-4, "d": 1e-11, "F": 2e-4, "D": 1e-11}
@@ -30,17 +28,27 @@ def column_major(array, batch_ndim):
     return (*order[:-2], order[-1], order[-2]) if array.ndim == batch_ndim + 2 else tuple(order)
 
 
-def kernel(routine, operands, results, batch_ndim=1, **attributes):
-    """jaxlib's kernel on the operands; ``results`` have the shapes and dtypes it returns."""
+def jaxlibs(name, operands, results, batch_ndim=1, **attributes):
+    """What jaxlib's function of that name gives; ``results`` have the shapes and dtypes it returns."""
+    kinds = [(result.shape, result.dtype) for result in results]
+    given, made = ([column_major(array, batch_ndim) for array in arrays] for arrays in (operands, results))
+
+    def call(*operands):
+        from jaxlib import lapack
+
+        lapack._lapack.initialize()
+        structs = [jax.ShapeDtypeStruct(*kind) for kind in kinds]
+        return jax.ffi.ffi_call(name, structs, input_layouts=given, output_layouts=made)(*operands, **attributes)
+
     with jax.enable_x64(True):
-        call = jax.ffi.ffi_call(
-            f"lapack_{LETTERS[operands[0].dtype.name]}{routine}_ffi",
-            [jax.ShapeDtypeStruct(result.shape, result.dtype) for result in results],
-            input_layouts=[column_major(operand, batch_ndim) for operand in operands],
-            output_layouts=[column_major(result, batch_ndim) for result in results],
-        )
-        codes = {name: np.uint8(ord(value)) if isinstance(value, str) else value for name, value in attributes.items()}
-        return [np.asarray(result) for result in call(*operands, **codes)]
+        return list(jax.jit(call)(*operands))
+
+
+def kernel(routine, operands, results, batch_ndim=1, **attributes):
+    """jaxlib's kernel on the operands."""
+    codes = {name: np.uint8(ord(value)) if isinstance(value, str) else value for name, value in attributes.items()}
+    name = f"lapack_{LETTERS[operands[0].dtype.name]}{routine}_ffi"
+    return jaxlibs(name, operands, results, batch_ndim, **codes)
 
 
 def assert_close(ours, theirs, scale=1.0):
@@ -95,7 +103,7 @@ def test_getrf_of_a_singular_matrix():
 
 def test_pivots_to_permutation():
     pivots = np.stack([rng.integers(k, 7, 3) for k in range(5)], -1).astype(np.int32)
-    expected = jax.lax.linalg.lu_pivots_to_permutation(pivots, 7)
+    expected = jax.jit(lambda pivots: jax.lax.linalg.lu_pivots_to_permutation(pivots, 7))(pivots)
     ours = lapack.pivots_to_permutation(pivots, 7)
     assert ours.dtype == np.int32
     np.testing.assert_array_equal(ours, expected)
@@ -117,15 +125,6 @@ def test_gtsv_of_a_singular_matrix():
     assert lapack.gtsv(zeros, zeros, zeros, b)[4] == 1
 
 
-def perturbed(operands, kind):
-    """jaxlib's kernel for equations [2, n] whose matrix may be singular."""
-    with jax.enable_x64(True):
-        result = jax.ShapeDtypeStruct(operands[-1].shape, operands[-1].dtype)
-        layouts = [column_major(operand, 1) for operand in operands]
-        call = jax.ffi.ffi_call(kind, result, input_layouts=layouts, output_layouts=layouts[-1])
-        return np.asarray(call(*operands))
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 2, 6])
 @pytest.mark.parametrize("kind", ["any", "zeros", "eigenvalue", "tiny"])
@@ -143,7 +142,7 @@ def test_gtsv_perturbed(dtype, n, kind):
         diagonal *= dtype(1e-30)
     ours = lapack.gtsv_perturbed(lower, diagonal, upper, b)
     assert np.isfinite(ours).all()
-    theirs = perturbed([lower, diagonal, upper, b], "tridiagonal_solve_perturbed_ffi")
+    (theirs,) = jaxlibs("tridiagonal_solve_perturbed_ffi", [lower, diagonal, upper, b], [b])
     size = np.abs(theirs).max()
     assert_close([ours / size], [theirs / size], scale=100)
 

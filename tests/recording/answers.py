@@ -41,12 +41,17 @@ class Answers:
         self.module, self.test = "", ""  # that ask now
         self.disagreements: list[str] = []
 
-    def ask(self, question: Question, live: Callable[[], Any]) -> Any:
-        """Return the answer to a question; ``live`` asks what is installed. Raises what it raises."""
+    def ask(self, question: Question, live: Callable[[], Any], fits: Callable[[Any], bool] = lambda _: True) -> Any:
+        """Return the answer to a question; ``live`` asks what is installed. Raises what it raises.
+
+        A recorded answer that does not fit any more is none.
+        """
         key = question.key
         records = self.store.records(self.module)
         records.asked.add(key)
         found = self._recorded(key, question.is_text)
+        if found is not None and "gives" in found.answer and not fits(from_json(found.answer["gives"])):
+            found.versions, found = [], None
         if found is None and not self.version:
             raise NotRecordedError(
                 f"the answer to this is not recorded: run 'make record' where JAX is installed\n{question.title}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, partial
@@ -15,6 +17,7 @@ import numpy as np
 
 from xla2py.tests.recording.values import NoAnswerError
 
+_LIBRARIES, _STANDARD = {"site-packages", "dist-packages"}, sysconfig.get_path("stdlib")
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), slice, range, np.ndarray, np.generic, np.dtype)
 
 
@@ -84,9 +87,19 @@ class Fingerprint:
             raise NoAnswerError(f"what makes a {type(value).__name__} is not known")
         return ["name", getattr(value, "__module__", None) or "", name]
 
+    def _executed(self, function: FunctionType) -> Any:
+        """Return what makes a function whose text is in no file: its instructions, and what these read."""
+        code, read = function.__code__, function.__globals__
+        known = {name: self.of(read[name]) for name in sorted(_globals(code) & read.keys())}
+        inner = [cell.cell_contents for cell in function.__closure__ or ()]
+        given = function.__defaults__, function.__kwdefaults__
+        return ["executed", _instructions(code), known, self.of(inner), *map(self.of, given)]
+
     def _function(self, function: FunctionType) -> Any:
         if not _is_ours(function.__module__ or ""):
             return ["name", function.__module__, function.__qualname__]
+        if not Path(function.__code__.co_filename).is_file():
+            return self._executed(function)
         node = _node(function.__code__)
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
         self.places.append(Place(function.__code__.co_filename, first, node.end_lineno or node.lineno))
@@ -94,9 +107,23 @@ class Fingerprint:
         return ["function", ast.unparse(node), read, self.of(function.__defaults__), self.of(function.__kwdefaults__)]
 
 
+@cache
 def _is_ours(module: str) -> bool:
-    """Tell whether a module is one of the tests, whose text may change: others are known by their names."""
-    return module.startswith(("xla2py.tests", "tests.")) or module in ("__main__", "tests")
+    """Tell whether a module's text may change: one of the tests, of the examples, or none that was imported.
+
+    Functions of libraries are known by their names.
+    """
+    if module.startswith("xla2py."):
+        return module.startswith("xla2py.tests")
+    if module in ("", "__main__") or module not in sys.modules:
+        return True
+    file = getattr(sys.modules[module], "__file__", None)
+    return file is not None and not _LIBRARIES.intersection(Path(file).parts) and not file.startswith(_STANDARD)
+
+
+def _instructions(code: CodeType) -> list[Any]:
+    constants = [_instructions(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
+    return [code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants]
 
 
 def _read(function: FunctionType, node: ast.AST) -> Iterator[tuple[str, Any]]:

@@ -130,7 +130,7 @@ class Lowered:
 
     def as_text(self, dialect: str | None = None, debug_info: bool = False) -> str:
         """Return the text in a dialect."""
-        return self._text(f"as {dialect}, {debug_info}", lambda: self.live().as_text(dialect, debug_info=debug_info))
+        return self.text(f"as {dialect}, {debug_info}", lambda: self.live().as_text(dialect, debug_info=debug_info))
 
     def compiler_ir(self, dialect: str) -> Lowered:
         """Return what has ``as_hlo_text``."""
@@ -138,13 +138,14 @@ class Lowered:
 
     def as_hlo_text(self) -> str:
         """Return HLO."""
-        return self._text("as HLO", lambda: str(self.live().compiler_ir(dialect="hlo").as_hlo_text()))
+        return self.text("as HLO", lambda: str(self.live().compiler_ir(dialect="hlo").as_hlo_text()))
 
     def compile(self) -> Compiled:
         """Return the program as XLA optimises it."""
         return Compiled(self)
 
-    def _text(self, what: str, live: Callable[[], str]) -> str:
+    def text(self, what: str, live: Callable[[], str]) -> str:
+        """Return a text of the program, ``what`` names it, from the recordings."""
         found = Fingerprint()
         try:
             given = found.of(self.jitted), found.of(shapes(self.args)), found.of(shapes(self.kwargs)), self.options
@@ -162,7 +163,7 @@ class Compiled:
 
     def as_text(self) -> str:
         """Return its HLO."""
-        return self.lowered._text("optimised", lambda: str(self.lowered.live().compile().as_text()))
+        return self.lowered.text("optimised", lambda: str(self.lowered.live().compile().as_text()))
 
 
 @dataclass(frozen=True)

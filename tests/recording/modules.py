@@ -63,7 +63,7 @@ def _module(fn: Any, args: Any, kwargs: Any, live: Callable[[], HloModule], *opt
         return asked(live)
     name = getattr(fn, "__name__", type(fn).__name__)
     question = Question(f"module of {named(fn)}", ("module", name, *given, uses_x64()), is_text=True)
-    answer = ANSWERS.ask(question, lambda: _to_answer(asked(live), found))
+    answer = ANSWERS.ask(question, lambda: _to_answer(asked(live), found), lambda given: is_whole(given["trees"]))
     return _of_answer(answer, found) if isinstance(answer, dict) else answer
 
 
@@ -102,6 +102,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, frozenset):
         return {_CLASS: "frozenset", "of": sorted(value)}
     return map_parts(_plain, value)
+
+
+def is_whole(value: Any) -> bool:
+    """Tell whether trees that were recorded have the fields that these have now."""
+    if isinstance(value, dict) and value.get(_CLASS) in _CLASSES:
+        expected = {_CLASS, *_CLASSES[value[_CLASS]].__dataclass_fields__}
+        return value.keys() == expected and all(map(is_whole, value.values()))
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return all(map(is_whole, parts))
 
 
 def _object(value: Any) -> Any:

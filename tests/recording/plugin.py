@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
 
+from xla2py.tests import whole
 from xla2py.tests.recording.answers import ANSWERS
 from xla2py.tests.recording.modules import recorded_modules
 from xla2py.tests.recording.numbers import IMPORTED, RUN, restart
@@ -21,15 +26,23 @@ from xla2py.transpile.equivalence.reference.xla_process import DEVICES, Referenc
 TESTS = Path(__file__).resolve().parents[1]
 _DEVICES = "--xla_force_host_platform_device_count"
 MODES = ("recorded", "record", "live")
+_BEGAN = time.monotonic()
+_LEFT = pytest.StashKey[Counter[str]]()  # the tests of each file that only make prove runs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--answers", choices=MODES, default=MODES[0], help="whether answers of XLA are believed")
+    parser.addoption("--whole", action="store_true", help="prove everything, not samples")
+    parser.addoption("--part", default="1/1", help="which part of the tests runs, such as 3/10: by their names")
+    parser.addoption("--minutes", type=float, default=float("inf"), help="tests that begin later are skipped")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     ANSWERS.mode = config.getoption("--answers")
+    if config.getoption("--whole"):
+        os.environ[whole.VARIABLE] = "1"
     config.addinivalue_line("markers", "live_xla: asks XLA itself, and is skipped where JAX is not installed")
+    config.addinivalue_line("markers", "whole: is left to make prove")
     config.pluginmanager.register(_Run(), "recorded answers")
 
 
@@ -62,19 +75,40 @@ class _Run:
         if ANSWERS.mode == "record":
             words = [session.config.option.keyword, session.config.option.markexpr, *session.config.args]
             is_whole = not any(words[:2]) and not any("::" in word for word in words[2:])
+            is_whole &= session.config.option.part == "1/1"
             ANSWERS.write(self.modules, self.modules - self.failed if is_whole else set())
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["disagreements"] = ANSWERS.disagreements
+            session.config.workeroutput["left"] = dict(session.config.stash[_LEFT])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: Any) -> None:
-        ANSWERS.disagreements += getattr(node, "workeroutput", {}).get("disagreements", [])
+        told = getattr(node, "workeroutput", {})
+        ANSWERS.disagreements += told.get("disagreements", [])
+        node.config.stash[_LEFT] = Counter(told.get("left", {}))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        left = terminalreporter.config.stash.get(_LEFT, {})
+        if left:
+            files = ", ".join(f"{name} {count}" for name, count in sorted(left.items()))
+            terminalreporter.line(f"left to make prove: {files}")
         if ANSWERS.disagreements:
             terminalreporter.section("recordings that the installed XLA does not agree with")
             for line in ANSWERS.disagreements:
                 terminalreporter.line(line)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave what is not of the part that runs, and what only ``make prove`` does."""
+    chosen = config.getoption("--part")
+    number, count = map(int, chosen.split("/"))
+    part = [item for item in items if crc32(item.nodeid.encode()) % count == number - 1]
+    if count > 1:  # where the time is short, other files come first in each part
+        part.sort(key=lambda item: crc32(f"{chosen} {_module(item.path)}".encode()))
+    left = [] if whole.is_whole() else [item for item in part if item.get_closest_marker("whole")]
+    config.stash[_LEFT] = Counter(_module(item.path) for item in left)
+    items[:] = [item for item in part if item not in set(left)]
+    config.hook.pytest_deselected(items=left)
 
 
 def _module(path: Path) -> str:
@@ -85,13 +119,15 @@ def _asking(path: Path, test: str = "") -> None:
     ANSWERS.module, ANSWERS.test = _module(path), test
 
 
-def _skip_without_xla(item: pytest.Item) -> None:
+def _skip_late_or_without_xla(item: pytest.Item) -> None:
+    if time.monotonic() - _BEGAN > 60 * item.config.getoption("--minutes"):
+        pytest.skip("the time is up")
     if item.get_closest_marker("live_xla") and not ANSWERS.version:
         pytest.skip("asks XLA itself, and JAX is not installed")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    _skip_without_xla(item)
+    _skip_late_or_without_xla(item)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -109,7 +145,7 @@ def recorded_xla() -> Iterator[None]:
 def live_xla(recorded_xla: None) -> Iterator[None]:
     """XLA answers itself."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ANSWERS, "ask", lambda question, live: live())
+        patch.setattr(ANSWERS, "ask", lambda question, live, *_: live())
         yield
 
 

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from xla2py.tests.recording import modules
 from xla2py.tests.recording.answers import Answers, NotRecordedError
 from xla2py.tests.recording.questions import Question, program
 from xla2py.tests.recording.store import Store
 from xla2py.tests.recording.values import NoAnswerError, from_json, to_json
 from xla2py.transpile.errors import Diagnostic, XlaToPythonError
+from xla2py.transpile.hlo.ir import Trees
 
 QUESTION = Question("what is it?", ("run", np.float32([1, 2])))
 TEXT = Question("which program?", ("as HLO",), is_text=True)
@@ -68,6 +70,24 @@ def test_an_answer_of_nan_is_the_same_again(answers):
     made = answers("live")
     made.ask(QUESTION, lambda: np.float32([np.nan]))
     assert not made.disagreements and len(made.store.records(made.module).by_key[QUESTION.key]) == 1
+
+
+def test_an_answer_that_does_not_fit_any_more_is_none(answers):
+    recorded(answers("record"))
+    with pytest.raises(NotRecordedError):
+        answers(version="").ask(QUESTION, never, fits=lambda given: given == (2,))
+    made = answers("record")
+    assert made.ask(QUESTION, lambda: (2,), fits=lambda given: given == (2,)) == (2,)
+    made.write({made.module}, set())
+    assert answers(version="").ask(QUESTION, never) == (2,)
+
+
+def test_trees_without_a_field_that_they_have_now_are_not_whole():
+    trees = [Trees((0,), frozenset(), (1,), ("x",))]
+    tree = modules._plain(trees)
+    assert modules.is_whole(tree) and modules._object(tree) == trees
+    del tree[0]["depths"]
+    assert not modules.is_whole({"inside": tree})
 
 
 def test_live_answers_tell_what_changed(answers):

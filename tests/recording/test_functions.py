@@ -1,5 +1,6 @@
 """What makes a function, and the lines of programs that move with it; functions of JAX by their names."""
 
+import textwrap
 from functools import cache, partial
 
 import numpy as np
@@ -71,6 +72,21 @@ def test_a_function_that_calls_itself():
         return recursive(x + 1, count - 1) if count else x
 
     assert key(recursive) == key(recursive)
+
+
+def test_functions_without_a_file_are_what_they_do():
+    def executed(text, **names):
+        exec(compile(text, "nowhere.py", "exec"), names)
+        return names["f"]
+
+    text = "def f(x): return [k + x for k in range(SIZE)]"
+    same, others = executed(text, SIZE=3), [(text, 4), (text.replace("+", "-"), 3), (text.replace("f(x)", "f(x=1)"), 3)]
+    assert key(same) == key(executed(text, SIZE=3))
+    assert key(same) not in {key(executed(each, SIZE=size)) for each, size in others}
+
+
+def test_functions_of_libraries_are_their_names():
+    assert [Fingerprint().of(each)[0] for each in (textwrap.dedent, pytest.importorskip)] == ["name"] * 2
 
 
 def test_what_is_not_known_is_asked():

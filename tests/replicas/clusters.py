@@ -1,27 +1,96 @@
-"""Real ``dask scheduler`` and ``dask worker`` processes on the loopback interface, without xla2py on their path."""
+"""Real ``dask scheduler`` and ``dask worker`` processes on the loopback interface, without xla2py on their path.
+
+They are copies of one process that has imported Dask, which takes longer than most tests.
+"""
 
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from distributed import Client
 from distributed.security import Security
 
+LAUNCHER = """
+import json, os, signal, sys
+import dask.array, distributed.cli.dask_scheduler, distributed.cli.dask_worker, numpy
+from dask.__main__ import main
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for line in sys.stdin:
+    folder, log, *sys.argv[1:] = json.loads(line)
+    pid = os.fork()
+    if pid:
+        print(pid, flush=True)
+        continue
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for number in (1, 2):
+        os.dup2(written, number)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.chdir(folder)
+    main()
+    os._exit(0)
+"""
+NO_PROFILES = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}  # which cost a waiting worker most
+
+
+class Launcher:
+    """A process with Dask imported, of which others are copies."""
+
+    def __init__(self) -> None:
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | NO_PROFILES
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = subprocess.Popen([sys.executable, "-P", "-c", LAUNCHER], env=environment, text=True, **pipes)
+
+    def start(self, folder: Path, log: Path, *arguments: str) -> Process:
+        """Run ``dask`` with arguments, in a folder."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps([str(folder), str(log), *arguments]) + "\n")
+        self.process.stdin.flush()
+        return Process(int(self.process.stdout.readline()))
+
+    def close(self) -> None:
+        """End the process, and none of its copies."""
+        self.process.communicate("")
+
+
+@dataclass
+class Process:
+    """A copy of the launcher, by its number."""
+
+    pid: int
+
+    def send_signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End the process, and return when it has gone."""
+        deadline = time.monotonic() + 30
+        self.send_signal(signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            while time.monotonic() < deadline:
+                os.kill(self.pid, 0)
+                time.sleep(0.002)
+
 
 class Cluster:
     """A scheduler, workers, and a client of theirs."""
 
-    def __init__(self, folder: Path, count: int, tls: Path | None = None) -> None:
-        self.folder, self.count = folder, count
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+    def __init__(self, folder: Path, launcher: Launcher, count: int, tls: Path | None = None) -> None:
+        self.folder, self.launcher, self.count = folder, launcher, count
+        self.processes: dict[str, Process] = {}
         self.started = 0
         self.options = ["--host", f"{'tls' if tls else 'tcp'}://127.0.0.1"]
         security = None
@@ -39,14 +108,10 @@ class Cluster:
         self.client.wait_for_workers(count, timeout=60)
 
     def _start(self, kind: str, *arguments: str) -> None:
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         name = f"{kind}-{self.started}"
         self.started += 1
-        with open(self.folder / f"{name}.log", "wb") as log:
-            command = [sys.executable, "-m", "dask", kind, *self.options, *arguments]
-            self.processes[name] = subprocess.Popen(
-                command, cwd=self.folder, env=environment, stdout=log, stderr=subprocess.STDOUT
-            )
+        log = self.folder / f"{name}.log"
+        self.processes[name] = self.launcher.start(self.folder, log, kind, *self.options, *arguments)
 
     def add_worker(self) -> None:
         name = f"worker-{self.started}"
@@ -64,9 +129,7 @@ class Cluster:
         self.processes[name].send_signal(number)
 
     def kill(self, name: str) -> None:
-        process = self.processes.pop(name)
-        process.kill()
-        process.wait()
+        self.processes.pop(name).kill()
 
     def refill(self) -> None:
         """As many workers as at first."""
@@ -84,18 +147,16 @@ class Cluster:
     def close(self) -> None:
         self.client.close()
         for process in self.processes.values():
-            process.send_signal(signal.SIGCONT)
             process.kill()
-            process.wait()
 
 
 @contextmanager
-def cluster(folder: Path, count: int, tls: bool = False) -> Iterator[Cluster]:
+def cluster(folder: Path, launcher: Launcher, count: int, tls: bool = False) -> Iterator[Cluster]:
     """A cluster of ``count`` workers of one thread each; with ``tls``, everything encrypted by a new certificate."""
     folder.mkdir(parents=True, exist_ok=True)
     if tls:
         write_certificate(folder)
-    made = Cluster(folder, count, folder if tls else None)
+    made = Cluster(folder, launcher, count, folder if tls else None)
     try:
         yield made
     finally:

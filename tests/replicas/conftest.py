@@ -1,13 +1,26 @@
-"""A cluster for the tests of a file, started by the first that wants it: idle workers take 13 % of a core."""
+"""Clusters for all tests of the folder, each started by the first that wants it."""
 
 import pytest
 
-from xla2py.tests.replicas.clusters import cluster
+from xla2py.tests.replicas.clusters import Launcher, cluster
 
 
-@pytest.fixture(scope="module")
-def four_workers(tmp_path_factory):
-    with cluster(tmp_path_factory.mktemp("cluster"), 4) as made:
+@pytest.fixture(scope="session")
+def launcher():
+    made = Launcher()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def four_workers(tmp_path_factory, launcher):
+    with cluster(tmp_path_factory.mktemp("cluster"), launcher, 4) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def eight_workers(tmp_path_factory, launcher):
+    with cluster(tmp_path_factory.mktemp("cluster"), launcher, 8) as made:
         yield made
 
 

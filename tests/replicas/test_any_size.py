@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,37 +37,45 @@ def step(x, w):
 PROGRAM = "device_kernels:step(f32[N,K], f32[K,3])"
 
 
-def command(*arguments: str) -> str:
-    """Return what the command prints where JAX has four devices."""
+COMMANDS = [("emit", PROGRAM), ("check", PROGRAM, "-t", "numpy,dask")]
+SCRIPT = """
+import sys
+from pathlib import Path
+import xla2py
+from xla2py.transpile import cli
+from xla2py.transpile.frontends.witnesses import function_at_sizes
+for command in COMMANDS:
+    assert cli.run(command) == 0
+    print("END")
+print(xla2py.emit(function_at_sizes(PROGRAM, Path()), "cupy", style="fused").source)
+"""
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """What the commands print where JAX has four devices."""
+    folder = tmp_path_factory.mktemp("kernels")
+    (folder / "device_kernels.py").write_text(KERNELS, encoding="utf-8")
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
-    run = [
-        sys.executable,
-        "-c",
-        "import sys; from xla2py.transpile import cli; sys.exit(cli.run(sys.argv[1:]))",
-        *arguments,
-    ]
-    return subprocess.run(run, env=environment, check=True, capture_output=True, text=True).stdout
+    run = [sys.executable, "-c", SCRIPT.replace("COMMANDS", repr(COMMANDS)).replace("PROGRAM", repr(PROGRAM))]
+    found = subprocess.run(run, cwd=folder, env=environment, check=True, capture_output=True, text=True)
+    return found.stdout.split("END\n")
 
 
-def test_threads_compute_what_devices_compute_at_other_sizes(tmp_path, monkeypatch):
-    pytest.importorskip("jax")
-    monkeypatch.chdir(tmp_path)
-    Path("device_kernels.py").write_text(KERNELS, encoding="utf-8")
-    source = command("emit", PROGRAM)
+@pytest.mark.live_xla
+def test_threads_compute_what_devices_compute_at_other_sizes(printed):
+    source, checked, _ = printed
     assert (
         "\nx: float32[4 * N, K], rows over `d`\n" in source and '{"x": "float32[N, K]", "w": "float32[K, 3]"}' in source
     )
     assert "reduced / (4 * n)" in source and "/ (4 * n - 1)" in source and "reshape(4 * n, k)" in source
-    checked = command("check", PROGRAM, "-t", "numpy,dask")
     for target in ("numpy", "dask"):
         assert len(re.findall(rf"at N = \d+, K = \d+ +{target} +(close|same|equal|identical)", checked)) >= 10
 
 
-def test_kernels_of_devices_are_handed_sizes(tmp_path, monkeypatch):
-    pytest.importorskip("jax")
-    monkeypatch.chdir(tmp_path)
-    Path("device_kernels.py").write_text(KERNELS, encoding="utf-8")
-    source = command("emit", PROGRAM, "-t", "cupy", "--style", "fused")
+@pytest.mark.live_xla
+def test_kernels_of_devices_are_handed_sizes(printed):
+    source = printed[2]
     assert (
         "ratio_kernel(n, reduced)" in source and "run_nccl" in source and "whole = gathered.reshape(4 * n, k)" in source
     )

@@ -100,17 +100,41 @@ def assert_clean(workers) -> None:
     raise AssertionError(left)
 
 
-@pytest.mark.parametrize(("count", "tls"), [(2, True), (8, False)])
-def test_other_clusters(tmp_path, count, tls):
+def summed(count):
+    """A module that adds an array of each of so many replicas, and inputs."""
     line = "ROOT r = f32[400,800] all-reduce(x), to_apply=add"
-    program = SeveralDevices("", entry(line, sizes="400,800"), count)
+    return SeveralDevices("", entry(line, sizes="400,800"), count)
+
+
+def test_a_cluster_that_encrypts(launcher, tmp_path):
+    program = summed(2)
     module, inputs = imported(program, tmp_path), program.inputs()
-    with cluster(tmp_path / "cluster", count, tls) as made:
+    with cluster(tmp_path / "cluster", launcher, 2, tls=True) as made:
         results = module.run_replicas(made.client, inputs, timeout=60)
     assert_same_bits(results, module.run_local(inputs))
 
 
+def test_eight_workers(eight_workers, tmp_path):
+    program = summed(8)
+    module, inputs = imported(program, tmp_path), program.inputs()
+    assert_same_bits(module.run_replicas(eight_workers.client, inputs, timeout=60), module.run_local(inputs))
+
+
 ENDLESS = programs.CONTROL.replace("constant(0.01)", "constant(-1)")
+
+
+def connected(workers):
+    """Wait until each replica of a run has met all others; gives the address and the seat of each."""
+
+    def seats(dask_worker):
+        known = dask_worker.__dict__.get("replica_seats", {})
+        return [key for key, seat in known.items() if len(seat.links) == seat.count - 1 and seat.end is None]
+
+    found = []
+    while len(found) < 4:
+        known = workers.client.run(seats)
+        found = [(address, seat) for address, own in known.items() for seat in own]
+    return found
 
 
 def interrupted(workers, module, fault, timeout: float = 20.0, **options):
@@ -119,7 +143,7 @@ def interrupted(workers, module, fault, timeout: float = 20.0, **options):
     at = []
 
     def strike():
-        time.sleep(1.5)
+        connected(workers)
         at.append(time.monotonic())
         fault()
 
@@ -248,10 +272,6 @@ def test_who_does_not_know_the_token_or_takes_a_place_that_is_taken_is_refused(w
     module = imported(SeveralDevices("", ENDLESS), tmp_path)
     refused: list = []
 
-    def seats(dask_worker):
-        known = dask_worker.__dict__.get("replica_seats", {})
-        return [key for key, seat in known.items() if len(seat.links) == seat.count - 1 and seat.end is None]
-
     async def attack(address, token, device):
         names = {"token": token, "device": device, "source": (device + 1) % 4}
         for wrong in ({"token": "0" * 32}, {"device": 9}, {"source": 9}, {"source": "1"}, {}):
@@ -262,11 +282,7 @@ def test_who_does_not_know_the_token_or_takes_a_place_that_is_taken_is_refused(w
             refused.append(wrong)
 
     def strike():
-        found = []
-        while not found:
-            known = workers.client.run(seats)
-            found = [(address, seat) for address, own in known.items() for seat in own]
-        address, (token, device) = found[0]
+        address, (token, device) = connected(workers)[0]
         workers.client.sync(attack, address, token, device)
         workers.kill(workers.workers()[0])
 

@@ -1,11 +1,10 @@
 """kill -9 at random moments: never a hang, never a wrong result.
 
-``XLA2PY_KILLS=50`` says how many; a handful by default. With ``-s`` the figures are printed.
+Fifty in ``make prove``, of which ``-s`` prints the figures; a few else.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -17,8 +16,9 @@ import pytest
 from xla2py.tests.replicas import programs
 from xla2py.tests.replicas.programs import SeveralDevices
 from xla2py.tests.replicas.test_cluster import assert_clean, assert_same_bits, imported
+from xla2py.tests.whole import much
 
-KILLS = int(os.environ.get("XLA2PY_KILLS", "4"))
+KILLS = much(2, 50)
 ITERATIONS = 8000
 LONG = programs.COUNTED.replace("[5,4]", f"[{ITERATIONS},4]").replace("constant(5)", f"constant({ITERATIONS})")
 

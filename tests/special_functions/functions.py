@@ -6,10 +6,9 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
-import jax.scipy.special
 import numpy as np
-from jax import lax
+
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {  # with the number of their arguments
     "betainc": (jax.scipy.special.betainc, 3),

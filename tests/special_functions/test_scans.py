@@ -10,11 +10,11 @@ import pytest
 import xla2py
 from xla2py.tests.ladder.running import checked
 from xla2py.tests.passes.raising import hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 from xla2py.tests.targets.running import on_dask, on_device, on_numpy, uneven
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
-jax = pytest.importorskip("jax")
-jnp, associative_scan = jax.numpy, jax.lax.associative_scan
+associative_scan = lax.associative_scan
 CALL = "associative_scan("
 
 
@@ -176,3 +176,28 @@ def test_a_ladder_with_one_other_operation_is_none():
     for text in texts:
         assert f"{CALL}(a, b)" not in xla2py.emit(text).source
         agree(on_numpy(text, arrays), run_hlo_in_child(text, *arrays))
+
+
+RUNNING = {
+    "sums": (lambda x: associative_scan(jnp.add, x), floats(23), "x.cumsum(axis=0)"),
+    "sums from the end": (lambda x: associative_scan(jnp.add, x, reverse=True), floats(16), "x[::-1].cumsum(axis=0)"),
+    "products along rows": (lambda x: associative_scan(jnp.multiply, x, axis=1), floats(3, 17), "x.cumprod(axis=-1)"),
+    "sums of integers": (
+        lambda x: associative_scan(jnp.add, x),
+        np.arange(11, dtype=np.int32),
+        "x.cumsum(axis=0, dtype=np.int32)",
+    ),
+    "largest": (lambda x: associative_scan(jnp.maximum, x), floats(9, 2), "np.maximum.accumulate(x, axis=0)"),
+    "least": (lambda x: associative_scan(jnp.minimum, x, axis=-1), floats(2, 9), "np.minimum.accumulate(x, axis=-1)"),
+}
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_running_sums_that_are_too_long_to_follow(name, monkeypatch):
+    """Beyond the size to which ``prefixes`` follows elements, they are found by their form."""
+    monkeypatch.setattr("xla2py.transpile.passes.special_functions.scans.LARGEST", 4)
+    function, x, expected = RUNNING[name]
+    text = hlo(function, x)
+    assert expected in main(text, disable_passes=["prefixes"])
+    (wanted,) = run_hlo_in_child(text, x)
+    np.testing.assert_allclose(on_numpy(text, [x])[0], wanted, rtol=1e-5, atol=1e-6)

@@ -9,12 +9,11 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.tests.targets.running import on_device, on_numpy
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
-jax = pytest.importorskip("jax")
-functions = pytest.importorskip("xla2py.tests.special_functions.functions")
-special, stats, jnp = jax.scipy.special, jax.scipy.stats, jax.numpy
+special, stats = jax.scipy.special, jax.scipy.stats
 
 X = "x"  # the argument that is none
 CALLS = [  # the function, its arguments, and the call

@@ -16,10 +16,11 @@ import pytest
 import xla2py
 from xla2py.targets.dask.planning.estimates import PROCESS_BYTES, THREADS
 from xla2py.tests.targets.running import Arrays, differences, leaves, uneven
-from xla2py.transpile.compilation import Options, compile
+from xla2py.transpile.compilation import compile
 from xla2py.transpile.emission import GeneratedModule
 from xla2py.transpile.equivalence.verdicts.comparison import Budget
-from xla2py.transpile.target import Limits, Plan, load_target
+from xla2py.transpile.options import Options
+from xla2py.transpile.target import Plan, load_target
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -102,7 +103,7 @@ def check(case: Case, chunks: str, given: Arrays = (), budget: Budget | None = N
 
 def plan_of(text: str, **limits: str) -> Plan:
     """How a program would run on Dask, within limits as ``emit`` takes them."""
-    found = compile(xla2py.load(text), load_target("dask"), Options(limits=Limits(**limits))).plan
+    found = compile(xla2py.load(text), load_target("dask"), Options(**limits)).plan
     assert found is not None
     return found
 

@@ -198,7 +198,7 @@ def test_special_functions_that_differ_at_singularities_are_those_of_scipy_where
     given = [RNG.uniform(1.1 if k == 0 else 0.1, 4 if k < 2 else 0.9, 40).astype("f4") for k in range(count)]
     module = xla2py.from_jax(function, *given)
     assert "scipy" not in xla2py.emit(module, allow=("scipy",)).source.partition("import numpy")[2]
-    generated = xla2py.emit(module, allow=("scipy",), edges="library", debug=True)
+    generated = xla2py.emit(module, allow=("scipy",), edge_cases="library", debug=True)
     assert text in generated.source
     assert edges_of(generated.source) == ("singularities",)
     np.testing.assert_allclose(generated.load().main(*given), function(*given), rtol=1e-3, atol=1e-5)

@@ -13,7 +13,8 @@ from xla2py.targets.dask.planning.chunk_program import chunk_program
 from xla2py.targets.dask.planning.phases import node_of
 from xla2py.targets.dask.strategies import STRATEGIES
 from xla2py.templates import prelude
-from xla2py.transpile.compilation import Options, compile
+from xla2py.transpile.compilation import compile
+from xla2py.transpile.options import Options
 from xla2py.transpile.passes.to_array import ModuleLowering
 from xla2py.transpile.passes.to_array import Options as LoweringOptions
 from xla2py.transpile.target import Limits, load_target
@@ -77,7 +78,7 @@ def test_a_chunk_program_does_not_change():
 
 def test_what_is_planned_is_what_is_written():
     text = PROGRAMS["tree_reduce"]
-    found = compile(xla2py.load(text), load_target("dask"), Options(limits=Limits(chunks="7")))
+    found = compile(xla2py.load(text), load_target("dask"), Options(chunks="7"))
     blocks = [function for function in found.program.functions if function.block_of]
     assert [phase.name for phase in found.plan.phases] == [f.block_of[0].opcode for f in blocks] == ["sum"]
     assert found.plan.chunks == (("x", (7, 7)),)

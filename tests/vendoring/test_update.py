@@ -1,6 +1,5 @@
 """``xla2py vendor update``, ``diff`` and ``eject``: edits are kept whatever happens."""
 
-import os
 import random
 import signal
 import subprocess
@@ -11,10 +10,11 @@ import tomllib
 import pytest
 
 from xla2py.tests.vendoring.conftest import rewrite
+from xla2py.tests.whole import much
 from xla2py.transpile.emission import body_sha256
 
 NUMPY = "import numpy as np"
-KILLS = int(os.environ.get("XLA2PY_KILLS", "12"))
+KILLS = much(6, 50)
 
 
 @pytest.fixture

@@ -6,10 +6,13 @@ outlives the change looks at the array that is changed.
 
 from __future__ import annotations
 
+from typing import Any
+
+from .affine import Affine, affine, combined
 from .graph import Graph
-from .node import Node
+from .node import Node, Slot
 from .program import Carry, Loop
-from .traversal import body_nodes, loop_roots
+from .traversal import body_nodes, dependencies, is_inside, loop_roots
 
 
 def is_view(node: Node) -> bool:
@@ -21,6 +24,88 @@ def is_view(node: Node) -> bool:
 def is_own_array(node: Node) -> bool:
     """The operation makes an array that nothing else looks at."""
     return node.operation.allocates and not is_view(node)
+
+
+def lies_apart(change: Node, view: Node) -> bool:
+    """Tell whether a change of an array reads a part of it that it does not write: ``x[i] = x[i + 1]``."""
+    return view.operands[:1] == change.operands[:1] and are_apart(change, view)
+
+
+def are_apart(change: Node, view: Node) -> bool:
+    """Tell whether the places of a change are others than those of a part of an array of the same shape."""
+    if change.opcode != "setitem" or view.opcode != "getitem" or view.operands[0].shape != change.shape:
+        return False
+    items = [[item for item in node.parameters["index"] if item is not None] for node in (change, view)]
+    for item, other, size in zip(*items, change.operands[0].shape, strict=False):
+        stretch, beside = _stretch(change, item, size), _stretch(view, other, size)
+        if stretch is None or beside is None:
+            continue
+        difference = combined("subtract", stretch[0], beside[0])
+        if difference is not None and not difference[0]:
+            distance = difference[1]
+            if distance >= beside[1] or -distance >= stretch[1]:
+                return True
+    return False
+
+
+def _stretch(node: Node, item: Any, size: int) -> tuple[Affine, int] | None:
+    """Where what an item of an index takes begins along its axis, and how long that is; None where it may be spread."""
+    if isinstance(item, Slot):
+        return _place(node.operands[item.index], 1)
+    if isinstance(item, int):
+        return ({}, item % size), 1
+    if isinstance(item, tuple) and len(item) == 2:
+        return _place(node.operands[item[0].index], item[1])
+    if isinstance(item, tuple) and len(item) == 3 and not any(isinstance(each, Slot) for each in item):
+        places = range(*slice(*item).indices(size))
+        return (({}, min(places)), max(places) - min(places) + 1) if places else None
+    return None
+
+
+def _place(node: Node, length: int) -> tuple[Affine, int] | None:
+    """A place that counters say, and is no negative number, which would count from the end."""
+    is_known = (node.is_python_int or node.is_literal) and node.interval is not None and node.interval[0] >= 0
+    return (affine(node), length) if is_known else None
+
+
+def leads_back(loop: Loop, carry: Carry) -> bool:
+    """Tell whether the next value of a carry is the present one, changed step by step, maybe by loops within, so that a
+    loop with an array of its own needs no copy in its rounds.
+    """
+    node, chain = carry.following, []
+    while node is not None and node.region is loop.region:
+        if node.operation.changes:
+            chain.append(node)
+            node = node.operands[0]
+        elif node.opcode == "item" and node.operands[0].opcode == "loop":
+            inner: Loop = node.operands[0].parameters["loop"]
+            chain += [node, node.operands[0]]
+            initial = inner.carries[node.parameters["index"]].initial
+            node = initial.operands[0] if initial.opcode == "copy" else None
+        else:
+            break
+    if not chain or node is not carry.parameter or _is_read_behind(loop, carry, chain):
+        return False
+    given = chain[-1].operands[1:] if chain[-1].opcode != "loop" else ()
+    views = (part for part in given if part.ndim and is_view(part) and part.operands[0] is node)
+    return all(lies_apart(chain[-1], view) for view in views)
+
+
+def _is_read_behind(loop: Loop, carry: Carry, chain: list[Node]) -> bool:
+    """Tell whether something reads the present value, or a view of it, that needs the first change of it."""
+    body = body_nodes(loop_roots(loop), loop.region)
+    seen, behind = {carry.parameter}, {chain[-1]}
+    first = chain[-1].parameters["loop"].region if chain[-1].opcode == "loop" else None
+    for node in body:
+        if any(operand in behind for operand in dependencies(node)):
+            behind.add(node)
+        if any(operand in seen for operand in dependencies(node)):
+            is_inside_first = first is not None and is_inside(node.region, first)
+            if node is not chain[-1] and (node in behind or is_inside_first):
+                return True
+            if is_view(node):
+                seen.add(node)
+    return False
 
 
 def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[Node] = frozenset()) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf, isfinite
 
-from ..hlo.element_types import ElementType
+from ..hlo.element_types import PRED, ElementType
 from .node import Node, literal_value
 from .operation import Interval, Parameters
 
@@ -56,6 +56,13 @@ def chosen(operands: Sequence[Node], parameters: Parameters, result: ElementType
     chosen.
     """
     return _fitting(_union(*_chosen_intervals(operands)), result)
+
+
+def counted(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
+    """Return the interval of running totals of truth values, which go no further than the axis is long."""
+    (x,) = operands
+    is_truth = x.opcode == "convert" and x.operands[0].element_type is PRED
+    return _fitting((0, x.shape[parameters["axis"]]), result) if is_truth else None
 
 
 def narrowed(node: Node, operands: tuple[Node, ...]) -> Interval | None:

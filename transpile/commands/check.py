@@ -12,7 +12,8 @@ from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import write_atomically
 from ..frontends.witnesses import Witnesses
 from ..hlo.ir import HloModule
-from ..settings import CHECK_SETTINGS, SETTINGS, load_settings
+from ..options import SETTINGS
+from ..settings import CHECK_SETTINGS, load_settings
 from ..target import load_target, require_targets
 from .modules import STDIN, expanded, readers, shown_name
 from .numbers import SEED

@@ -67,10 +67,11 @@ def _names(compilation: Compilation) -> dict[Node, str]:
 
     A value that is taken apart is called as its parts are.
     """
-    from ..emission.module.module_writer import Settings, write_module
+    from ..emission.module.module_writer import write_module
+    from ..options import Options
 
     program = compilation.program
-    functions = write_module(program, compilation.target, Settings()).functions
+    functions = write_module(program, compilation.target, Options()).functions
     (main,) = [written for written in functions if written.function is program.entry]
     names = {node: name for line in main.lines for node, name in line.after.items()}
     for path, node in _leaves(program.entry.results):

@@ -21,7 +21,8 @@ from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
 from ..hlo.shardings import AFTER_PARTITIONER
 from ..hlo.source import UnsupportedError
-from ..settings import SETTINGS, load_settings
+from ..options import SETTINGS
+from ..settings import load_settings
 from ..target import load_target, require_targets
 from .modules import expanded, has_folder, readers, run_all, shown_name
 from .options import Command, choose, function_option, is_debugging, setting_options, sizes_option

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import Diagnostic, UsageError
+from ..options import READABLE, STYLES
 from ..target import load_target, require_targets
 from .numbers import COUNT, SEED
-from .options import Command, campaigns_option, limits_of_runs, style_option, words
+from .options import Command, campaigns_option, limits_of_runs, words
 from .terminal import counting, note, note_twins, write_table
 
 if TYPE_CHECKING:
@@ -29,7 +30,13 @@ HARMLESS = "equal", "close", "unsupported", "not compared"
 @click.option("--seeds", type=COUNT, default=200, show_default=True, metavar="N", help="How many programs to try.")
 @click.option("--first-seed", type=SEED, default=0, show_default=True, help="The seed of the first program.")
 @click.option("-t", "--target", default="numpy", show_default=True, callback=words, help="Targets, by commas.")
-@style_option
+@click.option(
+    "--style",
+    type=click.Choice(STYLES),
+    default=READABLE,
+    show_default=True,
+    help="The style of the modules; fused has a kernel for each operation that one can do.",
+)
 @campaigns_option("Kinds of inputs, in turn")
 @limits_of_runs
 @click.option("-o", "--output", default="fuzz", show_default=True, metavar="DIR", help="Where the findings go.")

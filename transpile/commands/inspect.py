@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import Diagnostic
-from ..settings import SETTINGS
+from ..options import SETTINGS
 from ..target import require_targets
 from .chunk_plan import show_chunk_plan
 from .modules import read_module
@@ -65,13 +65,14 @@ def command(file: str, function: str | None, target: str | None, memory: str, ch
 
 def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chunks: str, threads: str) -> None:
     """Chunks of the arguments, the phases in the order in which they run, and what that takes; or what a GPU does."""
-    from ..compilation import READABLE, Options, compile
+    from ..compilation import compile
     from ..emission import require_threads
-    from ..target import Limits, load_target
+    from ..options import READABLE, Options
+    from ..target import load_target
 
     (name,) = require_targets([name])
     require_threads(threads, READABLE, load_target(name))
-    compilation = compile(module, load_target(name), Options(limits=Limits(memory, chunks, threads)))
+    compilation = compile(module, load_target(name), Options(memory=memory, chunks=chunks, threads=threads))
     plan = compilation.plan
     if compilation.diagnostics:
         click.echo(f"\n{compilation.target.title} cannot express the program")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..hlo.device_groups import device_count
-from ..settings import option_words
+from ..options import option_words
 from ..target import require_targets
 from .modules import read_module, shown_name
 from .numbers import SEED

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from ..settings import SETTINGS, Setting, Settings, Value, emission_options, load_settings
+from ..options import SETTINGS, Setting, Value, keywords
+from ..settings import Settings, load_settings
 from .numbers import MEBIBYTES, SECONDS
-from .terminal import Session
+from .terminal import Session, note
 
 _OPTIONS = "Options"  # the heading of the options that are no settings
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -64,15 +65,6 @@ class Group(click.Group):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.append(debug_option())
-
-
-style_option = click.option(
-    "--style",
-    type=click.Choice(SETTINGS["style"].choices),
-    default=SETTINGS["style"].default,
-    show_default=True,
-    help=SETTINGS["style"].help,
-)
 
 
 sizes_option = click.option(
@@ -152,7 +144,8 @@ def _setting_option(setting: Setting) -> Decorator:
     if setting.is_folder:
         return click.option(*flags, metavar="DIR", type=click.Path(exists=True, file_okay=False), help=help_text)
     if setting.choices:
-        chosen = click.option(*flags, type=click.Choice(setting.choices), help=help_text)
+        chosen: Decorator = click.option(*flags, type=click.Choice(setting.choices), help=help_text)
+        chosen = _with_old_name(setting, chosen) if setting.old_name else chosen
         return _with_negation(setting, chosen) if setting.flags else chosen
     if isinstance(setting.default, str):
         return click.option(*flags, metavar="SIZE", help=help_text)
@@ -166,6 +159,19 @@ def _with_negation(setting: Setting, chosen: Decorator) -> Decorator:
         f"--no-{setting.name}", setting.name, flag_value=setting.flags[1], help=f"--{setting.name} {setting.flags[1]}"
     )
     return lambda function: chosen(negated(function))
+
+
+def _with_old_name(setting: Setting, chosen: Decorator) -> Decorator:
+    """The option of a setting and, hidden, the name that it had before."""
+
+    def noted(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+        if value is not None:
+            note(f"--{setting.old_name} is called --{setting.name} now")
+        return value
+
+    name, choices = setting.name.replace("-", "_"), click.Choice(setting.choices)
+    old = click.option(f"--{setting.old_name}", name, type=choices, hidden=True, callback=noted)
+    return lambda function: chosen(old(function))
 
 
 def _shown(default: Value) -> str:
@@ -182,4 +188,4 @@ def choose(given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     ``given`` has the settings under their parameter names (``disable_pass``), ``None`` where not given.
     """
     chosen = {name: settings[name] if (value := given[name.replace("-", "_")]) is None else value for name in SETTINGS}
-    return {"target": chosen["target"], **emission_options(chosen)}
+    return {"target": chosen["target"], **keywords(chosen)}

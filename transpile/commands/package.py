@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from ..errors import Diagnostic, UsageError
-from ..settings import SETTINGS, load_settings
+from ..options import SETTINGS
+from ..settings import load_settings
 from ..target import require_targets
 from .options import Command, choose, setting_options
 from .terminal import note, working, write_table

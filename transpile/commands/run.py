@@ -16,7 +16,8 @@ from ..errors import Diagnostic, UsageError
 from ..hlo.carriers import as_declared
 from ..hlo.device_groups import device_count
 from ..hlo.shapes import Shape
-from ..settings import SETTINGS, load_settings
+from ..options import SETTINGS
+from ..settings import load_settings
 from ..target import Target, adopted, load_target, require_targets
 from .emit import generate
 from .modules import read_module, shown_name

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..settings import SETTINGS, load_settings
+from ..options import SETTINGS
+from ..settings import load_settings
 from ..target import require_targets
 from .modules import run_all
 from .options import Command, Group, choose, setting_options, sizes_option

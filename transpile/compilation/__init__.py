@@ -10,18 +10,15 @@ from ..array.program import Program
 from ..array.support import Support
 from ..errors import Diagnostic, UnsupportedError
 from ..hlo.ir import HloModule
+from ..options import Options
 from ..passes.library_semantics.edges import LIBRARY
 from ..target import Plan, Target
 from .stages import (
     EMISSION_CHOICES,
-    FAST,
-    READABLE,
     STAGES,
-    STYLES,
     Begin,
     Draft,
     Observer,
-    Options,
     kernels_in,
     optional_names,
     require_names,
@@ -32,11 +29,7 @@ from .support import Refusal, capture_refusals, in_groups, module_refusals, prog
 
 __all__ = [
     "EMISSION_CHOICES",
-    "FAST",
-    "READABLE",
-    "STYLES",
     "Compilation",
-    "Options",
     "Refusal",
     "compile",
     "kernels_in",
@@ -99,7 +92,7 @@ def compile(
     enough for the limits.
     """
     options = options or Options()
-    require_names(options.disabled, optional_names())
+    require_names(options.disable_passes, optional_names())
     target = written_as(target, module)
     refused = tuple(module_refusals(module, options.custom_calls))
     if refused:
@@ -120,7 +113,7 @@ def compile(
 def _support(module: HloModule, target: Target, options: Options) -> Support:
     """Return what a target supports in a style: where there are kernels, nothing that would stand in their way."""
     kernels, sizes_are_fixed = kernels_in(options.style, target), not module.free_sizes
-    is_trusted = options.edges == LIBRARY and target.features.indices_are_free
+    is_trusted = options.edge_cases == LIBRARY and target.features.indices_are_free
     # A rewrite that only large arrays get would give different text at different sizes.
     are_passes = target.features.operations_are_passes and kernels is None and sizes_are_fixed
     features = replace(

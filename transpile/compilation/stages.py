@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
@@ -14,6 +14,7 @@ from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from ..kernels.verifier import verify_kernels
+from ..options import FUSED, OWN, READABLE, Options
 from ..passes import PIPELINE, ArrayPass
 from ..passes.algebra.signs import signs
 from ..passes.calls.argument_views import call_views
@@ -29,47 +30,21 @@ from ..passes.fusion.one_hots import one_hots
 from ..passes.fusion.open_triangles import open_triangles
 from ..passes.fusion.vector_products import vector_products
 from ..passes.fusion.whole_updates import whole_updates
-from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, XLA, edges
+from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, edges
 from ..passes.outlining.by_call_stack import Originals, outlining
 from ..passes.outlining.by_components import repeats
 from ..passes.outlining.by_dependence_chain import layers
-from ..passes.own_results import OWN, own_results
+from ..passes.own_results import own_results
 from ..passes.special_functions import special_functions
 from ..passes.storage_types import legalize_storage_types
-from ..passes.to_array import FLOAT32, LOWERING_CHOICES, ModuleLowering
+from ..passes.to_array import LOWERING_CHOICES, ModuleLowering
 from ..passes.to_array import Options as LoweringOptions
 from ..target import Kernels, Limits, Plan, Target
 
-READABLE, FAST, FUSED = STYLES = ("readable", "fast", "fused")
 HLO, ARRAY = "hlo", "array"  # the dialects
 
 Observer = Callable[[str, str], None]  # is told a stage's name and the program after it as text
 Begin = Callable[[str], None]  # is told the name of what is done next
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The choices of a user about the program, beside the target.
-
-    ``disabled`` names stages to leave out, ``custom_calls`` a function ``module:function`` for custom-call targets;
-    ``limits`` hold for programs in chunks, ``style`` is one of ``STYLES``, large kernels run in so many ``threads`` (a
-    number, or ``auto``), and ``graph`` asks for a program that can be captured as one CUDA graph. Products of float32
-    have a ``precision``, ``FLOAT32`` or ``TF32``. With the ``edges`` of the library, its plain calls are used where
-    they differ from HLO on few inputs alone. With ``debug`` the program is verified after every stage. ``allow`` names
-    packages that modules may import. ``results`` are the caller's ``OWN``, or may alias arguments and each other.
-    """
-
-    disabled: tuple[str, ...] = ()
-    custom_calls: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
-    style: str = READABLE
-    threads: str = ""
-    graph: bool = False
-    precision: str = FLOAT32
-    edges: str = XLA
-    debug: bool = False
-    allow: tuple[str, ...] = ()
-    results: str = OWN
 
 
 @dataclass(slots=True)
@@ -155,7 +130,7 @@ def _store_types(draft: Draft) -> None:
 
 def _lower(draft: Draft) -> None:
     options = LoweringOptions(
-        draft.options.disabled, draft.options.custom_calls, draft.support, draft.options.precision
+        draft.options.disable_passes, draft.options.custom_calls, draft.support, draft.options.precision
     )
     program = ModuleLowering(draft.module, options).lower()
     program.given = draft.given
@@ -177,7 +152,7 @@ def _over_functions(array_pass: ArrayPass) -> Stage:
 
 
 def _has_library_edges(draft: Draft) -> bool:
-    return draft.options.edges == LIBRARY
+    return draft.options.edge_cases == LIBRARY
 
 
 def _use_library_edges(draft: Draft) -> None:
@@ -272,7 +247,7 @@ def _use_own_functions(draft: Draft) -> None:
     for own in (captured, before, *of_packages, *of_large):
         if own is not None:
             own_functions(draft.program, own)
-    deciding = packages if draft.options.edges == LIBRARY and kernels is None else []
+    deciding = packages if draft.options.edge_cases == LIBRARY and kernels is None else []
     if sum(own_functions(draft.program, package.edge_function) for package in deciding):
         draft.program.edges += (SINGULARITIES,)
 
@@ -305,7 +280,9 @@ def _cut_into_chunks(draft: Draft) -> None:
     assert draft.target.arrange is not None
     kernels = _kernels(draft)
     beside = kernels.compiler_bytes if kernels is not None else 0
-    draft.lowered, draft.plan = draft.target.arrange(draft.program, draft.options.limits, compiler_bytes=beside)
+    options = draft.options
+    limits = Limits(options.memory, options.chunks, options.threads)
+    draft.lowered, draft.plan = draft.target.arrange(draft.program, limits, compiler_bytes=beside)
 
 
 def _fuse(draft: Draft) -> None:
@@ -396,7 +373,7 @@ def run_stages(draft: Draft, stages: Iterable[Stage], observe: Observer | None, 
     Raises InvalidProgramError where a stage of a draft that is verified leaves a program that breaks a rule.
     """
     for stage in stages:
-        is_left_out = not stage.is_needed and stage.name in draft.options.disabled
+        is_left_out = not stage.is_needed and stage.name in draft.options.disable_passes
         if is_left_out or not stage.applies(draft):
             continue
         if begin is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from keyword import iskeyword
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..collection import collection_paused
-from ..compilation import READABLE, STYLES, Options, compile, kernels_in, written_as
+from ..compilation import compile, kernels_in, written_as
 from ..errors import Diagnostic, UsageError
 from ..frontends import load
 from ..frontends.witnesses import Witnesses
@@ -20,17 +21,26 @@ from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
 from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
-from ..settings import SETTINGS
-from ..target import Limits, Target, load_target
+from ..options import (
+    LINE_LENGTH,
+    OWN,
+    READABLE,
+    SETTINGS,
+    SIZES,
+    STYLES,
+    Options,
+    checked_words,
+    chosen_word,
+)
+from ..target import Target, load_target
 from .any_size import emit_any_size
 from .formatting import formatted
 from .functions.constants import TENSORS
-from .layout import LINE_LENGTH, Layout
-from .module.entry_point import SIZES
+from .layout import Layout
 from .module.generated import GeneratedModule
-from .module.header import body_sha256, with_body_hash
-from .module.module_writer import Settings, joined, write_module
-from .module.shared_helpers import OWN, helper_names, helpers_file, require_sharing
+from .module.header import Origin, body_sha256, with_body_hash
+from .module.module_writer import joined, write_module
+from .module.shared_helpers import helper_names, helpers_file, require_sharing
 from .naming.identifiers import identifier
 from .trees.argument_trees import captured_objects, leaf_paths
 from .trees.likely_trees import with_likely_trees
@@ -63,55 +73,64 @@ def emit(
     allow: Sequence[str] = (),
     graph: bool = False,
     precision: str = "float32",
-    edges: str = "xla",
+    edge_cases: str = "xla",
     results: str = "own",
     helpers: str = "own",
     classes: str = "own",
     line_length: int = LINE_LENGTH,
     debug: bool = False,
+    edges: str = "",
     observe: Callable[[str, str], None] | None = None,
     begin: Callable[[str], None] | None = None,
 ) -> GeneratedModule:
     """Emit a module for an array library.
 
-    ``source`` is a module, HLO text, bytes or a path; an object of JAX, such as a ``Lowered`` or a function, which is
-    traced for the ``examples``; or a program at several sizes (``from_jax`` gives one for ``xla2py.array("B, 64")``),
-    which becomes a module for any size. ``annotate`` is ``none``, ``short`` (source lines
-    behind statements) or ``full`` (the HLO above them, too); ``checks`` is ``exact``, ``cast`` (arguments of another
-    float dtype are cast) or ``none``, as which False counts; ``format=False``
-    skips black; ``constants`` are large ones: in an ``.npz`` file (``auto``), a
-    ``.safetensors`` file, or ``inline`` in the text; ``nested`` lets ``main`` take the trees that
-    the traced function took, ``params["w"]`` where there would be ``params_w``, and, where ``source`` knows it (from
-    JAX, not from text), return the tree that it returned: ``return {"w": w}, loss``; it is the default where
-    ``source`` knows both. ``name`` is what the
-    header calls the source; ``sources`` is a folder whose ``.py`` files, where the module's metadata names them, give
-    the variables their names; ``custom_calls`` names a function ``module:function`` for custom-call targets. It gets
-    the operands and, by keyword, ``shape`` (sizes; a tuple of them for a tuple) and ``backend_config``, must be pure,
-    and is called once per execution. ``memory`` is what a program may use on targets that work in chunks (``"2GiB"``),
-    ``chunks`` how large a chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut
-    (``"4096"``). ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (NumPy with Numba,
-    CuPy): what joins between two arrays that must be stored becomes one kernel; in ``fused`` however small. Large ones
-    run in so many ``threads`` on NumPy (1; ``auto`` leaves the number to Numba); on targets that work in chunks these
-    are the threads of the library that ``memory`` is enough for (8). ``allow`` names packages that a module may
-    import where they are faster (``scipy`` on NumPy, ``cudnn`` on CuPy), as kernels may. With ``graph`` the module
-    offers ``replay``: ``main`` as a CUDA graph (CuPy). With ``precision="tf32"`` float32 is rounded to TF32 before it
-    is multiplied, where the program does not ask for more (CuPy). With ``edges="library"``, plain calls of the array
-    library are used where these differ from HLO only on singular, non-finite or out-of-range input (docs/edges.md). The
-    arrays that ``main`` returns are the caller's ``own``; with ``results="may-alias"`` they may be arguments, or views
-    of them or of each other, and those that cannot be written. The functions that a module copies are its ``own``, or
-    in a file that those of a package import (``shared``), or of a folder (``beside``). Objects that a ``nested``
-    program returns are of small classes of the module's ``own`` with the fields of the traced ones; or of these, which
-    the module imports (``import``).
-    No line is longer than ``line_length`` columns that black can break; names and strings it cannot.
-    ``debug`` verifies the program after each pass, which finds a bug in a pass where it is. ``observe`` is called with
-    the name of each pass and the program after it as text, ``begin`` with the name of what is done next.
+    ``source`` is an ``HloModule``, HLO text, bytes or a path; an object of JAX, such as a ``Lowered``, or a function,
+    which is traced for the ``examples``; or a program at several sizes (what ``from_jax`` gives for
+    ``xla2py.array("B, 64")``), which becomes a module for any size. The options are those of the command
+    (docs/command.md):
+
+    - ``annotate``: ``none``, ``short`` (source lines behind statements) or ``full`` (the HLO above them, too).
+    - ``checks``: ``exact``, ``cast`` (arguments of another float dtype are cast) or ``none``, as which False counts.
+    - ``format``: False skips black; ``line_length`` is the most columns of a line, but for names and strings.
+    - ``constants``: large ones stand in an ``.npz`` file (``auto``), a ``.safetensors`` file, or the text (``inline``).
+    - ``nested``: ``main`` takes and returns the trees of the traced function, ``params["w"]`` where there would be
+      ``params_w``. The default is so where ``source`` knows both trees (JAX does, text does not).
+    - ``classes``: returned objects are of small classes of the module's ``own``, or of the traced ones (``import``).
+    - ``name``: what the header calls the source.
+    - ``sources``: a folder whose ``.py`` files, where metadata names them, give the variables their names.
+    - ``custom_calls``: a function ``module:function`` for custom-call targets. It gets the operands and, by keyword,
+      ``shape`` (sizes; a tuple of them for a tuple) and ``backend_config``, must be pure, and is called once per
+      execution.
+    - ``memory``, ``chunks``: on targets that work in chunks, what a program may use (``"2GiB"``), and the size of a
+      chunk, in bytes (``"32MiB"``) or elements along every axis that is cut (``"4096"``).
+    - ``style``: ``readable``; ``fast`` joins what stands between two arrays that must be stored into one compiled
+      kernel (NumPy with Numba, CuPy).
+    - ``threads``: how many run large kernels on NumPy (1; ``auto`` leaves it to Numba), or that ``memory`` is enough
+      for on targets that work in chunks (8).
+    - ``allow``: packages that a module may import where they are faster, ``scipy`` on NumPy, ``cudnn`` on CuPy.
+    - ``graph``: the module offers ``replay``, ``main`` as a CUDA graph (CuPy).
+    - ``precision``: with ``tf32`` float32 is rounded to TF32 before it is multiplied, where the program does not ask
+      for more (CuPy).
+    - ``edge_cases``: ``library`` takes the library's plain calls where they differ from HLO only on singular,
+      non-finite or out-of-range input (docs/edges.md). ``edges`` is the former name.
+    - ``results``: arrays that ``main`` returns are the caller's ``own``; with ``may-alias`` they may be arguments,
+      views of them or of each other, and read-only.
+    - ``helpers``: functions that a module copies are its ``own``, or in a file of a package (``shared``) or of a folder
+      (``beside``).
+    - ``disable_passes``: rewrites to leave out. ``debug`` verifies the program after each pass.
+    - ``observe`` is called with the name of each pass and the program after it as text, ``begin`` with the name of what
+      is done next.
 
     Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
     target cannot express, or a graph cannot hold, or of which no text is right at any size (XP424, XP426), UsageError
-    for an unknown target or pass.
+    for an unknown target, pass or value of an option.
     """
     checks = SIZES if checks == SIZES else chosen_word("checks", checks)
     disable_passes = checked_words("disable_passes", disable_passes)
+    if edges:
+        warnings.warn("edges is called edge_cases now", DeprecationWarning, stacklevel=3)
+        edge_cases, edges = edges, ""
     if isinstance(source, Witnesses):
         nested = nested if nested is not None else _takes_trees(source.modules[0])
         given = {**locals(), "target": _target(target)}
@@ -124,68 +143,42 @@ def emit(
     nested = nested if nested is not None else _takes_trees(module)
     module = replace(module, trees=None) if not nested else module if module.trees else with_likely_trees(module)
     chosen = written_as(_target(target), module)
-    hooks = checked_hooks(custom_calls or {})
-    require_style(style, chosen)
-    require_threads(threads, style, chosen)
-    require_packages(allow, chosen)
-    require_graphs(graph, chosen)
-    require_precision(precision, chosen)
-    annotate, constants = chosen_word("annotate", annotate), chosen_word("constants", constants)
-    edges, helpers = chosen_word("edges", edges), chosen_word("helpers", helpers)
-    classes = chosen_word("classes", classes)
-    require_line_length(line_length)
-    results = chosen_word("results", results)
-    require_sharing(helpers, style == READABLE and not graph and device_count(module) == 1)
-    limits = Limits(memory, chunks, str(threads)) if chosen.arrange is not None else Limits()
-    asked = Options(
-        tuple(disable_passes), hooks, limits, style, str(threads), graph, precision, edges, debug, tuple(allow), results
-    )
-    compiled = compile(module, chosen, asked, observe, begin)
-    compiled.require_support(*(captured_objects(module) if graph and nested else ()))
-    settings = Settings(
-        annotate=annotate,
+    options = Options(
+        annotate=chosen_word("annotate", annotate),
         checks=checks,
-        constants=constants,
+        format=format,
+        constants=chosen_word("constants", constants),
         nested=nested,
-        classes=classes,
-        chains="chains" not in disable_passes,
-        releases="releases" not in disable_passes and not module.free_sizes,  # large arrays would have another text
-        cutting="cutting" not in disable_passes,
-        graph=graph,
+        disable_passes=tuple(disable_passes),
+        custom_calls=checked_hooks(custom_calls or {}),
+        memory="".join(memory.split()),
+        chunks="".join(chunks.split()),
         style=style,
-        helpers=helpers,
+        threads=str(threads),
+        allow=checked_words("allow", allow),
+        graph=graph,
+        precision=chosen_word("precision", precision),
+        edge_cases=chosen_word("edge_cases", edge_cases),
+        results=chosen_word("results", results),
+        helpers=chosen_word("helpers", helpers),
+        classes=chosen_word("classes", classes),
         line_length=line_length,
-        source_name=_source_name(source, module, name),
-        options=_options(
-            hooks,
-            limits,
-            disable_passes,
-            style=style,
-            threads=str(threads),
-            allow=",".join(allow),
-            graph=graph,
-            precision=precision,
-            annotate=annotate,
-            checks="exact" if checks == SIZES else checks,
-            edges=edges,
-            results=results,
-            helpers=helpers,
-            classes=classes,
-            format=format,
-            constants=constants,
-            nested=nested,
-            line_length=line_length,
-        ),
-        source_sha256=module_sha256(module, with_result_tree=nested),
+        debug=debug,
     )
+    _require(options, chosen, device_count(module) == 1)
+    if chosen.arrange is None:
+        options = replace(options, memory="", chunks="")  # no array is cut
+    compiled = compile(module, chosen, options, observe, begin)
+    compiled.require_support(*(captured_objects(module) if graph and nested else ()))
+    origin = Origin(_source_name(source, module, name), module_sha256(module, with_result_tree=nested))
     begin = begin or (lambda name: None)
     begin("writing")
-    written = write_module(compiled.program, compiled.target, settings)
+    written = write_module(compiled.program, compiled.target, options, origin)
     begin("formatting")
     layout = Layout(line_length)
     text = joined([formatted(piece, layout) for piece in written.pieces] if format else written.pieces)
     text, title = with_body_hash(text), identifier(module.name) or "module"
-    names = helper_names(text, chosen.name) if helpers != OWN else ()
+    names = helper_names(text, chosen.name) if options.helpers != OWN else ()
     handed = known_functions(module) if device_count(module) == 1 else {}
     return GeneratedModule(
         text,
@@ -208,22 +201,15 @@ def _takes_trees(module: HloModule) -> bool:
     return device_count(module) == 1 and has_trees(module, leaf_paths(module))
 
 
-def _options(hooks: Mapping[str, str], limits: Limits, disabled: Sequence[str], **chosen: str | bool | int) -> str:
-    """Return what the command line adds to emit this module again; a folder of sources has no name that fits
-    everywhere.
-    """
-    named = {name.replace("_", "-"): value for name, value in chosen.items()}
-    given = [_option(name, value) for name, value in named.items() if value not in (SETTINGS[name].default, "")]
-    given += [f"--{name} {''.join(size.split())}" for name, size in limits.given()]
-    given += [f"--disable-pass {','.join(disabled)}"] if disabled else []
-    given += [f"--custom-call {target}={hook}" for target, hook in hooks.items() if target.replace("_", "").isalnum()]
-    return "".join(f" {option}" for option in given)
-
-
-def _option(name: str, value: str | bool | int) -> str:
-    if isinstance(value, bool):
-        return f"--{name}" if value else f"--no-{name}"
-    return f"--no-{name}" if SETTINGS[name].flags and value == "none" else f"--{name} {value}"
+def _require(options: Options, target: Target, is_for_one_device: bool) -> None:
+    """Raise UsageError for options that the target cannot keep (XP414 to XP419)."""
+    require_style(options.style, target)
+    require_threads(options.threads, options.style, target)
+    require_packages(options.allow, target)
+    require_graphs(options.graph, target)
+    require_precision(options.precision, target)
+    require_line_length(options.line_length)
+    require_sharing(options.helpers, options.style == READABLE and not options.graph and is_for_one_device)
 
 
 def with_sources(module: HloModule, folder: Path) -> HloModule:
@@ -265,16 +251,15 @@ def require_style(style: str, target: Target) -> None:
         raise UsageError(Diagnostic("XP417", message, hint=hint))
 
 
-def require_threads(threads: str | int, style: str, target: Target) -> None:
+def require_threads(threads: str, style: str, target: Target) -> None:
     """Raise UsageError (XP418) for what is no number of threads, and where nothing runs in threads: neither kernels nor
     tasks that work in chunks."""
-    words = str(threads)
-    if words in ("", "1"):
+    if threads in ("", "1"):
         return
-    if not _THREADS.fullmatch(words):
-        raise UsageError(Diagnostic("XP418", f"threads: '{words}' is no number of threads", hint="1, 2, .. or auto"))
+    if not _THREADS.fullmatch(threads):
+        raise UsageError(Diagnostic("XP418", f"threads: '{threads}' is no number of threads", hint="1, 2, .. or auto"))
     if target.arrange is not None:
-        if words == "auto":
+        if threads == "auto":
             message = f"memory for {target.title} is planned for a number of threads, which must be known"
             raise UsageError(Diagnostic("XP418", message, hint="as many as tasks will run in, such as 16"))
         return
@@ -286,20 +271,11 @@ def require_threads(threads: str | int, style: str, target: Target) -> None:
 
 def require_packages(allow: Sequence[str], target: Target) -> None:
     """Raise UsageError (XP416) for a package that modules for a target have no use for."""
-    for name in checked_words("allow", allow):
+    for name in allow:
         if name not in target.packages:
             known = f"one of: {', '.join(target.packages)}" if target.packages else "leave --allow out"
             message = f"allow: modules for {target.title} have no use for '{name}'"
             raise UsageError(Diagnostic("XP416", message, hint=known))
-
-
-def chosen_word(name: str, value: bool | str) -> str:
-    """The word that a value of a setting with choices stands for. Raises UsageError (XP416) where it is none."""
-    setting = SETTINGS[name]
-    problem = setting.problem(value)
-    if problem is not None:
-        raise UsageError(Diagnostic("XP416", f"{name}: {problem}", hint=f"one of: {', '.join(setting.choices)}"))
-    return str(setting.read(value, Path()))
 
 
 def require_line_length(line_length: int) -> None:
@@ -307,14 +283,6 @@ def require_line_length(line_length: int) -> None:
     problem = SETTINGS["line-length"].problem(line_length)
     if problem is not None:
         raise UsageError(Diagnostic("XP416", f"line_length: {problem}, not {line_length!r}"))
-
-
-def checked_words(name: str, value: object) -> tuple[str, ...]:
-    """The words of an option that takes several. Raises UsageError (XP416) where it is no sequence of words."""
-    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(word, str) for word in value):
-        hint = f"{name}=({value!r},)" if isinstance(value, str) else f'{name}=("..",)'
-        raise UsageError(Diagnostic("XP416", f"{name}: expected several words, not {value!r}", hint=hint))
-    return tuple(value)
 
 
 def require_graphs(graph: bool, target: Target) -> None:
@@ -325,9 +293,8 @@ def require_graphs(graph: bool, target: Target) -> None:
 
 def require_precision(precision: str, target: Target) -> None:
     """Raise UsageError (XP416) for a precision of products that there is not, or not on this target."""
-    word = chosen_word("precision", precision)
-    if word not in target.precisions:
-        message = f"precision: modules for {target.title} have no '{word}'"
+    if precision not in target.precisions:
+        message = f"precision: modules for {target.title} have no '{precision}'"
         raise UsageError(Diagnostic("XP416", message, hint="leave --precision out"))
 
 

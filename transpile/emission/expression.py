@@ -1,8 +1,4 @@
-"""Texts of expressions, rendered by macros.
-
-Precedence levels, weakest first (Python's grammar): 2 conditional, 3 or, 4 and, 5 not, 6 comparison, 7 ``|``, 8 ``^``,
-9 ``&``, 10 shift, 11 ``+ -``, 12 ``* / // % @``, 13 unary, 14 ``**``, 16 call, index and attribute, 17 atom.
-"""
+"""Texts of expressions, rendered by macros."""
 
 from __future__ import annotations
 
@@ -20,6 +16,8 @@ from ..array.scalars import is_scalar_expression
 from ..hlo.element_types import S64, U64, ElementType
 from ..hlo.ir import Instruction
 from ..kernels.kernel import Kernel
+from ..python.grammar import ATOM, PRIMARY, SIGN, SUM
+from ..python.templates import Expression, Hole, template
 from ..target import TEMPLATES
 from .compiled_templates import COMPILED
 from .device_lists import counted_groups, counted_pairs
@@ -39,7 +37,6 @@ from .texts import (
     merges_or_splits,
     nested_text,
     one_axis_keyword,
-    power_text,
     quoted,
     shape_text,
     sizes_text,
@@ -48,32 +45,15 @@ from .texts import (
 )
 from .trees.argument_groups import Groups, given_texts
 
-COMPARISON = 6
-PRIMARY = 16
-ATOM = 17
-POWER = 14
-UNARY = 13
-SUM = 11
-
 USUAL = Layout()
 OWN = "own"  # the folder of a target's own macros, as templates call it
-
-
-class Expression(str):
-    """Final text of an expression and how tightly it binds."""
-
-    level: int
-
-    def __new__(cls, text: str, level: int = ATOM) -> Expression:
-        made = super().__new__(cls, text)
-        made.level = level
-        return made
 
 
 class Renderer:
     """The macros of one target: its own folder first, then the shared ones."""
 
     shared: tuple[str, ...] = ("array",)  # folders of macros below the target's own
+    elements_are_numbers = True  # ``x[0]`` looks at no array
     owns_carried_arrays = False  # whether every loop is written to begin with arrays of its own
 
     def __init__(
@@ -82,7 +62,6 @@ class Renderer:
         namespace: str,
         scalars: str = "",
         *,
-        parenthesise_all: bool = False,
         layout: Layout = USUAL,
         beside: Renderer | None = None,
     ) -> None:
@@ -92,7 +71,6 @@ class Renderer:
         self.folder = folder
         self.namespace = namespace
         self.scalars = scalars or namespace  # what has the dtypes, inf and nan
-        self.parenthesise_all = parenthesise_all
         self.layout: Layout = beside.layout if beside else layout
         self.sizes_are_free: bool = self.layout.sizes_are_free
         self.function_names: dict[Function, str] = beside.function_names if beside else {}
@@ -141,10 +119,6 @@ class Renderer:
         )
         self.environment.tests["scalar_expression"] = is_scalar_expression
         self.environment.filters.update(
-            p=self.parenthesised,
-            p_bits=self.parenthesised_bits,
-            p_sign=self.parenthesised_behind_sign,
-            powered=power_text,
             dtype=self.dtype,
             shape=shape_text,
             elements=prod,
@@ -166,7 +140,9 @@ class Renderer:
             **self.own_filters(),
         )
         folders = [*((part, TEMPLATES / part) for part in self.shared), (OWN, folder)]
-        self.macros = Macros(self.environment, folders, PRIMARY)
+        self.macros = Macros(self.environment, folders)
+        self._depth = 0  # macros that are being run
+        self._operators: dict[str, bool] = {}
 
     def own_globals(self) -> dict[str, Any]:
         """Return what the macros of some renderers call besides."""
@@ -187,8 +163,7 @@ class Renderer:
         """The text of a node over the texts of its operands."""
         if node.is_python_int and node.opcode == "retype":
             return operands[0]
-        macro, level = self.macros["array_of" if self.lists(node) else _macro_of(node)]
-        return Expression(macro(node, *operands), level)
+        return self.expression("array_of" if self.lists(node) else macro_of(node), node, *operands)
 
     def lists(self, node: Node) -> bool:
         """Tell whether a node is a stack of numbers that the library takes in a list, some as they are."""
@@ -204,22 +179,53 @@ class Renderer:
 
     def choice(self, node: Node, operands: Sequence[Expression]) -> Expression:
         """Return Python's choice between two numbers."""
-        macro, level = self.macros["choose"]
-        return Expression(macro(node, *operands), level)
+        return self.expression("choose", node, *operands)
 
     def is_operator(self, node: Node) -> bool:
         """Tell whether a node is written by an operator of Python's."""
-        _, level = self.macros.get(_macro_of(node), (None, PRIMARY))
-        return level < PRIMARY
+        name = macro_of(node)
+        if name not in self._operators:
+            holes = [Hole.at(0, number, Expression("x")) for number in range(len(node.operands))]
+            self._operators[name] = self.expression(name, node, *holes).level < PRIMARY
+        return self._operators[name]
+
+    def expression(self, name: str, *arguments: Any) -> Expression:
+        """Return what a macro makes of its operands, which are the expressions among the arguments."""
+        text, operands = self._rendered(name, arguments)
+        made = template(text)
+        filled = made.filled(self._depth, operands)
+        return filled if isinstance(filled, Expression) else Expression(filled, made.level)
 
     def statement(self, name: str, *arguments: Any) -> str:
-        """Return one line of a statement, written by its macro."""
-        return self.macros[name][0](*arguments)
+        """Return one line of a statement, or another text, written by its macro."""
+        text, operands = self._rendered(name, arguments)
+        return str(template(text).filled(self._depth, operands)) if operands else text
+
+    def _rendered(self, name: str, arguments: Sequence[Any]) -> tuple[str, list[Expression]]:
+        """Return the text that a macro writes with holes for its operands, and these."""
+        operands: list[Expression] = []
+        given = self._with_holes(arguments, operands)
+        self._depth += 1
+        text = self.macros[name](*given)
+        self._depth -= 1
+        return text, operands
+
+    def _with_holes(self, arguments: Sequence[Any], operands: list[Expression]) -> list[Any]:
+        """Return the arguments with a hole in the place of each expression, which is added to the operands."""
+        given: list[Any] = []
+        for argument in arguments:
+            if isinstance(argument, Expression):
+                given.append(Hole.at(self._depth, len(operands), argument))
+                operands.append(argument)
+            elif type(argument) is list or type(argument) is tuple:
+                given.append(type(argument)(self._with_holes(argument, operands)))
+            else:
+                given.append(argument)
+        return given
 
     def as_array(self, node: Node, text: Expression) -> Expression:
         """A node where only an array will do: some libraries must make one of a scalar first."""
-        array = self.statement("as_array", node, text)
-        return text if array == text else Expression(array, PRIMARY)
+        return self.expression("as_array", node, text)
 
     def held(self, node: Node, text: Expression) -> Expression:
         """Return the text of a value that gets a name."""
@@ -230,21 +236,6 @@ class Renderer:
         return text
 
     # -- filters
-
-    def parenthesised(self, text: str, level: int) -> str:
-        if getattr(text, "level", ATOM) >= (ATOM if self.parenthesise_all else level):
-            return text
-        return f"({text})"
-
-    def parenthesised_bits(self, text: str, level: int) -> str:
-        """Among ``& | ^`` everything but the same operator is parenthesised: few know these levels by heart."""
-        own = getattr(text, "level", ATOM)
-        return self.parenthesised(text, level if own <= 9 else UNARY)
-
-    def parenthesised_behind_sign(self, text: str) -> str:
-        """Parenthesise a power behind ``-`` and ``~``, as black does it: few know which comes first."""
-        is_power = getattr(text, "level", ATOM) == POWER
-        return self.parenthesised(text, PRIMARY if is_power else UNARY)
 
     def dtype(self, element_type: ElementType) -> str:
         """``np.float32``, or ``ml_dtypes.bfloat16`` for what NumPy does not have."""
@@ -261,7 +252,7 @@ class Renderer:
     def weak_literal(self, value: np.ndarray) -> Expression:
         """A bare number beside an array, whose dtype it takes."""
         text = number(value, self.scalars)
-        return Expression(text, SUM if " " in text else UNARY if text.startswith("-") else ATOM)
+        return Expression(text, SUM if " " in text else SIGN if text.startswith("-") else ATOM)
 
     def sum_dtype(self, node: Node) -> str:
         """NumPy widens sums of small integers to 64 bits with or without a sign, as they have one; HLO does not."""
@@ -376,6 +367,6 @@ UFUNCS = {
 }
 
 
-def _macro_of(node: Node) -> str:
+def macro_of(node: Node) -> str:
     """The name of the macro that writes a node: its opcode's, but for remainders of integers."""
     return "modulo" if node.opcode == "remainder" and node.type.is_integral else node.opcode.replace("-", "_")

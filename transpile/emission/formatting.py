@@ -11,7 +11,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from .layout import LINE_LENGTH, Layout
+from ..options import LINE_LENGTH
+from .layout import Layout
 from .prose import narrowed
 
 _INDENT = "    "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-LINE_LENGTH = 88  # black's default; templates and the prelude are written in it
+from ..options import LINE_LENGTH
 
 _NUMBER = re.compile(r"\b(?<!\.)\d+(\.\d*)?(e[+-]?\d+)?(?=j?\b)")
 

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import jinja2
 
-Macro = tuple[Callable[..., str], int]
+Macro = Callable[..., str]
 
 _MACRO = re.compile(r"\{%-?\s*macro\s+([a-zA-Z]\w*)\(")
 
 
 class Macros(Mapping[str, Macro]):
-    """Each macro, and the level of precedence of the text that it gives."""
+    """The macros of some folders."""
 
-    def __init__(self, environment: jinja2.Environment, folders: Sequence[tuple[str, Path]], level: int) -> None:
+    def __init__(self, environment: jinja2.Environment, folders: Sequence[tuple[str, Path]]) -> None:
         """``folders`` are those of the templates, with the names that the environment has for them: where two files
-        have a macro, the later one counts. ``level`` is that of a macro whose file names none in ``levels``.
+        have a macro, the later one counts.
         """
-        self._environment, self._level = environment, level
+        self._environment = environment
         self._files: dict[str, str] = {}
         for part, folder in folders:
             for path in sorted(folder.glob("*.j2")):
@@ -42,11 +42,10 @@ class Macros(Mapping[str, Macro]):
 
     def _of_file(self, file: str) -> Iterator[tuple[str, Macro]]:
         module = self._environment.get_template(file).module
-        levels = getattr(module, "levels", {})
         for key, macro in vars(module).items():
             name = key.rstrip("_")
             if callable(macro) and self._files.get(name) == file:
-                yield name, (macro, levels.get(key, self._level))
+                yield name, macro
 
 
 @cache

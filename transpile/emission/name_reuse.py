@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from ..array.node import Node
-from .expression import Expression
+from ..python.templates import Expression
 from .functions.context import Writing
 from .lines import Line
 from .live_names import NAME, LiveNames

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,17 +78,6 @@ def _item_text(item: Any, operands: Sequence[str]) -> str:
         start, stop, step = ("" if part is None else str(part) for part in item)
         return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
     return str(item)
-
-
-_SIMPLE = r"(?:\d[\w.]*(?:(?<=e)-\d+)?|[^\W\d][\w.]*)"  # a number, or a name with attributes
-_SIMPLE_BASE = re.compile(_SIMPLE)
-_SIMPLE_EXPONENT = re.compile(rf"[-+~]?{_SIMPLE}(?![\w.(\[])")
-
-
-def power_text(base: str, exponent: str) -> str:
-    """Return ``x**2``; with spaces where an operand is more than a name or a number."""
-    is_simple = _SIMPLE_BASE.fullmatch(base) and _SIMPLE_EXPONENT.match(exponent)
-    return f"{base}**{exponent}" if is_simple else f"{base} ** {exponent}"
 
 
 def shape_text(shape: Sequence[int]) -> str:

@@ -25,7 +25,7 @@ from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from ..hlo.verifier import verify
-from ..settings import option_words
+from ..options import option_words
 from ..target import load_target, require_targets, target_names, twin_of
 from .inputs.coverage import MOST_DRAWS, Reach
 from .inputs.dependence import computed_by

@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
 
-from ..compilation import READABLE
 from ..emission import emit
 from ..equivalence.inputs.generate import make_inputs, nest
 from ..equivalence.inputs.sizes import sizes_to_check
@@ -16,6 +15,7 @@ from ..equivalence.verdicts.comparison import compare
 from ..equivalence.verdicts.tolerances import budgets_for
 from ..errors import UnsupportedError, XlaToPythonError
 from ..frontends.witnesses import witnesses
+from ..options import READABLE
 from .free_sizes import names_of, program_at
 
 SIZES_OF_EACH = 5

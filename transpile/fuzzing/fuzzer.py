@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from ..compilation.stages import READABLE
 from ..emission import GeneratedModule, emit
 from ..emission.functions.sidecars import storable
 from ..equivalence.inputs.dependence import computed_by
@@ -36,7 +35,7 @@ from ..files import read_bytes, write_atomically
 from ..frontends import load
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
-from ..settings import option_words
+from ..options import READABLE, option_words
 from ..target import load_target
 from .buckets import Bucket, bucket_of_difference, bucket_of_failure, folder_name
 from .families import opcodes, program_with

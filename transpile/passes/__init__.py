@@ -43,6 +43,7 @@ from .linear_algebra.triangles import triangles
 from .linear_algebra.weighted_sums import weighted_sums
 from .loops.dead_carries import unread_carries
 from .loops.dead_results import unread_results
+from .loops.own_arrays import own_arrays
 from .loops.redundant_stores import equal_stores
 from .loops.rematerialization import rematerialization
 from .random.threefry import threefry
@@ -139,4 +140,5 @@ PIPELINE: tuple[ArrayPass, ...] = (
     tables,
     masks,
     promotions,
+    own_arrays,
 )

@@ -13,8 +13,6 @@ from ..array.graph import Graph
 from ..array.program import Program
 from ..array.support import Support
 
-OWN, MAY_ALIAS = "own", "may-alias"
-
 
 def own_results(program: Program, support: Support) -> None:
     """Copy what the program would return of memory that is not the result's own."""

@@ -12,7 +12,7 @@ from ..emission.module.header import recorded_hashes
 from ..emission.module.helper_modules import names_in_folder
 from ..emission.module.shared_helpers import form_in, helpers_file, stem
 from ..files import read_bytes
-from ..settings import emission_options
+from ..options import keywords
 from .manifest import Project, VendoredModule
 from .merge import has_conflicts
 from .package_files import package_file
@@ -75,7 +75,7 @@ def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
     if module.is_of_package:
         return package_file(project, module)
     program = program_of(project, module)
-    options = emission_options({**project.settings.values, **module.options})
+    options = keywords({**project.settings.values, **module.options})
     options["helpers"] = form_in(options["helpers"], project.place(module.output).parent)
     return emit(program, module.target, name=module.source, **options)
 

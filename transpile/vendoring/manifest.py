@@ -22,7 +22,8 @@ from tomlkit.items import AoT, Table
 from ..errors import Diagnostic, UsageError
 from ..files import read_bytes, write_atomically
 from ..hlo.source import SourceText
-from ..settings import SETTINGS, Settings, Value, load_settings, pyproject_above, read_toml
+from ..options import SETTINGS, Value
+from ..settings import Settings, load_settings, pyproject_above, read_toml
 from .text_files import TextFile
 
 OPTIONS = {name: setting for name, setting in SETTINGS.items() if name != "target"}

@@ -27,7 +27,7 @@ from ..frontends.witnesses import Witnesses
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from ..hlo.shapes import leaves
-from ..settings import Value
+from ..options import Value
 from ..version import VERSION
 from .manifest import PACKAGE, Project, VendoredModule, is_name, read_project, with_module
 from .package_files import (

@@ -21,7 +21,7 @@ from ..emission.module.shared_helpers import helper_names, stem
 from ..errors import Diagnostic, UsageError
 from ..files import file_error, read_bytes, write_atomically
 from ..frontends.functions import is_reference
-from ..settings import Value
+from ..options import Value
 from .freshness import VendoredFile, generated_helpers, read_vendored, regenerate
 from .manifest import (
     HELPERS,

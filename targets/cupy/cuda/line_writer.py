@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 from ....transpile.array.node import Node
-from ....transpile.emission.expression import PRIMARY, Expression
 from ....transpile.emission.functions.constants import ModuleConstants
 from ....transpile.emission.kernels.kernel_writer import KernelWriter
 from ....transpile.emission.lines import Line
@@ -15,6 +14,8 @@ from ....transpile.emission.naming.source import SourceNames
 from ....transpile.kernels.index_maps import Offset
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.kernels.phases import Phase, Phases
+from ....transpile.python.grammar import PRIMARY
+from ....transpile.python.templates import Expression
 from .launches import is_narrow_float
 from .renderer import CudaRenderer
 

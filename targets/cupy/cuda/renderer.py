@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ....transpile.array.node import Node
-from ....transpile.emission.expression import ATOM, PRIMARY, SUM, UNARY, Expression, Renderer
+from ....transpile.emission.expression import OWN, Renderer, macro_of
 from ....transpile.emission.kernels.kernel_renderer import KernelRenderer
 from ....transpile.emission.literals import number
 from ....transpile.hlo.element_types import ElementType
 from ....transpile.hlo.literal_values import nan_sign
 from ....transpile.kernels.index_maps import Term
+from ....transpile.python.grammar import ATOM, PRIMARY, SIGN, SUM
+from ....transpile.python.templates import Expression
 from .launches import Launch
 from .overflow import WITHOUT_SIGN
 
@@ -45,6 +47,11 @@ _EXACT = frozenset(
 )
 
 
+def _parenthesised(text: str, level: int) -> str:
+    """An operand of C++, in parentheses where it binds more weakly."""
+    return f"({text})" if isinstance(text, Expression) and text.level < level else text
+
+
 class CudaRenderer(KernelRenderer):
     """The macros of CUDA C++."""
 
@@ -67,7 +74,23 @@ class CudaRenderer(KernelRenderer):
         }
 
     def own_filters(self) -> dict[str, Any]:
-        return {"ctype": self.type_name}
+        return {"ctype": self.type_name, "p": _parenthesised}
+
+    @cached_property
+    def _levels(self) -> dict[str, int]:
+        """How tightly C++ binds what macros write, where that is no call, index or atom."""
+        levels: dict[str, int] = vars(self.environment.get_template(f"{OWN}/expressions.j2").module)["levels"]
+        return levels
+
+    def is_operator(self, node: Node) -> bool:
+        return macro_of(node) in self._levels
+
+    def expression(self, name: str, *arguments: Any) -> Expression:
+        return Expression(self.statement(name, *arguments), self._levels.get(name, PRIMARY))
+
+    def statement(self, name: str, *arguments: Any) -> str:
+        """Return what a macro writes: operands stand in it as they are, or behind the filter ``p``."""
+        return self.macros[name](*arguments)
 
     def spelled(self, term: Term) -> tuple[str, int, int | None]:
         if self.launch is None:
@@ -119,12 +142,12 @@ class CudaRenderer(KernelRenderer):
         return self._cast(text([self._cast(operand, unsigned) for operand in operands]), node.type)
 
     def _cast(self, text: Expression, element_type: ElementType) -> Expression:
-        return Expression(self.macros["cast"][0](self.type_name(element_type), text), UNARY)
+        return Expression(self.statement("cast", self.type_name(element_type), text), SIGN)
 
     def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
         """A constant of exactly its type."""
         text = self._literal(value, element_type)
-        level = UNARY if text.startswith("-") else PRIMARY if text.endswith(")") else ATOM
+        level = SIGN if text.startswith("-") else PRIMARY if text.endswith(")") else ATOM
         return Expression(text, level)
 
     def _literal(self, value: np.ndarray, element_type: ElementType) -> str:

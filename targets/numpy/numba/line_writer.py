@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ....transpile.array.node import Node
-from ....transpile.emission.expression import Expression
 from ....transpile.hlo.element_types import C128, F64, S32, S64, ElementType
 from ....transpile.kernels.index_maps import Index, Map
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.kernels.operations import REDUCTION_OF, RUNNING, is_backwards
 from ....transpile.kernels.phases import Phase, phases
+from ....transpile.python.templates import Expression
 from .writer import NestWriter
 
 _LONG_LINE = 2**12  # elements: sums of more are done in float64

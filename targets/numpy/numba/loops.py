@@ -13,10 +13,11 @@ from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.program import Function
 from ....transpile.array.traversal import body_and_captured, is_inside
 from ....transpile.array.value import FULL
-from ....transpile.emission.expression import PRIMARY, Expression, Renderer
+from ....transpile.emission.expression import Renderer
 from ....transpile.emission.functions.function_writer import FunctionWriter
 from ....transpile.emission.naming.identifiers import Names
 from ....transpile.hlo.element_types import ElementType, from_dtype
+from ....transpile.python.templates import Expression
 from ..kernels import AS_BITS, fuses
 from .renderer import NumbaRenderer
 from .rounds import RoundWriter
@@ -48,7 +49,7 @@ class LoopRenderer(Renderer):
             operands = [self._together(operands[0])]
         if node.opcode in ("full", "ones") and node.type.name in AS_BITS:
             operands = [self.stored_value(node.operands[0], operands[0])]
-            return Expression(self.statement("full", node, *operands), PRIMARY)
+            return self.expression("full", node, *operands)
         text = super().render(node, operands)
         is_element = node.opcode == "getitem" and not node.ndim
         return self.elements.loaded(text, node.operands[0]) if is_element else text
@@ -63,7 +64,7 @@ class LoopRenderer(Renderer):
         return text if node.ndim or node.element_type is None else self.elements.stored(text, node.type)
 
     def _together(self, text: Expression) -> Expression:
-        return Expression(self.elements.statement("together", text))
+        return self.elements.expression("together", text)
 
     def statement(self, name: str, *arguments: Any) -> str:
         return "" if name == "typed_numbers" else super().statement(name, *arguments)
@@ -74,7 +75,7 @@ class LoopRenderer(Renderer):
         while node.ndim and is_view(source):
             source = source.operands[0]
         changes = source is not node and is_inside(source.region, self.region)
-        return Expression(self.statement("copy", node, text)) if changes else text
+        return self.expression("copy", node, text) if changes else text
 
     def own_globals(self) -> dict[str, Any]:
         return {"is_compiled": True}
@@ -126,7 +127,7 @@ class LoopWriter:
         parameters: list[str] = []
         for text, read in arguments:
             is_free = text.isidentifier() and text not in parameters and text not in self.reserved
-            parameters.append(text if is_free else writer.names.fresh(writer.wanted.of_argument(read)))
+            parameters.append(str(text) if is_free else writer.names.fresh(writer.wanted.of_argument(read)))
         writer.texts.update((read, Expression(name)) for read, name in zip(given, parameters, strict=True))
         results = [part for _, part in sorted(writer.items.get(node, {}).items())]
         lines = self._lines(writer, node, parameters)
@@ -141,7 +142,7 @@ class LoopWriter:
         writer.names.taken = taken | set(names)
         writer.texts.update((read, text) for text, read in arguments)
         given_arrays = self._copied(parameters, arguments)
-        call = Expression(self.renderer.statement("call_of_loop", own, given_arrays, results), PRIMARY)
+        call = self.renderer.expression("call_of_loop", own, given_arrays, results)
         if results == [writer.plan.only_result]:
             writer.texts[results[0]] = call
             return
@@ -155,7 +156,7 @@ class LoopWriter:
         assert self.rounds is not None
         copied, pairs = self.rounds.copied, zip(parameters, arguments, strict=True)
         return [
-            (Expression(self.renderer.statement("copy", node, text), PRIMARY) if name in copied else text, node)
+            (self.renderer.expression("copy", node, text) if name in copied else text, node)
             for name, (text, node) in pairs
         ]
 

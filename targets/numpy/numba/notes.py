@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....transpile.emission.expression import ATOM, PRIMARY, Expression, Renderer
+from ....transpile.emission.expression import Renderer
 from ....transpile.emission.functions.function_writer import FunctionWriter
 from ....transpile.emission.kernels.kernel_writer import KernelFitting
 from ....transpile.emission.naming.identifiers import Names
 from ....transpile.kernels.kernel import Kernel
+from ....transpile.python.grammar import ATOM, PRIMARY
+from ....transpile.python.templates import Expression
 
 
 def readable_lines(

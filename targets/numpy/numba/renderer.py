@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from ....transpile.array.node import Node
-from ....transpile.emission.expression import ATOM, PRIMARY, UNARY, Expression, Renderer
+from ....transpile.emission.expression import Renderer
 from ....transpile.emission.kernels.kernel_renderer import KernelRenderer, start_value
 from ....transpile.emission.literals import number
 from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, S8, S64, U8, U16, U32, U64, ElementType
 from ....transpile.kernels.index_maps import Index
+from ....transpile.python.grammar import ATOM, PRIMARY, SIGN
+from ....transpile.python.templates import Expression, Hole
 from ..kernels import AS_BITS, NARROW, NIBBLES, shifts_within
 
 # Kernels make numbers by types under Numba's short names, which are the codes of NumPy's dtypes.
@@ -130,7 +132,7 @@ class NumbaRenderer(KernelRenderer):
     def _by(self, conversion: str, text: str, element_type: ElementType) -> Expression:
         """Return what a conversion of narrow numbers makes: ``number_of``, ``bits_of`` or ``rounded``."""
         macro = f"{conversion}_{_SIZES[element_type.name]}"
-        return Expression(self.statement(macro, element_type.name, text), PRIMARY)
+        return self.expression(macro, element_type.name, text)
 
     def unsigned(self, element_type: ElementType) -> str:
         """``u4`` for ``s32``: the type with the same bits and no sign."""
@@ -170,17 +172,18 @@ class NumbaRenderer(KernelRenderer):
 
     def cast(self, text: str, element_type: ElementType) -> Expression:
         """The number of a text in exactly this type."""
-        return Expression(self.statement("cast", self.type_name(element_type), text), PRIMARY)
+        return self.expression("cast", self.type_name(element_type), text)
 
     def element(self, array: str, indices: Sequence[Index | None], computed: Sequence[str] = ()) -> Expression:
         """Return an element of an array or of a row of one, or what stands for an array of rank 0; where there is no
         index, the ``computed`` ones are in order."""
         given = iter(computed)
-        places = iter([next(given) if index is None else self.statement("place", index) for index in indices])
-        if isinstance(array, Row):
-            texts = [next(places) if item is None else item for item in array.items]
-            return Expression(self.statement("item", array.array, [*texts, *places]), PRIMARY)
-        return Expression(self.statement("item", array, list(places)), PRIMARY if indices else ATOM)
+        places = iter([next(given) if index is None else self.expression("place", index) for index in indices])
+        row = array.operand if isinstance(array, Hole) else array
+        if isinstance(row, Row):
+            texts = [next(places) if item is None else item for item in row.items]
+            return self.expression("item", row.array, [*texts, *places])
+        return self.expression("item", array, list(places))
 
     def start(self, reduction: str, element_type: ElementType) -> str:
         """Return the number that changes no result of a reduction in some type, without that type."""
@@ -196,7 +199,7 @@ class NumbaRenderer(KernelRenderer):
         if element_type.is_complex or element_type.name in ("f32", "u64", "u4", "u2", *NARROW) or value == _LEAST:
             return self.cast(self.plain_number(value), element_type)
         text = self.statement("constant_number", self.plain_number(value), element_type)
-        return Expression(text, UNARY if text.startswith("-") else ATOM)
+        return Expression(text, SIGN if text.startswith("-") else ATOM)
 
     def weak_literal(self, value: np.ndarray) -> Expression:
         """Numba has no weak types: only literals of unknown type would end here."""

@@ -16,9 +16,9 @@ from ....transpile.array.program import Carry, Loop, Store
 from ....transpile.array.traversal import is_inside
 from ....transpile.array.value import FULL
 from ....transpile.emission.arrangement.assignments import mentions
-from ....transpile.emission.expression import Expression
 from ....transpile.emission.functions.control_flow import ControlFlowWriter
 from ....transpile.emission.functions.function_writer import FunctionWriter
+from ....transpile.python.templates import Expression
 from .buffers import Buffers
 from .line_writer import LineNestWriter
 from .notes import readable_lines
@@ -70,7 +70,7 @@ class RoundWriter(ControlFlowWriter):
         return text if is_new or is_free else self._copy(start, text)
 
     def _copy(self, node: Node, text: Expression) -> Expression:
-        return Expression(self.writer.renderer.statement("copy", node, text))
+        return self.writer.renderer.expression("copy", node, text)
 
     def move(self, moves: Sequence[Carry]) -> None:
         self._overwrite(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ....transpile.array.node import Node
-from ....transpile.emission.expression import Expression
+from ....transpile.python.templates import Expression
 from .rounds import RoundWriter
 from .writer import COUNTERS
 
@@ -17,7 +17,7 @@ class ScatterWriter:
 
     def __init__(self, rounds: RoundWriter) -> None:
         self.writer = rounds.function_writer
-        self.statement = rounds.elements.statement
+        self.statement, self.expression = rounds.elements.statement, rounds.elements.expression
 
     def write(self, node: Node, name: str) -> None:
         """Write the lines that change the array of this name as a scatter does."""
@@ -33,7 +33,7 @@ class ScatterWriter:
         if tests := list(self._tests(at, indices, x.shape)):
             self._begin(self.statement("begin_if", tests))
         self._open(counters[len(batch) :], window)
-        target = self.statement("item", name, [*at, *counters[len(batch) :]])
+        target = self.expression("item", name, [*at, *counters[len(batch) :]])
         combiner = node.parameters["ufunc"].opcode if node.parameters["ufunc"] is not None else None
         self.writer.line(self.statement("combine", node, combiner, target, self._element(given, value, counters)))
         self.writer.indent = outside
@@ -61,7 +61,7 @@ class ScatterWriter:
         """An element of an array that is broadcast to the axes of these counters."""
         own = counters[len(counters) - node.ndim :]
         items = ["0" if size == 1 else counter for counter, size in zip(own, node.shape, strict=True)]
-        return Expression(self.statement("item", text, items))
+        return self.expression("item", text, items)
 
     @staticmethod
     def _tests(texts: Sequence[str], indices: Sequence[Node], shape: Sequence[int]) -> Iterator[tuple[str, int, bool]]:

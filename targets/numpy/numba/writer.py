@@ -7,9 +7,9 @@ from collections.abc import Container, Iterable, Sequence
 from ....transpile.array.node import Node
 from ....transpile.array.traversal import topological
 from ....transpile.emission.arrangement.assignments import mentions
-from ....transpile.emission.expression import Expression
 from ....transpile.emission.kernels.kernel_writer import KernelWriter
 from ....transpile.kernels.index_maps import identity
+from ....transpile.python.templates import Expression
 from ..kernels import AS_BITS
 from .buffers import Buffers
 from .outer_indices import outer_indices

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...hlo.element_types import C64, C128, F32, F64, ElementType
-from .. import magnitudes
+from .. import intervals, magnitudes
 from ..operation import AxisMap, Interval, Operand, Parameters, Shape, Table
 from . import axes
 from .inference import interval_of_first, like_first, pred, reduced, type_of_first
@@ -129,6 +129,8 @@ for _name, _folds, _noun in (
         names_after=(f"{{}}_{_name}",),
         element_type=type_of_first,
         widens=True,
+        interval=intervals.counted if _name == "cumsum" else None,
+        counts=_name == "cumsum",
         **{**_along, "parameters": {"axis": AXIS, "backwards": FLAG.optional}},  # backwards: within kernels only
     )
 OPERATIONS.define(

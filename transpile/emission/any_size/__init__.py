@@ -15,7 +15,8 @@ from typing import Any
 from ...compilation import kernels_in, written_as
 from ...errors import Diagnostic, UnsupportedError, UsageError
 from ...frontends.witnesses import Assignment, Witnesses
-from ..module.entry_point import NO_CHECKS, SIZES
+from ...options import SIZES
+from ..module.entry_point import NO_CHECKS
 from ..module.generated import GeneratedModule
 from .writer import MOST_POSITIONS, Writer
 

@@ -15,6 +15,7 @@ from typing import Any
 from ...array.node import Node, Region
 from ...array.program import Carry, Loop, Store
 from ...array.traversal import is_inside, nested_roots, topological
+from .takeovers import Takeover
 
 Statement = Node | Store
 
@@ -26,6 +27,7 @@ class Body:
     statements: list[Statement] = field(default_factory=list)
     in_place: dict[Node, Carry] = field(default_factory=dict)  # next value: the carry whose name it takes
     moves: list[Carry] = field(default_factory=list)
+    taken: set[Node] = field(default_factory=set)  # changes and copies that take over what they are made of
 
 
 class Reads:
@@ -43,7 +45,7 @@ class Reads:
             found.add(after)
         roots = nested_roots(statement)
         if roots:
-            found |= self._of_bodies(statement, roots)
+            found |= self.of_bodies(statement)
         return found
 
     def of_roots(self, roots: Iterable[Node]) -> set[Node]:
@@ -62,7 +64,9 @@ class Reads:
                 stack.extend(node.operands)
         return found
 
-    def _of_bodies(self, statement: Node, roots: list[Node]) -> set[Node]:
+    def of_bodies(self, statement: Node) -> set[Node]:
+        """The named nodes that the bodies of a loop or conditional read from outside."""
+        roots = nested_roots(statement)
         regions = body_regions(statement)
         inner = [node for node in topological(roots) if any(is_inside(node.region, region) for region in regions)]
         found: set[Node] = set()
@@ -92,6 +96,8 @@ def schedule(
     loop: Loop | None = None,
     together: Mapping[Node, Node] | None = None,
     given: Sequence[Carry] = (),
+    takeovers: Iterable[tuple[Takeover, set[Node]]] = (),
+    results: Sequence[Node] = (),
 ) -> Body:
     """Order the named nodes of a region. What is made ``together`` is there for others when the last of it is. What a
     branch has ``given`` are like carries: a name gets a new value, which the statement of that may write.
@@ -118,8 +124,39 @@ def schedule(
     carries = [*(loop.carries if loop is not None else ()), *given]
     if carries:
         _place_carries(carries, region, edges, reading, reads, body, is_loop=loop is not None)
+    at_the_end = [*results, *(carry.following for carry in body.moves if carry.following is not None)]
+    _take_over(takeovers, edges, reading, reads, body, reads.of_roots(at_the_end))
     body.statements = _ordered(members, edges, priority)
     return body
+
+
+def _take_over(
+    takeovers: Iterable[tuple[Takeover, set[Node]]],
+    edges: dict[Statement, set[Statement]],
+    reading: dict[Statement, set[Node]],
+    reads: Reads,
+    body: Body,
+    read_at_the_end: set[Node],
+) -> None:
+    """Let changes have arrays where all other readers can come before; add the ordering edges."""
+    for takeover, looking in takeovers:
+        statement = takeover.statement
+        if statement not in edges or looking & read_at_the_end:
+            continue
+        if _reads_in_its_body(statement, takeover, looking, reads):
+            continue
+        readers = [member for member in edges if member is not statement and reading[member] & looking]
+        if not any(_reaches(statement, reader, edges) for reader in readers):
+            edges[statement].update(readers)
+            body.taken.add(takeover.taker)
+
+
+def _reads_in_its_body(statement: Node, takeover: Takeover, looking: set[Node], reads: Reads) -> bool:
+    """A loop that begins with an array must not read what that was before."""
+    if statement.opcode != "loop":
+        return False
+    others = [operand for operand in statement.operands if operand is not takeover.taker]
+    return bool((reads.of_roots(others) | reads.of_bodies(statement)) & looking)
 
 
 def _place_carries(

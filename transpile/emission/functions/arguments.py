@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...array.node import Node
 from ...array.program import Function
-from ..expression import PRIMARY, Expression
+from ...python.grammar import PRIMARY
+from ...python.templates import Expression
 from ..naming.arguments import argument_names, short_names
 from ..naming.identifiers import base_name, common_words, is_argument
 from ..naming.scopes import is_gradient
@@ -185,20 +186,20 @@ class ArgumentWriter:
         they plan.
         """
         given = [node for node in self.plan.nodes if node.opcode in ("parameter", "item") and node in self.texts]
-        names = [self.texts[node] for node in given if node.element_type is not None and self.plan.uses.get(node)]
+        names = [str(self.texts[node]) for node in given if node.element_type is not None and self.plan.uses.get(node)]
         chunks = self.function.chunks
         cut = any(node in chunks for node in given)
         text = self.writer.renderer.statement("prepare", names, cut) if names else ""
         if text:
             self.writer.line(text)
-        rows = [(self.texts[node], chunks[node]) for node in given if node in chunks and self.plan.uses.get(node)]
+        rows = [(str(self.texts[node]), chunks[node]) for node in given if node in chunks and self.plan.uses.get(node)]
         return self.writer.renderer.statement("chunks", rows, self.function.threads) if cut else ""
 
     def namespaces(self) -> list[str]:
         """The lines that name what some libraries take from the arrays that a function is given."""
         nodes = dict.fromkeys((*self.function.parameters, *self.plan.nodes))
         given = [node for node in nodes if node.opcode in ("parameter", "item") and node in self.texts]
-        names = [self.texts[node] for node in given if node.element_type is not None and not node.is_python_int]
+        names = [str(self.texts[node]) for node in given if node.element_type is not None and not node.is_python_int]
         return self.writer.renderer.statement("namespaces", names).splitlines()
 
     def _unpack(self, node: Node, name: str) -> None:

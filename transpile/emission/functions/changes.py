@@ -11,7 +11,8 @@ from ...array.node import Node, Slot
 from ...array.program import Store, tree_nodes
 from ...array.traversal import users_of
 from ...array.value import NEW
-from ..expression import PRIMARY, UFUNCS, Expression
+from ...python.templates import Expression
+from ..expression import UFUNCS
 from .context import Writing
 
 _NUMBER = re.compile(r"_\d+$")  # behind a name, where others have it
@@ -53,13 +54,14 @@ class ChangeWriter:
         wanted = "" if name is not None else writer.wanted.of(self._last_change(node))
         if node.opcode != "scatter":
             writer.fit_change(node, partial(self._change, node, name or Expression(writer.names.free(wanted))))
-        if name is None and self._keeps_its_name(before, node) and self._is_last_read(before, node):
+        is_last = self._is_taken(before, node) or self._is_last_read(before, node)
+        if name is None and self._keeps_its_name(before, node) and is_last:
             takes_over, name = True, writer.texts[before]
         name = name or Expression(writer.names.fresh(wanted))
         if not takes_over and node not in writer.changed_in_place:
             source = writer.text(before)
             is_new = self._is_new(before, node)
-            copied = source if is_new else Expression(writer.renderer.statement("copy", before, source), PRIMARY)
+            copied = source if is_new else writer.renderer.expression("copy", before, source)
             compiler = writer.loop_compiler if node in writer.texts else None
             if copied != name and not (compiler and compiler.overwrite(writer, name, copied, node)):
                 writer.assign([name], copied, node)
@@ -87,9 +89,15 @@ class ChangeWriter:
         """Tell whether an array is made for a change alone, so that it need not be copied."""
         if before.opcode == "kernel" and not before.parameters["kernel"].is_inline:
             return before.region is node.region and self.writer.plan.uses[before] == 1
+        if self._is_taken(before, node):
+            return True
         if before not in self.writer.plan.named:
             return is_own_array(before)
         return node in self.writer.texts and self._is_last_read(before, node)
+
+    def _is_taken(self, before: Node, node: Node) -> bool:
+        """Tell whether a change has the array of a name."""
+        return node in self.writer.taken_over and before in self.writer.texts
 
     def _keeps_its_name(self, before: Node, node: Node) -> bool:
         """Tell whether a changed array may be called as it was before: the author has no other name for it."""

@@ -8,8 +8,9 @@ from itertools import chain, count
 import numpy as np
 
 from ...array.node import Constant, Node
+from ...python.templates import Expression
 from .. import safetensors
-from ..expression import Expression, Renderer
+from ..expression import Renderer
 from ..naming.identifiers import identifier
 from ..tables import evenly_spaced, filled_rows
 from ..texts import nested_text
@@ -78,12 +79,11 @@ class ModuleConstants:
         self.sidecar[name] = constant.array
         if self.as_tensors and safetensors.can_hold(constant.array):
             self.renderer.used_prelude["mapped_tensor"] = None
-            text = self.renderer.statement("stored_tensor", name, constant.sha256[:DIGEST_DIGITS], dtype)
-            return Expression(text, 16)
+            return self.renderer.expression("stored_tensor", name, constant.sha256[:DIGEST_DIGITS], dtype)
         function = "mapped_constant" if is_mapped(constant.array) else "constant"
         self.renderer.used_prelude[function] = None
         bits = dtype if element_type.is_extension else ""
-        return Expression(self.renderer.statement("stored", function, name, constant.sha256[:DIGEST_DIGITS], bits), 16)
+        return self.renderer.expression("stored", function, name, constant.sha256[:DIGEST_DIGITS], bits)
 
     def _fresh(self, name: str) -> str:
         """A name that no constant of the module has yet."""

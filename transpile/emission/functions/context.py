@@ -9,9 +9,10 @@ from ...array.graph import Graph
 from ...array.node import Node, Region
 from ...array.program import Carry, Function, Loop
 from ...array.result_trees import Path
+from ...python.templates import Expression
 from ..arrangement.folding import Plan
 from ..arrangement.schedule import Body, Reads, Statement
-from ..expression import Expression, Renderer
+from ..expression import Renderer
 from ..lines import Line
 from ..naming.allocation import NameAllocation
 from ..naming.identifiers import Names
@@ -90,6 +91,7 @@ class Writing(Protocol):
     indent: int
     loop_compiler: LoopCompiler | None
     changed_in_place: set[Node]
+    taken_over: set[Node]
     kept: set[Node]
     written_rows: set[Node]
     results: Any

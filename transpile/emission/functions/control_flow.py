@@ -8,9 +8,9 @@ from ...array.in_place import is_own_array
 from ...array.node import Node
 from ...array.program import Branch, Carry, Loop
 from ...array.traversal import is_inside
+from ...python.templates import Expression
 from ..arrangement.assignments import mentions, one_after_another
 from ..arrangement.schedule import schedule
-from ..expression import COMPARISON, Expression
 from ..naming.identifiers import identifier
 from ..naming.known_types import is_flag
 from .context import Writing
@@ -121,7 +121,7 @@ class ControlFlowWriter:
         if (
             initial not in self.writer.texts
             or self.writer.texts[initial] in self.writer.constants.names
-            or self.writer.plan.uses.get(initial, 0) != 1
+            or (self.writer.plan.uses.get(initial, 0) != 1 and carry.initial not in self.writer.taken_over)
             or initial.region is not node.region
             or initial in self.writer.arguments.leaf_names  # which is no name, but a part of the caller's
         ):
@@ -158,6 +158,8 @@ class ControlFlowWriter:
         if initial.opcode != "copy":
             return initial
         (made,) = initial.operands
+        if initial in self.writer.taken_over:
+            return made
         is_own = is_own_array(made)
         alone = self.writer.plan.uses.get(made, 0) == 1 and made.region is node.region
         return made if is_own and alone else initial
@@ -286,7 +288,7 @@ class ControlFlowWriter:
                 self.writer.line(self.writer.renderer.statement("otherwise"))
             else:
                 renderer = self.writer.renderer
-                head = predicate if boolean else Expression(renderer.statement("is_branch", predicate, k), COMPARISON)
+                head = predicate if boolean else renderer.expression("is_branch", predicate, k)
                 self.writer.line(self.writer.renderer.statement("elif" if position else "if", head), node)
                 if not position:
                     self.writer.bound(*self.writer.items.get(node, {}).values())

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 from ...array.node import Node, Region
 from ...array.traversal import is_inside
+from ...python.grammar import PRIMARY
+from ...python.templates import Expression
 from ..arrangement.folding import is_sum
-from ..expression import PRIMARY, Expression
 from .context import Writing
 
 _LONG = 24  # characters of a single operation that is worth a line of its own where another is too long

@@ -9,9 +9,12 @@ from functools import partial
 from ...array.in_place import may_change_in_place
 from ...array.node import Node, Region, literal_value
 from ...array.program import Carry, Function, Loop, Store, Tree, tree_nodes
+from ...python.grammar import ATOM, SIGN
+from ...python.templates import Expression
 from ..arrangement.folding import Plan, plan, source_line
 from ..arrangement.schedule import Body, Reads, Statement, schedule
-from ..expression import ATOM, PRIMARY, Expression, Renderer
+from ..arrangement.takeovers import Takeovers
+from ..expression import Renderer
 from ..lines import Line, WrittenFunction
 from ..naming.allocation import NameAllocation
 from ..naming.hints import WantedNames
@@ -76,6 +79,7 @@ class FunctionWriter:
         self._promote_next_values()
         self.reads = Reads(self.plan.named)
         self.changed_in_place: set[Node] = set()  # next values of carries that the loop need not copy
+        self.taken_over: set[Node] = set()  # changes, and copies that loops begin with, that need no copy
         self.kept: set[Node] = set()  # next values of carries that are written in place
         self.written_rows: set[Node] = set()  # rows of stacked outputs that are computed where they belong
         self.control_flow = ControlFlowWriter(self)
@@ -88,6 +92,8 @@ class FunctionWriter:
         self.leaf_maps = LeafMaps(self)
         self.wanted = WantedNames(self)
         self.changes = ChangeWriter(self)
+        are_numbers = renderer.elements_are_numbers
+        self.takeovers = Takeovers(function, self.plan.nodes, elements_are_numbers=are_numbers)
         self.stored_rows = StoredRows(self)
 
     def _promote_next_values(self) -> None:
@@ -183,7 +189,11 @@ class FunctionWriter:
         """
         together = {call: chain.last for call, chain in self.chains.items()}
         together.update((call, made.last) for call, made in self.leaf_maps.by_call.items())
-        body = schedule(region, self.plan.named - written, self.reads, self.priority, loop, together, given)
+        takeovers = self.takeovers.of(region) if not self.renderer.resumable else ()
+        named = self.plan.named - written
+        results = tree_nodes(self.function.results) if region is self.graph.root else []
+        body = schedule(region, named, self.reads, self.priority, loop, together, given, takeovers, results)
+        self.taken_over.update(body.taken)
         for following, carry in body.in_place.items():
             self.texts[following] = self.texts[carry.parameter]
         if loop is not None:
@@ -260,7 +270,7 @@ class FunctionWriter:
             return self.value(node.operands[0])
         known = self.constants.text(node) if node.opcode == "array" else None
         if known is not None:
-            known = Expression(self.renderer.statement("constant", node, known), PRIMARY)
+            known = self.renderer.expression("constant", node, known)
         self.written[node] = text = known or self.folded(node)
         return text
 
@@ -302,7 +312,7 @@ class FunctionWriter:
         self.assign([name], self.fitting.fitted(node, partial(self.value, node), taken), node)
         parts = self.items.get(node, {})
         for index, part in parts.items():
-            self.texts[part] = Expression(self.renderer.statement("field", name, named.fields[index]), PRIMARY)
+            self.texts[part] = self.renderer.expression("field", name, named.fields[index])
         self.trees.note_groups(node, name)
         self.bound(*parts.values())
 
@@ -373,7 +383,7 @@ class FunctionWriter:
             return self.renderer.typed_literal(literal_value(node), node.type)
         if node.opcode == "integer":
             value = node.parameters["value"]
-            return Expression(str(value), ATOM if value >= 0 else 13)
+            return Expression(str(value), ATOM if value >= 0 else SIGN)
         return self.value(node)
 
     def index_text(self, node: Node) -> str:

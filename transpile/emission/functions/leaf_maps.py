@@ -12,7 +12,8 @@ from ...array.program import Function
 from ...array.result_trees import Path, is_field, leaves_of, mapped
 from ...hlo.ir import Built
 from ...passes.outlining.tree_maps import LeafCalls, leaf_calls, part_at, pruned
-from ..expression import PRIMARY, Expression
+from ...python.grammar import PRIMARY
+from ...python.templates import Expression
 from ..naming.identifiers import identifier
 from ..naming.scopes import GRADIENT, is_gradient
 from ..naming.updates import updates

@@ -10,7 +10,8 @@ from typing import Any
 from ...array.node import Node
 from ...array.program import Function
 from ...array.result_trees import Path
-from ..expression import PRIMARY, Expression
+from ...python.grammar import PRIMARY
+from ...python.templates import Expression
 from ..naming.identifiers import plural
 from ..trees.argument_groups import Field
 from ..trees.named_results import NamedResults, field_path

@@ -8,7 +8,8 @@ from ...array.in_place import is_own_array
 from ...array.node import Node, Slot
 from ...array.program import Loop, Store
 from ...array.value import FULL
-from ..expression import PRIMARY, Expression
+from ...python.grammar import PRIMARY
+from ...python.templates import Expression
 from .context import Writing
 
 _ROW = "stored_row"  # the macro of libraries whose kernels take arrays to write into

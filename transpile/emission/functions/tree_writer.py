@@ -13,7 +13,7 @@ from typing import Any
 from ...array.node import Node
 from ...array.program import Function
 from ...array.result_trees import Path, leaves_of, mapped, placed
-from ..expression import Expression
+from ...python.templates import Expression
 from ..naming.arguments import path_of
 from ..naming.identifiers import identifier
 from ..naming.scopes import GRADIENT

@@ -10,7 +10,8 @@ import numpy as np
 from ...array.node import Node
 from ...hlo.element_types import ElementType
 from ...kernels.index_maps import Term
-from ..expression import Expression, Renderer
+from ...python.templates import Expression
+from ..expression import Renderer
 
 
 class KernelRenderer(Renderer):

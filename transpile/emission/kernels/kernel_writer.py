@@ -11,7 +11,7 @@ from ...array.program import Branch, Carry, Loop, tree_nodes
 from ...array.traversal import topological
 from ...kernels.index_maps import Offset
 from ...kernels.kernel import Kernel
-from ..expression import Expression
+from ...python.templates import Expression
 from ..functions.constants import ModuleConstants
 from ..functions.fitting import Fitting
 from ..functions.function_writer import FunctionWriter
@@ -20,7 +20,6 @@ from ..naming.identifiers import Names
 from ..naming.source import SourceNames
 from .kernel_renderer import KernelRenderer
 
-CHOICE = 2  # the level of `?:`
 _PLAIN = re.compile(r"[\w.:\- +/]*")  # of comments: nothing that ends a text or continues a line
 
 
@@ -210,8 +209,7 @@ class KernelLoops:
             return None
         value: Expression = writer.text(branches[-1].results[0])
         for test, branch in zip(reversed(tests), reversed(branches[:-1]), strict=True):
-            text = writer.renderer.statement("select", node, test, writer.text(branch.results[0]), value)
-            value = Expression(text, CHOICE)
+            value = writer.renderer.expression("select", node, test, writer.text(branch.results[0]), value)
         return value if writer.renderer.layout.fits(value, writer.taken(node)) else None
 
     def _branch(self, node: Node, branch: Branch) -> None:

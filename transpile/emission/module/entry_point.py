@@ -9,6 +9,7 @@ from ...array.program import Program
 from ...array.result_trees import fitting
 from ...hlo.ir import ResultTree
 from ...hlo.shapes import ArrayShape, TupleShape, leaves
+from ...options import SIZES
 from ..expression import Renderer
 from ..replicas.collectives import ENTRY, Replicas
 from ..trees.argument_trees import Path, leaf_paths
@@ -18,7 +19,6 @@ CHECK_ARRAYS = "check_arguments"  # the function that checks arrays of one dtype
 CHECK_TREES = "check_trees"  # the one that checks those in trees
 CHECK_SIZES, CHECK_TREE_SIZES = "check_sizes", "check_tree_sizes"  # those of modules for any size
 _WRAPPED = 3  # lines of a call whose arguments fit one
-SIZES = "sizes"  # of modules for any size: names stand for sizes
 
 
 @dataclass(frozen=True, slots=True)

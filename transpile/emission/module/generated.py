@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,13 +15,14 @@ import numpy as np
 
 from ...array.program import Program
 from ...files import write_atomically
+from ...options import LINE_LENGTH
 from ...target import Plan, load_target
 from ..functions.sidecars import Sidecar, sidecars, storable
-from ..layout import LINE_LENGTH
 from ..lines import WrittenFunction
 from .compiled_functions import is_compiled, kept_module, without_cache
 from .helper_modules import HelpersFile, add_helpers, as_in_package
 from .line_map import LineMap, map_lines
+from .loaded_lines import show_lines
 from .shared_helpers import helper_names, stem
 
 
@@ -100,12 +100,13 @@ class GeneratedModule:
             module = kept_module(self.name, self.source)
         else:
             module = ModuleType(self.name)
-            module.__file__ = f"<xla2py generated {self.name} for {self.target} {id(self.source):x}>"
+            module.__file__ = f"<xla2py generated {self.name} for {self.target} {id(module.__dict__):x}>"
         if self.helpers:
             add_helpers(module, self.helpers, stem(self.target))
         source, filename = self.source if keep_compiled else without_cache(self.source), str(module.__file__)
         source = as_in_package(source, self.target) if self.helpers else source
-        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        if not keep_compiled:
+            show_lines(module.__dict__, filename, source)
         exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
         if self.callbacks:
             unwrap(module.main).__kwdefaults__.update(self.callbacks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,8 +11,9 @@ from types import ModuleType
 
 from ...errors import Diagnostic, UsageError
 from ...files import read_bytes, write_atomically
-from ..layout import LINE_LENGTH
+from ...options import LINE_LENGTH
 from .header import body_sha256, recorded_hashes
+from .loaded_lines import show_lines
 from .shared_helpers import defined_names, helper_names, helpers_file, stem
 
 
@@ -71,7 +71,7 @@ def add_helpers(module: ModuleType, source: str, name: str) -> None:
     if full_name not in sys.modules:
         helpers = ModuleType(full_name)
         helpers.__file__ = f"<xla2py generated {full_name}>"
-        linecache.cache[helpers.__file__] = (len(source), None, source.splitlines(keepends=True), helpers.__file__)
+        show_lines(helpers.__dict__, helpers.__file__, source)
         exec(compile(source, helpers.__file__, "exec", dont_inherit=True), helpers.__dict__)
         sys.modules[package] = ModuleType(package)
         sys.modules[full_name] = helpers

@@ -13,10 +13,11 @@ import numpy as np
 from ...array.program import Program
 from ...array.result_trees import placed
 from ...array.warnings import may_warn
-from ...compilation import READABLE, kernels_in
+from ...compilation import kernels_in
 from ...hlo.carriers import NARROW
 from ...hlo.custom_calls import callbacks
 from ...kernels.kernel import Kernel
+from ...options import OWN, Options
 from ...passes.calls.inline_one import of_any_shape
 from ...target import Target, load_target
 from ..expression import Renderer
@@ -25,7 +26,7 @@ from ..functions.deallocation import release
 from ..functions.function_writer import FunctionWriter
 from ..functions.signatures_and_bodies import function_text, in_written_order
 from ..kernels.declarations import Declarations
-from ..layout import LINE_LENGTH, Layout
+from ..layout import Layout
 from ..lines import WrittenFunction
 from ..name_reuse import reuse_names
 from ..naming.identifiers import Names
@@ -38,43 +39,20 @@ from ..replicas.named_devices import named_devices
 from ..replicas.sharded_arrays import SPLIT, ShardedArrays, axis_names
 from ..trees.argument_groups import argument_groups
 from ..trees.named_results import class_text, named_results
-from ..trees.result_classes import OWN as OWN_CLASSES
 from ..trees.result_classes import ResultClasses
 from ..trees.shared_trees import signature_constants
 from ..trees.types import TREE, has_tree, kinds_of_types, result_type, typing_imports, without_lone_types
 from .annotations import annotate
 from .description import arrays_by_type, docstring, signature
 from .entry_point import CHECK_ARRAYS, CHECK_TREES, array_checks, entry_point
-from .header import NUMPY, header
+from .header import NUMPY, Origin, header
 from .imports import imported_names, imports
 from .names import brought_in, foreign_names, function_name, prelude_calls, prelude_names
 from .sections import add_sections
-from .shared_helpers import OWN, divided, import_line
+from .shared_helpers import divided, import_line
 
 _ML_DTYPE = re.compile(r"\bml_dtypes\.\w+")
 _BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
-
-
-@dataclass(slots=True)
-class Settings:
-    """The settings a module is written by."""
-
-    annotate: str = "short"
-    checks: str = "exact"  # of arguments, or "cast" or "none"
-    constants: str = "auto"
-    nested: bool = False
-    classes: str = OWN_CLASSES  # of what main returns
-    chains: bool = True  # of calls as loops
-    releases: bool = True  # of large arrays, by ``del``
-    cutting: bool = True  # of prelude functions to their use
-    graph: bool = False  # ``replay`` beside ``main``
-    style: str = READABLE
-    helpers: str = OWN  # where the functions of the prelude stand
-    line_length: int = LINE_LENGTH
-    source_name: str = "<string>"
-    source_sha256: str = ""
-    options: str = ""  # what the command line to regenerate adds
-    parenthesise_all: bool = False
 
 
 @dataclass(slots=True)
@@ -92,21 +70,23 @@ class Written:
     shapes: dict[str, dict[str, Sequence[int]]] = field(default_factory=dict)
 
 
-def write_module(program: Program, target: Target, settings: Settings) -> Written:
-    """The module of a program."""
-    return _ModuleWriter(program, target, settings).written()
+def write_module(program: Program, target: Target, options: Options, origin: Origin | None = None) -> Written:
+    """The module of a program, with what its header says of the ``origin``."""
+    return _ModuleWriter(program, target, options, origin or Origin()).written()
 
 
 class _ModuleWriter:
     """Writes one module: names first, then the functions, then what these turned out to need."""
 
-    def __init__(self, program: Program, target: Target, settings: Settings) -> None:
+    def __init__(self, program: Program, target: Target, options: Options, origin: Origin) -> None:
         self.program = program
         self.target = target
-        self.settings = settings
-        self.library = prelude(target, in_graph=settings.graph, kernels=kernels_in(settings.style, target))
+        self.options = options
+        self.origin = origin
+        self.is_cut = "cutting" not in options.disable_passes and options.helpers == OWN
+        self.library = prelude(target, in_graph=options.graph, kernels=kernels_in(options.style, target))
         self.replicas = replicas_of(program, target.runners)
-        self.parts: list[Part] = [Replay()] if settings.graph else []
+        self.parts: list[Part] = [Replay()] if options.graph else []
         self.parameters: list[str] = []
         layout = program.original.layout
         if self.replicas is not None:
@@ -115,30 +95,27 @@ class _ModuleWriter:
             self.parts += [self.replicas, self.devices]
         if self.replicas is not None and layout is not None and SPLIT in self.library.definitions:
             self.parts.append(ShardedArrays(layout, self.replicas, self.parameters))
-        self.entry = entry_point(program, self.replicas, settings.nested, settings.checks)
-        self.classes = ResultClasses(self.entry.result_tree, settings.classes, set(self.library.definitions))
+        self.entry = entry_point(program, self.replicas, options.nested, options.checks)
+        self.classes = ResultClasses(self.entry.result_tree, options.classes, set(self.library.definitions))
         self.parts.append(self.classes)
         self.result_tree = self.classes.tree
-        all_in_parentheses = settings.parenthesise_all
         self.renderer = Renderer(
             target.macros,
             target.namespace,
             target.scalars,
-            parenthesise_all=all_in_parentheses,
-            layout=Layout(settings.line_length, sizes_are_free=bool(program.original.free_sizes)),
+            layout=Layout(options.line_length, sizes_are_free=bool(program.original.free_sizes)),
         )
+        self.renderer.elements_are_numbers = target.features.elements_are_numbers
         self.of_blocks = self.renderer  # block functions, and the constants that they share with main, are NumPy's
         if target.arrange is not None:
             numpy = load_target("numpy")
-            self.of_blocks = Renderer(
-                numpy.macros, numpy.namespace, parenthesise_all=all_in_parentheses, beside=self.renderer
-            )
-        inline = settings.constants == "inline"
+            self.of_blocks = Renderer(numpy.macros, numpy.namespace, beside=self.renderer)
+        inline = options.constants == "inline"
         self.constants = ModuleConstants(
             self.of_blocks,
             inline=inline,
             largest_folded=target.largest_folded,
-            as_tensors=settings.constants == TENSORS,
+            as_tensors=options.constants == TENSORS,
             names=program.original.constant_names,
         )
         self.source_names = SourceNames(program.module)
@@ -149,10 +126,10 @@ class _ModuleWriter:
 
     def written(self) -> Written:
         source_names = self.source_names
-        written_kernels = kernels_in(self.settings.style, self.target)
+        written_kernels = kernels_in(self.options.style, self.target)
         declarations = Declarations if written_kernels is None else written_kernels.declarations
         kernels: Declarations = declarations(
-            self.target, self.of_blocks, self.library, self.settings.annotate, source_names
+            self.target, self.of_blocks, self.library, self.options.annotate, source_names
         )
         functions = self._functions(kernels, source_names)
         self._silence()
@@ -200,7 +177,7 @@ class _ModuleWriter:
 
     def _functions(self, kernels: Declarations, source_names: SourceNames) -> list[WrittenFunction]:
         """Write all functions, and the kernels that they call."""
-        settings = self.settings
+        options = self.options
         written: list[WrittenFunction] = []
         for function in in_written_order(self.program):
             is_entry = function is self.program.entry
@@ -208,11 +185,11 @@ class _ModuleWriter:
                 function,
                 self.renderer if is_entry else self.of_blocks,
                 Names(self.reserved | self.constants.names),
-                settings.annotate,
+                options.annotate,
                 self.constants,
                 source_names,
                 self.writers,
-                with_chains=settings.chains,
+                with_chains="chains" not in options.disable_passes,
             )
             if is_entry and self.result_tree is not None:
                 writer.results = placed(self.result_tree, function.results)
@@ -230,12 +207,14 @@ class _ModuleWriter:
             kernels.add(writer, self.constants)
             self.writers.append(writer)
             written.append(writer.written_function(named))
-        if settings.annotate == "full":
+        if options.annotate == "full":
             annotate(written, self.renderer.layout)
-        if settings.annotate != "none":
+        if options.annotate != "none":
             for each in written:
                 add_sections(each.lines, each.function.graph)
-        if settings.releases and self.target.arrange is None:
+        # Large arrays are not released where sizes are free: other sizes would have another text.
+        is_fixed = not self.program.original.free_sizes
+        if "releases" not in options.disable_passes and is_fixed and self.target.arrange is None:
             release(reversed(self.writers))
         return written
 
@@ -295,7 +274,7 @@ class _ModuleWriter:
         missing = sorted(set(renderer.used_prelude) - set(self.library.definitions))
         assert not missing, f"the prelude has no {missing}"
         self._cut_prelude([*kernels.texts, *self.constants.lines])
-        definitions, helpers = divided(self.library.closure(list(renderer.used_prelude)), self.settings.helpers)
+        definitions, helpers = divided(self.library.closure(list(renderer.used_prelude)), self.options.helpers)
         if self.decorators:
             definitions = [replace(each, source=unsilenced(each.source)) for each in definitions]
         shared = [definition.source for definition in definitions if definition.module == DEVICE]
@@ -306,15 +285,13 @@ class _ModuleWriter:
         typing = typing_imports(renderer, [*types, *functions])
         used = {*renderer.used_prelude, *(use for definition in definitions for use in definition.uses)}
         from_file = import_line(
-            self.settings.helpers, self.target.name, (each.name for each in helpers if each.name in used)
+            self.options.helpers, self.target.name, (each.name for each in helpers if each.name in used)
         )
         needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *kernels.imports(), *typing}
         named = [line for part in self.parts for line in part.constants(renderer)]
         told = self._narrow_dtypes([*functions, *self.constants.lines])
-        settings, imported = (
-            self.settings,
-            imports(self.target, needed, [*types, *told, *functions, *kernels.texts, *self.constants.lines], from_file),
-        )
+        texts = [*types, *told, *functions, *kernels.texts, *self.constants.lines]
+        imported = imports(self.target, needed, texts, from_file)
         needs_numpy = NUMPY in imported and (NUMPY in self.target.imports or NUMPY in needed)
         public = [name for part in self.parts for name in part.public]
         top = renderer.environment.get_template("module.py.j2").render(
@@ -332,9 +309,8 @@ class _ModuleWriter:
                 header(
                     self.target,
                     [line for line in imported if needs_numpy or line != NUMPY],
-                    settings.source_name,
-                    settings.source_sha256,
-                    settings.options,
+                    self.origin,
+                    self.options,
                     program.edges,
                 )
             ),
@@ -354,7 +330,7 @@ class _ModuleWriter:
             ),
         )
         behind = [definition.source for definition in definitions if definition.module != DEVICE]
-        if settings.cutting and settings.helpers == OWN:
+        if self.is_cut:
             behind = list(map(with_short_docstrings, behind))
         behind += (text for part in self.parts for text in part.behind(renderer))
         behind += last
@@ -384,7 +360,7 @@ class _ModuleWriter:
 
     def _cut_prelude(self, others: list[str]) -> None:
         """Cut the prelude's functions to what the program's lines give them; blocks may be smaller than their nodes."""
-        if not self.settings.cutting or self.target.arrange is not None or self.settings.helpers != OWN:
+        if not self.is_cut or self.target.arrange is not None:
             return
         lines = [line for writer in self.writers for line in writer.lines]
         others = others + [text for part in self.parts for text in part.functions(self.renderer)]

@@ -12,11 +12,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from ...errors import Diagnostic, UsageError
+from ...options import LINE_LENGTH
 from ...target import load_target
 from ...version import VERSION
 from ..expression import Renderer
 from ..formatting import formatted
-from ..layout import LINE_LENGTH, Layout
+from ..layout import Layout
 from ..prelude.library import DEVICE, NAME_BY_TEXT, ON_HOST, Definition, prelude
 from .header import with_body_hash
 from .imports import imports

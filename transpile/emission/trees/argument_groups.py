@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ...array.node import Node
 from ...array.program import Function, Program, given_functions, roots
 from ...array.traversal import topological
+from ...python.templates import Expression
 from ..naming.arguments import last_word
 from ..naming.identifiers import Names, identifier
 from .argument_trees import Key, Path
@@ -213,14 +214,15 @@ def paths_of(groups: Sequence[Group], count: int, fields: FieldNames) -> list[Pa
     return paths
 
 
-def given_texts(groups: Sequence[Group], operands: Sequence[str], fields: FieldNames) -> list[str]:
+def given_texts(groups: Sequence[Group], operands: Sequence[Expression], fields: FieldNames) -> list[str]:
     """Return the arguments of a call whose ``operands`` have these texts: of a group, what its parts are parts of."""
     texts: list[str | None] = list(operands)
     for group in groups:
         first = min(group.parts)
         steps = steps_text(group, first, fields)
-        assert operands[first].endswith(steps), f"{operands[first]} is no part at the end of {steps}"
-        texts[first] = operands[first].removesuffix(steps)
+        text = operands[first].text
+        assert text.endswith(steps), f"{text} is no part at the end of {steps}"
+        texts[first] = text.removesuffix(steps)
         for number in group.parts:
             texts[number] = texts[number] if number == first else None
     return [text for text in texts if text is not None]

@@ -14,7 +14,7 @@ from ...emission.functions.sidecars import storable
 from ...files import write_atomically
 from ...hlo.ir import HloModule
 from ...hlo.printer import print_module
-from ...settings import option_words
+from ...options import option_words
 from ..reports.results import ProgramReport, ReducedCase
 from .shrink import IsInteresting, Reduction, reduce_module
 

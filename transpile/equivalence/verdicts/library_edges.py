@@ -1,4 +1,4 @@
-"""Differences that come of ``--edges library``: a module that leaves special input to its library, on such input.
+"""Differences that come of ``--edge-cases library``: a module that leaves special input to its library, on such input.
 
 On ordinary inputs and ties both agree, so that a difference there counts; edge values and large ranges are where they
 need not.

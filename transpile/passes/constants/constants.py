@@ -24,7 +24,7 @@ from ...array.value import filled
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Make, Rule, apply_rules
 from .interpreter import Array, value_of
-from .rounded import is_rounded
+from .rounded import cut_call, cut_value, is_rounded
 
 _LONGEST = 64  # elements of a table
 _LINE = 72  # characters of a table in any case
@@ -60,11 +60,16 @@ def _values(live: LiveNodes, *, sizes_are_fixed: bool, sizes_reach: int) -> dict
     for node in live:
         is_free = node.opcode == "scalar" and not sizes_are_fixed  # such a number may be another
         is_free = is_free or (sizes_reach > 0 and node.operation.counts)  # there may be further ones
-        is_free = is_free or (not sizes_are_fixed and is_rounded(node))  # of which nobody could tell that it is log(n)
+        is_free = is_free or (
+            not sizes_are_fixed and is_rounded(cut_call(node) or node)
+        )  # of which nobody could tell that it is log(n)
         is_kept = node.stands_alone and node.opcode not in ("setitem", "update_at")
-        if is_free or is_kept or any(operand not in values for operand in dependencies(node)):
+        call = cut_call(node)
+        read = call or node
+        if is_free or is_kept or any(operand not in values for operand in dependencies(read)):
             continue
-        value = value_of(node, [values[operand] for operand in node.operands])
+        given = [values[operand] for operand in read.operands]
+        value = value_of(node, given) if call is None else cut_value(call, given)
         work += 0 if value is None else value.size
         if work > _MOST_WORK:
             break

@@ -14,6 +14,7 @@ import numpy as np
 
 from ....templates.prelude import normal, special
 from ...array.node import Node
+from ...hlo.element_types import F32, F64
 from ...kernels.scalars import SCALARS
 from .folding import is_exact
 
@@ -46,17 +47,37 @@ def is_rounded(node: Node) -> bool:
     return node.operation.is_costly and node.type.is_floating and node.opcode in SCALARS and not is_exact(node.opcode)
 
 
+def cut_call(node: Node) -> Node | None:
+    """The call whose result in float64 a node rounds to float32, or None."""
+    if node.opcode != "convert" or node.element_type is not F32:
+        return None
+    (call,) = node.operands
+    return call if call.opcode == "prelude" and is_rounded(call) and call.element_type is F64 else None
+
+
 def rounded_value(node: Node, operands: Sequence[Array]) -> Array | None:
     """Return what such a node computes of float32, or None where it is NaN or its rounding is in doubt."""
-    function = CALLS[node.parameters["function"]] if node.opcode == "prelude" else SCALARS[node.opcode]
-    return rounded(function, operands)
+    return rounded(_function_of(node), operands)
+
+
+def cut_value(call: Node, operands: Sequence[Array]) -> Array | None:
+    """Return what a call computes of float64, rounded to float32, or None where that is NaN or in doubt."""
+    return _rounded_once(_function_of(call), operands)
+
+
+def _function_of(node: Node) -> Callable[..., Any]:
+    return CALLS[node.parameters["function"]] if node.opcode == "prelude" else SCALARS[node.opcode]
 
 
 def rounded(function: Callable[..., Any], operands: Sequence[Array]) -> Array | None:
     """Return what a function gives of float32, or None."""
     if any(operand.dtype != np.float32 for operand in operands):
         return None
+    return _rounded_once(function, [operand.astype(np.float64) for operand in operands])
+
+
+def _rounded_once(function: Callable[..., Any], operands: Sequence[Array]) -> Array | None:
     with np.errstate(all="ignore"):
-        exact = np.asarray(function(*(operand.astype(np.float64) for operand in operands)))
+        exact = np.asarray(function(*operands))
         below, above = ((exact * factor).astype(np.float32) for factor in (1 - _DOUBT, 1 + _DOUBT))
     return None if np.isnan(exact).any() or below.tobytes() != above.tobytes() else below

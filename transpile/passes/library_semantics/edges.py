@@ -1,4 +1,4 @@
-"""``--edges library``: the array library's plain call, where it differs from HLO on few inputs alone.
+"""``--edge-cases library``: the array library's plain call, where it differs from HLO on few inputs alone.
 
 The inputs are singular, not finite, out of range or zero divisors; ``edges.toml`` says for each operation which, and
 what is given there. Guards of indices are never made where the target's features say that indices are trusted; what

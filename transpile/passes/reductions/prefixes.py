@@ -28,7 +28,7 @@ from ..to_array.elementwise import accumulated_type
 from .stretches import RULES, NoStretch, Stretches, called_name, nothing
 
 _SHORTEST = 4  # axis that is worth a name
-_LARGEST = 1 << 22  # elements to follow
+LARGEST = 1 << 22  # elements to follow; of more, scans are found by their form (special_functions/scans.py)
 _MOST_NODES = 1000
 _MOST_SOURCES = 16
 
@@ -202,7 +202,7 @@ def _followed(order: list[Node], source: Node, axis: int) -> Prefix:
         return tuple(n if not has_equal_lines or (has_axis and k == axis) else 1 for k, n in enumerate(node.shape))
 
     shape = shape_of(source)
-    if prod(shape) > _LARGEST:
+    if prod(shape) > LARGEST:
         raise NoStretch
     lines = np.arange(prod(shape), dtype=np.int32).reshape(*_without(shape, axis), shape[axis])
     places = np.moveaxis(lines, -1, axis)

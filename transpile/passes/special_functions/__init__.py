@@ -29,7 +29,7 @@ def special_functions(module: HloModule, supports: Support, *, of_elements: bool
     """The module with a custom call of ``xla2py.NAME`` in place of each special function that a target supports, and
     what its instructions stand for. Functions ``of_elements`` can be left written out."""
     calls = {each: scan_calls(each, supports, of_elements=of_elements) for each in _run_as_code(module)}
-    library = Library(numbers_of(module)) if of_elements else None
+    library = Library.of_numbers(numbers_of(module)) if of_elements else None
     if library is not None and library.patterns:
         naming = _Naming(library, supports, module)
         for each in calls:

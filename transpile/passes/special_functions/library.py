@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,12 @@ class Pattern(NamedTuple):
     root: Term
 
 
+class _Chosen(NamedTuple):
+    path: Path
+    is_whole: bool
+    takes_numbers: bool
+
+
 class Library:
     """The functions whose numbers are among some numbers, by the opcode and element type of their root.
 
@@ -37,16 +44,19 @@ class Library:
     numbers are not left, and its root may be another.
     """
 
-    def __init__(self, numbers: Iterable[float]) -> None:
+    def __init__(self, chosen: Iterable[_Chosen]) -> None:
         self.terms = Terms()
         self.patterns: dict[tuple[str, str], list[Pattern]] = {}
         self.with_numbers: dict[tuple[str, str], list[Pattern]] = {}
-        given = frozenset(numbers)
-        for path in _files():
-            is_whole, kept = numbers_of_file(path) <= given, kept_numbers(path)
-            takes_numbers = kept is not None and kept <= given
-            if is_whole or takes_numbers:
-                self._add(function_of(path), _module(path), is_whole=is_whole, takes_numbers=takes_numbers)
+        for path, is_whole, takes_numbers in chosen:
+            self._add(function_of(path), _module(path), is_whole=is_whole, takes_numbers=takes_numbers)
+
+    @classmethod
+    def of_numbers(cls, numbers: Iterable[float]) -> Library:
+        """The functions that a program with some numbers may have, and terms for this program."""
+        library = copy(_library(tuple(_chosen(frozenset(numbers)))))
+        library.terms = Terms(library.terms.known)
+        return library
 
     def _add(self, name: str, module: HloModule, *, is_whole: bool, takes_numbers: bool) -> None:
         shapes = (parameter.array_shape.element_type.name for parameter in module.entry.parameters)
@@ -79,6 +89,20 @@ class Library:
             if given is not None:
                 return self.terms.make(NAMED, term.element_type, pattern.function, given)
         return None
+
+
+@lru_cache(maxsize=8)
+def _library(chosen: tuple[_Chosen, ...]) -> Library:
+    """The library of some patterns: to read one takes long, and programs of one kind take the same."""
+    return Library(chosen)
+
+
+def _chosen(numbers: frozenset[float]) -> Iterator[_Chosen]:
+    for path in _files():
+        is_whole, kept = numbers_of_file(path) <= numbers, kept_numbers(path)
+        takes_numbers = kept is not None and kept <= numbers
+        if is_whole or takes_numbers:
+            yield _Chosen(path, is_whole, takes_numbers)
 
 
 def function_of(path: Path) -> str:

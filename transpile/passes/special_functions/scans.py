@@ -17,18 +17,21 @@ from ...array.graph import Graph
 from ...array.node import Slot, Ufunc
 from ...array.operations import RUNNING
 from ...array.support import Support
-from ...hlo.attributes import Raw, SliceDimension
+from ...hlo.attributes import Raw, SliceDimension, WindowDimension
 from ...hlo.custom_calls.special_functions import ASSOCIATIVE_SCAN
 from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import ELEMENTWISE
 from ...hlo.shapes import ArrayShape, TupleShape
 from ..outlining.traced_calls import described
+from ..reductions.prefixes import LARGEST
+from ..to_array.elementwise import accumulated_type
+from ..to_array.reduction import identity
 from .growing_numbers import GrowingNumber, growing_numbers, key_of
 from .interleaving import interleaved, is_number, sliced
 from .recurrences import recurrence_call
 from .rewriting import Calls, gone
 
-_LARGEST = 100  # operations of a combination
+_MOST = 100  # operations of a combination
 
 LEFT, RIGHT = "left", "right"
 
@@ -74,6 +77,22 @@ class Scan:
     combine: Computation
     axis: int
 
+    def running(self) -> Calls:
+        """The window up to each element that takes the place of the only result, if a library runs along an axis so."""
+        root = self.combine.root
+        if not _has_library_function((root,), self.combine.parameters):
+            return {}
+        ((result, _),), (array,) = self.results.items(), self.arrays
+        element_type, size = array.array_shape.element_type, array.array_shape.dimensions[self.axis]
+        first = identity(root.opcode, element_type)
+        if first is None or accumulated_type(element_type) is not element_type:
+            return {}
+        number = Instruction("none", "constant", ArrayShape(element_type, ()), attributes={"literal": first})
+        along = WindowDimension(size, padding_low=size - 1)
+        window = tuple(along if k == self.axis else WindowDimension(1) for k in range(array.array_shape.rank))
+        attributes = {"window": window, "to_apply": self.combine}
+        return {result: result.replace(opcode="reduce-window", operands=(array, number), attributes=attributes)}
+
     def calls(self) -> Calls:
         """The instructions that take the place of the results: elements of one call."""
         shapes = TupleShape(tuple(array.shape for array in self.arrays))
@@ -102,7 +121,7 @@ def scan_calls(computation: Computation, supports: Support, *, of_elements: bool
     that nothing reads the inside of, as gradients do. Those that call a function of elements can be left out."""
     found: Calls = {}
     for scan in associative_scans(computation):
-        calls = scan.recurrence(supports)
+        calls = scan.running() or scan.recurrence(supports)
         if not calls and of_elements and _is_supported(scan, supports):
             calls = scan.calls()
         if calls and scan.inside <= gone(computation, calls).keys():
@@ -250,7 +269,7 @@ def _matches(
     """
     waiting = [(pattern, place)]
     seen: set[tuple[Instruction, Instruction]] = set()
-    for _ in range(_LARGEST):
+    for _ in range(_MOST):
         if not waiting:
             return True
         pattern, place = (_resolved(each) for each in waiting.pop())
@@ -346,7 +365,7 @@ def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int,
             return values[RIGHT, filled[key_of(instruction)]]
         if instruction in made and given is _OUTSIDE:
             return made[instruction]
-        is_too_large = depth > _LARGEST or len(instructions) > _LARGEST
+        is_too_large = depth > _MOST or len(instructions) > _MOST
         if is_too_large or not (instruction.opcode in ELEMENTWISE or is_number(instruction)):
             raise KeyError(instruction)
         operands = tuple(scalar(Place(operand, given), depth + 1) for operand in instruction.operands)
@@ -368,8 +387,8 @@ def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int,
     except KeyError:
         return None
     results = (*(grown(key, number) for key, number in growing.items()), *states)
-    if _has_library_function(results, parameters):
-        return None
+    if _has_library_function(results, parameters) and level.length <= LARGEST:
+        return None  # seen in the stretches that elements stand for, whatever scan it is
     root = results[0]
     if len(results) > 1:
         root = Instruction("results", "tuple", TupleShape(tuple(each.shape for each in results)), results)
@@ -379,6 +398,6 @@ def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int,
     return Scan(tuple(arrays), found, frozenset(level.odd.values()), combine, level.axis)
 
 
-def _has_library_function(results: Sequence[Instruction], parameters: list[Instruction]) -> bool:
+def _has_library_function(results: Sequence[Instruction], parameters: Sequence[Instruction]) -> bool:
     """Tell whether a single array has running sums, products, maxima or minima."""
     return len(results) == 1 and results[0].opcode in RUNNING and set(results[0].operands) == set(parameters)

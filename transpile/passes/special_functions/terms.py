@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,8 +39,9 @@ class Term:
 
 @dataclass(slots=True)
 class Terms:
-    """Terms by what they are."""
+    """Terms by what they are; ``shared`` are those that exist already, to which none is added."""
 
+    shared: Mapping[Any, Term] = field(default_factory=dict)
     known: dict[Any, Term] = field(default_factory=dict)
 
     @property
@@ -50,7 +52,8 @@ class Terms:
     def make(self, opcode: str, element_type: str, key: Any = None, operands: tuple[Term, ...] = ()) -> Term:
         """The one term that is this."""
         identity = opcode, element_type, key, operands
-        return self.known.setdefault(identity, Term(opcode, element_type, key, operands))
+        found = self.shared.get(identity)
+        return self.known.setdefault(identity, Term(opcode, element_type, key, operands)) if found is None else found
 
     def number(self, element_type: str, value: np.ndarray[Any, np.dtype[Any]]) -> Term:
         """The term of a number."""

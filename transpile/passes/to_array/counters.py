@@ -2,51 +2,13 @@
 
 from __future__ import annotations
 
+from ...array.affine import Affine, affine, combined
 from ...array.graph import Graph
-from ...array.node import Node, literal_value
+from ...array.node import Node
 from ...array.operation import Interval
 from ...array.operations import OPERATIONS
 from ...array.program import Loop
 from ...hlo.element_types import ElementType
-
-Affine = tuple[dict[Node, int], int]  # the sum of nodes times their coefficients, and a constant
-
-
-def integer_value(node: Node) -> int | None:
-    """The value of an integer constant."""
-    if node.opcode == "integer":
-        return int(node.parameters["value"])
-    if node.is_literal and node.type.is_integral:
-        return int(literal_value(node))
-    return None
-
-
-def affine(node: Node) -> Affine:
-    """A Python int as a sum; what is no sum stands for itself."""
-    value = integer_value(node)
-    if value is not None:
-        return {}, value
-    if node.is_python_int and node.opcode == "retype":
-        return affine(node.operands[0])
-    if node.is_python_int and node.opcode in ("add", "subtract", "multiply"):
-        return _combined(node.opcode, *map(affine, node.operands)) or ({node: 1}, 0)
-    return {node: 1}, 0
-
-
-def _combined(opcode: str, left: Affine, right: Affine) -> Affine | None:
-    """The sum, difference or product; None for a product of two that vary."""
-    (terms, constant), (others, other) = left, right
-    if opcode == "multiply":
-        if terms and others:
-            return None
-        factor = other if terms else constant
-        scaled = {node: coefficient * factor for node, coefficient in (terms or others).items() if factor}
-        return scaled, constant * other
-    sign = 1 if opcode == "add" else -1
-    merged = dict(terms)
-    for node, coefficient in others.items():
-        merged[node] = merged.get(node, 0) + sign * coefficient
-    return {node: coefficient for node, coefficient in merged.items() if coefficient}, constant + sign * other
 
 
 def counted(graph: Graph, opcode: str, nodes: tuple[Node, ...], element_type: ElementType) -> Node | None:
@@ -57,7 +19,7 @@ def counted(graph: Graph, opcode: str, nodes: tuple[Node, ...], element_type: El
     interval = rule(nodes, {}, element_type) if rule is not None and element_type.is_integral else None
     if interval is None:
         return None
-    total = _combined(opcode, *map(affine, nodes))
+    total = combined(opcode, *map(affine, nodes))
     if total is None:
         return graph.add(opcode, nodes, element_type=element_type, interval=interval)
     return from_affine(graph, *total, element_type)
@@ -104,9 +66,9 @@ def _extreme(terms: dict[Node, int], constant: int, sign: int) -> int:
         factor, end = terms[inner], _end(inner, sign * terms[inner] > 0)
         others = {node: each for node, each in terms.items() if node is not inner}
         scaled = {node: each * factor for node, each in end[0].items()}, end[1] * factor
-        combined = _combined("add", (others, constant), scaled)
-        assert combined is not None
-        terms, constant = combined
+        total = combined("add", (others, constant), scaled)
+        assert total is not None
+        terms, constant = total
     return constant
 
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from ...array import intervals
+from ...array.affine import Affine, affine
 from ...array.intervals import type_interval
 from ...array.node import Node, Slot, literal_value
 from ...array.value import FULL, Value, materialise, without_dimensions
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
-from .counters import Affine, affine, from_affine
+from .counters import from_affine
 from .dynamic import inside
 from .elementwise import converted
 from .lowering import FunctionLowering, lowers

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ...array.affine import affine, integer_value
 from ...array.graph import Graph
 from ...array.intervals import fits, type_interval
 from ...array.node import Node
@@ -14,7 +15,7 @@ from ...array.operation import Interval
 from ...array.program import Loop, range_length
 from ...array.traversal import is_inside, topological
 from ...array.value import Value
-from .counters import affine, from_affine, integer_value
+from .counters import from_affine
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ never change are read from outside, and rows written at the counter become store
 
 from __future__ import annotations
 
+from ...array.affine import affine, integer_value
 from ...array.graph import Graph
 from ...array.in_place import own_changed
 from ...array.node import Node
@@ -15,7 +16,7 @@ from ...array.traversal import body_nodes, use_counts
 from ...array.value import Value
 from ...hlo.ir import Computation, Instruction
 from .control import flattened, placed, unflattened
-from .counters import affine, from_affine, integer_value
+from .counters import from_affine
 from .loop_knowledge import Attempt, Knowledge
 from .lowering import FunctionLowering, Lowered, lowers
 

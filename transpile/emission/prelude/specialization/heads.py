@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Mapping
 
-from ...layout import LINE_LENGTH
+from ....options import LINE_LENGTH
 
 _INDENT = "    "
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z`])")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ...layout import LINE_LENGTH
+from ....options import LINE_LENGTH
 from ..library import Definition
 from .blocks import BlockWriter
 from .dead_code import cleaned
