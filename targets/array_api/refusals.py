@@ -146,9 +146,9 @@ RULES: dict[str, Rule] = {
     **lacks("update_at", "the standard does not add up what goes to one place"),
     **lacks("pad", "the standard has no pad"),
     # reductions and contractions
-    **dict.fromkeys("sum prod cumsum cumprod mean var std matmul tensordot".split(), _of_numbers),
+    **dict.fromkeys("prod cumsum cumprod mean var std matmul tensordot".split(), _of_numbers),
     **dict.fromkeys("max min argmax argmin sort argsort".split(), _of_reals),
-    **supports("any all fft qr"),
+    **supports("sum any all fft qr"),  # booleans are made numbers before they are summed up
     **lacks("cummax cummin", "the standard accumulates sums and products only"),
     **lacks("bitwise_reduce", "the standard has no reduction of bits"),
     **lacks("median", "the standard has no median"),

@@ -48,6 +48,15 @@ PROGRAMS = {
         "d = f32[3,3] dot(x, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
         "r = (f32[3], f32[3,3], f32[2,6]) tuple(s, d, w)",
     ).replace("  ROOT r", "  w = f32[2,6] reshape(x)\n  ROOT r"),
+    "counts": program(
+        "f32[3,4]",
+        "number = f32[] constant(0.25)",
+        "numbers = f32[3,4] broadcast(number), dimensions={}",
+        "p = pred[3,4] compare(x, numbers), direction=GT",
+        "ones = s32[3,4] convert(p)",
+        "zero = s32[] constant(0)",
+        "r = s32[4] reduce(ones, zero), dimensions={0}, to_apply=sum",
+    ).replace("ENTRY", "sum { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }\nENTRY"),
     "parts and joins": program(
         "f32[3,4,2]",
         "p = f32[2,4,2] slice(x), slice={[1:3],[0:4],[0:2]}",
