@@ -84,8 +84,19 @@ def lettered_updates(
             update = as_chunked(update.read()[(None,) * missing])
         pairs = zip(update.array.shape, own, strict=True)
         chunks = tuple((1,) if n == 1 else sizes[letter] for n, letter in pairs)
-        updates.append((update.recut(chunks), own))
+        update = update.recut(chunks)
+        if any(len(along) > 1 for along in chunks):
+            update = as_chunked(repeated(update.read(), [sizes[k] for k in own]))
+        updates.append((update, own))
     return letters, batch, updates
+
+
+def repeated(x: da.Array, chunks: list[Any]) -> da.Array:
+    """An array that stands for one in such chunks, of which it has some: Dask would
+    lose the others where it joins this with the steps before.
+    """
+    shape = tuple(map(sum, chunks))
+    return x if x.shape == shape else da.broadcast_to(x, shape, chunks=tuple(chunks))
 
 
 def scatter_into_part(

@@ -107,6 +107,26 @@ def test_each_chunk_of_updates_goes_into_an_array_of_its_own(name, chunks):
     check(SMALL[name], chunks)
 
 
+def batched(n: int, count: int) -> str:
+    """Elements of each column go where a column of places says; the columns' own numbers are places, too."""
+    return f"""
+r {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] maximum(a, b) }}
+ENTRY main {{
+  x = f32[{n},{count}] parameter(0)
+  places = s32[{count},5] parameter(1)
+  u = f32[1,{count},5] parameter(2)
+  ROOT result = f32[{n},{count}] scatter(x, places, u), update_window_dims={{0}}, inserted_window_dims={{}},
+    scatter_dims_to_operand_dims={{0}}, input_batching_dims={{1}}, scatter_indices_batching_dims={{0}},
+    index_vector_dim=2, to_apply=r
+}}"""
+
+
+@pytest.mark.parametrize(("n", "count"), [(2, 3), (7, 6)])
+@pytest.mark.parametrize("chunks", ["2", "3"])
+def test_places_that_are_cut_along_several_axes(n, count, chunks):
+    check(Case(batched(n, count), "scatter_at_in_", (0, n - 1)), chunks)
+
+
 MANY = 400_000
 LARGE = {
     "into few rows": (rows("add", n=64, count=MANY, into="zeros"), "scatter_at"),
