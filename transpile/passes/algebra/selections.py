@@ -15,7 +15,10 @@ from ...hlo.element_types import PRED
 from ..rewriting.patterns import Bindings, pattern
 from ..rewriting.rules import Rule, apply_rules
 
-_CHOICE = "select(compare((number := argmax(held, axis=axis)), AT, direction='LT'), below, above)"
+_CHOICES = (
+    "select(compare((number := argmax(held, axis=axis)), AT, direction='LT'), below, above)",
+    "select(compare((number := convert(argmax(held, axis=axis))), AT, direction='LT'), below, above)",
+)
 _HELD_SO_FAR = pattern("cumsum(convert(masks), axis=axis)")
 
 
@@ -35,7 +38,7 @@ def _leaves(node: Node, number: Node, first: int, end: int, steps: list[Node]) -
     """Return what is chosen for each number from ``first`` to below ``end``, or None; ``steps`` are given the choices
     on the way. Neighbours that choose the same are not told apart.
     """
-    found = pattern(_CHOICE).match(node) if end - first > 1 else None
+    found = next(filter(None, (pattern(choice).match(node) for choice in _CHOICES)), None) if end - first > 1 else None
     if found is None or found["number"] is not number:
         return [node] * (end - first)
     at = int(literal_value(found["AT"]))
@@ -66,7 +69,7 @@ def _rules(live: LiveNodes) -> tuple[Rule, ...]:
             chosen = graph.add("select", (mask, value, chosen))
         return chosen
 
-    return (Rule(_CHOICE, selection),)
+    return tuple(Rule(choice, selection) for choice in _CHOICES)
 
 
 def selections(function: Function, supports: Support) -> None:

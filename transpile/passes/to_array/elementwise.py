@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...array.intervals import fits
-from ...array.node import Slot, literal_value
+from ...array.intervals import fits, type_interval
+from ...array.node import Node, Slot, literal_value
 from ...array.value import Value
 from ...hlo.element_types import ELEMENT_TYPES, F32, PRED, S8, U8, ElementType
 from ...hlo.ir import Instruction
@@ -123,6 +123,9 @@ def converted(lowering: FunctionLowering, value: Value, element_type: ElementTyp
         scalar = lowering.graph.add("scalar", (node,), element_type=element_type)
         return Value(scalar, value.axes, value.shape)
     assert source is not None
+    inner = _same_integers(lowering, node, element_type)
+    if inner is not None:
+        return converted(lowering, Value(inner, value.axes, value.shape), element_type)
     if node.is_literal:
         folded = fold("convert", [literal_value(node)], element_type, {})
         if folded is not None:
@@ -133,6 +136,21 @@ def converted(lowering: FunctionLowering, value: Value, element_type: ElementTyp
         zero = Value.repeated(lowering.graph.literal(0, source), value.shape)
         return lowering.elementwise("compare", PRED, value, zero, shape=value.shape, direction="NE")
     return apply(lowering, "convert", element_type, (value,), value.shape, {})
+
+
+def _same_integers(lowering: FunctionLowering, node: Node, element_type: ElementType) -> Node | None:
+    """What has the integers of a node that is converted to others: positions in that type, or what they were made of,
+    as the type between holds all of it.
+    """
+    if not (node.type.is_integral and element_type.is_integral):
+        return None
+    if node.opcode == "arange" and node.interval is not None and fits(node.interval, element_type):
+        return lowering.graph.add("arange", (), element_type=element_type, interval=node.interval, **node.parameters)
+    if node.opcode != "convert":
+        return None
+    (source,) = node.operands
+    bounds = type_interval(source.type) or ((0, 1) if source.element_type is PRED else None)
+    return source if bounds is not None and fits(bounds, node.type) else None
 
 
 def literal_of(value: Value) -> np.ndarray | None:

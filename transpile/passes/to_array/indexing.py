@@ -134,7 +134,7 @@ def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node],
             continue
         terms, constant = affine(start)
         nodes.append(
-            from_affine(graph, terms, constant + offsets[axis], start.element_type) if offsets[axis] else start
+            from_affine(graph, terms, constant + offsets[axis], start.element_type) if offsets[axis] else untyped(start)
         )
         slot = Slot(len(nodes) - 1)
         if shape[d] == 1:
@@ -254,6 +254,13 @@ def _updated_slice(lowering: FunctionLowering, operand: Value, update: Value, in
     return _call_with_starts(lowering, "dynamic_update_slice", (node, lowering.plain(update), *chosen), arguments)
 
 
+def untyped(node: Node) -> Node:
+    """A counter as a place: whatever integers HLO converts it to, it is the same."""
+    while node.opcode == "retype":
+        (node,) = node.operands
+    return node
+
+
 def updated(lowering: FunctionLowering, node: Node, update: Value, starts: dict[int, Node]) -> Value:
     """``x[i] = update`` on a copy of ``x``; loops write in place where nobody else reads ``x``."""
     single = [d for d in starts if update.shape[d] == 1]
@@ -262,7 +269,7 @@ def updated(lowering: FunctionLowering, node: Node, update: Value, starts: dict[
     index: list[Any] = [FULL] * node.ndim
     nodes = [node, written]
     for d, start in starts.items():
-        nodes.append(start)
+        nodes.append(untyped(start))
         slot = Slot(len(nodes) - 1)
         index[d] = slot if update.shape[d] == 1 else (slot, update.shape[d])
     made = lowering.graph.add("setitem", tuple(nodes), index=tuple(index))

@@ -13,7 +13,7 @@ from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape
 from .elementwise import apply
-from .indexing import fits, is_start, updated
+from .indexing import fits, is_start, untyped, updated
 from .lowering import FunctionLowering, Lowered, lowers
 from .points import element_points, known, start_points
 from .structure import sliced
@@ -163,6 +163,7 @@ class _Scatter:
         node = permute(graph, lowering.plain(self.operand), [*indexed, *rest])
         slots = tuple(Slot(2 + k) for k in range(len(index)))
         if all_fit:
+            index = [*map(untyped, index)]
             opcode = "setitem" if combine is None else "update_at"
             extra: dict[str, Any] = {} if combine is None else {"ufunc": combine}
             made = graph.add(opcode, (node, values, *index), index=slots, **extra)
