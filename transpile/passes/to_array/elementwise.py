@@ -144,7 +144,8 @@ def _same_integers(lowering: FunctionLowering, node: Node, element_type: Element
     """
     if not (node.type.is_integral and element_type.is_integral):
         return None
-    if node.opcode == "arange" and node.interval is not None and fits(node.interval, element_type):
+    is_place = node.opcode == "arange" and element_type.bits >= 32
+    if is_place and node.interval is not None and fits(node.interval, element_type):
         return lowering.graph.add("arange", (), element_type=element_type, interval=node.interval, **node.parameters)
     if node.opcode != "convert":
         return None
