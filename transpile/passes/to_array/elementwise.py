@@ -142,10 +142,9 @@ def _same_integers(lowering: FunctionLowering, node: Node, element_type: Element
     """What has the integers of a node that is converted to others: positions in that type, or what they were made of,
     as the type between holds all of it.
     """
-    if not (node.type.is_integral and element_type.is_integral):
+    if not all(each.is_integral and each.bits >= 32 for each in (node.type, element_type)):
         return None
-    is_place = node.opcode == "arange" and element_type.bits >= 32
-    if is_place and node.interval is not None and fits(node.interval, element_type):
+    if node.opcode == "arange" and node.interval is not None and fits(node.interval, element_type):
         return lowering.graph.add("arange", (), element_type=element_type, interval=node.interval, **node.parameters)
     if node.opcode != "convert":
         return None
