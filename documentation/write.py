@@ -3,8 +3,8 @@
 ``docs/builder.md`` comes from the builder's examples, ``docs/edges.md`` from the table of edges, ``docs/errors.md``
 from the catalogue of errors, ``docs/library_programs.md`` from the programs of ``examples/libraries``,
 ``docs/operations.md`` from the table of opcodes and the targets, ``docs/reading.md`` from the programs of
-``examples/by_hand``, the marked parts of ``README.md``, ``docs/reading_the_output.md`` and ``docs/targets.md`` from the
-example programs.
+``examples/by_hand``, the marked parts of ``README.md``, ``docs/names.md``, ``docs/reading_the_output.md`` and
+``docs/targets.md`` from the example programs.
 """
 
 from __future__ import annotations
@@ -120,6 +120,11 @@ def output_page(checkout: Path) -> str:
     )
 
 
+def names_page(checkout: Path) -> str:
+    """The page on names with its program, and what that becomes, written again."""
+    return _rewritten(checkout, "docs/names.md", program=_named, alone=_names_alone, sources=_names_with_sources)
+
+
 def _rewritten(checkout: Path, page: str, **parts: Callable[[Path], Iterator[str]]) -> str:
     """A page with what stands between the marks of each part replaced."""
     text = (checkout / page).read_text(encoding="utf-8")
@@ -139,6 +144,30 @@ def _example(checkout: Path) -> Iterator[str]:
     emitted = emit(module, annotate="none", sources=checkout).source
     yield from ("", "```python", ast.get_source_segment(source, function) or "", "```", "", "becomes", "")
     yield from ("```python", main_of(emitted), "```")
+
+
+def _named(checkout: Path) -> Iterator[str]:
+    """The program of the page on names, from its first class on."""
+    source = (checkout / "docs" / "names.py").read_text(encoding="utf-8")
+    yield from ("", "```python", source[source.index("class ") :].rstrip(), "```", "")
+
+
+def _names_alone(checkout: Path) -> Iterator[str]:
+    return _statements(checkout, None)
+
+
+def _names_with_sources(checkout: Path) -> Iterator[str]:
+    return _statements(checkout, checkout)
+
+
+def _statements(checkout: Path, sources: Path | None) -> Iterator[str]:
+    """The statements of ``main`` of that program."""
+    module = load(checkout / "docs" / "names.hlo")
+    main = main_of(emit(module, annotate="none", checks=False, sources=sources).source)
+    option = " --sources ." if sources else ""
+    yield from ("", "```python", f"# xla2py emit docs/names.hlo{option} --annotate none --no-checks")
+    statements = main[main.index("-> ") :].partition("\n")[2]
+    yield from ("# ..", statements, "```", "")
 
 
 def _softmax(checkout: Path) -> str:
@@ -240,6 +269,7 @@ PAGES: dict[str, Callable[[Path], str]] = {
     "docs/edges.md": lambda checkout: edges_page(NOTICE),
     "docs/errors.md": errors_page,
     "docs/library_programs.md": lambda checkout: library_page(checkout, NOTICE),
+    "docs/names.md": names_page,
     "docs/operations.md": operations_page,
     "docs/reading.md": lambda checkout: reading_page(checkout, NOTICE),
     "docs/reading_the_output.md": output_page,

@@ -32,6 +32,24 @@ def test_unsupported_operations_are_reported_together(xla2py):
     assert all(f" --> unsupported.hlo:{line}:" in err for line in (4, 5, 6))
 
 
+def test_more_about_errors_is_said_once_a_run(xla2py):
+    code, _, err = xla2py("emit", "broken.hlo", "unsupported.hlo", "-o", "out")
+    assert code == 3
+    assert err.count("error[XP112]") == 1 and err.count("error[XP305]") == 2
+    assert err.endswith("\nFor more about these errors: xla2py explain XP112, xla2py explain XP305\n")
+    assert err.count("For more about") == 1
+
+
+VERBS = [[name] for name in cli.COMMANDS] + [["vendor", name] for name in ("add", "check", "diff", "eject", "update")]
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_help_is_in_sentences(xla2py, verb):
+    code, out, err = xla2py(*verb, "--help")
+    assert (code, err) == (0, "")
+    assert not re.search(r"<=|\[default|\[required|RANGE|TEXT|Default: none|[a-z]\.\.\.$", out, re.MULTILINE), out
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

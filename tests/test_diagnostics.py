@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import xla2py
-from xla2py.transpile.diagnostics import CATALOGUE, PLACES_SHOWN, printable, render
+from xla2py.transpile.diagnostics import CATALOGUE, PLACES_SHOWN, footer, printable, render
 from xla2py.transpile.errors import Diagnostic, XlaToPythonError
 from xla2py.transpile.hlo.source import SourceText, Span
 from xla2py.transpile.hlo.verifier import verify
@@ -31,8 +31,18 @@ def test_a_diagnostic_shows_its_place_its_line_and_its_hint():
         "  |                   ^^^^^^^^^ f32[4] and f32[5]\n"
         "  = help: give both the same shape\n"
         "\n"
-        "For more about this error: xla2py explain XP201\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        (["XP201", "XP201"], "this error: xla2py explain XP201"),
+        (["XP201", "XP305"], "these errors: xla2py explain XP201, xla2py explain XP305"),
+    ],
+)
+def test_the_footer_names_each_code_once(codes, said):
+    assert footer(codes).plain == f"For more about {said}"
 
 
 def test_the_same_complaint_in_many_places_is_one_entry():

@@ -28,6 +28,19 @@ def test_no_paragraph_is_long(page):
     assert not long, f"more than {MOST_WORDS} words: " + "\n\n".join(long)
 
 
+NAMES = (CHECKOUT / "docs" / "names.md").read_text(encoding="utf-8")
+HINTS = re.findall(r"^\| \d+ \| (.*?) \| `(.*?)` \| (.*?) \|$", NAMES, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("hint", "line", "place"), HINTS, ids=[line.split(" ")[0] for _, line, _ in HINTS])
+def test_a_line_with_a_hint_stands_where_the_page_says(hint, line, place):
+    file = re.search(r"\((.*)\)", place)
+    part = {"above, with sources": "sources", "above, from the HLO": "alone"}.get(place)
+    text = NAMES.partition(f"<!-- {part}:begin -->")[2].partition(f"<!-- {part}:end -->")[0]
+    text = (CHECKOUT / "docs" / file[1]).read_text(encoding="utf-8") if file else text
+    assert any(each.strip().startswith(line) for each in text.splitlines()), f"{hint}: no line '{line}' {place}"
+
+
 def test_what_a_paragraph_is():
     text = "a b\nc\n\n- d\n  e\n- f\n\n```text\nnot this\n```\n| nor | this |\n## nor this\n1. g\n"
     assert list(paragraphs(text)) == ["a b c", "- d e", "- f", "1. g"]

@@ -1,8 +1,4 @@
-"""The ``xla2py`` command: finds the subcommand, and turns every way of failing into a report and an exit code.
-
-Exit codes: 0 ok, 1 differs or stale, 2 bad usage or input, 3 unsupported operation, 4 a bug in xla2py; 130 after
-Ctrl-C and 141 where the reader of stdout went away, as shells have it.
-"""
+"""The ``xla2py`` command: finds the subcommand, and turns every way of failing into a report and an exit code."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ from click.shell_completion import shell_complete
 
 from .collection import collection_paused
 from .commands.options import debug_option
-from .commands.terminal import ClosedStream, Session, people, report
+from .commands.terminal import ClosedStream, Session, people
 from .errors import Diagnostic, UsageError, XlaToPythonError
 from .files import file_error
 from .version import VERSION
@@ -32,18 +28,18 @@ from .version import VERSION
 COMMANDS: dict[str, str] = {
     "emit": "Turn HLO into Python source.",
     "run": "Emit a program, run it and show its results.",
-    "vendor": "Generated modules inside another project.",
-    "package": "A project that pip installs, with a function for each program.",
+    "vendor": "Keep generated modules in your own project.",
+    "package": "Write a project that pip installs, with a function for each program.",
     "lockstep": "Name the first instruction that emitted code gets wrong.",
     "reduce": "Find the smallest program that still differs.",
-    "check": "Compare targets with each other and with XLA.",
-    "fuzz": "Check random programs.",
-    "inspect": "What a program takes, gives and costs.",
-    "ops": "Which operations each target supports.",
+    "check": "Compare array libraries with each other and with XLA.",
+    "fuzz": "Compare random programs in the same way.",
+    "inspect": "Show what a program takes, gives and costs.",
+    "ops": "List the operations that each array library supports.",
     "layout": "Draw how a shape lies in memory.",
     "explain": "Explain an error code.",
-    "doctor": "Check what is installed.",
-    "completion": "Print a shell's completion script.",
+    "doctor": "Show what is installed, and what would make modules faster.",
+    "completion": "Print the completion script of a shell.",
 }
 PROGRAM = "xla2py"
 COMPLETION_VARIABLE = "_XLA2PY_COMPLETE"
@@ -51,6 +47,15 @@ GROUP_FLAGS = ("--help", "-h", "--version", "--debug")
 BUG = 4
 INTERRUPTED = 130
 READER_GONE = 141
+EXIT_CODES: dict[int, str] = {  # the last two as shells have them
+    0: "All is well.",
+    1: "Values differ, or a file is stale.",
+    2: "The input or the command line is wrong.",
+    3: "An operation is not supported.",
+    BUG: "A fault of xla2py.",
+    INTERRUPTED: "It was interrupted (Ctrl-C).",
+    READER_GONE: "The reader of stdout went away.",
+}
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # what writing to stdout may end in
 
 
@@ -71,6 +76,8 @@ class CommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, with_command(args))
@@ -106,6 +113,12 @@ def cli() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command with arguments (default: the process's own) and give its exit code."""
     session = Session()
+    code = _run(arguments, session)
+    session.end()
+    return code
+
+
+def _run(arguments: Sequence[str] | None, session: Session) -> int:
     if sys.stdout is None:  # the process began without
         sys.stdout = ClosedStream()
     try:
@@ -119,10 +132,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as end:  # of --help and --version
         return end.exit_code
     except XlaToPythonError as error:
-        report(error)
+        session.report(error)
         return error.exit_code
     except click.ClickException as error:
-        report(_usage_error(error))
+        session.report(_usage_error(error))
         return UsageError.exit_code
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
@@ -132,7 +145,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _refused(error, session)
     except MemoryError:
-        report(UsageError(Diagnostic("XP501", "there is not enough memory for this program")))
+        session.report(UsageError(Diagnostic("XP501", "there is not enough memory for this program")))
         return UsageError.exit_code
     except Exception as error:
         return _bug(error, session)
@@ -148,10 +161,10 @@ def _usage_error(error: click.ClickException) -> UsageError:
 def _refused(error: OSError, session: Session) -> int:
     """The exit code for what the system refuses where nothing else was ready for it: a path, or writing to stdout."""
     if error.filename is not None:
-        report(file_error("use", os.fsdecode(error.filename), error))
+        session.report(file_error("use", os.fsdecode(error.filename), error))
     elif error.errno in UNWRITABLE:
         _drop_stdout()
-        report(file_error("write", "stdout", error))
+        session.report(file_error("write", "stdout", error))
     else:
         return _bug(error, session)
     return UsageError.exit_code

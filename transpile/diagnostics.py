@@ -7,7 +7,7 @@ The explanations are data: one TOML file a family in ``explanations/``, one tabl
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -18,6 +18,7 @@ from .errors import Diagnostic
 
 PLACES_SHOWN = 3  # source frames of one complaint; the rest are listed by line
 LINES_LISTED = 20
+CODES_SHOWN = 3  # that the footer names
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +75,13 @@ def render(diagnostics: Iterable[Diagnostic], width: int = 100) -> Text:
         if hint:
             report.append(f"{' ' * gutter} = ", "blue").append("help: ", "bold").append(f"{printable(hint)}\n")
         report.append("\n")
-    codes = list(dict.fromkeys(code for code, _, _ in groups))
-    if codes:
-        report.append(f"For more about this error: xla2py explain {codes[0]}\n", "dim")
     return report
+
+
+def footer(codes: Sequence[str]) -> Text:
+    """Return where more is said about the errors of a run: the first few codes, each once."""
+    commands = ", ".join(f"xla2py explain {code}" for code in list(dict.fromkeys(codes))[:CODES_SHOWN])
+    return Text(f"For more about {'this error' if len(set(codes)) == 1 else 'these errors'}: {commands}", "dim")
 
 
 def printable(text: str) -> str:

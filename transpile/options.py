@@ -106,7 +106,7 @@ class Options:
     threads: str = _option(
         "",
         STYLE,
-        "How many threads run compiled kernels (NumPy; 1, or auto for all cores), or are planned for (Dask; 8).",
+        "The threads that run compiled kernels (NumPy: 1, or auto for all cores), or are planned for (Dask: 8).",
     )
     allow: tuple[str, ...] = _option((), STYLE, "Packages that modules may import where they are faster: scipy, cudnn.")
     graph: bool = _option(False, GPU, "Add replay, which launches all of main at once as a CUDA graph.")
@@ -125,7 +125,7 @@ class Options:
     checks: str = _option(
         "exact",
         ARGUMENTS,
-        "What main does with arguments of another shape or dtype: refuse them, cast floats, or not look.",
+        "What main does with arguments of another shape or dtype: refuse them, cast floats, or accept all.",
         ("exact", "cast", "none"),
         flags=("exact", "none"),
     )
@@ -152,7 +152,7 @@ class Options:
     classes: str = _option(
         OWN,
         ARGUMENTS,
-        "Return objects as small classes of the module, or import the classes of the traced program.",
+        "Return objects as small classes of the module, or as the classes of the traced program, imported.",
         (OWN, "import"),
     )
     format: bool = _option(True, OUTPUT, "Format the result with black.")
@@ -165,7 +165,9 @@ class Options:
     nested: bool = _option(
         False, ARGUMENTS, "Let main take and return the trees of arrays that the traced function did."
     )
-    line_length: int = _option(LINE_LENGTH, OUTPUT, "The most columns of a line.", bounds=(72, 320))
+    line_length: int = _option(
+        LINE_LENGTH, OUTPUT, "The columns of the longest line, from 72 to 320.", bounds=(72, 320)
+    )
     memory: str = _option("", CHUNKS, "How much memory the program may use, such as 2GiB.")
     chunks: str = _option(
         "", CHUNKS, "The size of a chunk: bytes (32MiB), or elements along each axis that is cut (4096)."

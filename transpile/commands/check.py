@@ -27,7 +27,7 @@ from .options import (
     sizes_option,
     words,
 )
-from .terminal import counting, note, note_twins, report
+from .terminal import counting, note, note_twins, session
 
 if TYPE_CHECKING:
     from ..equivalence.checking import Checker
@@ -42,17 +42,29 @@ FORMATS = ("text", "json", "junit", "html")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @setting_options(*SETTINGS)
 @click.option(
-    "--reference", default="xla", show_default=True, callback=words, help="xla, interpreter, both, or none, by commas."
+    "--reference",
+    default="xla",
+    show_default=True,
+    callback=words,
+    metavar="NAMES",
+    help="What to compare with: xla, interpreter, both separated by a comma, or none.",
 )
 @campaigns_option("Kinds of inputs")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the inputs.")
+@click.option("--seed", type=SEED, metavar="N", default=0, show_default=True, help="The seed of the inputs.")
 @sizes_option
 @function_option
-@click.option("--args", "arguments", metavar="IN.npz", help="Inputs, by parameter name or as arr_0, arr_1, ..")
+@click.option("--args", "arguments", metavar="IN.npz", help="The inputs, named after parameters or arr_0, arr_1, ..")
 @limits_of_runs
 @click.option("--known", metavar="FILE.toml", help=CHECK_SETTINGS["known"].help)
-@click.option("--lockstep", is_flag=True, help="Where a target differs, name the first instruction that it gets wrong.")
-@click.option("--reduce", "folder", metavar="DIR", help="Where a target differs, DIR gets the smallest program.")
+@click.option(
+    "--lockstep", is_flag=True, help="For a target that differs, name the first instruction that it gets wrong."
+)
+@click.option(
+    "--reduce",
+    "folder",
+    metavar="DIR",
+    help="For a target that differs, find the smallest program and write it to DIR.",
+)
 @click.option(
     "--report",
     "reports",
@@ -61,7 +73,11 @@ FORMATS = ("text", "json", "junit", "html")
     help="Also write a report: .html, .json, .xml (JUnit) or .txt.",
 )
 @click.option(
-    "--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="What goes to stdout."
+    "--output-format",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="The form of the report on stdout.",
 )
 def command(
     files: tuple[str, ...],
@@ -138,7 +154,7 @@ def _check_all(
                 inputs = None if arguments is None else read_arguments(Path(arguments), first)
                 checker.check(module, "" if name == STDIN else name, inputs)
             except XlaToPythonError as error:
-                report(error)
+                session().report(error)
                 highest = max(highest, error.exit_code)
     return highest
 

@@ -55,20 +55,22 @@ class Job:
     "-o",
     "--output",
     metavar="FILE|DIR",
-    help="Where to write; a folder for several results or for a FILE that is one; - is stdout.",
+    help="The file to write; a folder for several results or a FILE that is a folder. Default: - (stdout).",
 )
 @sizes_option
 @function_option
 @click.option(
     "--devices",
     type=click.Choice([SPMD]),
-    help="Emit only what one device of several computes; of programs of whole arrays, say how to get that.",
+    help="Emit only programs of one device of several; for one of whole arrays, say how to get that of a device.",
 )
-@click.option("--diff", is_flag=True, help="Write nothing; show how files would change, exit 1 if they would.")
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or would change.")
+@click.option("--diff", is_flag=True, help="Write nothing, show how files would change, and exit with 1 if they would.")
+@click.option("--check", is_flag=True, help="Write nothing, and exit with 1 if a file is missing or would change.")
 @click.option("--force", is_flag=True, help="Overwrite files that were edited or that xla2py did not write.")
-@click.option("--html", metavar="PAGE", help="Write a page with HLO, Python and source side by side, lines linked.")
-@click.option("--print-after", metavar="PASS", help="Show the program after a pass on stderr; `all` for every pass.")
+@click.option("--html", metavar="PAGE", help="Also write a page that shows HLO, Python and source side by side.")
+@click.option(
+    "--print-after", metavar="PASS", help="Show the program on stderr after a pass, or after every pass (all)."
+)
 def command(
     files: tuple[str, ...],
     output: str | None,

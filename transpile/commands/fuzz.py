@@ -23,13 +23,26 @@ HARMLESS = "equal", "close", "unsupported", "not compared"
 
 
 @click.command(cls=Command)
-@click.option("--ops", metavar="NAMES", callback=words, help="Only programs with one of these operations, by commas.")
 @click.option(
-    "--any-size", is_flag=True, help="Programs whose sizes are free: their modules beside those for each size."
+    "--ops",
+    metavar="NAMES",
+    callback=words,
+    help="Take only programs with one of these operations, separated by commas.",
 )
+@click.option("--any-size", is_flag=True, help="Compare modules for any size with modules for each size.")
 @click.option("--seeds", type=COUNT, default=200, show_default=True, metavar="N", help="How many programs to try.")
-@click.option("--first-seed", type=SEED, default=0, show_default=True, help="The seed of the first program.")
-@click.option("-t", "--target", default="numpy", show_default=True, callback=words, help="Targets, by commas.")
+@click.option(
+    "--first-seed", type=SEED, metavar="N", default=0, show_default=True, help="The seed of the first program."
+)
+@click.option(
+    "-t",
+    "--target",
+    default="numpy",
+    show_default=True,
+    callback=words,
+    metavar="NAMES",
+    help="The array libraries, separated by commas.",
+)
 @click.option(
     "--style",
     type=click.Choice(STYLES),
@@ -39,7 +52,7 @@ HARMLESS = "equal", "close", "unsupported", "not compared"
 )
 @campaigns_option("Kinds of inputs, in turn")
 @limits_of_runs
-@click.option("-o", "--output", default="fuzz", show_default=True, metavar="DIR", help="Where the findings go.")
+@click.option("-o", "--output", default="fuzz", show_default=True, metavar="DIR", help="The folder for what is found.")
 def command(
     ops: tuple[str, ...] | None,
     any_size: bool,

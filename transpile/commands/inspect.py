@@ -35,9 +35,9 @@ OPERATIONS_OF_A_SECOND = 3e13
 @click.argument("file")
 @function_option
 @click.option("-t", "--target", metavar="NAME", help="Also show how the program runs on this target.")
-@click.option("--memory", metavar="SIZE", default="", help="What it may use then, such as 2GiB.")
+@click.option("--memory", metavar="SIZE", default="", help="How much memory it may use there, such as 2GiB.")
 @click.option("--chunks", metavar="SIZE", default="", help="The size of its chunks, as for emit.")
-@click.option("--threads", metavar="N", default="", help="The threads that its memory is for, as for emit.")
+@click.option("--threads", metavar="N", default="", help="The threads that its memory is planned for, as for emit.")
 def command(file: str, function: str | None, target: str | None, memory: str, chunks: str, threads: str) -> None:
     """Show what a program takes and gives, its operations, what it costs, and what is unsupported where.
 

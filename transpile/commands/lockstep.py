@@ -22,10 +22,15 @@ NOT_COMPARED = 3
 
 @click.command(cls=Command)
 @click.argument("source", metavar="FILE")
-@click.option("-t", "--target", default="numpy", show_default=True, help="The array library to run on.")
-@click.option("--args", "arguments", metavar="IN.npz", help="Arguments, by parameter name or as arr_0, arr_1, ..")
+@click.option("-t", "--target", metavar="NAME", default="numpy", show_default=True, help="The array library to run on.")
+@click.option("--args", "arguments", metavar="IN.npz", help="The arguments, named after parameters or arr_0, arr_1, ..")
 @click.option(
-    "--seed", type=SEED, default=0, show_default=True, help="Seed of the arguments that are made without --args."
+    "--seed",
+    type=SEED,
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="The seed of the arguments that are drawn without --args.",
 )
 @one_target_options
 @click.option("--edited", metavar="FILE.py", help="Run this edited form of what is emitted with the same options.")

@@ -14,7 +14,7 @@ from ..frontends.folders import programs_in
 from ..frontends.functions import is_reference
 from ..frontends.witnesses import Witnesses, files_at_sizes, free_sizes, function_at_sizes, parse_sizes
 from ..hlo.ir import HloModule
-from .terminal import note, report, working
+from .terminal import note, session, working
 
 STDIN = "-"
 
@@ -102,7 +102,7 @@ def run_all(actions: Sequence[Callable[[], int]]) -> int:
         try:
             code = action()
         except XlaToPythonError as error:
-            report(error)
+            session().report(error)
             code = error.exit_code
         highest = max(highest, code)
     return highest

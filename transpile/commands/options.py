@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from .numbers import MEBIBYTES, SECONDS
 from .terminal import Session, note
 
 _OPTIONS = "Options"  # the heading of the options that are no settings
+_ADDED = re.compile(r" *\[(?:default: (?P<default>[^;\]]*))?(?:; )?(?:\S+<=x<=\S+?)?(?:; )?(?P<required>required)?\]$")
+_WHOLE = 1000  # more than the characters of any sentence
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -53,26 +56,42 @@ class Command(click.Command):
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
                 setting = SETTINGS.get(str(param.name).replace("_", "-"))
-                groups.setdefault(setting.group if setting is not None else _OPTIONS, []).append(record)
+                title = setting.group if setting is not None else _OPTIONS
+                groups.setdefault(title, []).append((record[0], in_sentences(record[1])))
         for title, records in groups.items():
             with formatter.section(title):
                 formatter.write_dl(records)
 
 
+def in_sentences(text: str) -> str:
+    """The help of an option with what click adds as sentences: the default, and that it is required, but no range."""
+    match = _ADDED.search(text)
+    if match is None:
+        return text
+    default, is_required = match["default"], match["required"]
+    return text[: match.start()] + (f" Default: {default}." if default else "") + (" Required." if is_required else "")
+
+
 class Group(click.Group):
-    """A click group that also takes ``--debug``."""
+    """A click group that also takes ``--debug``, and says all of what each command does."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.append(debug_option())
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with their whole first sentences."""
+        commands = [(name, command) for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(_WHOLE)) for name, command in commands])
 
 
 sizes_option = click.option(
     "--sizes",
     metavar="NAME=N,N,N",
     multiple=True,
-    help="FILEs are one program at these numbers of a size that is free; at least three, one for each FILE. "
-    "A single number is what chunks are planned for.",
+    help="FILEs are dumps of one program at these values of a free size: at least three, one for each FILE. "
+    "A single value is the size that chunks are planned for.",
 )
 
 
@@ -95,7 +114,8 @@ def campaigns_option(what: str) -> Decorator:
         default="ordinary",
         show_default=True,
         callback=words,
-        help=f"{what}: ordinary, edge, ties, large, by commas, or all.",
+        metavar="NAMES",
+        help=f"{what}: ordinary, edge, ties, large, separated by commas, or all.",
     )
 
 
@@ -148,7 +168,7 @@ def _setting_option(setting: Setting) -> Decorator:
         chosen = _with_old_name(setting, chosen) if setting.old_name else chosen
         return _with_negation(setting, chosen) if setting.flags else chosen
     if isinstance(setting.default, str):
-        return click.option(*flags, metavar="SIZE", help=help_text)
+        return click.option(*flags, metavar="N" if setting.name == "threads" else "SIZE", help=help_text)
     return click.option(*flags, metavar="NAMES", callback=words, help=help_text)
 
 
@@ -156,7 +176,10 @@ def _with_negation(setting: Setting, chosen: Decorator) -> Decorator:
     """The option of a setting and, before it, ``--no-NAME`` for the word of it that stands for false."""
     assert setting.flags is not None
     negated = click.option(
-        f"--no-{setting.name}", setting.name, flag_value=setting.flags[1], help=f"--{setting.name} {setting.flags[1]}"
+        f"--no-{setting.name}",
+        setting.name,
+        flag_value=setting.flags[1],
+        help=f"Same as --{setting.name} {setting.flags[1]}.",
     )
     return lambda function: chosen(negated(function))
 

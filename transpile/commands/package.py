@@ -22,10 +22,12 @@ _NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.DOTALL)
 @click.command(cls=Command)
 @click.argument("programs", metavar="[NAME=]SOURCE...", nargs=-1)
 @click.option("-o", "--output", metavar="DIR", help="The folder of the new project.")
-@click.option("--name", default="", help="Name of the package. Default: the folder's.")
-@click.option("--check", metavar="DIR", help="Tell whether a package is what its sources give today; exit 1 if not.")
-@click.option("--update", metavar="DIR", help="Write a package anew where its sources changed; edits are merged.")
-@click.option("--discard-edits", is_flag=True, help="With --update: write edited files anew, without the edits.")
+@click.option("--name", default="", metavar="NAME", help="The name of the package. Default: that of the folder.")
+@click.option(
+    "--check", metavar="DIR", help="Tell whether a package is up to date with its sources, and exit with 1 if not."
+)
+@click.option("--update", metavar="DIR", help="Write what changed in a package again; your edits are merged.")
+@click.option("--discard-edits", is_flag=True, help="With --update, write edited files again, without the edits.")
 @setting_options(*SETTINGS)
 def command(
     programs: tuple[str, ...],

@@ -27,21 +27,38 @@ _ORACLE_SECONDS = 300.0
 
 @click.command(cls=Command)
 @click.argument("source", metavar="FILE")
-@click.option("-t", "--target", default="numpy", show_default=True, help="The array library that differs from XLA.")
-@click.option("--args", "arguments", metavar="IN.npz", help="Arguments, by parameter name or as arr_0, arr_1, ..")
 @click.option(
-    "--seed", type=SEED, default=0, show_default=True, help="Seed of the arguments that are made without --args."
+    "-t",
+    "--target",
+    metavar="NAME",
+    default="numpy",
+    show_default=True,
+    help="The array library that differs from XLA.",
+)
+@click.option("--args", "arguments", metavar="IN.npz", help="The arguments, named after parameters or arr_0, arr_1, ..")
+@click.option(
+    "--seed",
+    type=SEED,
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="The seed of the arguments that are drawn without --args.",
 )
 @one_target_options
 @click.option(
     "--oracle",
     metavar="SCRIPT",
-    help="Run as SCRIPT case.hlo case.npz; exit code 0 says that the case still shows the problem.",
+    help="A program that is run as SCRIPT case.hlo case.npz and exits with 0 if the case still shows the problem.",
 )
 @click.option(
-    "--retries", type=RETRIES, default=1, show_default=True, help="How often a smaller case must show it again."
+    "--retries",
+    type=RETRIES,
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="How often a smaller case must show the problem again.",
 )
-@click.option("-o", "--output", metavar="OUT.hlo", help="Where the smallest case goes; its arguments go beside it.")
+@click.option("-o", "--output", metavar="OUT.hlo", help="The file for the smallest case; its arguments go beside it.")
 def command(
     source: str,
     target: str,

@@ -35,9 +35,14 @@ CALL_BACK = "call_back"  # the function of the prelude that asks a callback
 @click.argument("source", metavar="FILE")
 @setting_options(*SETTINGS)
 @function_option
-@click.option("--args", "arguments", metavar="IN.npz", help="Arguments, by parameter name or as arr_0, arr_1, ..")
+@click.option("--args", "arguments", metavar="IN.npz", help="The arguments, named after parameters or arr_0, arr_1, ..")
 @click.option(
-    "--seed", type=SEED, default=0, show_default=True, help="Seed of the arguments that are made without --args."
+    "--seed",
+    type=SEED,
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="The seed of the arguments that are drawn without --args.",
 )
 @click.option("-o", "--output", metavar="OUT.npz", help="Write the results to a file.")
 def command(

@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,29 @@ class Session:
     """One run of the command, as click's context object."""
 
     debug: bool = False
+    codes: list[str] = field(default_factory=list)  # of the errors that were shown
+
+    def report(self, error: XlaToPythonError) -> None:
+        """Show all diagnostics of an error; where stderr takes nothing, the exit code has to say it."""
+        from ..diagnostics import render
+
+        self.codes += [diagnostic.code for diagnostic in error.diagnostics]
+        console = people()
+        with suppress(OSError):
+            console.print(render(error.diagnostics, console.width), end="")
+
+    def end(self) -> None:
+        """Show where more is said about the errors of this run, if there were any."""
+        from ..diagnostics import footer
+
+        if self.codes:
+            with suppress(OSError):
+                people().print(footer(self.codes))
+
+
+def session() -> Session:
+    """The run of the command that is going on."""
+    return click.get_current_context().ensure_object(Session)
 
 
 class ClosedStream(io.TextIOBase):
@@ -49,15 +72,6 @@ def people() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, soft_wrap=True)
-
-
-def report(error: XlaToPythonError) -> None:
-    """Show all diagnostics of an error; where stderr takes nothing, the exit code has to say it."""
-    from ..diagnostics import render
-
-    console = people()
-    with suppress(OSError):
-        console.print(render(error.diagnostics, console.width))
 
 
 def note(message: str) -> None:

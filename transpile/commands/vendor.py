@@ -29,10 +29,10 @@ ACTION_NEEDED = 1
 
 @click.group(cls=Group)
 def command() -> None:
-    """Generated modules inside another project, listed in its pyproject.toml.
+    """Keep generated modules in your own project, listed in its pyproject.toml.
 
-    The nearest pyproject.toml, in this folder or above it, counts; a folder named in place of a module stands for
-    all modules below it.
+    That is the nearest pyproject.toml, in this folder or above it. A folder in place of a module stands for all
+    modules below it.
     """
 
 
@@ -86,10 +86,16 @@ def add(files: tuple[str, ...], output: str, sizes: tuple[str, ...], **given: An
 
 @command.command(cls=Command)
 @modules_argument
-@click.option("--prove", is_flag=True, help="Run what was edited beside XLA on every kind of inputs.")
-@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
+@click.option("--prove", is_flag=True, help="Compare edited modules with XLA on every kind of inputs.")
+@click.option(
+    "--output-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The form of the list on stdout.",
+)
 def check(modules: tuple[str, ...], prove: bool, output_format: str) -> int:
-    """Tell which modules are not what their sources give today; exit 1 where somebody has to act.
+    """Tell which modules are not up to date with their sources; exit with 1 where somebody has to act.
 
     States: fresh; stale generator (a newer xla2py writes it differently: nothing to do in haste); edited (no complaint
     where the manifest says `edited = true`); stale source; conflict; missing. With --prove, the exit code is 1 also
@@ -129,9 +135,9 @@ def check(modules: tuple[str, ...], prove: bool, output_format: str) -> int:
 
 @command.command(cls=Command)
 @modules_argument
-@click.option("--discard-edits", is_flag=True, help="Write edited modules anew, without the edits.")
+@click.option("--discard-edits", is_flag=True, help="Write edited modules again, without the edits.")
 def update(modules: tuple[str, ...], discard_edits: bool) -> int:
-    """Write modules anew where their source, their settings or xla2py changed.
+    """Write modules again where their source, their settings or xla2py changed.
 
     Edits are merged with what is new. Where both changed the same lines, both versions are in the file between marks,
     and the exit code is 1.
@@ -149,9 +155,9 @@ def update(modules: tuple[str, ...], discard_edits: bool) -> int:
 
 @command.command(cls=Command)
 @modules_argument
-@click.option("--edits", is_flag=True, help="Show instead what people changed since the modules were written.")
+@click.option("--edits", is_flag=True, help="Show what people changed since the modules were written instead.")
 def diff(modules: tuple[str, ...], edits: bool) -> int:
-    """Show what an update would change, and write nothing; exit 1 where it would change something."""
+    """Show what an update would change, and write nothing; exit with 1 where it would change something."""
     from ..vendoring.update import ancestor, prepare_update
 
     def act(project: Project, module: VendoredModule) -> int:

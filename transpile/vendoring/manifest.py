@@ -34,7 +34,7 @@ PACKAGE = "@package"  # the source of files that make a package of the modules
 _HEADER = "[[tool.xla2py.module]]"
 _LISTS = ("others", "sizes")
 _WORDS = ("function", "doc", "imports")
-_KEYS = ("source", *_LISTS, "output", "target", "edited", *_WORDS, *OPTIONS)
+KEYS = ("source", *_LISTS, "output", "target", "edited", *_WORDS, *OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def _problems(entry: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what is wrong with one entry, as codes and messages."""
     title = f"module '{entry.get('output', '?')}'"
     kinds = {"source": str, "output": str, "target": str, "edited": bool, **dict.fromkeys(_WORDS, str)}
-    problems = [("XP411", f"{title} has the unknown key '{name}'") for name in entry if name not in _KEYS]
+    problems = [("XP411", f"{title} has the unknown key '{name}'") for name in entry if name not in KEYS]
     problems += [("XP412", f"{title} has no {name}") for name in ("source", "output") if name not in entry]
     problems += [
         ("XP412", f"{title}: {name} is not a {'string' if kind is str else 'flag'}")
