@@ -6,6 +6,8 @@
 # make net    emit anew what tests emitted when build/net was recorded, see tests/emitted_net.py
 # make newest run the tests on Debian 13 with Python 3.13 and what is newest today, where this can be set up
 # make docs   write the generated documentation again
+# make site   the documentation as pages with a search, in build/site
+# make dist   an sdist and a wheel, in dist, installed and tried in a fresh environment
 # make clean  remove what the others made
 
 PYTHON ?= python3
@@ -16,7 +18,7 @@ EXAMPLE ?= examples/hlo/attention.before.hlo
 # Modules are compiled once, not by each process that a test starts.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test quick record prove net newest lint types contract pytest quick-pytest docs clean
+.PHONY: demo test quick record prove net newest lint types contract pytest quick-pytest docs site dist clean
 
 # tests that need no other process, no XLA and no array library but NumPy
 QUICK = tests/array tests/builder tests/commands/test_emit.py tests/commands/test_other_commands.py \
@@ -74,6 +76,19 @@ newest:
 docs: $(VENV)/.ready-to-test
 	$(BIN)/python -m xla2py.tests.operations.write_coverage
 	$(BIN)/python -m xla2py.documentation.write
+
+site: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet 'mkdocs-material>=9,<10'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# The wheel comes from the sdist, and is tried where there is nothing else: as a command, in Python, and by a type checker.
+dist: $(BIN)/python
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --outdir dist
+	rm -rf build/try && $(PYTHON) -m venv build/try
+	build/try/bin/python -m pip install --quiet dist/*.whl mypy
+	build/try/bin/python tests/installed.py $(EXAMPLE)
+	build/try/bin/mypy --strict tests/installed.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -74,6 +74,11 @@ def people() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def is_watched() -> bool:
+    """Tell whether stderr is a terminal. ``FORCE_COLOR`` gives a log colours, but nothing that moves."""
+    return sys.stderr is not None and sys.stderr.isatty()  # None where the process began without
+
+
 def note(message: str) -> None:
     from rich.text import Text
 
@@ -95,7 +100,7 @@ def note_twins(targets: Iterable[str]) -> None:
 @contextmanager
 def working(message: str) -> Iterator[None]:
     """Show a spinner on stderr while the body runs, where stderr is a terminal."""
-    if sys.stderr is None or not sys.stderr.isatty():  # None where the process began without
+    if not is_watched():
         yield
         return
     with people().status(message):
@@ -131,7 +136,7 @@ def _bar_of_stages(count: int) -> Progress:
 
     console = people()
     description = "[progress.description]{task.description}"
-    bar = Progress(description, BarColumn(), console=console, transient=True, disable=not console.is_terminal)
+    bar = Progress(description, BarColumn(), console=console, transient=True, disable=not is_watched())
     bar.add_task("", total=count)
     bar.start()
     return bar
@@ -153,7 +158,7 @@ def counting(total: int, what: str) -> Iterator[Callable[..., None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     console = people()
-    if not console.is_terminal:
+    if not is_watched():
         yield lambda name, done=None: None
         return
     columns = ("[progress.description]{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
