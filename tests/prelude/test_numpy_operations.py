@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from xla2py.tests.recording.answers import ANSWERS
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
 UNARY = {
@@ -61,9 +62,10 @@ def samples(element_type):
     if element_type.bits <= 8:
         x = np.arange(2**element_type.bits).astype(np.uint8).view(dtype)
         return x[1:] if element_type.name == "f8e8m0fnu" else x
+    count = 200 if ANSWERS.mode == "live" else 40
     edges = np.array([0, 1, 0.5, 1.5, 2.5, 3, 1e-3, 20, 88, 300, 65504, np.inf, np.nan, np.pi])
     rng = np.random.default_rng(element_type.bits)
-    return np.concatenate([edges, -edges, rng.normal(0, 1, 200), rng.normal(0, 30, 200)]).astype(dtype)
+    return np.concatenate([edges, -edges, rng.normal(0, 1, count), rng.normal(0, 30, count)]).astype(dtype)
 
 
 def number(x):
@@ -105,7 +107,8 @@ def test_unary_functions_of_floats(element_type, xla_each):
 @float_types
 def test_binary_functions_of_floats(element_type, xla_each):
     x = samples(element_type)
-    a, b = (side.ravel()[:: 1 if element_type.bits <= 8 else 7] for side in np.meshgrid(x, x))
+    every = 1 if element_type.bits <= 8 and ANSWERS.mode == "live" else 7  # all pairs where no recording is believed
+    a, b = (side.ravel()[::every] for side in np.meshgrid(x, x))
     wanted = [(opcode, text(element_type, a)) for opcode in BINARY]
     for (opcode, function), expected in zip(BINARY.items(), xla_each(wanted, [a, b]), strict=True):
         inside = np.ones(a.shape, bool)
