@@ -34,9 +34,9 @@ def jaxlibs(name, operands, results, batch_ndim=1, **attributes):
     given, made = ([column_major(array, batch_ndim) for array in arrays] for arrays in (operands, results))
 
     def call(*operands):
-        from jaxlib import lapack
+        from jaxlib import lapack as kernels
 
-        lapack._lapack.initialize()
+        kernels._lapack.initialize()
         structs = [jax.ShapeDtypeStruct(*kind) for kind in kinds]
         return jax.ffi.ffi_call(name, structs, input_layouts=given, output_layouts=made)(*operands, **attributes)
 

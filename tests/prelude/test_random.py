@@ -16,7 +16,8 @@ from xla2py.templates.prelude.random import (
     threefry_2x32,
     threefry_bits,
 )
-from xla2py.transpile.equivalence.reference.xla import compile_hlo, run_hlo
+from xla2py.transpile.equivalence.reference import xla
+from xla2py.transpile.equivalence.reference.xla import run_hlo
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -38,7 +39,7 @@ def reference(algorithm, words, results):
         body.append(f"b{k} = {text} get-tuple-element(g{k}), index=1")
         parts += [f"n{k}", f"b{k}"]
     body.append(f"ROOT all = tuple({', '.join(parts)})")
-    return compile_hlo("HloModule m\nENTRY main {\n" + "\n".join(body) + "\n}")
+    return xla.compile_hlo("HloModule m\nENTRY main {\n" + "\n".join(body) + "\n}")
 
 
 def agree(function, algorithm, state, results):

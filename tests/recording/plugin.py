@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -31,6 +33,7 @@ _LEFT = pytest.StashKey[Counter[str]]()  # the tests of each file that only make
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--without-jax", action="store_true", help="as where JAX is not installed")
     parser.addoption("--answers", choices=MODES, default=MODES[0], help="whether answers of XLA are believed")
     parser.addoption("--whole", action="store_true", help="prove everything, not samples")
     parser.addoption("--part", default="1/1", help="which part of the tests runs, such as 3/10: by their names")
@@ -39,11 +42,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     ANSWERS.mode = config.getoption("--answers")
+    if config.getoption("--without-jax"):
+        sys.meta_path.insert(0, _NoJax())
+        ANSWERS.version = ""
     if config.getoption("--whole"):
         os.environ[whole.VARIABLE] = "1"
     config.addinivalue_line("markers", "live_xla: asks XLA itself, and is skipped where JAX is not installed")
     config.addinivalue_line("markers", "whole: is left to make prove")
     config.pluginmanager.register(_Run(), "recorded answers")
+
+
+class _NoJax(MetaPathFinder):
+    """JAX cannot be imported in this process."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        if fullname.partition(".")[0] in ("jax", "jaxlib"):
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
 class _Run:
