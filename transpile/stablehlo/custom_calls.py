@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from ..hlo.attributes import Raw
+from ..hlo.attributes import Raw, SliceDimension
 from ..hlo.lexer import escape
 from ..hlo.shapes import ArrayShape, Layout, Shape, TupleShape
 from .attributes import integers
@@ -13,6 +14,8 @@ from .shardings import marks
 from .translation import Translator, callee_name
 from .writer import Writer
 
+_APPROXIMATE_TOP_K = "ApproxTopK"
+_REDUCTION_DIMENSION = re.compile(r"\breduction_dim = (\d{1,9})", re.ASCII)
 _VERSIONS = {
     0: None,
     1: None,
@@ -27,6 +30,9 @@ def custom_call(translator: Translator, writer: Writer, operation: Operation) ->
     own = operation.attributes
     target = own.get("call_target_name", own.get("symbol", ""))
     target = target.name if isinstance(target, Symbol) else str(target)
+    if target == _APPROXIMATE_TOP_K:
+        _top_k(translator, writer, operation)
+        return
     attributes: dict[str, Any] = {"custom_call_target": target}
     operands = [writer.values[value] for value in operation.operands]
     shape: Shape = translator.result_shape(operation)
@@ -61,6 +67,25 @@ def custom_call(translator: Translator, writer: Writer, operation: Operation) ->
     else:
         elements = writer.elements(made, len(operation.results), attributes=words)
         writer.values.update(zip(operation.results, elements, strict=True))
+
+
+def _top_k(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """The largest or smallest elements, which XLA may find by approximation, are the first of those in order."""
+    config = written(operation.attributes.get("mhlo.backend_config", operation.attributes.get("backend_config")))
+    found, comparator = _REDUCTION_DIMENSION.search(config), callee_name(operation)
+    values = operation.operands[: len(operation.results)]
+    dimension = int(found[1]) if found is not None else -1
+    shapes = [translator.array(value, operation.span) for value in values]
+    if comparator is None or not shapes or not 0 <= dimension < min(shape.rank for shape in shapes):
+        raise translator.error("XP123", f"the custom call {_APPROXIMATE_TOP_K} is not of its form", operation.span)
+    attributes = {"dimensions": (dimension,), "to_apply": translator.written[comparator]}
+    shape = TupleShape(tuple(shapes)) if len(shapes) > 1 else shapes[0]
+    made = writer.add("sort", shape, [writer.values[value] for value in values], attributes)
+    parts = writer.elements(made, len(shapes)) if len(shapes) > 1 else [made]
+    for value, part in zip(operation.results, parts, strict=True):
+        own = translator.array(value, operation.span)
+        slices = tuple(SliceDimension(0, size) for size in own.dimensions)
+        writer.values[value] = writer.add("slice", own, (part,), {"slice": slices})
 
 
 def written(value: Any) -> str:

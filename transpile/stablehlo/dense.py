@@ -55,6 +55,8 @@ def from_bytes(raw: bytes | memoryview, shape: ArrayShape) -> npt.NDArray[Any]:
 
     Raises ``DenseError``.
     """
+    if min(shape.dimensions, default=0) < 0:
+        raise DenseError("a literal has numbers as sizes")
     dtype, count = shape.element_type.dtype, shape.size
     if shape.element_type is PRED:
         return _truths(np.frombuffer(raw, np.uint8), shape)

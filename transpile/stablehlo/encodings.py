@@ -233,6 +233,8 @@ def _ranked_with_encoding(decoder: Decoder) -> Any:
 def _tensor(sizes: Sequence[int], element: Any, encoding: Any) -> Any:
     if not isinstance(element, ArrayShape) or element.rank:
         return element if isinstance(element, Unread) else None
+    if any(size < 0 and size != _ANY for size in sizes):
+        return Unread("tensor of a size below 0")
     bounds = encoding.sizes if isinstance(encoding, Bounds) and len(encoding.sizes) == len(sizes) else None
     if bounds is None:
         return array_shape(element.element_type, tuple(UNBOUNDED if size == _ANY else size for size in sizes))

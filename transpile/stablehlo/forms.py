@@ -9,7 +9,7 @@ from ..hlo.opcodes import OPCODES
 from ..hlo.parser_state import did_you_mean
 from ..hlo.source import Diagnostic, HloSyntaxError, SourceText
 from .expansions import NAMES
-from .program import Operation, Program
+from .program import Operation, Program, Region
 from .rows import ROWS
 
 MANY = None
@@ -80,8 +80,11 @@ def check_forms(program: Program, source: SourceText) -> None:
     for function in program.operations:
         if function.name != "func.func":
             continue
-        for operation in program.inside(function):
-            _check(operation, source)
+        for operation in (function, *program.inside(function)):
+            if operation is not function:
+                _check(operation, source)
+            for region in operation.regions:
+                _check_returns(region, source)
 
 
 def _check(operation: Operation, source: SourceText) -> None:
@@ -104,6 +107,14 @@ def _check(operation: Operation, source: SourceText) -> None:
             raise HloSyntaxError(Diagnostic("XP111", message, operation.span, source))
     if operation.name == "stablehlo.while":
         _check_loop(operation, source)
+
+
+def _check_returns(region: Region, source: SourceText) -> None:
+    """Nothing comes after a return."""
+    for operation in region.operations[:-1]:
+        if operation.name.endswith(".return"):
+            message = "there are operations behind this return"
+            raise HloSyntaxError(Diagnostic("XP102", message, operation.span, source))
 
 
 def _check_loop(operation: Operation, source: SourceText) -> None:

@@ -145,7 +145,10 @@ def _spread(writer: Writer, operand: Instruction, shape: ArrayShape) -> Instruct
 
 
 def _call(translator: Translator, writer: Writer, operation: Operation) -> None:
-    callee = translator.written[str(callee_name(operation))]
+    name = callee_name(operation)
+    if name is None:
+        raise translator.error("XP122", f"{operation.name} names no function", operation.span)
+    callee = translator.written[name]
     attributes: dict[str, Any] = {"to_apply": callee}
     if operation.name.endswith(".composite"):
         writer.metadata = None

@@ -423,6 +423,14 @@ def _slice(simplifier: _Simplifier, operation: Operation) -> Replacement:
     return _noop(simplifier, operation)
 
 
+def _square(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    """A real number by itself."""
+    shape = _type(operation.operands[0])
+    if shape is not None and not shape.element_type.is_complex:
+        operation.name, operation.operands = "stablehlo.multiply", [operation.operands[0]] * 2
+    return None
+
+
 def _reverse(simplifier: _Simplifier, operation: Operation) -> Replacement:
     """Dimensions of one element are the same in both orders."""
     shape = _type(operation.operands[0])
@@ -531,6 +539,7 @@ _RULES: dict[str, Callable[[_Simplifier, Operation], Replacement]] = {
     "stablehlo.reshape": _reshape,
     "stablehlo.slice": _slice,
     "stablehlo.reverse": _reverse,
+    "chlo.square": _square,
     "stablehlo.broadcast_in_dim": _broadcast,
     "stablehlo.transpose": _transpose,
     "stablehlo.concatenate": _concatenate,
