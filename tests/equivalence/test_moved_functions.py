@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
-
-import xla2py  # noqa: E402
-from xla2py.transpile.equivalence.reference.participants import Workers  # noqa: E402
-from xla2py.transpile.equivalence.verdicts.judging import Judge  # noqa: E402
-from xla2py.transpile.equivalence.verdicts.perturbed_functions import with_moved_functions  # noqa: E402
-from xla2py.transpile.equivalence.verdicts.tolerances import budgets_for  # noqa: E402
-from xla2py.transpile.hlo.printer import print_module  # noqa: E402
+import xla2py
+from xla2py.tests.recording.lazy_jax import jnp
+from xla2py.transpile.equivalence.reference.participants import Workers
+from xla2py.transpile.equivalence.verdicts.judging import Judge
+from xla2py.transpile.equivalence.verdicts.perturbed_functions import with_moved_functions
+from xla2py.transpile.equivalence.verdicts.tolerances import budgets_for
+from xla2py.transpile.hlo.printer import print_module
 
 X = np.random.default_rng(0).standard_normal((2048, 64)).astype(np.float32)
 

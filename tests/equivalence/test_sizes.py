@@ -4,13 +4,11 @@ from pathlib import Path
 
 import pytest
 
-jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
-
-import xla2py as package  # noqa: E402
-from xla2py.transpile.emission import emit  # noqa: E402
-from xla2py.transpile.equivalence import checking  # noqa: E402
-from xla2py.transpile.equivalence.inputs.sizes import sizes_to_check  # noqa: E402
+import xla2py as package
+from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.transpile.emission import emit
+from xla2py.transpile.equivalence import checking
+from xla2py.transpile.equivalence.inputs.sizes import sizes_to_check
 
 KERNELS = '''"""Functions of arrays of any size."""
 

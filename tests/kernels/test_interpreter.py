@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py

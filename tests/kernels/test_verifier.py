@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
-
 import xla2py
 from xla2py.transpile.array.program import roots
 from xla2py.transpile.array.traversal import topological

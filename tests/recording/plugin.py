@@ -49,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[whole.VARIABLE] = "1"
     config.addinivalue_line("markers", "live_xla: asks XLA itself, and is skipped where JAX is not installed")
     config.addinivalue_line("markers", "whole: is left to make prove")
+    config.addinivalue_line("markers", "compiled: functions of Numba are compiled, which else run as plain Python")
     config.pluginmanager.register(_Run(), "recorded answers")
 
 

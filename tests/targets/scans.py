@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 from xla2py.tests.targets.running import leaves, on_numpy
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
-jax = pytest.importorskip("jax", reason="JAX is not installed")
 
 import dask.array as da  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-from jax import lax  # noqa: E402
 
 N = 40
 

@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
-import jax.numpy as jnp  # noqa: E402
 
 import xla2py  # noqa: E402
 from xla2py.targets.dask.planning.plan import arrange  # noqa: E402
+from xla2py.tests.recording.lazy_jax import jax, jnp  # noqa: E402
 from xla2py.transpile.equivalence.inputs.generate import make_inputs, nest  # noqa: E402
 from xla2py.transpile.equivalence.verdicts.comparison import compare  # noqa: E402
 from xla2py.transpile.equivalence.verdicts.tolerances import budgets_for  # noqa: E402

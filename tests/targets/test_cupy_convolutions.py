@@ -6,14 +6,13 @@ import ml_dtypes  # noqa: F401 - names of dtypes
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-from jax import lax  # noqa: E402
 
-import xla2py  # noqa: E402
-from xla2py.targets.cupy.twin.costs import costs_of  # noqa: E402
-from xla2py.tests.ladder.running import checked, needs_compiler  # noqa: E402
+import xla2py
+from xla2py.targets.cupy.twin.costs import costs_of
+from xla2py.tests.ladder.running import checked, needs_compiler
+from xla2py.tests.recording.lazy_jax import jax, lax
 
 GENERATOR = np.random.default_rng(3)
 pytestmark = needs_compiler

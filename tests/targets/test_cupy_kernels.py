@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
-from jax import numpy as jnp  # noqa: E402
 
 import xla2py  # noqa: E402
 from xla2py.targets.cupy.twin.modules import twin  # noqa: E402
 from xla2py.tests.ladder.running import on_twin  # noqa: E402
 from xla2py.tests.passes.raising import hlo  # noqa: E402
+from xla2py.tests.recording.lazy_jax import jnp  # noqa: E402
 
 GENERATOR = np.random.default_rng(8)
 X = np.linspace(-3, 3, 12, dtype=np.float32)

@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-from jax import lax  # noqa: E402
-from jax import numpy as jnp  # noqa: E402
 
-import xla2py  # noqa: E402
-from xla2py.targets.cupy.twin.costs import costs_of  # noqa: E402
-from xla2py.targets.cupy.twin.modules import to_device, twin  # noqa: E402
-from xla2py.tests.ladder.running import checked, needs_compiler  # noqa: E402
+import xla2py
+from xla2py.targets.cupy.twin.costs import costs_of
+from xla2py.targets.cupy.twin.modules import to_device, twin
+from xla2py.tests.ladder.running import checked, needs_compiler
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 GENERATOR = np.random.default_rng(6)
 pytestmark = needs_compiler

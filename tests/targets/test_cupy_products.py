@@ -5,15 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-from jax import numpy as jnp  # noqa: E402
 
-import xla2py  # noqa: E402
-from xla2py.targets.cupy.twin.costs import costs_of  # noqa: E402
-from xla2py.targets.cupy.twin.cublas import CublasError  # noqa: E402
-from xla2py.tests.ladder.running import checked, on_twin  # noqa: E402
+import xla2py
+from xla2py.targets.cupy.twin.costs import costs_of
+from xla2py.targets.cupy.twin.cublas import CublasError
+from xla2py.tests.ladder.running import checked, on_twin
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 GENERATOR = np.random.default_rng(4)
 

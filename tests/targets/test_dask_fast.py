@@ -4,14 +4,13 @@ import sys
 from importlib import import_module
 from inspect import getsource
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
 from xla2py.targets.dask.planning.estimates import PROCESS_BYTES
 from xla2py.targets.dask.writing.kernels import KERNELS
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.tests.targets.programs.table import PROGRAMS
 from xla2py.tests.targets.running import differences, leaves, on_numpy, uneven
 from xla2py.transpile.equivalence.inputs.generate import nest
@@ -120,6 +119,7 @@ def test_what_is_cut_tells_kernels_apart():
         np.testing.assert_allclose(result, wanted, rtol=1e-4)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("program", PROGRAMS[3::18], ids=str)
 def test_the_results_are_those_of_numpy(program):
     given = program.inputs()
@@ -132,6 +132,7 @@ def test_the_results_are_those_of_numpy(program):
     assert differences(on_numpy(program.text, given), list(results)) == []
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", [0, 3, 6])
 def test_random_programs_of_lines_are_those_of_numpy(seed):
     program = random_program("lines", seed)
@@ -230,29 +231,35 @@ def test_modules_for_any_size():
         assert_close(results, jax.jit(normalised)(*given))
 
 
+@pytest.fixture(scope="module")
+def client():
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def scaled(x, scale):
+    return jnp.exp(x * scale) + 1
+
+
+@pytest.mark.compiled
 @pytest.mark.parametrize("is_saved", [True, False], ids=["saved", "loaded"])
-def test_workers_in_processes_of_their_own(is_saved, tmp_path, monkeypatch):
-    given, generated = arguments(), emitted(normalised)
+def test_workers_in_processes_of_their_own(is_saved, client, tmp_path, monkeypatch):
+    given, generated = arguments(), emitted(scaled)
     if is_saved:
         monkeypatch.syspath_prepend(tmp_path)
-        generated.save(tmp_path / "normalised_in_blocks.py")
-        module = import_module("normalised_in_blocks")
+        generated.save(tmp_path / "scaled_in_blocks.py")
+        module = import_module("scaled_in_blocks")
+        client.upload_file(str(tmp_path / "scaled_in_blocks.py"))
     else:
         module = generated.load()
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     try:
-        with (
-            distributed.LocalCluster(**options) as cluster,
-            distributed.Client(cluster, set_as_default=False) as client,
-        ):
-            if is_saved:
-                client.upload_file(str(tmp_path / "normalised_in_blocks.py"))
-            results = client.gather(client.compute(list(module.main(*given))))
-        assert_close(results, jax.jit(normalised)(*given))
+        assert_close([client.compute(module.main(*given)).result()], [jax.jit(scaled)(*given)])
     finally:
-        sys.modules.pop("normalised_in_blocks", None)
+        sys.modules.pop("scaled_in_blocks", None)
 
 
+@pytest.mark.compiled
 def test_compiled_code_is_kept_beside_the_module(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     emitted(normalised).save(tmp_path / "kept_in_blocks.py")

@@ -4,8 +4,6 @@ from contextlib import ExitStack
 
 import pytest
 
-pytest.importorskip("jax")
-
 import xla2py
 from xla2py.tests.ladder.fast_programs import COMBINERS, program
 from xla2py.tests.ladder.running import needs_compiler

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
 pytest.importorskip("numba", reason="Numba is not installed")
 
-import jax
 
 import xla2py
 from xla2py.tests.kernels.gathered import PROGRAMS, expected, floats, indices
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.numpy_fast import results
 
 
@@ -17,6 +16,7 @@ def emitted(function, arguments):
     return xla2py.emit(xla2py.from_jax(function, *arguments), style="fused", format=False, checks=False, debug=True)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_loops_gather_what_xla_does(name):
     function, arguments = PROGRAMS[name]

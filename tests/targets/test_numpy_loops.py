@@ -6,12 +6,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
 pytest.importorskip("numba", reason="Numba is not installed")
 
-import jax
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.numpy_fast import as_in_xla, differences, kernels, rounds
 
 jnp, lax = jax.numpy, jax.lax
@@ -42,6 +41,7 @@ def test_rows_are_read_and_written_where_they_are():
     assert "rows[i, j]" in lines
 
 
+@pytest.mark.compiled
 def test_constants_are_written_into_an_array_of_narrow_numbers():
     """No operation of the body has the array's type."""
 
@@ -217,6 +217,7 @@ def test_an_inner_loop_that_writes_into_what_a_round_computed():
     as_in_xla(turns, X, Y, style="fused")
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["bfloat16", "float8_e4m3fn", "int4"])
 def test_loops_that_carry_narrow_numbers(kind):
     """Arrays are bits there, and numbers of them wide: where one is taken out of an array, put in, or fills one."""
@@ -244,6 +245,7 @@ def test_loops_that_carry_narrow_numbers(kind):
         assert leaf.tobytes() == like.tobytes()
 
 
+@pytest.mark.compiled
 def test_what_a_round_makes_wide_to_store_it_is_wide():
     """A store of NumPy converts by itself, one of bits would not."""
 

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
 pytest.importorskip("numba", reason="Numba is not installed")
 
-import jax
-import jax.numpy as jnp
 
 import xla2py
 from xla2py.tests.ladder.fast_programs import COMBINERS, program
+from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.tests.targets.numpy_fast import assert_as_in_xla, differences, emitted, kernels, results
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
@@ -142,6 +140,7 @@ def test_sums_of_two_numbers_are_not_reordered():
     assert abs(made - expected) <= 1e-6
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["s8", "u16", "s32", "s64", "u64", "s4"])
 def test_integers_shift_by_any_amount_and_have_powers(kind):
     """Amounts that are negative or as large as the width, exponents that are negative; all of it joins one kernel."""

@@ -6,10 +6,10 @@ import warnings
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
+from xla2py.tests.recording.lazy_jax import jax
+
 pytest.importorskip("numba", reason="Numba is not installed")
 
-import jax
 
 from xla2py.tests.targets.numpy_fast import as_in_xla, rounds
 
@@ -17,6 +17,7 @@ jnp, lax = jax.numpy, jax.lax
 X, Y = np.random.default_rng(3).normal(size=(2, 12)).astype(np.float32)
 
 
+@pytest.mark.compiled
 def test_arrays_are_made_before_the_first_round():
     def waves(now, before):
         def step(_, carry):

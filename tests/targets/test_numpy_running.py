@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
 pytest.importorskip("numba", reason="Numba is not installed")
 
-import jax
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.numpy_fast import assert_as_in_xla, kernels
 from xla2py.transpile.array.program import roots
 from xla2py.transpile.array.traversal import topological

@@ -1,15 +1,14 @@
 """A sample of the cases of every operation on Dask; on CuPy they are in tests/ladder.
 
-``XLA2PY_ALL_CASES=1`` runs all of them on Dask.
+``make prove`` runs all of them on Dask.
 """
-
-import os
 
 import pytest
 
 from xla2py.tests.operations.case import Case
 from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.targets.running import differences, on_dask, on_numpy, uneven
+from xla2py.tests.whole import much
 
 EVERY = 68
 CHUNKS = ("", "1", "2")  # the plan's own, and lengths that are forced on every axis that can be cut
@@ -32,6 +31,6 @@ def wrong_on_dask(one: Case, chunks: str) -> str | None:
 @pytest.mark.parametrize("chunks", CHUNKS)
 def test_every_operation_in_chunks_is_that_of_numpy(chunks):
     pytest.importorskip("dask", reason="Dask is not installed")
-    cases = sample(1 if os.environ.get("XLA2PY_ALL_CASES") else EVERY)
+    cases = sample(much(EVERY, 1))
     assert len(cases) >= len(cases_by_opcode())
     assert [verdict for one in cases if (verdict := wrong_on_dask(one, chunks))] == []

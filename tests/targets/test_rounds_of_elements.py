@@ -5,12 +5,11 @@ import re
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
 pytest.importorskip("numba", reason="Numba is not installed")
 
-import jax
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.numpy_fast import assert_as_in_xla, kernels
 
 jnp, lax = jax.numpy, jax.lax
@@ -67,6 +66,7 @@ def test_a_loop_until_no_element_changes_is_one_of_each(function):
     assert ".any()" not in module.source
 
 
+@pytest.mark.compiled
 def test_rounds_that_are_counted_end_when_nothing_changes():
     c = (np.linspace(-2, 1, 60)[None, :] + 1j * np.linspace(-1, 1, 7)[:, None]).astype(np.complex64)
     module = emitted(escape, c, tolerance=1e-5)

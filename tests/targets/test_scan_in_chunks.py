@@ -8,6 +8,7 @@ import pytest
 import xla2py
 from xla2py.targets.dask.planning import scans
 from xla2py.targets.dask.planning.estimates import PROCESS_BYTES
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import differences
 from xla2py.tests.targets.scans import (
@@ -33,7 +34,6 @@ from xla2py.tests.targets.scans import (
 )
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
-jax = pytest.importorskip("jax", reason="JAX is not installed")
 
 import dask.array as da  # noqa: E402
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.chunked import Case, check, check_plan, inputs
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -91,7 +92,6 @@ def test_a_run_takes_no_more_than_is_planned(name):
 @pytest.mark.parametrize("chunks", ["", "4KiB", "1KiB"])
 def test_columns_are_counted_one_by_one(chunks):
     """Rows of the counts are numbered by an array that nothing is read for, beside places that are cut."""
-    jax = pytest.importorskip("jax")
     x = np.random.default_rng(3).integers(0, 9, (200, 16)).astype(np.int32)
 
     def counts(x):
