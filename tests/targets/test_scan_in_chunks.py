@@ -183,3 +183,12 @@ def test_a_run_holds_a_chunk_of_a_long_scan():
     assert peak < 0.75 * means.nbytes  # threads may be some chunks ahead
     np.testing.assert_allclose(last, mean.compute(), rtol=1e-6)
     np.testing.assert_allclose(total, n - 9, rtol=1e-3)
+
+
+def test_a_loop_that_only_reads_what_is_there_as_a_whole():
+    """The matrix is planned in chunks for what follows, and whole where the loop reads it."""
+    a = 3 * np.eye(4, dtype=np.float32) + np.linspace(-0.3, 0.3, 16, dtype=np.float32).reshape(4, 4)
+    text = jax.jit(jax.scipy.linalg.sqrtm).lower(a).as_text("hlo")
+    wanted = xla2py.emit(text).load().main(a)
+    found = xla2py.emit(text, "dask", chunks="3").load().main(a).compute(scheduler="sync")
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)

@@ -32,6 +32,8 @@ class ScanInChunks(ArrayStrategy):
         scan = chunks.classes.scans.get(node)
         if scan is None or not any(chunks.is_planned(part, axis) for part, axis in scan.axes):
             return False
+        if not scan.written and not any(chunks.is_cut_along[part][axis] for part, axis in scan.read.items()):
+            return False  # what it reads is planned in chunks, and there as a whole
         written = {carry.parameter for carry in scan.written}
         body, captured = body_and_captured(node)
         whole = [carry.initial for carry in scan.carried]
