@@ -140,7 +140,6 @@ READ = {
     "transpile/emission/prelude/specialization/specialize.py": "how definitions of the prelude begin",
     "transpile/emission/prelude/specialization/heads.py": "functions of the prelude are written again",
     "transpile/emission/formatting.py": "what black is shown around one line",
-    "transpile/emission/live_names.py": "lines that macros wrote are read again",
     "transpile/emission/lines.py": "what the compiler is shown around lines",
     "transpile/emission/places.py": "lines that macros wrote are read again",
 }

@@ -5,8 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.emission.lines import Line
-from xla2py.transpile.emission.live_names import LiveNames
+from xla2py.transpile.python.liveness import LiveNames
 
 
 def apart(source, *parameters):
@@ -14,7 +13,7 @@ def apart(source, *parameters):
     rows = [row.lstrip() for row in source.split("\n")]
     indents = [1 + (len(row) - len(text)) // 4 for row, text in zip(source.split("\n"), rows, strict=True)]
     live = LiveNames(set("wxyz"))
-    live.read([Line(indent, text) for indent, text in zip(indents, rows, strict=True)], parameters)
+    live.read(list(zip(indents, rows, strict=True)), parameters)
     pairs = {"".join(sorted((a, b))) for a, others in live.interfering.items() for b in others if a != b}
     return pairs, live.fixed
 

@@ -192,14 +192,12 @@ class Renderer:
     def expression(self, name: str, *arguments: Any) -> Expression:
         """Return what a macro makes of its operands, which are the expressions among the arguments."""
         text, operands = self._rendered(name, arguments)
-        made = template(text)
-        filled = made.filled(self._depth, operands)
-        return filled if isinstance(filled, Expression) else Expression(filled, made.level)
+        return template(text).expression(self._depth, operands)
 
     def statement(self, name: str, *arguments: Any) -> str:
         """Return one line of a statement, or another text, written by its macro."""
         text, operands = self._rendered(name, arguments)
-        return str(template(text).filled(self._depth, operands)) if operands else text
+        return template(text).statement(self._depth, operands) if operands and text else text
 
     def _rendered(self, name: str, arguments: Sequence[Any]) -> tuple[str, list[Expression]]:
         """Return the text that a macro writes with holes for its operands, and these."""

@@ -1,22 +1,18 @@
 """Fewer numbered names: what could do without its number, or with a lower one, is renamed once a function is written.
 
-Equal names are kept apart while a function is written, wherever its writer does not know yet who reads them. In the
-text that is known of branches, loops and closures, too (:mod:`.live_names`).
+Equal names are kept apart while a function is written, wherever its writer does not know yet who reads them. Of its
+statements that is known, in branches, loops and closures, too (:mod:`..python.liveness`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from ..array.node import Node
-from ..python.templates import Expression
+from ..python.liveness import LiveNames
+from ..python.names import renamed, renamed_expression
 from .functions.context import Writing
-from .lines import Line
-from .live_names import NAME, LiveNames
 from .naming.known_types import KnownType, agree
-
-_WORD = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*")
 
 
 def reuse_names(writer: Writing) -> None:
@@ -31,19 +27,18 @@ def reuse_names(writer: Writing) -> None:
     tracked = {name for base, names in families.items() for name in (base, *names) if name in arrays}
     parameters = {name.lstrip("*") for name, _ in writer.arguments.heads}
     live = LiveNames(tracked)
-    live.read(writer.lines, parameters)
+    live.read([(line.indent, line.text) for line in writer.lines], parameters)
     types: dict[str, set[KnownType | None]] = {name: set() for name in tracked}
     for node, text in writer.texts.items():
         if text in types:
             types[text].add(writer.allocation.known_types.get(node))
-    renamed: dict[str, str] = {}
+    new_names: dict[str, str] = {}
     for base, names in families.items():
         leaders = [base] if base in tracked - live.fixed else []
         members = [name for name in names if name not in live.fixed]
-        renamed |= _renamed(leaders, members, live, parameters, types)
-    if renamed:
-        _rename_lines(writer.lines, live, renamed)
-        _rename_texts(writer, renamed)
+        new_names |= _renamed(leaders, members, live, parameters, types)
+    if new_names:
+        _rename(writer, new_names)
 
 
 def _names_of_arrays(texts: Mapping[Node, str]) -> set[str]:
@@ -84,33 +79,13 @@ def _renamed(
     return renamed
 
 
-def _rename_lines(lines: list[Line], live: LiveNames, renamed: Mapping[str, str]) -> None:
-    """Put the new names where the names stand, from the back, so that the places of those before stay right."""
-    for number, names in live.plain.items():
-        if not renamed.keys().isdisjoint(names):
-            lines[number].text = NAME.sub(lambda word: renamed.get(word[0], word[0]), lines[number].text)
-    found = [node for node in live.places if node.id in renamed]
-    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
-        number, k = live.rows[node.lineno - 2]
-        parts = lines[number].text.split("\n")
-        row = parts[k].encode()
-        begin = node.col_offset - 4 * lines[number].indent
-        parts[k] = (row[:begin] + renamed[node.id].encode() + row[begin + len(node.id) :]).decode()
-        lines[number].text = "\n".join(parts)
-
-
-def _rename_texts(writer: Writing, renamed: Mapping[str, str]) -> None:
-    """Put the new names into the texts of values, and into what lines say of the values that they compute and bind."""
-
-    def new(text: str) -> str:
-        if text in renamed or text.isidentifier():
-            return renamed.get(text, text)
-        return _WORD.sub(lambda word: renamed.get(word[0], word[0]), text)
-
+def _rename(writer: Writing, names: Mapping[str, str]) -> None:
+    """Put the new names into lines, into the texts of values, and into what lines say of the values that they compute
+    and bind.
+    """
     for node, text in writer.texts.items():
-        if (other := new(text)) != text:
-            writer.texts[node] = Expression(other, text.level)
+        writer.texts[node] = renamed_expression(text, names)
     for line in writer.lines:
+        line.text = renamed(line.text, names)
         for known in (line.values, line.inside, line.after):
-            for node, name in known.items():
-                known[node] = new(name)
+            known.update((node, renamed(text, names)) for node, text in known.items())

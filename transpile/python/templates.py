@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 
 from .grammar import ANYWHERE, ATOM, POWER, Place, level, places
@@ -25,7 +26,19 @@ def hole(depth: int, number: int) -> str:
     return f"{_MARK}{depth}_{number}_"
 
 
-class Expression(str):
+class Made(str):
+    """A text, and what it is made of: a template of a macro that was called at some depth, and its operands."""
+
+    template: Template | None = None
+    depth: int = 0
+    operands: Sequence[Expression] = ()
+
+
+class Statement(Made):
+    """The final text of a statement; of a compound one that of its head."""
+
+
+class Expression(Made):
     """The final text of an expression, and how tightly it binds."""
 
     level: int
@@ -66,11 +79,24 @@ class Template:
 
     @cached_property
     def tree(self) -> ast.AST:
-        """The expression, or else the statement; the head of a compound one has a body that does nothing."""
+        """The expression, or else the statement; the head of a compound one has a body that does nothing, and what
+        continues one is an ``if``, or a ``pass`` for ``else``.
+        """
         try:
             return ast.parse(self.text, mode="eval").body
         except SyntaxError:
-            return _statement(self.text)
+            return _whole_statement(self.text) or _continued(self.text)
+
+    @cached_property
+    def continues(self) -> bool:
+        """Whether it is ``elif`` or ``else``, which continue the statement before them."""
+        return self.row_of_tree > 1
+
+    @cached_property
+    def row_of_tree(self) -> int:
+        """The number that the syntax tree has for the first row."""
+        is_continued = isinstance(self.tree, ast.If | ast.Pass) and _whole_statement(self.text) is None
+        return 2 if is_continued else 1
 
     @cached_property
     def level(self) -> int:
@@ -98,6 +124,21 @@ class Template:
         given = [(int(match[1]), int(match[2])) for match in _HOLE.finditer(self.text)]
         assert [hole(depth, number) for depth, number in given] == [node.id for node in names], self.text
         return [(*hole, found.get(id(node), ANYWHERE)) for hole, node in zip(given, names, strict=True)]
+
+    def expression(self, depth: int, operands: Sequence[Expression]) -> Expression:
+        """Return the expression with operands in the holes of a depth."""
+        filled = self.filled(depth, operands)
+        if isinstance(filled, Expression):
+            return filled
+        made = Expression(filled, self.level)
+        made.template, made.depth, made.operands = self, depth, operands
+        return made
+
+    def statement(self, depth: int, operands: Sequence[Expression]) -> Statement:
+        """Return the statement with operands in the holes of a depth."""
+        made = Statement(self.filled(depth, operands))
+        made.template, made.depth, made.operands = self, depth, operands
+        return made
 
     def filled(self, depth: int, operands: Sequence[Expression]) -> str:
         """The text with operands in the holes of a depth."""
@@ -128,13 +169,23 @@ def template(text: str) -> Template:
     return Template(text)
 
 
-def _statement(text: str) -> ast.stmt:
-    for before, behind in (("", ""), ("", " pass"), ("if _: pass\n", " pass")):
-        try:
-            return ast.parse(before + text + behind).body[0]
-        except SyntaxError as error:
-            last = error
-    raise last
+def template_of(text: str) -> Template:
+    """Return the template that a text was made of, or of the text itself."""
+    return (isinstance(text, Made) and text.template) or template(text)
+
+
+def _whole_statement(text: str) -> ast.stmt | None:
+    for behind in ("", " pass"):
+        with suppress(SyntaxError):
+            (statement,) = ast.parse(text + behind).body
+            return statement
+    return None
+
+
+def _continued(text: str) -> ast.stmt:
+    (statement,) = ast.parse(f"if _: pass\n{text} pass").body
+    assert isinstance(statement, ast.If)
+    return statement.orelse[0]
 
 
 def power_text(base: str, exponent: str) -> str:

@@ -1,0 +1,134 @@
+"""Which names of a function are needed at once: those that one variable must not stand for.
+
+The statements of the function are gone through backwards, as a compiler does for its registers: a name is live where a
+later statement may read it before another binds it. Two names interfere where one is bound while the other is live.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence, Set
+from dataclasses import dataclass, field
+
+from .names import Names, names_of
+from .templates import template_of
+
+Live = frozenset[str]
+_NONE: Live = frozenset()
+
+
+@dataclass(slots=True)
+class Block:
+    """A statement with what stands inside it."""
+
+    tree: ast.AST  # of the statement itself, or of the head of a compound one
+    names: Names
+    body: list[Block] = field(default_factory=list)
+    otherwise: list[Block] = field(default_factory=list)
+
+    def all(self) -> Iterable[str]:
+        """Yield all names, those inside, too."""
+        yield from self.names.all
+        for inner in (*self.body, *self.otherwise):
+            yield from inner.all()
+
+
+def blocks(rows: Sequence[tuple[int, str]]) -> list[Block]:
+    """The statements of a body; each row has its indentation and its text, which for a compound one is its head."""
+    found, end = _blocks(rows, 0, rows[0][0] if rows else 0)
+    assert end == len(rows)
+    return found
+
+
+def _blocks(rows: Sequence[tuple[int, str]], begin: int, indent: int) -> tuple[list[Block], int]:
+    found: list[Block] = []
+    while begin < len(rows) and rows[begin][0] >= indent:
+        text = rows[begin][1]
+        made = template_of(text)
+        block = Block(made.tree, names_of(text))
+        inside, begin = _blocks(rows, begin + 1, indent + 1)
+        if not made.continues:
+            block.body = inside
+            found.append(block)
+            head = block
+        elif isinstance(made.tree, ast.If):
+            block.body = inside
+            head.otherwise = [block]
+            head = block
+        else:
+            head.otherwise = inside
+    return found, begin
+
+
+@dataclass
+class LiveNames:
+    """The liveness of the ``tracked`` names of a function.
+
+    ``interfering``: by name, those that are needed beside it. ``fixed`` are names that must stay as they are: closures
+    read them, or statements bind them in ways that are not followed here.
+    """
+
+    tracked: Set[str]
+    interfering: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    fixed: set[str] = field(default_factory=set)
+
+    def read(self, rows: Sequence[tuple[int, str]], parameters: Iterable[str]) -> None:
+        """Read the rows of a whole function, whose parameters are bound before its body."""
+        self._bind(frozenset(parameters), self._block(blocks(rows), _NONE, (_NONE, _NONE)))
+
+    def _block(self, statements: Sequence[Block], after: Live, around: tuple[Live, Live]) -> Live:
+        """The names that are live before statements; ``around`` are those behind the loop around, and at its head."""
+        for statement in reversed(statements):
+            self.fixed |= self.tracked & statement.names.fixed
+            after = self._before(statement, after, around)
+        return after
+
+    def _before(self, block: Block, after: Live, around: tuple[Live, Live]) -> Live:
+        names = block.names
+        read = self.tracked & names.read
+        match block.tree:
+            case ast.Pass():
+                return after
+            case ast.If():
+                return self._block(block.body, after, around) | self._block(block.otherwise, after, around) | read
+            case ast.While():
+                return self._loop(_NONE, read, block.body, self._block(block.otherwise, after, around), after)
+            case ast.For():
+                behind = self._block(block.otherwise, after, around)
+                return self._loop(names.bound, _NONE, block.body, behind, after) | read
+            case ast.Break():
+                return around[0]
+            case ast.Continue():
+                return around[1]
+            case ast.Return() | ast.Raise():
+                return frozenset(read)
+            case ast.Assign():
+                for own, given in names.copies:
+                    if {own, given} <= self.tracked:
+                        self._interfere([own], {given})  # as one name this would be ``x = x``
+                return self._bind(names.bound, after | (self.tracked & names.behind)) | read
+        inside = self.tracked & set(block.all())
+        self.fixed |= inside if block.body else _NONE
+        return after | inside
+
+    def _loop(self, targets: Live, reads: Set[str], body: Sequence[Block], end: Live, behind: Live) -> Live:
+        """The names that are live at the head of a loop: a round may follow a round, or none."""
+        head = end | reads
+        while True:
+            first = self._bind(targets, self._block(body, head, (behind, head)))
+            if head >= first:
+                return head
+            head |= first
+
+    def _bind(self, bound: Set[str], live: Live) -> Live:
+        """Bind names, all at once, while others are live behind that; what is live before."""
+        own = self.tracked & bound
+        self._interfere(own, live | own)
+        return live - own
+
+    def _interfere(self, names: Iterable[str], others: Collection[str]) -> None:
+        for name in names:
+            self.interfering[name].update(others)
+            for other in others:
+                self.interfering[other].add(name)

@@ -1,0 +1,124 @@
+"""The names that a text reads and binds, and other names in their places: asked of the tree of its template once, and
+of its operands.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .templates import Expression, Made, Template, hole, template, template_of
+
+# These may read names after their statement has run; the places of names in format strings are not known.
+_LATER = (ast.Lambda, ast.FunctionDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
+_BINDING = (ast.NamedExpr, ast.With, ast.Try, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Delete)
+_NOT_FOLLOWED = (*_LATER, *_BINDING)
+
+_NONE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of an expression or a statement without its body.
+
+    ``behind`` are those of what is read that targets read, ``x`` and ``i`` of ``x[i] = y``; ``fixed`` those that are
+    read or bound in a way that is not followed; ``copies`` pairs of a name and the other whose value it is given.
+    """
+
+    read: frozenset[str]
+    bound: frozenset[str] = _NONE
+    behind: frozenset[str] = _NONE
+    fixed: frozenset[str] = _NONE
+    copies: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def all(self) -> frozenset[str]:
+        return self.read | self.bound
+
+
+def names_of(text: str) -> Names:
+    """Return the names of an expression or a statement."""
+    if text.isidentifier():
+        return Names(frozenset([text]))
+    own = _own_names(template_of(text))
+    if not isinstance(text, Made) or not text.operands:
+        return own
+    given = {hole(text.depth, number): operand for number, operand in enumerate(text.operands)}
+    parts = {name: names_of(operand) for name, operand in given.items()}
+    items = {name for name in own.bound if name in given and not given[name].isidentifier()}  # x[i] as a target
+    inside = {name: part.all for name, part in parts.items()}
+
+    def names(own: frozenset[str]) -> frozenset[str]:
+        return _NONE.union(*[inside.get(name, (name,)) for name in own]) if own else own
+
+    return Names(
+        names(own.read | items),
+        names(own.bound - items),
+        names(own.behind | items),
+        names(own.fixed).union(*[part.fixed for part in parts.values()]),
+        _own_names(template(str(text))).copies if own.copies else (),
+    )
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """The same expression or statement with other names."""
+    if not any(name in text for name in names):
+        return text
+    if isinstance(text, Expression):
+        return renamed_expression(text, names)
+    operands = [renamed_expression(operand, names) for operand in text.operands] if isinstance(text, Made) else []
+    other = template(_with_names(template_of(text), names))
+    return other.statement(text.depth if isinstance(text, Made) else 0, operands)
+
+
+def renamed_expression(text: Expression, names: Mapping[str, str]) -> Expression:
+    """The same expression with other names."""
+    if not any(name in text for name in names):
+        return text
+    other = _with_names(template_of(text), names)
+    if not text.operands:
+        return Expression(other, text.level)
+    return template(other).expression(text.depth, [renamed_expression(operand, names) for operand in text.operands])
+
+
+def _with_names(made: Template, names: Mapping[str, str]) -> str:
+    """The text of a template with other names, put there from the back."""
+    rows = made.text.split("\n")
+    found = [node for node in _in(made.tree) if node.id in names]
+    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+        number = node.lineno - made.row_of_tree
+        row, begin = rows[number].encode(), node.col_offset
+        rows[number] = (row[:begin] + names[node.id].encode() + row[begin + len(node.id) :]).decode()
+    return "\n".join(rows)
+
+
+@lru_cache(maxsize=1 << 13)
+def _own_names(made: Template) -> Names:
+    """The names of a template, holes among them."""
+    nodes = list(ast.walk(made.tree))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    bound = frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
+    read = frozenset(name.id for name in names if not isinstance(name.ctx, ast.Store))
+    fixed = frozenset(name.id for node in nodes if isinstance(node, _NOT_FOLLOWED) for name in _in(node))
+    if not isinstance(made.tree, ast.Assign):
+        return Names(read, bound, fixed=fixed)
+    targets, value = made.tree.targets, made.tree.value
+    behind = frozenset(name.id for target in targets for name in _in(target) if isinstance(name.ctx, ast.Load))
+    return Names(read, bound, behind, fixed, tuple(pair for target in targets for pair in _copies(target, value)))
+
+
+def _in(node: ast.AST) -> Iterator[ast.Name]:
+    return (name for name in ast.walk(node) if isinstance(name, ast.Name))
+
+
+def _copies(target: ast.expr, value: ast.expr) -> list[tuple[str, str]]:
+    """The names that an assignment gives the value of another, ``x = y`` or a part of ``x, i = y, 0``; several that a
+    hole gives, too.
+    """
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return [pair for own, given in zip(target.elts, value.elts, strict=True) for pair in _copies(own, given)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Name):
+        return [pair for own in target.elts for pair in _copies(own, value)]
+    return [(target.id, value.id)] if isinstance(target, ast.Name) and isinstance(value, ast.Name) else []
