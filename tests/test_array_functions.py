@@ -160,7 +160,7 @@ def test_programs_of_jax_are_taken_as_they_are(made):
 def test_functions_are_traced_for_examples():
     np.testing.assert_allclose(xla2py.emit(jnp.sin, examples=[X]).load().main(X), np.sin(X), rtol=1e-6)
     assert xla2py.load(jnp.sin, examples=[X]).name == xla2py.from_jax(jnp.sin, X).name
-    for source, message in ((jnp.sin, "missing"), (3, "an object of type int is no program")):
+    for source, message in ((jnp.sin, "missing"), (3, "an object of type int is not a program")):
         with pytest.raises(xla2py.errors.UsageError, match=message):
             xla2py.emit(source)
 

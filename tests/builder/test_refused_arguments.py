@@ -24,7 +24,7 @@ REFUSED: Refused = [
     ("XP232", "broadcast_in_dim: a sequence of constant integers", lambda b, v: b.broadcast_in_dim(v.x, v.n, [0])),
     ("XP232", "reduce: a sequence of constant integers is wanted, not 0", lambda b, v: b.reduce(v.x, 0.0, add, 0)),
     ("XP232", "slice: a sequence of constant integers is wanted, not [0.5]", lambda b, v: b.slice(v.x, [0.5], [1])),
-    ("XP232", "slice: True is no constant index", lambda b, v: v.x[True]),
+    ("XP232", "slice: True is not a constant index", lambda b, v: v.x[True]),
     ("XP232", "transpose: a sequence of constant integers", lambda b, v: b.transpose(v.m, [1.0, 0.0])),
     ("XP232", "add: a sequence of constant integers is wanted, not 1", lambda b, v: b.add(v.x, v.m, 1)),
     ("XP232", "sort: a constant integer is wanted, not 0.0", lambda b, v: b.sort(v.x, less, 0.0)),

@@ -149,7 +149,7 @@ REFUSED: Refused = [
     ("XP218", "the stride of dimension 0 is -1", lambda b, v: v.x[::-1]),
     ("XP218", "index 4 of the 4 elements of dimension 0", lambda b, v: v.x[4]),
     ("XP214", "3 indices for f32[4,3]", lambda b, v: v.m[0, 0, 0]),
-    ("XP232", "is no constant index", lambda b, v: v.x[v.i]),
+    ("XP232", "is not a constant index", lambda b, v: v.x[v.i]),
     ("XP215", "slice_in_dim: dimension 1 is not in [0, 1)", lambda b, v: b.slice_in_dim(v.x, 0, 1, 1, 1)),
     ("XP201", "1 start indices for f32[4,3]", lambda b, v: b.dynamic_slice(v.m, [v.i], [1, 1])),
     ("XP211", "start indices have to be integers, not f32", lambda b, v: b.dynamic_slice(v.x, [v.s], [1])),

@@ -80,8 +80,8 @@ def test_more_threads_than_steps_are_as_many_as_steps():
     [
         ({"threads": 4}, "in the style 'readable' have no threads"),
         ({"target": "cupy", "style": "fast", "threads": "auto"}, "CuPy in the style 'fast' have no threads"),
-        ({"style": "fast", "threads": "many"}, "'many' is no number of threads"),
-        ({"style": "fast", "threads": 0}, "'0' is no number of threads"),
+        ({"style": "fast", "threads": "many"}, "'many' is not a number of threads"),
+        ({"style": "fast", "threads": 0}, "'0' is not a number of threads"),
     ],
 )
 def test_threads_that_there_are_not_are_refused(options, message):

@@ -252,12 +252,13 @@ def require_style(style: str, target: Target) -> None:
 
 
 def require_threads(threads: str, style: str, target: Target) -> None:
-    """Raise UsageError (XP418) for what is no number of threads, and where nothing runs in threads: neither kernels nor
-    tasks that work in chunks."""
+    """Raise UsageError (XP418) for what is not a number of threads, and where nothing runs in threads: neither kernels
+    nor tasks that work in chunks."""
     if threads in ("", "1"):
         return
     if not _THREADS.fullmatch(threads):
-        raise UsageError(Diagnostic("XP418", f"threads: '{threads}' is no number of threads", hint="1, 2, .. or auto"))
+        message = f"threads: '{threads}' is not a number of threads"
+        raise UsageError(Diagnostic("XP418", message, hint="1, 2, .. or auto"))
     if target.arrange is not None:
         if threads == "auto":
             message = f"memory for {target.title} is planned for a number of threads, which must be known"

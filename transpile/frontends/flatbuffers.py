@@ -89,7 +89,7 @@ def root(message: memoryview) -> Table:
 
 def malformed(place: int) -> UsageError:
     """XP720: bytes that are not the message they should be."""
-    return UsageError(Diagnostic("XP720", f"this is no valid FlatBuffer: nothing can be read at byte {place}"))
+    return UsageError(Diagnostic("XP720", f"this is not a valid FlatBuffer: nothing can be read at byte {place}"))
 
 
 def _integer(message: memoryview, at: int, size: int, *, signed: bool = False) -> int:

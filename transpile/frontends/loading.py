@@ -99,7 +99,7 @@ def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None)
         raise
     except Exception as error:  # whatever tracing the user's function raises
         raise not_lowered(name, error) from error
-    raise UsageError(Diagnostic("XP722", f"an object of type {type(found).__name__} is no program"))
+    raise UsageError(Diagnostic("XP722", f"an object of type {type(found).__name__} is not a program"))
 
 
 def symbols_of(exported: Any) -> tuple[str, ...]:

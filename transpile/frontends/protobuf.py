@@ -97,4 +97,4 @@ def packed_varints(payload: memoryview) -> np.ndarray:
 
 def malformed(problem: str) -> UsageError:
     """XP720: bytes that are not the message they should be."""
-    return UsageError(Diagnostic("XP720", f"this is no valid protocol buffer: {problem}"))
+    return UsageError(Diagnostic("XP720", f"this is not a valid protocol buffer: {problem}"))

@@ -49,7 +49,7 @@ def _names(found: dict[str, Any]) -> dict[str, str]:
     """Names of constants by the hashes of these: words with dots between them."""
     for name in found.values():
         if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name of a constant")
+            raise ValueError(f"{name!r} is not the name of a constant")
     return dict(found)
 
 
@@ -88,7 +88,7 @@ def _decoded(found: Any) -> ResultTree:
 def _object(module: str, name: str, parts: list[Any], fields: list[str], maker: str, constants: str) -> Built:
     """An object, of which only names and literals become code."""
     if not all(word.isidentifier() for word in (*module.split("."), *name.split("."), *fields)):
-        raise ValueError(f"'{module}.{name}' is no class")
+        raise ValueError(f"'{module}.{name}' is not a class")
     if maker not in ("", *MAKERS):
         raise ValueError(f"no object is made by '{maker}'")
     if constants:

@@ -73,7 +73,7 @@ class Witnesses:
         """
         _require_names(sizes, tuple(self.sizes))
         if wrong := [f"{name}={number}" for name, number in sizes.items() if number < 1]:
-            raise UsageError(Diagnostic("XP425", f"{wrong[0]} is no size"))
+            raise UsageError(Diagnostic("XP425", f"{wrong[0]} is not a size"))
         command = _option({name: (number,) for name, number in sizes.items()})
         return replace(self, planned=dict(sizes), command=command)
 

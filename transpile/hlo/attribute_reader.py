@@ -62,7 +62,7 @@ class AttributeReader:
                 self._leave_out(opcode, match, allowed)
                 continue
             if key in attributes or (key == "metadata" and metadata is not None):
-                raise cursor.error("XP121", f"the attribute {quote(key)} is there twice", match.start(1), match.end(1))
+                raise cursor.error("XP121", f"the attribute {quote(key)} is given twice", match.start(1), match.end(1))
             if key == "metadata":
                 metadata = self._read_metadata()
             else:

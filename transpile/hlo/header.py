@@ -79,7 +79,7 @@ def parse_header(cursor: Cursor, notes: list[Diagnostic]) -> tuple[str, dict[str
             notes += error.diagnostics
             continue
         if key in attributes:
-            raise cursor.error("XP121", f"the attribute {quote(key)} is there twice", match.start(1), match.end(1))
+            raise cursor.error("XP121", f"the attribute {quote(key)} is given twice", match.start(1), match.end(1))
         kind = HEADER_ATTRIBUTES[key]
         attributes[key] = _entry_layout(cursor) if kind is None else parse_text_value(cursor, key, kind)
     return name, attributes

@@ -98,7 +98,7 @@ class InstructionParser:
         name, span = self._state.name("the name of an instruction")
         if self._text.startswith("=", span.end) and not self._text.startswith("%", span.start):
             hint = "write a space before `=`: `name=` is how attributes are written"
-            raise cursor.error("XP102", f"{quote(name + '=')} is no name", span.start, span.end + 1, hint)
+            raise cursor.error("XP102", f"{quote(name + '=')} is not a name", span.start, span.end + 1, hint)
         cursor.expect("=", "after the name of the instruction")
         return self._operation((name, span), is_root)
 

@@ -69,7 +69,7 @@ def _iota(cursor: Cursor, start: int, sizes: list[int], transposition: str | Non
         return devices
     order = _numbers(cursor, start, transposition)
     if sorted(order) != list(range(len(sizes))):
-        raise cursor.error("XP123", f"T({transposition}) is no order of {len(sizes)} dimensions", start)
+        raise cursor.error("XP123", f"T({transposition}) is not an order of {len(sizes)} dimensions", start)
     return devices.transpose(order)
 
 

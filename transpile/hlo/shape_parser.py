@@ -142,7 +142,7 @@ def parse_layout(cursor: Cursor, rank: int | None = None) -> Layout:
         while (part := cursor.match(_LAYOUT_PART)) is not None:
             field, read = _LAYOUT_PARTS[part.group()]
             if field in parts:
-                raise cursor.error("XP106", f"{quote(part.group())} is there twice", part.start(), part.end())
+                raise cursor.error("XP106", f"{quote(part.group())} is given twice", part.start(), part.end())
             cursor.expect("(")
             parts[field] = read(cursor)
     cursor.expect("}", "to close the layout")

@@ -93,7 +93,7 @@ class Project:
             if not any(output.is_relative_to(path) for output in outputs):
                 known = ", ".join(module.output for module in self.modules) or "none"
                 hint = f"modules of {self.path}: {known}"
-                raise UsageError(Diagnostic("XP701", f"{path} is no vendored module and holds none", hint=hint))
+                raise UsageError(Diagnostic("XP701", f"{path} is not a vendored module and holds none", hint=hint))
         return [
             module
             for module, output in zip(self.modules, outputs, strict=True)
@@ -180,7 +180,7 @@ def _problems(entry: dict[str, Any]) -> list[tuple[str, str]]:
         for name, kind in kinds.items()
         if name in entry and not isinstance(entry[name], kind)
     ]
-    problems += [("XP412", f"{title}: {name} is no list of strings") for name in _LISTS if not _is_list(entry, name)]
+    problems += [("XP412", f"{title}: {name} is not a list of strings") for name in _LISTS if not _is_list(entry, name)]
     for name, setting in OPTIONS.items():
         if name in entry and (problem := setting.problem(entry[name])):
             problems.append(("XP412", f"{title}, setting '{name}': {problem}"))
@@ -189,7 +189,7 @@ def _problems(entry: dict[str, Any]) -> list[tuple[str, str]]:
         problems.append(("XP702", f"{title} does not lie below the folder of pyproject.toml as a .py file"))
     function = entry.get("function")
     if isinstance(function, str) and not is_name(function):
-        problems.append(("XP412", f"{title}: '{function}' is no name of a function"))
+        problems.append(("XP412", f"{title}: '{function}' cannot be the name of a function"))
     return problems
 
 

@@ -65,7 +65,7 @@ def package_file(project: Project, file: VendoredModule) -> GeneratedModule:
     """
     name = PurePosixPath(file.output).name
     if name not in _VALUES or not functions_of(project):
-        raise UsageError(Diagnostic("XP412", f"module '{file.output}' is no file of a package"))
+        raise UsageError(Diagnostic("XP412", f"module '{file.output}' is not a file of a package"))
     values = {"package": package_name(project), "header": "@HEADER@", **_VALUES[name](project)}
     text = environment().get_template(f"{name}.j2").render(values)
     header = environment().get_template("header.j2").render(version=VERSION, digest=_digest(text)).rstrip()

@@ -165,7 +165,8 @@ def package_in(folder: Path) -> Project:
 def require_name(name: str, what: str) -> None:
     """Raise ``UsageError`` (XP708) for a name that is no identifier, or that of a module of the standard library."""
     if not is_name(name):
-        raise UsageError(Diagnostic("XP708", f"'{name}' is no name of a {what}", hint="give another with --name"))
+        message = f"'{name}' cannot be the name of a {what}"
+        raise UsageError(Diagnostic("XP708", message, hint="give another with --name"))
     if what == "package" and name in {*sys.stdlib_module_names, *_NEEDS}:
         message = f"there is a package '{name}' already, which would hide this one or be hidden"
         raise UsageError(Diagnostic("XP708", message, hint="give another with --name"))
@@ -174,7 +175,7 @@ def require_name(name: str, what: str) -> None:
 def require_empty(folder: Path) -> None:
     """Raise ``UsageError`` (XP707) where a folder has something in it, or is none."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        hint = f"name a new folder with -o, or write a package anew with xla2py package --update {folder}"
+        hint = f"name a new folder with -o, or write a package again with xla2py package --update {folder}"
         raise UsageError(Diagnostic("XP707", f"{folder} is there already", hint=hint))
 
 

@@ -35,7 +35,7 @@ def report_from_json(text: str) -> CheckReport:
             raise ValueError("another format")
         report: CheckReport = _decode(document, CheckReport)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UsageError(Diagnostic("XP601", f"this is no report of xla2py check: {error}")) from error
+        raise UsageError(Diagnostic("XP601", f"this is not a report of xla2py check: {error}")) from error
     return report
 
 

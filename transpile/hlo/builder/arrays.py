@@ -297,7 +297,7 @@ class ArrayOperations(BuilderCore):
             elif is_integer(part):
                 refuse("XP218", f"slice: index {part} of the {size} elements of dimension {dimension}")
             else:
-                refuse("XP232", f"slice: {part!r} is no constant index", hint="use dynamic_slice or gather")
+                refuse("XP232", f"slice: {part!r} is not a constant index", hint="use dynamic_slice or gather")
         cut = self._instruction("slice", (op,), {"slice": tuple(ranges)})
         if len(kept) == len(sizes):
             return cut

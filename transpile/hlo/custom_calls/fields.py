@@ -157,7 +157,7 @@ def _typed_attributes(text: str) -> Iterator[tuple[str, Any]]:
     """``{uplo = 76 : ui8, left = true, mode}``: names and values; a name alone is a flag that is set."""
     text = text.strip()
     if not text.startswith("{") or not text.endswith("}"):
-        raise ConfigError("has a configuration that is no dictionary of attributes")
+        raise ConfigError("has a configuration that is not a dictionary of attributes")
     body, at = text[1:-1].strip(), 0
     while at < len(body):
         match = _ENTRY.match(body, at)
