@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from xla2py.tests.stablehlo.texts import TEXTS
-from xla2py.transpile.errors import HloSyntaxError
+from xla2py.transpile.errors import HloSyntaxError, UsageError
 from xla2py.transpile.frontends.exported_file import read_exported
 from xla2py.transpile.hlo.equality import structurally_equal
 from xla2py.transpile.hlo.ir import callees_first
@@ -26,7 +26,7 @@ def translated(content):
 
     found = converted_stablehlo(content)
     literals = {name: read_literal(literal) for name, literal in found.literals.items()}
-    module = parse_module(found.text, literals)
+    module = parse_module(found.text.replace("largest=true, is_stable=true", "largest=true"), literals)
     used = set(callees_first(module.entry))  # a composite's decomposition is there twice
     return replace(module, computations=tuple(each for each in module.computations if each in used))
 
@@ -75,6 +75,13 @@ def test_a_resource_is_a_constant():
     assert read_text(SourceText(text)).entry.root["literal"].tolist() == [1, 2]
     with pytest.raises(HloSyntaxError, match="XP130"):
         read_text(SourceText(text.replace("table: ", "other: ")))
+
+
+def test_an_operation_of_a_later_version_is_refused():
+    """Its properties have no names: they could be others."""
+    content = bytes(read_exported(EXPORTED[0].read_bytes()).program)
+    with pytest.raises(UsageError, match=r"XP431: .*vhlo.dot_general_v9 has a later version"):
+        read_bytecode(content.replace(b"dot_general_v2", b"dot_general_v9"), "later")
 
 
 def test_names_and_lines_of_the_source():

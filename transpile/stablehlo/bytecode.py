@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import UsageError
 from ..hlo.source import Diagnostic, SourceText, Span
 from .program import UNKNOWN, Location, Operation, Region, Value
-from .properties import PROPERTIES
+from .properties import PROPERTIES, VERSIONED
 
 MAGIC = b"ML\xefR"
 _NEWEST = 6
@@ -369,6 +369,8 @@ class _Body:
         number = stream.number()
         if number >= len(self.file.properties):
             raise stream.error(f"there are no properties {number}")
+        if name not in PROPERTIES and name.rpartition("_v")[0] in VERSIONED:
+            raise stream.error(f"the operation {name} has a later version than those that are known")
         own = self.file.properties[number]
         own.position = 0
         found: dict[str, Any] = {}

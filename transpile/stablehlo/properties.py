@@ -27,6 +27,10 @@ _SCATTER = (
     "update_window_dims inserted_window_dims scatter_dims_to_operand_dims index_vector_dim indices_are_sorted "
     "unique_indices"
 )
+_CUSTOM_CALL = (
+    "call_target_name has_side_effect backend_config api_version called_computations operand_layouts result_layouts "
+    "output_operand_aliases"
+)
 _GROUPS = "replica_groups channel_id use_global_device_ids"
 _TRANSFER = "channel_id channel_type is_host_transfer"
 
@@ -47,8 +51,8 @@ _NAMES = {
     "constant_v1": "value",
     "convolution_v1": f"padding {_CONVOLUTION}",
     "cross-replica-sum_v1": "replica_groups",
-    "custom_call_v1": "call_target_name has_side_effect backend_config api_version called_computations operand_layouts "
-    "result_layouts output_operand_aliases",
+    "custom_call_v1": _CUSTOM_CALL,
+    "custom_call_v2": f"{_CUSTOM_CALL} unread",  # a last one, which nothing here needs
     "dot_general_v1": _DOT,
     "dot_general_v2": f"{_DOT} {_ALGORITHM}",
     "dot_v1": "precision_config",
@@ -97,3 +101,6 @@ PROPERTIES: dict[str, tuple[tuple[str, bool], ...]] = {
     },
 }
 """For each operation the names of its properties, and whether they may be left out."""
+
+VERSIONED = frozenset(name.rpartition("_v")[0] for name in PROPERTIES)
+"""Operations with properties, without their versions: a later version may have others."""
