@@ -5,12 +5,13 @@ import functools
 from typing import NamedTuple
 
 import dask.array as da
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 

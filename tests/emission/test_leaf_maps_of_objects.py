@@ -6,8 +6,6 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -15,6 +13,9 @@ import xla2py
 from xla2py.templates.prelude.trees import map_object_leaves
 from xla2py.tests.emission.test_leaf_maps import main_of, updated
 from xla2py.tests.emission.test_result_groups import agree
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["w", "b"], meta_fields=["rate"])

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 import pytest
 
 import xla2py
 from xla2py.transpile.frontends.trees import trees_of
 from xla2py.transpile.hlo.ir import Built
+
+jax = pytest.importorskip("jax")
 
 
 class State(NamedTuple):

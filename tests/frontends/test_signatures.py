@@ -3,12 +3,11 @@
 import sys
 import warnings
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.transpile.errors import XlaToPythonError
 from xla2py.transpile.frontends import free_arrays
 from xla2py.transpile.frontends.functions import load_function
@@ -25,6 +24,7 @@ def product(x, y): return x @ y
 
 @pytest.fixture
 def functions(tmp_path):
+    pytest.importorskip("jax")
     name = f"functions_{tmp_path.name}".replace("-", "_")
     (tmp_path / f"{name}.py").write_text(FUNCTIONS, encoding="utf-8")
     yield name
@@ -79,7 +79,7 @@ def test_a_type_of_64_bits_switches_them_on(functions, tmp_path, dtype):
     module = load_function(f"{functions}:scaled({dtype}[4], f32[])", tmp_path)
     given = module.entry.parameters[0].array_shape.element_type
     assert given.bits == (128 if dtype == "c128" else 64)
-    assert jnp.ones(1, float).dtype == np.float32, "only while it is traced"
+    assert pytest.importorskip("jax.numpy").ones(1, float).dtype == np.float32, "only while it is traced"
     xla2py.emit(module).load().main(np.ones(4, given.dtype), np.float32(2))
 
 
@@ -94,6 +94,7 @@ def test_a_free_array_of_64_bits_switches_them_on():
 
 
 def test_examples_of_64_bits_are_warned_of(monkeypatch):
+    jax, jnp = pytest.importorskip("jax"), pytest.importorskip("jax.numpy")
     monkeypatch.setattr(free_arrays, "required_jax", lambda: jax)
     with pytest.warns(UserWarning, match="float64 is float32, int64 is int32 in the module; JAX_ENABLE_X64=1"):
         xla2py.from_jax(lambda x, n: x * n, np.ones(3), np.arange(3))

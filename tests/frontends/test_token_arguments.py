@@ -1,9 +1,7 @@
 """Tokens, which order callbacks, are neither arguments of ``main`` nor results."""
 
-import jax
 import numpy as np
 import pytest
-from jax.experimental import io_callback
 
 import xla2py
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
@@ -47,8 +45,12 @@ def test_programs_without_tokens_as_arguments_stay():
 
 
 def test_ordered_callbacks_of_jax():
+    jax, experimental = pytest.importorskip("jax"), pytest.importorskip("jax.experimental")
+
     def function(params, x):
-        y = io_callback(lambda v: 2 * np.asarray(v), jax.ShapeDtypeStruct(x.shape, x.dtype), x, ordered=True)
+        y = experimental.io_callback(
+            lambda v: 2 * np.asarray(v), jax.ShapeDtypeStruct(x.shape, x.dtype), x, ordered=True
+        )
         return {"y": y * params["w"]}
 
     main = xla2py.emit(xla2py.from_jax(function, {"w": X}, X)).load().main
