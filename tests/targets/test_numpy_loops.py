@@ -48,7 +48,7 @@ def test_constants_are_written_into_an_array_of_narrow_numbers():
     def filled(x, n):
         return lax.fori_loop(0, 8, lambda i, c: (c[0].at[i].set(-3), c[1] * 2 + i), (x, n))
 
-    x, n = np.ones(8, jnp.float4_e2m1fn), np.int32(1)
+    x, n = np.ones(8, ml_dtypes.float4_e2m1fn), np.int32(1)
     module = xla2py.emit(xla2py.from_jax(filled, x, n), style="fast", format=False, checks=False)
     assert kernels(module) == ["n_loop"]
     made = module.load(keep_compiled=False).main(x, n)
