@@ -10,7 +10,7 @@ from .html import report_to_html
 from .result_json import report_to_json
 from .results import Case, CheckReport, ProgramReport, ReducedCase, Run
 
-HEADER = ("program", "target", "verdict", "worst", "ulp", "seconds", "MiB")
+HEADER = ("program", "target", "verdict", "error", "allowed", "seconds", "MiB")
 
 
 def report_to_text(report: CheckReport) -> str:
@@ -29,12 +29,13 @@ def _rows(program: ProgramReport) -> Iterator[tuple[str, ...]]:
     for target in program.targets:
         runs = [run for case in program.cases if (run := case.run(target)) is not None]
         leaves = [leaf for case in program.cases for leaf in _leaves(case, target)]
+        deciding = max(leaves, key=lambda leaf: leaf.share, default=None)
         yield (
             title,
             target,
             program.verdict(target),
-            _number(max((leaf.relative for leaf in leaves), default=0.0)),
-            _number(max((leaf.ulps for leaf in leaves), default=0.0)),
+            _number(deciding.error) if deciding is not None else "",
+            _number(deciding.allowed) if deciding is not None and deciding.error else "",
             f"{sum(run.seconds for run in runs):.3f}" if runs else "",
             f"{max(run.peak_bytes for run in runs) >> 20}" if runs else "",
         )

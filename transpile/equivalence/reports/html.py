@@ -44,8 +44,8 @@ class RunRow:
     run: Run
     verdict: Verdict
     against: str
-    relative: float
-    ulps: float
+    error: float
+    allowed: float
     errors: Chart | None
 
 
@@ -101,9 +101,9 @@ class ProgramView:
         return self.program.differs
 
     @property
-    def worst(self) -> tuple[float, float]:
-        """The largest relative difference and the largest in ULP of any run."""
-        return max((row.relative for row in self.runs), default=0.0), max((row.ulps for row in self.runs), default=0.0)
+    def deciding(self) -> RunRow:
+        """The run whose error is the largest share of what is allowed."""
+        return max(self.runs, key=lambda row: row.error / row.allowed if row.allowed else row.error)
 
 
 def report_to_html(report: CheckReport) -> str:
@@ -182,13 +182,14 @@ def _run_row(case: Case, run: Run) -> Iterator[RunRow]:
     leaves = own.leaves if own is not None else ()
     status = case.status(run.participant)
     is_alone = run.failure is None and not case.comparisons
+    deciding = max(leaves, key=lambda leaf: leaf.share, default=None)
     yield RunRow(
         case.campaign,
         run,
         Verdict(NOT_COMPARED, "open") if is_alone else _verdict(status),
         own.against if own is not None else "",
-        max((leaf.relative for leaf in leaves), default=0.0),
-        max((leaf.ulps for leaf in leaves), default=0.0),
+        deciding.error if deciding is not None else 0.0,
+        deciding.allowed if deciding is not None else 0.0,
         _errors(leaves, is_bad=not status.is_good),
     )
 

@@ -121,7 +121,8 @@ class LeafResult:
     """The verdict on one array of the result. ``path`` is its tuple index: ``()``, ``(0, 1)``.
 
     ``absolute``, ``relative`` and ``ulps`` are the largest differences of all finite elements, the allowed ones too;
-    floats have histograms of them.
+    floats have histograms of them. The verdict rests on the element whose ``error`` is largest beside what is ``allowed``
+    there.
     """
 
     path: tuple[int, ...]
@@ -132,6 +133,8 @@ class LeafResult:
     absolute: float = 0.0
     relative: float = 0.0
     ulps: float = 0.0
+    error: float = 0.0
+    allowed: float = 0.0
     worst: tuple[Mismatch, ...] = ()
     note: str = ""
     ulp_histogram: Histogram | None = None
@@ -141,6 +144,11 @@ class LeafResult:
     def size(self) -> int:
         """The number of elements."""
         return math.prod(self.shape)
+
+    @property
+    def share(self) -> float:
+        """The ``error`` as a share of what is ``allowed``."""
+        return self.error / self.allowed if self.allowed else math.inf if self.error else 0.0
 
     def __str__(self) -> str:
         path = "{" + ",".join(map(str, self.path)) + "}"
@@ -222,6 +230,7 @@ def _compare_exactly(expected: Array, actual: Array, leaf: LeafResult) -> LeafRe
         mismatches=int(wrong.sum()),
         absolute=float(absolute.max()),
         relative=float(relative.max()),
+        error=float(absolute.max()),
         worst=worst,
     )
 
@@ -247,12 +256,15 @@ def _compare_floats(expected: Array, actual: Array, budget: Budget, leaf: LeafRe
     inf = (np.isinf(e) | np.isinf(a)) & (e != a) & ~nan
     tolerated = inf & np.isfinite(a) if budget.fewer_infs_ok else np.zeros_like(inf)
     wrong = (absolute > allowed) | nan | (inf & ~tolerated)
+    error, of = _largest_share(absolute, np.broadcast_to(allowed, absolute.shape))
     measured = replace(
         leaf,
         status=Status.CLOSE if absolute.any() or tolerated.any() else Status.EQUAL,
         absolute=float(absolute.max(initial=0.0)),
         relative=float(relative.max(initial=0.0)),
         ulps=float(ulps.max(initial=0.0)),
+        error=error,
+        allowed=of,
         note=_zero_note(e, a),
         ulp_histogram=Histogram.of(ulps, ULP_EDGES, nan | inf),
         relative_histogram=Histogram.of(relative, RELATIVE_EDGES, nan | inf),
@@ -274,6 +286,16 @@ def _compare_floats(expected: Array, actual: Array, budget: Budget, leaf: LeafRe
         mismatches=int(wrong.sum()),
         worst=worst,
     )
+
+
+def _largest_share(absolute: Array, allowed: Array) -> tuple[float, float]:
+    """The difference that is the largest share of what is allowed at its place, and what that is."""
+    if not absolute.any():
+        return 0.0, 0.0
+    with np.errstate(divide="ignore"):
+        shares = np.divide(absolute, allowed, out=np.zeros_like(absolute), where=absolute > 0)
+    place = np.unravel_index(int(shares.argmax()), shares.shape)
+    return float(absolute[place]), float(allowed[place])
 
 
 def _real_parts(array: Array) -> Array:
