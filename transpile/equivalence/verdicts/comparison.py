@@ -121,8 +121,8 @@ class LeafResult:
     """The verdict on one array of the result. ``path`` is its tuple index: ``()``, ``(0, 1)``.
 
     ``absolute``, ``relative`` and ``ulps`` are the largest differences of all finite elements, the allowed ones too;
-    floats have histograms of them. The verdict rests on the element whose ``error`` is largest beside what is ``allowed``
-    there.
+    floats have histograms of them. The verdict rests on the element whose ``error`` is the largest share of what is
+    ``allowed`` there.
     """
 
     path: tuple[int, ...]
