@@ -80,8 +80,10 @@ def leads_back(loop: Loop, carry: Carry) -> bool:
         elif node.opcode == "item" and node.operands[0].opcode == "loop":
             inner: Loop = node.operands[0].parameters["loop"]
             chain += [node, node.operands[0]]
-            initial = inner.carries[node.parameters["index"]].initial
-            node = initial.operands[0] if initial.opcode == "copy" else None
+            begun = inner.carries[node.parameters["index"]]
+            will_copy = begun.initial.opcode == "copy" or leads_back(inner, begun)
+            node = begun.initial.operands[0] if begun.initial.opcode == "copy" else begun.initial
+            node = node if will_copy else None
         else:
             break
     if not chain or node is not carry.parameter or _is_read_behind(loop, carry, chain):

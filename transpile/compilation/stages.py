@@ -31,6 +31,7 @@ from ..passes.fusion.open_triangles import open_triangles
 from ..passes.fusion.vector_products import vector_products
 from ..passes.fusion.whole_updates import whole_updates
 from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, edges
+from ..passes.loops.interval_masks import interval_masks
 from ..passes.outlining.by_call_stack import Originals, outlining
 from ..passes.outlining.by_components import repeats
 from ..passes.outlining.by_dependence_chain import layers
@@ -200,6 +201,15 @@ def _gather_early(draft: Draft) -> None:
         early_gathers(function, kernels.fuses)
 
 
+def _writes_slices(draft: Draft) -> bool:
+    return not _writes_kernels(draft) and not _works_in_chunks(draft)
+
+
+def _cut_by_masks(draft: Draft) -> None:
+    for function in draft.program.functions:
+        interval_masks(function, draft.support)
+
+
 def _saves_launches(draft: Draft) -> bool:
     kernels = _kernels(draft)
     return kernels is not None and kernels.saves_launches
@@ -325,6 +335,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("layers", ARRAY, ARRAY, _merge_layers, _calls_functions),
     Stage("call_views", ARRAY, ARRAY, _take_sources_of_views, _calls_functions),
     _over_functions(signs),
+    Stage("interval_masks", ARRAY, ARRAY, _cut_by_masks, _writes_slices),
     Stage("open_triangles", ARRAY, ARRAY, _open_triangles, _writes_kernels_of_whole_arrays),
     Stage("one_hots", ARRAY, ARRAY, _choose_one_hots, _writes_kernels_of_whole_arrays),
     Stage("early_gathers", ARRAY, ARRAY, _gather_early, _writes_kernels_of_whole_arrays),

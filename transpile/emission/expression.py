@@ -273,19 +273,24 @@ class Renderer:
         indices = [
             self.index_item(operand, text) for operand, text in zip(node.operands[1:], operands[1:], strict=True)
         ]
-        return self.index_of(node.parameters["index"], [*operands[:1], *indices], node.operands[0].shape)
+        shown = [operand.text if isinstance(operand, Expression) else operand for operand in operands]
+        return self.index_of(node.parameters["index"], [*operands[:1], *indices], node.operands[0].shape, shown)
 
     def index_item(self, node: Node, text: str) -> str:
         """A node as an index: for some libraries a number must be the host's own."""
         return self.statement("index_item", node, text)
 
-    def index_of(self, index: Sequence[Any], operands: Sequence[str], shape: Sequence[int]) -> str:
-        """The inside of the brackets for an array of a shape; whole axes at the end need not be written."""
+    def index_of(
+        self, index: Sequence[Any], operands: Sequence[str], shape: Sequence[int], shown: Sequence[str] = ()
+    ) -> str:
+        """The inside of the brackets for an array of a shape; whole axes at the end need not be written. ``shown`` are
+        the final texts of the operands, where these are holes.
+        """
         ndim = len(shape)
         if not self.sizes_are_free:
             index = last_from_the_end(index, operands, shape)
         is_partial = ndim > 1 and (index[-1] == ":" or sum(item is not None for item in index) < ndim)
-        text = index_text(index, operands, ndim)
+        text = index_text(index, operands, ndim, shown)
         return self.statement("index", text, is_partial and not text.startswith("...") and set(index) != {":"})
 
     def called_function(self, function: str | ForeignName) -> str:

@@ -18,8 +18,10 @@ def quoted(text: str) -> str:
     return f"{quote}{body}{quote}"
 
 
-def index_text(index: Sequence[Any], operands: Sequence[str], ndim: int) -> str:
-    """``:, None``, ``..., 0``, ``i, 1:``: trailing whole axes are left out, long leading ones become ``...``."""
+def index_text(index: Sequence[Any], operands: Sequence[str], ndim: int, shown: Sequence[str] = ()) -> str:
+    """``:, None``, ``..., 0``, ``i, 1:``: trailing whole axes are left out, long leading ones become ``...``.
+    ``shown`` are the final texts of the operands, where these are holes.
+    """
     items = list(index)
     while items and items[-1] == ":" and len(items) > 1 and any(item != ":" for item in items[:-1]):
         items.pop()
@@ -27,7 +29,7 @@ def index_text(index: Sequence[Any], operands: Sequence[str], ndim: int) -> str:
     while leading < len(items) and items[leading] == ":":
         leading += 1
     consumed = sum(item is not None for item in items)
-    texts = [_item_text(item, operands) for item in items[leading:]]
+    texts = [_item_text(item, operands, shown or operands) for item in items[leading:]]
     if leading > 1 and consumed == ndim:
         return ", ".join(["...", *texts])
     if leading >= 1 and consumed == ndim and items[-1] is None and len(texts) == 1:
@@ -56,7 +58,7 @@ def last_from_the_end(index: Sequence[Any], operands: Sequence[str], shape: Sequ
 def _near_the_end(item: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     """``1:-1`` for a slice of all elements but one at each end, ``-2:`` for the last two."""
     start, stop, step = (*item, None)[:3]
-    if isinstance(start, Slot) or step is not None:
+    if isinstance(start, Slot) or isinstance(stop, Slot) or step is not None:
         return item
     if stop is None:
         return (start - size if start is not None and start >= size - _NEAR else start, None, None)
@@ -64,20 +66,28 @@ def _near_the_end(item: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     return (start, stop - size, None) if is_near else item
 
 
-def _item_text(item: Any, operands: Sequence[str]) -> str:
+def _item_text(item: Any, operands: Sequence[str], shown: Sequence[str]) -> str:
     if isinstance(item, Slot):
         return operands[item.index]
+    if isinstance(item, tuple) and len(item) == 2:
+        start, size = operands[item[0].index], item[1]
+        simple = start.isidentifier() or start.isdigit()
+        space = "" if simple else " "
+        if start.isdigit():
+            return f"{start}:{int(start) + size}"
+        return f"{start}{space or ' '}: {start} + {size}"
     if isinstance(item, tuple):
-        if isinstance(item[0], Slot):
-            start, size = operands[item[0].index], item[1]
-            simple = start.isidentifier() or start.isdigit()
-            space = "" if simple else " "
-            if start.isdigit():
-                return f"{start}:{int(start) + size}"
-            return f"{start}{space or ' '}: {start} + {size}"
-        start, stop, step = ("" if part is None else str(part) for part in item)
+        start, stop, step = ("" if part is None else _item_text(part, operands, shown) for part in item)
+        is_long = any(isinstance(part, Slot) and not _is_simple(shown[part.index]) for part in item)
+        if is_long:
+            return f"{start} : {stop}".strip()
         return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
     return str(item)
+
+
+def _is_simple(bound: str) -> bool:
+    """Tell whether a bound of a slice needs no spaces around the colon."""
+    return bound.isidentifier() or bound.isdigit()
 
 
 def shape_text(shape: Sequence[int]) -> str:

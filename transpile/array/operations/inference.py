@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...hlo.element_types import PRED, ElementType, from_dtype
+from ..node import Slot
 from ..operation import Interval, Operand, Parameters, Shape
 
 # -- shapes
@@ -98,6 +99,8 @@ def _slice_size(item: tuple[Any, ...], size: int) -> int:
     if len(item) == 2:  # (slot of the start, size)
         return int(item[1])
     start, stop, step = item
+    if isinstance(start, Slot) or isinstance(stop, Slot):
+        return size  # at most
     return len(range(*slice(start, stop, step).indices(size)))
 
 

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from ...array.in_place import is_own_array, is_view
-from ...array.node import Node, Slot
+from ...array.node import Node
 from ...array.program import Store, tree_nodes
 from ...array.traversal import users_of
 from ...array.value import NEW
@@ -24,7 +24,7 @@ def _with_known_parts(node: Node) -> list[Any]:
     sizes = iter(node.shape)
     for k, item in enumerate(index):
         size = next(sizes) if item is not NEW else 0
-        if isinstance(item, tuple) and isinstance(item[0], Slot) and node.operands[item[0].index].opcode == "integer":
+        if isinstance(item, tuple) and len(item) == 2 and node.operands[item[0].index].opcode == "integer":
             start = node.operands[item[0].index].parameters["value"]
             stop = start + item[1]
             index[k] = (start or None, None if stop == size else stop, None)

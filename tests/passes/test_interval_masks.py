@@ -1,0 +1,100 @@
+"""Masks of positions that are intervals: what they select is a slice, and what lies outside is read nowhere."""
+
+import numpy as np
+import pytest
+
+from xla2py import emit
+from xla2py.tests.passes.raising import EXACT, ROUNDED, assert_agrees, hlo, main
+from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.tests.targets.running import on_dask, on_device, uneven
+
+lax = jax.lax
+A = np.random.default_rng(0).normal(size=(5, 5)).astype(np.float32)
+NAN = A.copy()
+NAN[:, 3], NAN[2, 4] = np.nan, np.inf
+PLACES = np.array([-2, 1, 1, 4, 3, 99], np.int32)
+
+
+def rows(row):
+    """``out[i] = row(i, a, places)`` for each row of a matrix."""
+
+    def program(a, bounds):
+        return lax.fori_loop(0, 5, lambda i, out: out.at[i].set(row(i, a, jnp.arange(5), bounds)), jnp.zeros(5))
+
+    return program
+
+
+CASES = {
+    "below": (lambda i, a, k, _: jnp.where(k < i, a[i], 0).sum(), "a[i, :i].sum()"),
+    "up to": (lambda i, a, k, _: jnp.where(k <= i, a[i], 0).sum(), "a[i, : i + 1].sum()"),
+    "above": (lambda i, a, k, _: jnp.where(i < k, a[i], 0).sum(), "a[i, i + 1 :].sum()"),
+    "between": (lambda i, a, k, _: jnp.where((k >= i) & (k < i + 2), a[i], 0).sum(), "a[i, i : i + 2].sum()"),
+    "product": (lambda i, a, k, _: jnp.where(k < i, a[i] * 2, 1).prod(), "(a[i, :i] * 2).prod()"),
+    "dot": (lambda i, a, k, _: jnp.where(k < i, a[i], 0) @ jnp.where(k < i, a[0], 0), "a[i, :i] @ a[0, :i]"),
+    "squares": (lambda i, a, k, _: (jnp.where(k < i, a[i], 0) ** 2).sum(), "np.square(a[i, :i]).sum()"),
+    "sparse": (lambda i, a, k, b: jnp.where((k >= b[i]) & (k < b[i + 1]), a[i], 0).sum(), "a[i, "),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_intervals_select(name):
+    row, part = CASES[name]
+    text = hlo(rows(row), A, PLACES)
+    assert part in main(text) and "where" not in main(text)
+    for a in (A, NAN):
+        assert_agrees(text, a, PLACES, without="interval_masks", budget=ROUNDED)
+    expected = np.asarray(jax.jit(rows(row))(NAN, PLACES))
+    for found in (
+        on_device(text, [NAN, PLACES])[0],
+        on_dask(text, [NAN, PLACES], uneven)[0],
+        emit(text, style="fast").load().main(NAN, PLACES),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def stored(a, bounds):
+    def row(i, a):
+        return a.at[i].set(jnp.where(jnp.arange(5) > i, a[i] - a[0] * a[i, i], a[i]))
+
+    return lax.fori_loop(0, 4, row, a)
+
+
+def test_what_is_stored_in_an_interval():
+    text = hlo(stored, A, PLACES)
+    assert "a[i, i + 1 :] = a[i, i + 1 :] - a[0, i + 1 :] * a[i, i]" in main(text)
+    for a in (A, NAN):
+        assert_agrees(text, a, PLACES, without="interval_masks", budget=ROUNDED)
+
+
+NEAR_MISSES = {
+    "one side is not masked": lambda i, a, k, _: jnp.where(k < i, a[i], 0) @ a[0],
+    "a product with a mask": lambda i, a, k, _: ((k < i) * a[i]).sum(),
+    "masked by another": lambda i, a, k, _: jnp.where(k < i, a[i], 0) @ jnp.where(k <= i, a[0], 0),
+    "not the neutral element": lambda i, a, k, _: jnp.where(k < i, a[i], 1).sum(),
+    "a bound below 0": lambda i, a, k, _: jnp.where(k < i - 2, a[i], 0).sum(),
+    "two stretches": lambda i, a, k, _: jnp.where((k < i) | (k > 3), a[i], 0).sum(),
+    "the rest": lambda i, a, k, _: jnp.where(k != i, a[i], 0).sum(),
+    "a mean": lambda i, a, k, _: jnp.exp(jnp.where(k < i, a[i], 0)).sum(),
+    "a mask that is read": lambda i, a, k, _: jnp.where(k < i, a[i], jnp.where(k < 2, 1.0, 0.0)).sum(),
+}
+
+
+@pytest.mark.parametrize("name", NEAR_MISSES)
+def test_what_is_no_slice(name):
+    text = hlo(rows(NEAR_MISSES[name]), A, PLACES)
+    assert main(text) == main(text, disable_passes=["interval_masks"])
+    for a in (A, NAN) if name != "a product with a mask" else (A,):  # which XLA takes for a choice
+        assert_agrees(text, a, PLACES, without="interval_masks", budget=ROUNDED)
+
+
+def old_content_of_another_row(a, bounds):
+    def row(i, a):
+        return a.at[i].set(jnp.where(jnp.arange(5) > i, a[i] * 2, a[0]))
+
+    return lax.fori_loop(0, 4, row, a)
+
+
+def test_what_a_store_does_not_leave_as_it_was():
+    text = hlo(old_content_of_another_row, A, PLACES)
+    assert "where" in main(text)
+    assert_agrees(text, A, PLACES, without="interval_masks", budget=EXACT)
