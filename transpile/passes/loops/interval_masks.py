@@ -23,7 +23,6 @@ from ...array.value import FULL
 from ..to_array.counters import from_affine
 
 _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
-_KEEPS_ZERO = frozenset(("square", "abs", "negate", "convert"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class _Cut:
             mask, _, other = node.operands
             is_neutral = other.is_literal and bool(literal_value(other) == neutral)
             return self._interval(mask) if is_neutral and node.ndim and mask.shape[-1:] == node.shape[-1:] else None
-        if neutral == 0 and node.opcode in _KEEPS_ZERO:
+        if neutral == 0 and node.opcode in ("square", "abs", "negate", "convert"):
             return self._stretch_of(node.operands[0], 0)
         if neutral == 0 and node.opcode == "multiply":
             first, second = (self._stretch_of(operand, 0) for operand in node.operands)
