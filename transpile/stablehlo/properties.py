@@ -102,5 +102,5 @@ PROPERTIES: dict[str, tuple[tuple[str, bool], ...]] = {
 }
 """For each operation the names of its properties, and whether they may be left out."""
 
-VERSIONED = frozenset(name.rpartition("_v")[0] for name in PROPERTIES)
+VERSIONED = frozenset(name.rpartition("_v")[0] for name in PROPERTIES if name.startswith("vhlo."))
 """Operations with properties, without their versions: a later version may have others."""
