@@ -62,7 +62,7 @@ def test_passes_do_not_change_the_numbering_of_what_they_leave_alone():
           %2 = f32[4,8] divide(%0, %1)
           return %2
         """)
-    assert printed(text, disabled=("keepdims",)) == expected("""
+    assert printed(text, disable_passes=("keepdims",)) == expected("""
         function main(%0: f32[4,8])
           %1 = f32[4] sum(%0, axes=(1))
           %2 = f32[4,1] expand(%1, index=[:, None])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -57,7 +58,7 @@ def _of_array(array: Array) -> dict[str, Any]:
     head = {"dtype": array.dtype.name, "shape": list(array.shape)}
     if array.size <= _READABLE:
         short = {**head, "values": _wide_numbers(array).tolist()}
-        if _to_array(short).tobytes() == array.tobytes():
+        if _to_array(json.loads(json.dumps(short))).tobytes() == array.tobytes():  # signs of NaN are lost in JSON
             return short
     return {**head, **_about(array), "bytes": _packed(_planes(array))}
 

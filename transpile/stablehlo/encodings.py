@@ -16,6 +16,7 @@ from ..hlo.shapes import TOKEN, UNBOUNDED, ArrayShape, Shape, TupleShape
 from .bytecode import Decoder
 from .dense import DenseError, from_bytes
 from .program import UNKNOWN, FunctionType, Location, Symbol, Typed, Unread
+from .shardy_encodings import ATTRIBUTES as SHARDY_ATTRIBUTES
 from .types import array_shape, element_type_of
 
 _ANY = -(1 << 63)  # the size of an axis that is left open
@@ -363,6 +364,7 @@ _VHLO_TYPES: dict[int, Read] = {
 _ROWS: Mapping[tuple[str, bool], Mapping[int, Read]] = {
     ("builtin", False): _BUILTIN_ATTRIBUTES,
     ("builtin", True): _BUILTIN_TYPES,
+    ("sdy", False): SHARDY_ATTRIBUTES,
     ("vhlo", False): _VHLO_ATTRIBUTES,
     ("vhlo", True): _VHLO_TYPES,
 }

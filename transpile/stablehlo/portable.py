@@ -12,6 +12,7 @@ from .attributes import AttributeReader
 from .bytecode import BytecodeFile
 from .encodings import decode
 from .program import FunctionType, Operation, Program, Unread, walk
+from .shardy_encodings import bare
 from .types import parse_type
 
 _VERSION = re.compile(r"_v\d+$")
@@ -48,6 +49,9 @@ def _to_stablehlo(operation: Operation) -> None:
     if dialect == "vhlo":
         name = _VERSION.sub("", name)
         operation.name = _NAMES.get(name, f"stablehlo.{name}")
+    if dialect == "sdy" and name != "mesh":
+        for key, value in operation.attributes.items():
+            operation.attributes[key] = bare(value) if isinstance(value, Unread) else value
     if operation.name != "func.func":
         return
     attributes = operation.attributes

@@ -93,7 +93,9 @@ _NAMES = {
 
 PROPERTIES: dict[str, tuple[tuple[str, bool], ...]] = {
     "builtin.module": (("sym_name", True), ("sym_visibility", True)),
-    "sdy.mesh": (("sym_name", False), ("mesh", False)),
+    "sdy.manual_computation": (("in_shardings", False), ("manual_axes", False), ("out_shardings", False)),
+    "sdy.mesh": (("mesh", False), ("sym_name", False)),
+    "sdy.sharding_constraint": (("sharding", False),),
     **{
         f"vhlo.{operation}": tuple((name, False) for name in sorted(names.split()))
         for operations, names in _NAMES.items()

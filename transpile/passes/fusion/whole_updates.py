@@ -11,7 +11,7 @@ from typing import Any
 from ...array.graph import Graph
 from ...array.live import live_nodes
 from ...array.node import Node, Slot, literal_value
-from ...array.program import Function
+from ...array.program import Carry, Function
 from ...array.rewriting import rewrite
 from ...array.value import FULL, getitem
 
@@ -84,8 +84,15 @@ def _part(graph: Graph, old: Node, ranges: list[Range], last: Range) -> Node:
 
 def _begin_as_given(function: Function, joined: set[Node]) -> None:
     """Carried arrays that nothing is written into any more need not begin as copies."""
+
+    def is_new(carry: Carry) -> bool:
+        made = carry.following
+        while made.operation.changes:
+            made = made.operands[0]
+        return made in joined
+
     live = live_nodes(function)
     carries = [carry for node in live.of(("loop",)) for carry in node.parameters["loop"].carries]
-    changed = {carry.initial for carry in carries if carry.following not in joined}
-    copies = {carry.initial for carry in carries if carry.following in joined} - changed
+    changed = {carry.initial for carry in carries if not is_new(carry)}
+    copies = {carry.initial for carry in carries if is_new(carry)} - changed
     rewrite(function, ("copy",), lambda node: node.operands[0] if node in copies else None)
