@@ -9,7 +9,9 @@ from xla2py.transpile.stablehlo.shardings import meshes_of
 TEXT = """
 sdy.mesh @mesh = <["a"=2, "b"=4, "c"=2]>
 sdy.mesh @turned = <["a"=2], device_ids=[1, 0]>
-func.func @main(%x: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}, {"c", ?}]>}) -> tensor<8x16xf32> {
+func.func @main(
+  %x: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}, {"c", ?}]>}
+) -> tensor<8x16xf32> {
   %0 = sdy.sharding_constraint %x <@mesh, [{"b":(1)2, ?}p1, {}], replicated={"a"}> : tensor<8x16xf32>
   %1 = sdy.manual_computation(%0) in_shardings=[<@mesh, [{"a"}, {}]>] out_shardings=[<@mesh, [{"a"}, {}]>]
       manual_axes={"a"} (%y: tensor<4x16xf32>) {
