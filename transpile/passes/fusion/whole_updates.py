@@ -87,7 +87,7 @@ def _begin_as_given(function: Function, joined: set[Node]) -> None:
 
     def is_new(carry: Carry) -> bool:
         made = carry.following
-        while made.operation.changes:
+        while made is not None and made.operation.changes:
             made = made.operands[0]
         return made in joined
 
