@@ -1,8 +1,8 @@
 """Protos to HLO text, by jaxlib, in a child process: malformed input may abort XLA, not the caller.
 
-Run as a module it is that child: bytes on stdin, HLO text on stdout. These are jaxlib's private names; a test says
-which of them a new jaxlib lacks. StableHLO has a reader of its own; what jaxlib makes of it is here for programs whose
-sizes jaxlib works out, and for tests that compare.
+Run as a module it is that child: bytes on stdin, HLO text on stdout, the kind as its argument. These are jaxlib's
+private names; a test says which of them a new jaxlib lacks. StableHLO has a reader of its own; what jaxlib makes of it
+is here for operations that the reader lacks, for programs whose sizes jaxlib works out, and for tests that compare.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ JAXLIB_NAMES = {
 _SECONDS = 300
 _NO_JAXLIB = 3
 _REFUSED = 4
+_STABLEHLO = (Kind.STABLEHLO_TEXT, Kind.STABLEHLO_BYTECODE)
 _INSTALL = "pip install 'xla2py[xla]'"
 
 
@@ -46,8 +47,11 @@ def to_hlo(content: bytes, kind: Kind, name: str) -> ConvertedModule:
     ``name`` is what errors call the input. Raises ``UsageError``: XP430 without jaxlib, XP431 where jaxlib refuses the
     input, crashes on it or does not answer.
     """
-    sent, literals = without_large_literals(module_in(memoryview(content), kind))
-    command = [sys.executable, "-P", "-m", __name__]
+    literals: dict[str, memoryview] = {}
+    sent: bytes | memoryview = content
+    if kind not in _STABLEHLO:
+        sent, literals = without_large_literals(module_in(memoryview(content), kind))
+    command = [sys.executable, "-P", "-m", __name__, kind.name]
     try:
         answer = subprocess.run(command, input=sent, capture_output=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -95,6 +99,12 @@ def converted_stablehlo(content: bytes) -> ConvertedModule:
     return _converted(_from_artifact(content) if content.startswith(b"ML\xefR") else content)
 
 
+def _stablehlo_text(content: bytes) -> str:
+    """The same with all literals in the text."""
+    program = _from_artifact(content) if content.startswith(b"ML\xefR") else content
+    return module_text(_proto(program))
+
+
 def _from_artifact(content: bytes) -> bytes:
     """A portable artefact as bytecode of StableHLO."""
     stablehlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
@@ -129,16 +139,20 @@ def refined_to_hlo(module: Any) -> ConvertedModule:
 
 
 def _converted(content: bytes) -> ConvertedModule:
-    computation = _name("mlir").mlir_module_to_xla_computation(content, False, False)
-    proto, literals = without_large_literals(memoryview(computation.as_serialized_hlo_module_proto()))
+    proto, literals = without_large_literals(memoryview(_proto(content)))
     return ConvertedModule(module_text(proto), literals)
 
 
-def main() -> int:
+def _proto(content: bytes) -> bytes:
+    computation = _name("mlir").mlir_module_to_xla_computation(content, False, False)
+    return bytes(computation.as_serialized_hlo_module_proto())
+
+
+def main(kind: Kind) -> int:
     """The child: its exit status says what happened, its last line on stderr why."""
     content = sys.stdin.buffer.read()
     try:
-        text = module_text(content)
+        text = _stablehlo_text(content) if kind in _STABLEHLO else module_text(content)
     except ImportError:
         return _NO_JAXLIB
     except Exception as error:  # whatever jaxlib raises: the input is not what it should be
@@ -155,4 +169,4 @@ def _first_complaint(said: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(Kind[sys.argv[1]]))

@@ -30,6 +30,7 @@ _TEXT = re.compile(
     r"\s*(?:HloModule\b|ENTRY\b|(?:ROOT\s+)?(?:%[\w.\-]+\s*|[\w.\-]+\s+)=\s|" + SHAPE_TEXT + r"\s+[a-z][a-z\-]*\()"
 )
 _CPU = "cpu"
+_LACKING = frozenset(("XP110", "XP111", "XP123"))  # of an operation, or a form of it, that our reader lacks
 _BYTE_ORDER_MARK = "\ufeff"
 _UTF_16 = {  # by the byte order mark, or a text's first letters
     re.compile(rb"\xff\xfe|(?:[\n\r\t -~]\0){8}"): "utf-16-le",
@@ -144,16 +145,31 @@ def _from_bytes(content: bytes, name: str, platform: int | None = None, function
         )
     if kind is Kind.HLO_TEXT:
         return _divided(parse_module(SourceText(_decode(content, name), name)))
-    if kind is Kind.STABLEHLO_TEXT:
-        return _divided(read_text(SourceText(_decode(content, name), name), function, platform))
-    if kind is Kind.STABLEHLO_BYTECODE:
-        return _divided(read_bytecode(content, name, function, platform))
+    if kind in (Kind.STABLEHLO_TEXT, Kind.STABLEHLO_BYTECODE):
+        return _divided(_from_stablehlo(content, kind, name, function, platform))
     converted = to_hlo(content, kind, name)
     literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
     module = _divided(parse_module(TranslatedText(converted.text, name), literals))
     if kind is Kind.HLO_SNAPSHOT:
         module = replace(module, arguments=snapshot_arguments(memoryview(content)))
     return module
+
+
+def _from_stablehlo(content: bytes, kind: Kind, name: str, function: str | None, platform: int | None) -> HloModule:
+    """StableHLO by our reader; where it lacks an operation, by jaxlib, if that is there and reads it."""
+    try:
+        if kind is Kind.STABLEHLO_TEXT:
+            return read_text(SourceText(_decode(content, name), name), function, platform)
+        return read_bytecode(content, name, function, platform)
+    except HloSyntaxError as error:
+        is_lacking = any(each.code in _LACKING for each in error.diagnostics)
+        if not is_lacking or function is not None or platform is not None:
+            raise
+        try:
+            converted = to_hlo(content, kind, name)
+        except UsageError:
+            raise error from None
+    return parse_module(TranslatedText(converted.text, name))
 
 
 def _divided(module: HloModule) -> HloModule:

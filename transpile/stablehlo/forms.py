@@ -8,11 +8,21 @@ from ..hlo.lexer import quote
 from ..hlo.opcodes import OPCODES
 from ..hlo.parser_state import did_you_mean
 from ..hlo.source import Diagnostic, HloSyntaxError, SourceText
+from .broadcasts import BROADCASTS
 from .expansions import NAMES
 from .program import Operation, Program, Region
 from .rows import ROWS
 
 MANY = None
+_INSTALL = "with jaxlib this can be read: pip install 'xla2py[xla]'"
+BY_JAXLIB = frozenset(  # operations that only jaxlib's translation has
+    (
+        "chlo._asin_acos_kernel chlo.ragged_dot chlo.scan stablehlo.async_done stablehlo.async_start "
+        "stablehlo.cross-replica-sum stablehlo.einsum stablehlo.infeed stablehlo.outfeed stablehlo.recv stablehlo.send "
+        "stablehlo.torch_index_select"
+    ).split()
+)
+NOT_IN_HLO = frozenset(("stablehlo.uniform_dequantize", "stablehlo.uniform_quantize", "stablehlo.unary_einsum"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,18 @@ def _row(name: str, opcode: str) -> Form:
 FORMS: dict[str, Form] = {
     **{name: _row(name, row.opcode) for name, row in ROWS.items()},
     **{f"chlo.{name}": Form((2, 2) if name in _OF_TWO else (1, 1)) for name in NAMES},
+    **{name: Form((3, 3) if name.endswith("select") else (2, 2)) for name in BROADCASTS},
+    "chlo.constant_like": Form((1, 1)),
+    "stablehlo.all_to_all": Form((1, 1)),
+    "stablehlo.broadcast": Form((1, 1)),
+    "stablehlo.dot": Form((2, 2)),
+    "stablehlo.dynamic_broadcast_in_dim": Form((2, 2)),
+    "stablehlo.dynamic_conv": Form((3, 3)),
+    "stablehlo.dynamic_gather": Form((3, 3)),
+    "stablehlo.dynamic_iota": Form((1, 1)),
+    "stablehlo.dynamic_pad": Form((5, 5)),
+    "stablehlo.dynamic_reshape": Form((2, 2)),
+    "stablehlo.real_dynamic_slice": Form((4, 4)),
     "chlo.top_k": Form((1, 1), (2, 2)),
     "chlo.square": Form((1, 1)),
     "chlo.constant": Form((0, 0)),
@@ -90,9 +112,7 @@ def check_forms(program: Program, source: SourceText) -> None:
 def _check(operation: Operation, source: SourceText) -> None:
     form = FORMS.get(operation.name)
     if form is None:
-        hint = did_you_mean(operation.name, FORMS)
-        message = f"there is no operation {quote(operation.name)} here"
-        raise HloSyntaxError(Diagnostic("XP110", message, operation.span, source, hint))
+        raise HloSyntaxError(_unknown(operation, source))
     for what, bounds, parts in (
         ("operand", form.operands, operation.operands),
         ("result", form.results, operation.results),
@@ -107,6 +127,17 @@ def _check(operation: Operation, source: SourceText) -> None:
             raise HloSyntaxError(Diagnostic("XP111", message, operation.span, source))
     if operation.name == "stablehlo.while":
         _check_loop(operation, source)
+
+
+def _unknown(operation: Operation, source: SourceText) -> Diagnostic:
+    """What is said of an operation without a form."""
+    name = operation.name
+    if name in BY_JAXLIB:
+        return Diagnostic("XP110", f"{quote(name)} is not read here", operation.span, source, _INSTALL)
+    if name in NOT_IN_HLO or name.startswith("shape."):
+        return Diagnostic("XP110", f"HLO has no operation for {quote(name)}", operation.span, source)
+    hint = did_you_mean(name, FORMS)
+    return Diagnostic("XP110", f"there is no operation {quote(name)} here", operation.span, source, hint)
 
 
 def _check_returns(region: Region, source: SourceText) -> None:

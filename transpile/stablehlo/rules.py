@@ -13,12 +13,14 @@ from ..hlo.lexer import quote
 from ..hlo.opcodes import OPCODES
 from ..hlo.shapes import TOKEN, ArrayShape, Layout, Shape, TupleShape
 from .attributes import integers
+from .broadcasts import BROADCASTS, broadcasting
 from .custom_calls import custom_call, written
 from .expansions import NAMES, expand
 from .manual_computations import manual_computation, sharding_constraint
 from .program import Operation, Value
-from .rows import ROWS, AttributeValueError, convolution_numbers, number, numbers, window
+from .rows import ROWS, AttributeValueError, channel, convolution_numbers, number, numbers, replica_groups, window
 from .shardings import marks
+from .static_forms import STATIC_FORMS
 from .translation import Rule, Translator, callee_name
 from .writer import Writer, array_of
 
@@ -384,6 +386,37 @@ def _token(translator: Translator, writer: Writer, operation: Operation) -> None
     writer.values[operation.results[0]] = writer.add("after-all", TOKEN)
 
 
+def _dynamic(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """What nothing made static."""
+    message = f"{quote(operation.name)} is read where the sizes and positions that it takes are constants"
+    raise translator.error("XP110", message, operation.span)
+
+
+def _all_to_all(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """The parts along one dimension go to all devices; what comes back is joined along another."""
+    split, join, count = (
+        _read(translator, operation, number(key)) for key in ("split_dimension", "concat_dimension", "split_count")
+    )
+    given, result = translator.array(operation.operands[0], operation.span), translator.result_shape(operation)
+    sizes = given.dimensions
+    if not (0 <= split < given.rank and 0 <= join < given.rank and count > 0 and sizes[split] % count == 0):
+        message = f"{given.without_layout()} cannot be split in {count} along {split} and joined along {join}"
+        raise translator.error("XP123", message, operation.span)
+    own = {"channel_id": channel(operation.attributes), "replica_groups": replica_groups(operation.attributes)}
+    attributes = {**{key: value for key, value in own.items() if value is not None}, "dimensions": (split,)}
+    made = writer.add("all-to-all", given, operands_of(writer, operation), attributes)
+    if split != join:
+        apart = (*sizes[:split], count, sizes[split] // count, *sizes[split + 1 :])
+        order = [d + (d >= split) for d in range(given.rank)]
+        order.insert(join, split)
+        made = writer.add("reshape", array_of(given.element_type, apart), (made,))
+        moved = array_of(given.element_type, [apart[d] for d in order])
+        moved = replace(moved, layout=Layout(tuple(order.index(d) for d in reversed(range(len(order))))))
+        made = writer.add("transpose", moved, (made,), {"dimensions": tuple(order)})
+        made = writer.add("reshape", result, (made,))
+    writer.values[operation.results[0]] = made
+
+
 RULES: dict[str, Rule] = {
     "*": _plain,
     "stablehlo.constant": _constant,
@@ -413,4 +446,7 @@ RULES: dict[str, Rule] = {
     "builtin.unrealized_conversion_cast": _first_operand_only,
     "chlo.conj": _conjugate,
     "chlo.square": _square,
+    "stablehlo.all_to_all": _all_to_all,
+    **dict.fromkeys(STATIC_FORMS, _dynamic),
+    **dict.fromkeys(BROADCASTS, broadcasting),
 }

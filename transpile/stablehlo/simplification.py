@@ -17,6 +17,7 @@ from .attributes import integers
 from .folding import FOLDED, folded
 from .program import Operation, Program, Region, Value, walk
 from .rows import ROWS, AttributeValueError
+from .static_forms import STATIC_FORMS
 
 _MOST_FOLDED = 65536  # elements
 
@@ -113,6 +114,8 @@ class _Simplifier:
             left, right = operation.operands
             if self.constant(left) is not None and self.constant(right) is None:
                 operation.operands = [right, left]
+        if (to_static := STATIC_FORMS.get(operation.name)) is not None:
+            to_static(operation, [self.constant(value) for value in operation.operands])
         rule = _RULES.get(operation.name)
         found = rule(self, operation) if rule is not None else None
         if found is None and operation.name in _FOLDED:
