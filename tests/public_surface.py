@@ -73,9 +73,9 @@ def _command() -> Iterator[str]:
 
 
 def _options(path: str, command: click.Command, context: click.Context) -> Iterator[str]:
-    """The arguments and options of a command, then those of the commands in it."""
+    """The arguments and options of a command, but for --help, then those of the commands in it."""
     yield path
-    for parameter in sorted(command.get_params(context), key=lambda each: each.opts[-1]):
+    for parameter in sorted(command.params, key=lambda each: each.opts[-1]):
         names = ", ".join([*parameter.opts, *parameter.secondary_opts])
         choices = " ".join(parameter.type.choices) if isinstance(parameter.type, click.Choice) else ""
         yield f"  {parameter.param_type_name} {names} {choices}".rstrip()
