@@ -12,8 +12,7 @@ from ..hlo.device_groups import device_count
 from ..options import option_words
 from ..target import require_targets
 from .modules import read_module, shown_name
-from .numbers import SEED
-from .options import Command, choose_for, one_target_options
+from .options import Command, arguments_options, choose_for, one_target_options
 from .terminal import note, working
 
 DIFFERS = 1
@@ -23,15 +22,7 @@ NOT_COMPARED = 3
 @click.command(cls=Command)
 @click.argument("source", metavar="FILE")
 @click.option("-t", "--target", metavar="NAME", default="numpy", show_default=True, help="The array library to run on.")
-@click.option("--args", "arguments", metavar="IN.npz", help="The arguments, named after parameters or arr_0, arr_1, ..")
-@click.option(
-    "--seed",
-    type=SEED,
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="The seed of the arguments that are drawn without --args.",
-)
+@arguments_options
 @one_target_options
 @click.option("--edited", metavar="FILE.py", help="Run this edited form of what is emitted with the same options.")
 def command(source: str, target: str, arguments: str | None, seed: int, edited: str | None, **given: Any) -> int:

@@ -11,7 +11,7 @@ import click
 
 from ..options import SETTINGS, Setting, Value, keywords
 from ..settings import Settings, load_settings
-from .numbers import MEBIBYTES, SECONDS
+from .numbers import MEBIBYTES, SECONDS, SEED
 from .terminal import Session, note
 
 _OPTIONS = "Options"  # the heading of the options that are no settings
@@ -117,6 +117,22 @@ def campaigns_option(what: str) -> Decorator:
         metavar="NAMES",
         help=f"{what}: ordinary, edge, ties, large, separated by commas, or all.",
     )
+
+
+def arguments_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``--args`` and ``--seed``, for commands that run a program once."""
+    arguments = click.option(
+        "--args", "arguments", metavar="IN.npz", help="The arguments, named after parameters or arr_0, arr_1, .."
+    )
+    seed = click.option(
+        "--seed",
+        type=SEED,
+        metavar="N",
+        default=0,
+        show_default=True,
+        help="The seed of the arguments that are drawn without --args.",
+    )
+    return arguments(seed(function))
 
 
 def limits_of_runs(function: Callable[..., Any]) -> Callable[..., Any]:

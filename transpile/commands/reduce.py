@@ -14,8 +14,8 @@ import numpy as np
 from ..errors import Diagnostic, UsageError
 from ..target import require_targets
 from .modules import read_module
-from .numbers import RETRIES, SEED
-from .options import Command, choose_for, one_target_options
+from .numbers import RETRIES
+from .options import Command, arguments_options, choose_for, one_target_options
 from .terminal import note
 
 if TYPE_CHECKING:
@@ -35,15 +35,7 @@ _ORACLE_SECONDS = 300.0
     show_default=True,
     help="The array library that differs from XLA.",
 )
-@click.option("--args", "arguments", metavar="IN.npz", help="The arguments, named after parameters or arr_0, arr_1, ..")
-@click.option(
-    "--seed",
-    type=SEED,
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="The seed of the arguments that are drawn without --args.",
-)
+@arguments_options
 @one_target_options
 @click.option(
     "--oracle",

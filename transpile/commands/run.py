@@ -21,8 +21,7 @@ from ..settings import load_settings
 from ..target import Target, adopted, load_target, require_targets
 from .emit import generate
 from .modules import read_module, shown_name
-from .numbers import SEED
-from .options import Command, choose, function_option, setting_options
+from .options import Command, arguments_options, choose, function_option, setting_options
 from .terminal import note, working, write_table
 
 if TYPE_CHECKING:
@@ -35,15 +34,7 @@ CALL_BACK = "call_back"  # the function of the prelude that asks a callback
 @click.argument("source", metavar="FILE")
 @setting_options(*SETTINGS)
 @function_option
-@click.option("--args", "arguments", metavar="IN.npz", help="The arguments, named after parameters or arr_0, arr_1, ..")
-@click.option(
-    "--seed",
-    type=SEED,
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="The seed of the arguments that are drawn without --args.",
-)
+@arguments_options
 @click.option("-o", "--output", metavar="OUT.npz", help="Write the results to a file.")
 def command(
     source: str, function: str | None, arguments: str | None, seed: int, output: str | None, **given: Any
