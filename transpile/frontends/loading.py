@@ -15,7 +15,6 @@ from ..hlo.ir import HloModule
 from ..hlo.parser import parse_module
 from ..hlo.shape_parser import SHAPE_TEXT
 from ..hlo.source import HloSyntaxError, SourceText, Span
-from ..stablehlo.reading import read_bytecode, read_text
 from .exported_file import read_exported
 from .hlo_proto import read_literal, snapshot_arguments
 from .jax import lower, not_lowered, of_lowered, with_trees
@@ -157,6 +156,8 @@ def _from_bytes(content: bytes, name: str, platform: int | None = None, function
 
 def _from_stablehlo(content: bytes, kind: Kind, name: str, function: str | None, platform: int | None) -> HloModule:
     """StableHLO by our reader; where it lacks an operation, by jaxlib, if that is there and reads it."""
+    from ..stablehlo.reading import read_bytecode, read_text  # programs of HLO need not wait for it
+
     try:
         if kind is Kind.STABLEHLO_TEXT:
             return read_text(SourceText(_decode(content, name), name), function, platform)
