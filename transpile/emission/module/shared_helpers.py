@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ...errors import Diagnostic, UsageError
-from ...options import LINE_LENGTH
+from ...options import LINE_LENGTH, OWN
 from ...target import load_target
 from ...version import VERSION
 from ..expression import Renderer
@@ -22,7 +22,7 @@ from ..prelude.library import DEVICE, NAME_BY_TEXT, ON_HOST, Definition, prelude
 from .header import with_body_hash
 from .imports import imports
 
-OWN, SHARED, BESIDE = CHOICES = ("own", "shared", "beside")
+SHARED, BESIDE = "shared", "beside"
 _STAYS = ON_HOST | {DEVICE}
 _NAME = re.compile(r"^(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
 

@@ -13,7 +13,7 @@ from ..naming.identifiers import Names, identifier
 from ..parts import Part
 from .result_trees import with_objects
 
-OWN, IMPORTED = "own", "import"  # the choices of a user
+IMPORTED = "import"  # not the module's own
 
 # By how a module makes objects of a class that it imports, the function of the prelude that finds what makes them.
 _MAKERS = {"call": "class_of", "set": "setter_of", "unflatten": "unflattener_of"}

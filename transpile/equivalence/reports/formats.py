@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
 
-from ..verdicts.comparison import LeafResult, Status
+from ..verdicts.comparison import LeafResult, Status, deciding
 from .html import report_to_html
 from .result_json import report_to_json
 from .results import Case, CheckReport, ProgramReport, ReducedCase, Run
@@ -29,13 +29,13 @@ def _rows(program: ProgramReport) -> Iterator[tuple[str, ...]]:
     for target in program.targets:
         runs = [run for case in program.cases if (run := case.run(target)) is not None]
         leaves = [leaf for case in program.cases for leaf in _leaves(case, target)]
-        deciding = max(leaves, key=lambda leaf: leaf.share, default=None)
+        worst = deciding(leaves)
         yield (
             title,
             target,
             program.verdict(target),
-            _number(deciding.error) if deciding is not None else "",
-            _number(deciding.allowed) if deciding is not None and deciding.error else "",
+            _number(worst.error) if worst is not None else "",
+            _number(worst.allowed) if worst is not None and worst.error else "",
             f"{sum(run.seconds for run in runs):.3f}" if runs else "",
             f"{max(run.peak_bytes for run in runs) >> 20}" if runs else "",
         )

@@ -12,7 +12,7 @@ from typing import Any
 from ...pages.charts import Chart, chart
 from ...pages.page import render
 from ...pages.panes import Pane, make_panes, plain_panes
-from ..verdicts.comparison import Histogram, LeafResult, Status
+from ..verdicts.comparison import Histogram, LeafResult, Status, deciding
 from .results import NOT_COMPARED, Case, CheckReport, Comparison, Origin, ProgramReport, Run
 
 TONES = {  # all others are bad
@@ -44,8 +44,7 @@ class RunRow:
     run: Run
     verdict: Verdict
     against: str
-    error: float
-    allowed: float
+    worst: LeafResult | None
     errors: Chart | None
 
 
@@ -101,9 +100,9 @@ class ProgramView:
         return self.program.differs
 
     @property
-    def deciding(self) -> RunRow:
-        """The run whose error is the largest share of what is allowed."""
-        return max(self.runs, key=lambda row: row.error / row.allowed if row.allowed else row.error)
+    def worst(self) -> LeafResult | None:
+        """The array of any run whose error is the largest share of what is allowed."""
+        return deciding(row.worst for row in self.runs if row.worst is not None)
 
 
 def report_to_html(report: CheckReport) -> str:
@@ -182,14 +181,12 @@ def _run_row(case: Case, run: Run) -> Iterator[RunRow]:
     leaves = own.leaves if own is not None else ()
     status = case.status(run.participant)
     is_alone = run.failure is None and not case.comparisons
-    deciding = max(leaves, key=lambda leaf: leaf.share, default=None)
     yield RunRow(
         case.campaign,
         run,
         Verdict(NOT_COMPARED, "open") if is_alone else _verdict(status),
         own.against if own is not None else "",
-        deciding.error if deciding is not None else 0.0,
-        deciding.allowed if deciding is not None else 0.0,
+        deciding(leaves),
         _errors(leaves, is_bad=not status.is_good),
     )
 

@@ -8,7 +8,7 @@ itself; a subnormal equals zero, because XLA on the CPU flushes it; -0 equals +0
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -160,6 +160,11 @@ class LeafResult:
         lines = [text + (f" ({self.note})" if self.note else "")]
         lines += [f"  {list(worst.index)}: expected {worst.expected}, got {worst.actual}" for worst in self.worst]
         return "\n".join(lines)
+
+
+def deciding(leaves: Iterable[LeafResult]) -> LeafResult | None:
+    """The array whose error is the largest share of what is allowed; None of none."""
+    return max(leaves, key=lambda leaf: leaf.share, default=None)
 
 
 def flatten(value: Any) -> list[tuple[tuple[int, ...], Any]]:

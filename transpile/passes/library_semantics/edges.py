@@ -27,7 +27,7 @@ from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, apply_rules, is_full_float
 from ..rewriting.users import index_places
 
-XLA, LIBRARY = CHOICES = ("xla", "library")
+LIBRARY = "library"
 SINGULARITIES = "singularities"  # the row of special functions that a package has (``transpile.target.Package``)
 
 
