@@ -114,10 +114,7 @@ class Cursor:
             at = match.end()
             character = text[at : at + 1]
             if character == '"':
-                string = STRING.match(text, at)
-                if string is None:
-                    raise self.error("XP104", "a string is never closed", at, at + 1)
-                at = string.end()
+                at = self.after_string(at)
                 continue
             if character == "/":
                 at = self._after_comment(at) if text.startswith("/*", at) else at + 1
@@ -129,6 +126,13 @@ class Cursor:
             if depth == 0:
                 self.position = at
                 return text[start:at]
+
+    def after_string(self, at: int) -> int:
+        """The place behind the string that begins at one. Raises ``HloSyntaxError`` (XP104) if it is never closed."""
+        string = STRING.match(self.text, at)
+        if string is None:
+            raise self.error("XP104", "a string is never closed", at, at + 1)
+        return string.end()
 
     def pass_value(self, key: str) -> None:
         """Pass the value of an attribute that nobody knows: words, strings and braces up to a space or comma."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..hlo.lexer import STRING, Cursor
+from ..hlo.lexer import Cursor
 
 _UNTIL_BRACKET = re.compile(r'(?:[^<>()\[\]{}"\-]++|->|-)*+')
 _PAIRS = {"<": ">", "(": ")", "[": "]", "{": "}"}
@@ -24,10 +24,7 @@ def balanced(cursor: Cursor) -> str:
         at = match.end()
         character = text[at : at + 1]
         if character == '"':
-            string = STRING.match(text, at)
-            if string is None:
-                raise cursor.error("XP104", "a string is never closed", at, at + 1)
-            at = string.end()
+            at = cursor.after_string(at)
             continue
         if not character:
             raise cursor.error("XP103", "this bracket is never closed: the text ends before", start, start + 1)

@@ -7,17 +7,14 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ..hlo.attributes import Raw
 from ..hlo.lexer import escape
+from ..hlo.shardings import Mesh, parse_shardings
 from .program import Program, Unread
 
 _MESH = re.compile(r"#sdy\.mesh<\[([^\]]*)\](?:,\s*device_ids=\[([\d,\s]*)\])?>")
-_AXIS = re.compile(r'"([^"]*)"\s*=\s*(\d{1,9})')
-_SHARDING = re.compile(r"<@([\w.\-]+),\s*\[([^\]]*)\]")
-_DIMENSION = re.compile(r"\{([^{}]*)\}")
-_NAME = re.compile(r'"([^"]*)"')
-
-Mesh = Sequence[tuple[str, int]]  # axes and their sizes
 
 
 def meshes_of(program: Program) -> dict[str, str]:
@@ -30,13 +27,18 @@ def meshes_of(program: Program) -> dict[str, str]:
     return found
 
 
+def spelled(meshes: Mapping[str, str]) -> str:
+    """Meshes as HLO's header lists them."""
+    return ", ".join(f"{name} = {text}" for name, text in meshes.items())
+
+
 def meshes_in_header(program: Program) -> Raw | None:
     """The meshes as HLO's header has them; None without any."""
-    listed = [f"{name} = {text}" for name, text in meshes_of(program).items()]
-    return Raw(f"{{xla.sdy.meshes={{{', '.join(listed)}}}}}") if listed else None
+    meshes = meshes_of(program)
+    return Raw(f"{{xla.sdy.meshes={{{spelled(meshes)}}}}}") if meshes else None
 
 
-def marks(attributes: Mapping[str, Any], meshes: Mapping[str, str]) -> dict[str, Raw]:
+def marks(attributes: Mapping[str, Any], meshes: Mapping[str, Mesh]) -> dict[str, Raw]:
     """What front ends and partitioners say of an instruction or an argument."""
     words = attributes.get("mhlo.frontend_attributes")
     texts = {key: value for key, value in words.items() if isinstance(value, str)} if isinstance(words, dict) else {}
@@ -57,22 +59,21 @@ def marks(attributes: Mapping[str, Any], meshes: Mapping[str, str]) -> dict[str,
     return found
 
 
-def tiled(sharding: str, meshes: Mapping[str, str]) -> str | None:
-    """A sharding in HLO's spelling, ``{devices=[4,1]<=[4]}``; None where its mesh is not known."""
-    found = _SHARDING.search(sharding)
-    mesh = _MESH.fullmatch(meshes.get(found[1], "")) if found is not None else None
-    if found is None or mesh is None or mesh[2]:
+def tiled(sharding: str, meshes: Mapping[str, Mesh]) -> str | None:
+    """A sharding in HLO's spelling, ``{devices=[4,1]<=[4]}``; None where its mesh is not known, or numbers the devices
+    in an order of its own.
+    """
+    found = parse_shardings(sharding, meshes)
+    if not found or any(np.diff(found[0].mesh.devices.ravel()) != 1):
         return None
-    axes = [(name, int(size)) for name, size in _AXIS.findall(mesh[1])]
+    mesh, dimensions = found[0].mesh, found[0].dimensions
+    axes = list(zip(mesh.axes, mesh.devices.shape, strict=True))
     sizes = dict(axes)
-    dimensions = [_NAME.findall(each) for each in _DIMENSION.findall(found[2])]
     used = [axis for dimension in dimensions for axis in dimension]
-    if any(axis not in sizes for axis in used):
-        return None
     if not used or prod(sizes[axis] for axis in used) == 1:
         return "{replicated}"
-    others = [name for name, _ in axes if name not in used]
-    tiles = [prod(sizes[axis] for axis in dimension) for dimension in dimensions]
+    others = [name for name in mesh.axes if name not in used]
+    tiles = list(map(found[0].parts, range(len(dimensions))))
     rest = prod(sizes[name] for name in others)
     tiles += [rest] if rest > 1 else []
     order = _order(axes, [*used, *others])
@@ -80,7 +81,7 @@ def tiled(sharding: str, meshes: Mapping[str, str]) -> str | None:
     return f"{{devices=[{','.join(map(str, tiles))}]<={order}{last}}}"
 
 
-def _order(axes: Mesh, wanted: Sequence[str]) -> str:
+def _order(axes: Sequence[tuple[str, int]], wanted: Sequence[str]) -> str:
     """The devices in the order of the wanted axes: ``[8]``, ``[2,4]T(1,0)``; axes that stay together are one."""
     names, sizes = [name for name, size in axes if size > 1], dict(axes)
     groups: list[list[str]] = []

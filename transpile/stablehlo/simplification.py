@@ -235,26 +235,20 @@ def _number_noop(number: int, *, of_floats: bool = True) -> Callable[[_Simplifie
     return rule
 
 
-def _and(simplifier: _Simplifier, operation: Operation) -> Replacement:
-    left, right = operation.operands
-    array = simplifier.constant(right)
-    if not _is_splat(array):
-        return None
-    number = array.ravel()[0]
-    if not number:
-        return [right]
-    return [left] if number == (True if array.dtype == bool else ~array.dtype.type(0)) else None
+def _bits(of_zeros: int, of_ones: int) -> Callable[[_Simplifier, Operation], Replacement]:
+    """The operand by its number where the right one has all bits clear, and where it has all bits set."""
 
+    def rule(simplifier: _Simplifier, operation: Operation) -> Replacement:
+        array = simplifier.constant(operation.operands[1])
+        if not _is_splat(array):
+            return None
+        number = array.ravel()[0]
+        if not number:
+            return [operation.operands[of_zeros]]
+        is_full = number == (True if array.dtype == bool else ~array.dtype.type(0))
+        return [operation.operands[of_ones]] if is_full else None
 
-def _or(simplifier: _Simplifier, operation: Operation) -> Replacement:
-    left, right = operation.operands
-    array = simplifier.constant(right)
-    if not _is_splat(array):
-        return None
-    number = array.ravel()[0]
-    if not number:
-        return [left]
-    return [right] if number == (True if array.dtype == bool else ~array.dtype.type(0)) else None
+    return rule
 
 
 def _multiply(simplifier: _Simplifier, operation: Operation) -> Replacement:
@@ -533,8 +527,8 @@ _RULES: dict[str, Callable[[_Simplifier, Operation], Replacement]] = {
     "stablehlo.add": _number_noop(0),
     "stablehlo.subtract": _subtract,
     "stablehlo.multiply": _multiply,
-    "stablehlo.and": _and,
-    "stablehlo.or": _or,
+    "stablehlo.and": _bits(of_zeros=1, of_ones=0),
+    "stablehlo.or": _bits(of_zeros=0, of_ones=1),
     "stablehlo.xor": _number_noop(0, of_floats=False),
     "stablehlo.compare": _compare,
     "stablehlo.select": _select,

@@ -14,12 +14,13 @@ from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata
 from ..hlo.lexer import quote
 from ..hlo.parser_state import did_you_mean
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
+from ..hlo.shardings import parse_meshes
 from ..hlo.source import Diagnostic, HloSyntaxError, SourceText, Span
 from .origins import Origins
 from .preparation import functions_of
 from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value, walk
 from .rows import ROWS, AttributeValueError
-from .shardings import marks, meshes_in_header, meshes_of
+from .shardings import marks, meshes_in_header, meshes_of, spelled
 from .writer import Names, Writer, in_order
 
 
@@ -36,7 +37,7 @@ class Translator:
         self.rules = rules
         self.names = Names()
         self.functions = functions_of(program)
-        self.meshes = meshes_of(program)
+        self.meshes = parse_meshes(spelled(meshes_of(program)))
         self.written: dict[str, Computation] = {}
         self.attributes: dict[tuple[str, int], dict[str, Any]] = {}
         self.captured: dict[Region, list[Value]] = {}
