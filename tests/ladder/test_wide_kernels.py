@@ -33,32 +33,43 @@ def stacked(x):
     return jax.lax.scan(lambda carry, _: (jnp.sin(carry) + 1, carry * 2 + 1), x, None, length=2)
 
 
-# What is computed, of which arrays, how many elements a thread has and how many kernels are wide.
+# What is computed, of which arrays, made for the test alone; elements that a thread has, and how many kernels are wide.
 PROGRAMS = {
-    "float32": (jax.nn.gelu, [numbers(*LARGE)], 4, 1),
-    "a number of groups that is no multiple of a block": (lambda x, y: x * y + 1, [numbers(1031, 1032)] * 2, 4, 1),
-    "bfloat16": (lambda x, b: jax.nn.relu(x + b) * 2, [numbers(*LARGE, dtype=ml_dtypes.bfloat16)] * 2, 8, 1),
-    "an array that is read elsewhere": (lambda x, b: jnp.exp(x) + b, [numbers(*LARGE), numbers(1024)], 4, 1),
-    "a number on the device": (lambda x, s: jnp.sin(x) * s + s, [numbers(*LARGE), np.float32(3)], 4, 1),
-    "the widest array decides": (
-        lambda x, m: jnp.where(m > 0, x, 0).astype(jnp.float16) + 1,
-        [numbers(*LARGE), (3 * numbers(*LARGE)).astype(np.int8)],
+    "float32": (jax.nn.gelu, lambda: [numbers(*LARGE)], 4, 1),
+    "a number of groups that is no multiple of a block": (
+        lambda x, y: x * y + 1,
+        lambda: [numbers(1031, 1032)] * 2,
         4,
         1,
     ),
-    "complex64": (lambda x: x * x + 1, [numbers(*LARGE) + np.complex64(1j)], 2, 1),
-    "a shifted read": (lambda x: jnp.exp(x[1:]) * 2, [numbers(1024 * 1024 + 1)], 4, 1),
-    "gathered rows": (lambda t, at: t[at] * 2 + 1, [numbers(99, 64), np.arange(16384, dtype=np.int32) % 99], 4, 1),
-    "rows of a loop": (stacked, [numbers(*LARGE)], 4, 0),
-    "a rest": (lambda x: jnp.exp(x) * 2, [numbers(1048577)], 0, 0),
-    "a small loop": (jax.nn.gelu, [numbers(1023, 1024)], 0, 0),
+    "bfloat16": (lambda x, b: jax.nn.relu(x + b) * 2, lambda: [numbers(*LARGE, dtype=ml_dtypes.bfloat16)] * 2, 8, 1),
+    "an array that is read elsewhere": (lambda x, b: jnp.exp(x) + b, lambda: [numbers(*LARGE), numbers(1024)], 4, 1),
+    "a number on the device": (lambda x, s: jnp.sin(x) * s + s, lambda: [numbers(*LARGE), np.float32(3)], 4, 1),
+    "the widest array decides": (
+        lambda x, m: jnp.where(m > 0, x, 0).astype(jnp.float16) + 1,
+        lambda: [numbers(*LARGE), (3 * numbers(*LARGE)).astype(np.int8)],
+        4,
+        1,
+    ),
+    "complex64": (lambda x: x * x + 1, lambda: [numbers(*LARGE) + np.complex64(1j)], 2, 1),
+    "a shifted read": (lambda x: jnp.exp(x[1:]) * 2, lambda: [numbers(1024 * 1024 + 1)], 4, 1),
+    "gathered rows": (
+        lambda t, at: t[at] * 2 + 1,
+        lambda: [numbers(99, 64), np.arange(16384, dtype=np.int32) % 99],
+        4,
+        1,
+    ),
+    "rows of a loop": (stacked, lambda: [numbers(*LARGE)], 4, 0),
+    "a rest": (lambda x: jnp.exp(x) * 2, lambda: [numbers(1048577)], 0, 0),
+    "a small loop": (jax.nn.gelu, lambda: [numbers(1023, 1024)], 0, 0),
 }
 
 
 @needs_compiler
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_large_loops_are_wide_kernels(name):
-    function, arguments, at_once, count = PROGRAMS[name]
+    function, made, at_once, count = PROGRAMS[name]
+    arguments = made()
     emitted = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style="fast", nested=False, format=False)
     assert problems(emitted.source) == []
     if name != "rows of a loop":
@@ -84,36 +95,37 @@ def edges(dtype, width, count=16384):
 
 # Each case has a function that sums rows, its arguments, and the number of kernels that add up the rows themselves.
 SUMS = {
-    "float32": (messages, edges(np.float32, 64), 1),
+    "float32": (messages, lambda: edges(np.float32, 64), 1),
     "int32": (
         lambda x, at: jax.ops.segment_sum(x * x + 1, at, 50),
-        [GENERATOR.integers(-9, 9, (4096, 256)).astype(np.int32), np.arange(4096, dtype=np.int32) % 70],
+        lambda: [GENERATOR.integers(-9, 9, (4096, 256)).astype(np.int32), np.arange(4096, dtype=np.int32) % 70],
         1,
     ),
     "several axes": (
         lambda x, at: jax.ops.segment_sum(jnp.exp(x) + 1, at, 7),
-        [numbers(2048, 8, 64), np.arange(2048, dtype=np.int32) % 7],
+        lambda: [numbers(2048, 8, 64), np.arange(2048, dtype=np.int32) % 7],
         1,
     ),
     "an embedding's gradient": (
         lambda at, g: jax.vjp(lambda t: t[at], jnp.zeros((70, 128)))[1](jnp.tanh(g) * 2)[0],
-        [np.arange(8192, dtype=np.int32) % 70, numbers(8192, 128)],
+        lambda: [np.arange(8192, dtype=np.int32) % 70, numbers(8192, 128)],
         1,
     ),
     "also read elsewhere": (
         lambda x, at: (jax.ops.segment_sum(jnp.exp(x), at, 7), jnp.exp(x)),
-        [numbers(16384, 64), np.arange(16384, dtype=np.int32) % 7],
+        lambda: [numbers(16384, 64), np.arange(16384, dtype=np.int32) % 7],
         0,
     ),
-    "rows of no groups": (messages, edges(np.float32, 66), 0),
-    "bfloat16, which is summed in float32": (messages, edges(ml_dtypes.bfloat16, 64), 0),
+    "rows of no groups": (messages, lambda: edges(np.float32, 66), 0),
+    "bfloat16, which is summed in float32": (messages, lambda: edges(ml_dtypes.bfloat16, 64), 0),
 }
 
 
 @needs_compiler
 @pytest.mark.parametrize("name", SUMS)
 def test_rows_are_added_where_they_are_computed(name):
-    function, arguments, count = SUMS[name]
+    function, made, count = SUMS[name]
+    arguments = made()
     emitted = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style="fast", nested=False, format=False)
     assert problems(emitted.source) == []
     assert emitted.source.count(" = AddingKernel(") == count

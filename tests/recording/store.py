@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[1] / "recorded"
+_ANSWER = ', "answer": '  # in no text of JSON, where quotes are escaped
 
 
 @dataclass
@@ -24,16 +24,18 @@ class Record:
     test: str
     question: str
     versions: list[str]
-    answer: Any
+    answer: str  # JSON, read when it is given: there are many
+
+    @classmethod
+    def read(cls, line: str) -> Record:
+        """Return the record of a line of its file."""
+        asked, _, answer = line.rstrip().partition(_ANSWER)
+        return cls(**json.loads(f"{asked}}}"), answer=answer[:-1])
 
     def line(self) -> str:
         """Return the record as a line of its file."""
-        return json.dumps(vars(self), ensure_ascii=False)
-
-
-def is_same(answer: Any, other: Any) -> bool:
-    """Tell whether two answers are the same, NaN and all."""
-    return json.dumps(answer) == json.dumps(other)
+        asked = {name: value for name, value in vars(self).items() if name != "answer"}
+        return f"{json.dumps(asked, ensure_ascii=False)[:-1]}{_ANSWER}{self.answer}}}"
 
 
 @dataclass
@@ -50,13 +52,13 @@ class Records:
         found = cls(path)
         if path.is_file():
             for line in path.read_text(encoding="utf-8").splitlines():
-                found.add(Record(**json.loads(line)))
+                found.add(Record.read(line))
         return found
 
     def add(self, record: Record) -> None:
         """Add an answer; the same answer under another version is one record."""
         for same in self.by_key.setdefault(record.key, []):
-            if is_same(same.answer, record.answer):
+            if same.answer == record.answer:
                 same.versions = sorted({*same.versions, *record.versions})
                 return
         self.by_key[record.key].append(record)
@@ -90,14 +92,10 @@ class Store:
     def find(self, module: str, key: str) -> list[Record]:
         """Return the answers to a question: of the module, else of one that asked it earlier for a shared cache."""
         found = self.records(module).by_key.get(key)
-        return found if found is not None else self._elsewhere.get(key, [])
-
-    @property
-    def _elsewhere(self) -> dict[str, list[Record]]:
-        return self._all()
+        return found if found is not None else self._elsewhere().get(key, [])
 
     @cache  # noqa: B019 - the store lives as long as the process
-    def _all(self) -> dict[str, list[Record]]:
+    def _elsewhere(self) -> dict[str, list[Record]]:
         files = sorted(self.folder.rglob("*.jsonl"))
         modules = [path.relative_to(self.folder).with_suffix("").as_posix() for path in files]
         return {key: found for module in modules for key, found in self.records(module).by_key.items()}
