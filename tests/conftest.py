@@ -2,7 +2,6 @@
 
 import gc
 import os
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from xla2py.tests.recording.answers import ANSWERS
+from xla2py.tests.recording.tools import strict_types
 from xla2py.transpile import cli
 from xla2py.transpile.compilation import stages
 from xla2py.transpile.equivalence.reference import xla as xla_reference
@@ -177,15 +177,8 @@ def unoptimised_xla():
 @pytest.fixture(scope="session")
 def wrong_types(tmp_path_factory):
     """A function that checks files of a folder strictly and gives what is wrong; the types of NumPy are read once."""
-    cache = f"--cache-dir={tmp_path_factory.getbasetemp().parent / 'mypy'}"
-    environment = {key: value for key, value in os.environ.items() if key not in ("MYPYPATH", "PYTHONPATH")}
-
-    def check(folder, *arguments):
-        command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", cache, *arguments]
-        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-        return result.stdout + result.stderr if result.returncode else ""
-
-    return check
+    cache = tmp_path_factory.getbasetemp().parent / "mypy"
+    return lambda folder, *arguments: strict_types(folder, cache, *arguments)
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import black
 import pytest
 
 import xla2py
+from xla2py.tests.recording.tools import black_layout
 
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = ROOT / "generated"
@@ -51,7 +51,7 @@ LIBRARIES = {
 @pytest.mark.parametrize("path", sorted(GENERATED.glob("*/*.py")), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_modules_are_formatted_and_import_only_their_library(path):
     text = path.read_text("utf-8")
-    assert black.format_str(text, mode=black.Mode(target_versions={black.TargetVersion.PY311})) == text
+    assert black_layout(text) == text
     imported = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):

@@ -4,11 +4,11 @@ import ast
 import re
 from pathlib import Path
 
-import black
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.recording.tools import black_layout
 from xla2py.transpile.emission.prelude.library import Definition, prelude
 from xla2py.transpile.emission.prelude.specialization import Call, cut, with_short_docstrings
 from xla2py.transpile.emission.prelude.specialization.lattice import Array, Known
@@ -208,7 +208,7 @@ def test_docstrings_are_cut_to_what_a_function_does():
     for definition in prelude().definitions.values():
         short = with_short_docstrings(definition.source)
         assert ast.dump(without_docstrings(short)) == ast.dump(without_docstrings(definition.source))
-        assert short == definition.source or short.strip() == black.format_str(short, mode=black.Mode()).strip()
+        assert short == definition.source or short.strip() == black_layout(short).strip()
 
 
 def without_docstrings(source):

@@ -5,11 +5,10 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import black
 import pytest
-from black.mode import TargetVersion
 
 import xla2py
+from xla2py.tests.recording.tools import black_layout
 from xla2py.transpile import emission
 from xla2py.transpile.emission.formatting import formatted
 from xla2py.transpile.emission.layout import Layout
@@ -23,7 +22,6 @@ from .pairs import FOLDER, read_pairs
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*/*.hlo"))
-MODE = black.Mode(target_versions={TargetVersion.PY311})
 # The examples of the gallery are left out: tests/test_gallery.py shows their modules to black.
 WAYS = (
     ("numpy", {"annotate": "full", "nested": True, "constants": "inline"}),
@@ -63,14 +61,14 @@ def unlike_black(monkeypatch):
             return None
         own = [piece for piece in written.pop().pieces if piece not in prelude_texts()]
         text = joined([formatted(piece, Layout()) for piece in own])
-        layout = black.format_str(text, mode=MODE)
+        layout = black_layout(text)
         return None if layout == text else (text, layout)
 
     return emit
 
 
 def test_definitions_of_the_preludes_are_in_blacks_layout():
-    changed = [name for text, name in prelude_texts().items() if black.format_str(text, mode=MODE) != f"{text}\n"]
+    changed = [name for text, name in prelude_texts().items() if black_layout(f"{text}\n") != f"{text}\n"]
     assert changed == []
 
 
@@ -123,7 +121,7 @@ def test_a_statement_is_broken_at_its_own_depth(statement, depth):
         body.append(line if is_in_string else "    " * depth + line)
         is_in_string ^= '"""' in line
     text = "\n".join([*heads, *body]) + "\n"
-    assert formatted(text, Layout()) == black.format_str(text, mode=MODE)
+    assert formatted(text, Layout()) == black_layout(text)
 
 
 def test_what_fits_its_lines_is_not_shown_to_black():

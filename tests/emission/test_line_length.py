@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import black
 import numpy as np
 import pytest
-from black.mode import TargetVersion
 
 from xla2py import emit
+from xla2py.tests.recording.tools import black_layout
 from xla2py.transpile.emission.prose import narrowed
 from xla2py.transpile.errors import UsageError
 
@@ -32,8 +31,7 @@ TEXT = """ENTRY main {
 )
 def test_modules_are_in_blacks_layout_at_any_length(name, target, line_length):
     source = emit(EXAMPLES / name, target, line_length=line_length).source
-    mode = black.Mode({TargetVersion.PY311}, line_length)
-    assert black.format_str(source, mode=mode) == source
+    assert black_layout(source, line_length) == source
     longer = [line for line in source.splitlines() if len(line) > line_length and not line.startswith("# ")]
     assert not [
         line for line in longer if '"' not in line and ";" not in line and "//" not in line

@@ -17,12 +17,14 @@ _FRAMES = re.compile(r"^(?:FileNames|FunctionNames|FileLocations|StackFrames)\n(
 class Question:
     """What is asked: ``title`` for a reader, ``parts`` for the key.
 
-    ``is_text`` says that the answer is a text of JAX, which is another in each of its versions.
+    ``is_text`` says that the answer is a text of JAX, which is another in each of its versions; ``needs_jax``, that
+    nobody answers where JAX is not installed.
     """
 
     title: str
     parts: tuple[Any, ...]
     is_text: bool = False
+    needs_jax: bool = True
 
     @property
     def key(self) -> str:
