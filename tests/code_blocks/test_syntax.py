@@ -10,7 +10,7 @@ import pytest
 
 from xla2py.transpile.cli import COMMANDS, CommandGroup
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 PAGES = [*sorted(CHECKOUT.glob("*.md")), *sorted((CHECKOUT / "docs").glob("*.md")), CHECKOUT / "examples" / "README.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

@@ -1,0 +1,3 @@
+from kernels import attention, gram
+
+import xla2py
