@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main
-from xla2py.tests.recording.lazy_jax import jax
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
-jnp = pytest.importorskip("jax.numpy")
-lax = pytest.importorskip("jax.lax")
 X = np.arange(30, dtype=np.float32).reshape(5, 6)
 ANY = np.array([0, 3, -1, 4, -5, -6, 9, -100], np.int32)  # also outside of both ends
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
-from xla2py.tests.recording.lazy_jax import jnp
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
 A = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 B = np.linspace(-2, 1, 20, dtype=np.float32).reshape(4, 5)
@@ -115,7 +115,6 @@ def test_empty_products():
 
 
 def test_weights_of_a_dense_layer():
-    jax = pytest.importorskip("jax")
     text = hlo(jax.grad(lambda w, x: jnp.tanh(x @ w).sum()), B, A)
     assert "x.T @ " in main(text) and ").T" not in main(text)
     assert_agrees(text, B, A, without="products")

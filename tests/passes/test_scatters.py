@@ -159,7 +159,6 @@ def test_empty_updates_and_empty_operands():
 
 def test_rows_exchanged_in_a_loop():
     """The old value of a carry is read behind the copy that its new value starts from."""
-    jax = pytest.importorskip("jax")
 
     def exchange(order, rows):
         def step(k, order):

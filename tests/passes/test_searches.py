@@ -5,9 +5,8 @@ import pytest
 
 from xla2py.templates.prelude.ordering import search_sorted
 from xla2py.tests.passes.raising import EXACT, assert_agrees, called, hlo, no_prelude, optimised
-from xla2py.tests.recording.lazy_jax import jax
+from xla2py.tests.recording.lazy_jax import jax, jnp
 
-jnp = pytest.importorskip("jax.numpy")
 SORTED = np.array([-np.inf, -2, -0.0, 0, 0, 1, 5, np.inf, np.nan], np.float32)
 SHUFFLED = SORTED[::-2].copy()
 VALUES = np.array([-3, -0.0, 0, 0.5, 5, 9, np.inf, np.nan, -np.inf, 1, 2, -2], np.float32)

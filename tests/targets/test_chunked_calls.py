@@ -7,6 +7,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import hlo
+from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.tests.targets.chunked import Case, Loaded, check, check_plan, inputs, plan_of
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -192,7 +193,6 @@ def test_what_is_empty_is_not_sorted_in_chunks():
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_values_in_chunks_are_searched_in_a_whole_table(side):
-    jnp = pytest.importorskip("jax.numpy")
     table = np.array([-2, -0.0, 0, 1, 1, 5, np.inf, np.nan], np.float32)
     values = np.array([[-3, -0.0, 0, 0.5], [5, 9, np.inf, np.nan], [-np.inf, 1, 2, -2]], np.float32)
     text = hlo(lambda a, v: jnp.searchsorted(a, v, side=side), table, values)
@@ -200,7 +200,6 @@ def test_values_in_chunks_are_searched_in_a_whole_table(side):
 
 
 def test_many_values_are_looked_for_by_the_steps_of_the_table():
-    jnp = pytest.importorskip("jax.numpy")
     table = np.linspace(-1, 1, 40, dtype=np.float32)
     values = np.random.default_rng(3).normal(size=(400, 400)).astype(np.float32)
     text = hlo(jnp.searchsorted, table, values)
@@ -209,6 +208,5 @@ def test_many_values_are_looked_for_by_the_steps_of_the_table():
 
 
 def test_large_tables_are_searched_where_they_lie():
-    jnp = pytest.importorskip("jax.numpy")
     table, values = np.zeros(5_000_000, np.float32), np.zeros(3, np.float32)
     assert "search_sorted(" not in xla2py.emit(hlo(jnp.searchsorted, table, values), "dask").source

@@ -11,11 +11,10 @@ from xla2py.templates.prelude.chunked import Chunked
 from xla2py.templates.prelude.chunked_placing import PlacingUnread, pad_in_chunks, roll_in_chunks, slice_in_chunks
 from xla2py.templates.prelude.tiles_in_files import in_files as in_blocks
 from xla2py.tests.passes.raising import hlo
+from xla2py.tests.recording.lazy_jax import jnp, lax
 from xla2py.tests.targets.chunked import Case, check, check_plan
 from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
-jnp = pytest.importorskip("jax.numpy")
-lax = pytest.importorskip("jax.lax")
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
