@@ -7,9 +7,6 @@ import xla2py
 from xla2py.tests.seeds.examples import Example, check_emitted, check_xla, example
 from xla2py.transpile.hlo.source import HloVerificationError
 
-MATRIX = np.float32([[1, 2, 3], [4, 5, 6]])
-VECTOR = np.float32([7, 8, 9])
-
 
 def sizes(array: np.ndarray) -> str:
     return ",".join(map(str, array.shape))
@@ -47,10 +44,6 @@ CUBOID, FACE = numbers(2, 3, 4), numbers(3, 4) * 100
 FOUR = numbers(2, 3, 4, 5)
 
 EXAMPLES = [
-    added("matrix and vector", VECTOR, "1", MATRIX, [[8, 10, 12], [11, 13, 15]]),
-    added("matrix and scalar", np.float32(7), "", MATRIX, [[8, 9, 10], [11, 12, 13]]),
-    added("vector as rows", VECTOR, "1", np.zeros((3, 3), np.float32), [[7, 8, 9], [7, 8, 9], [7, 8, 9]]),
-    added("vector as columns", VECTOR, "0", np.zeros((3, 3), np.float32), [[7, 7, 7], [8, 8, 8], [9, 9, 9]]),
     added("cuboid and matrix", FACE, "1,2", CUBOID, CUBOID + FACE),
     *(
         added(
@@ -76,17 +69,6 @@ EXAMPLES = [
     degenerate("(1,2,5) and (7,2,5)", x := numbers(1, 2, 5), y := numbers(7, 2, 5), x + y),
     degenerate("(7,2,5) and (7,1,5)", x := numbers(7, 2, 5), y := numbers(7, 1, 5), x + y),
     degenerate("(2,1) and (1,3): an outer operation", x := numbers(2, 1), y := numbers(1, 3), x + y),
-    example(
-        "4 and 1x2 with broadcast_dimensions (0)",
-        """v = f32[4] constant({1, 2, 3, 4})
-        m = f32[1,2] constant({ {5, 6} })
-        left = f32[4,2] broadcast(v), dimensions={0}
-        row = f32[2] reshape(m)
-        right = f32[4,2] broadcast(row), dimensions={1}
-        ROOT r = f32[4,2] add(left, right)""",
-        (),
-        np.float32([[6, 7], [7, 8], [8, 9], [9, 10]]),
-    ),
     example(
         "1x2 and 4x3x1 with broadcast_dimensions (1, 2)",
         """m = f32[1,2] parameter(0)

@@ -3,158 +3,13 @@
 import numpy as np
 import pytest
 
-from xla2py.tests.seeds.examples import SUM, Example, check_emitted, check_xla, example
+from xla2py.tests.seeds.examples import SUM, check_emitted, check_xla, example
 
-V = np.float32(
-    [
-        [[10, 11, 12], [15, 16, 17]],
-        [[20, 21, 22], [25, 26, 27]],
-        [[30, 31, 32], [35, 36, 37]],
-        [[40, 41, 42], [45, 46, 47]],
-    ]
-)
-FLAT = np.float32(
-    [10, 11, 12, 15, 16, 17, 20, 21, 22, 25, 26, 27, 30, 31, 32, 35, 36, 37, 40, 41, 42, 45, 46, 47]
-)  # fmt: skip
-TURNED = np.float32(
-    [10, 20, 30, 40, 11, 21, 31, 41, 12, 22, 32, 42, 15, 25, 35, 45, 16, 26, 36, 46, 17, 27, 37, 47]
-)  # fmt: skip
 A = np.float32([0, 1, 2, 3, 4])
 B = np.float32([[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]])
 
 
-def reshape(name: str, sizes: str, expected: np.ndarray) -> Example:
-    return example(name, f"v = f32[4,2,3] parameter(0)\nROOT r = f32[{sizes}] reshape(v)", (V,), np.float32(expected))
-
-
-def turned(name: str, sizes: str, expected: np.ndarray) -> Example:
-    """Reshape with ``dimensions={1,2,0}``: dimension 1 is the slowest to change, then 2, then 0."""
-    body = f"""v = f32[4,2,3] parameter(0)
-      t = f32[2,3,4] transpose(v), dimensions={{1,2,0}}
-      ROOT r = f32[{sizes}] reshape(t)"""
-    return example(name, body, (V,), np.float32(expected))
-
-
-RESHAPES = [
-    # Collapse; the labels of the two partial examples are swapped in the text
-    reshape("collapse v012", "24", FLAT),
-    reshape("collapse v01", "8,3", FLAT.reshape(8, 3)),
-    reshape("collapse v12", "4,6", [FLAT[:6], FLAT[6:12], FLAT[12:18], FLAT[18:]]),
-    reshape("reshape v012_24", "24", FLAT),
-    reshape(
-        "reshape v012_83",
-        "8,3",
-        [
-            [10, 11, 12],
-            [15, 16, 17],
-            [20, 21, 22],
-            [25, 26, 27],
-            [30, 31, 32],
-            [35, 36, 37],
-            [40, 41, 42],
-            [45, 46, 47],
-        ],
-    ),
-    turned("reshape v021_24", "24", TURNED),
-    turned(
-        "reshape v021_83",
-        "8,3",
-        [
-            [10, 20, 30],
-            [40, 11, 21],
-            [31, 41, 12],
-            [22, 32, 42],
-            [15, 25, 35],
-            [45, 16, 26],
-            [36, 46, 17],
-            [27, 37, 47],
-        ],
-    ),
-    turned(
-        "reshape v021_262",
-        "2,6,2",
-        [
-            [[10, 20], [30, 40], [11, 21], [31, 41], [12, 22], [32, 42]],
-            [[15, 25], [35, 45], [16, 26], [36, 46], [17, 27], [37, 47]],
-        ],
-    ),
-    example(
-        "reshape to a scalar",
-        "v = f32[1,1] parameter(0)\nROOT r = f32[] reshape(v)",
-        (np.float32([[5]]),),
-        np.float32(5),
-    ),
-    example(
-        "reshape of a scalar",
-        "v = f32[] parameter(0)\nROOT r = f32[1,1] reshape(v)",
-        (np.float32(5),),
-        np.float32([[5]]),
-    ),
-]
-
 MOVES = [
-    example(
-        "broadcast",
-        "two = f32[] constant(2)\nROOT r = f32[2,3] broadcast(two), dimensions={}",
-        (),
-        np.float32([[2, 2, 2], [2, 2, 2]]),
-    ),
-    example(
-        "concatenate of rank 1",
-        """a = f32[2] constant({2, 3})
-        b = f32[2] constant({4, 5})
-        c = f32[2] constant({6, 7})
-        ROOT r = f32[6] concatenate(a, b, c), dimensions={0}""",
-        (),
-        np.float32([2, 3, 4, 5, 6, 7]),
-    ),
-    example(
-        "concatenate of rank 2",
-        """a = f32[3,2] parameter(0)
-        b = f32[1,2] parameter(1)
-        ROOT r = f32[4,2] concatenate(a, b), dimensions={0}""",
-        (np.float32([[1, 2], [3, 4], [5, 6]]), np.float32([[7, 8]])),
-        np.float32([[1, 2], [3, 4], [5, 6], [7, 8]]),
-    ),
-    example(
-        "iota 0",
-        "ROOT r = s32[4,8] iota(), iota_dimension=0",
-        (),
-        np.int32([[0] * 8, [1] * 8, [2] * 8, [3] * 8]),
-    ),
-    example(
-        "iota 1",
-        "ROOT r = s32[4,8] iota(), iota_dimension=1",
-        (),
-        np.int32([[0, 1, 2, 3, 4, 5, 6, 7]] * 4),
-    ),
-    example(
-        "slice of rank 1",
-        "a = f32[5] parameter(0)\nROOT r = f32[2] slice(a), slice={[2:4]}",
-        (A,),
-        np.float32([2, 3]),
-    ),
-    example(
-        "slice of rank 2",
-        "b = f32[4,3] parameter(0)\nROOT r = f32[2,2] slice(b), slice={[2:4], [1:3]}",
-        (B,),
-        np.float32([[7, 8], [10, 11]]),
-    ),
-    example(
-        "dynamic-slice of rank 1",
-        "a = f32[5] parameter(0)\ns = s32[] parameter(1)\nROOT r = f32[2] dynamic-slice(a, s), dynamic_slice_sizes={2}",
-        (A, np.int32(2)),
-        np.float32([2, 3]),
-    ),
-    example(
-        "dynamic-slice of rank 2",
-        """b = f32[4,3] parameter(0)
-        row = s32[] parameter(1)
-        column = s32[] parameter(2)
-        ROOT r = f32[2,2] dynamic-slice(b, row, column), dynamic_slice_sizes={2,2}""",
-        (B, np.int32(2), np.int32(1)),
-        np.float32([[7, 8], [10, 11]]),
-    ),
     example(
         "dynamic-slice clamps every index, the first too",
         """b = f32[4,3] parameter(0)
@@ -163,24 +18,6 @@ MOVES = [
         ROOT r = f32[2,2] dynamic-slice(b, row, column), dynamic_slice_sizes={2,2}""",
         (B, np.int32(-5), np.int32(7)),
         np.float32([[1, 2], [4, 5]]),
-    ),
-    example(
-        "dynamic-update-slice of rank 1",
-        """a = f32[5] parameter(0)
-        u = f32[2] constant({5, 6})
-        s = s32[] constant(2)
-        ROOT r = f32[5] dynamic-update-slice(a, u, s)""",
-        (A,),
-        np.float32([0, 1, 5, 6, 4]),
-    ),
-    example(
-        "dynamic-update-slice of rank 2",
-        """b = f32[4,3] parameter(0)
-        u = f32[3,2] parameter(1)
-        s = s32[] constant(1)
-        ROOT r = f32[4,3] dynamic-update-slice(b, u, s, s)""",
-        (B, np.float32([[12, 13], [14, 15], [16, 17]])),
-        np.float32([[0, 1, 2], [3, 12, 13], [6, 14, 15], [9, 16, 17]]),
     ),
     example(
         "dynamic-update-slice clamps every index",
@@ -197,12 +34,6 @@ MOVES = [
         "b = f32[4,3] parameter(0)\nROOT r = f32[4,3] reverse(b), dimensions={0}",
         (B,),
         np.float32([[9, 10, 11], [6, 7, 8], [3, 4, 5], [0, 1, 2]]),
-    ),
-    example(
-        "transpose: input_dimensions[permutation[i]] = output_dimensions[i]",
-        "v = f32[4,2,3] parameter(0)\nROOT r = f32[3,4,2] transpose(v), dimensions={2,0,1}",
-        (V,),
-        np.float32([[[V[j, k, i] for k in range(2)] for j in range(4)] for i in range(3)]),
     ),
     example(
         "pad by nothing does nothing",
@@ -233,12 +64,6 @@ MOVES = [
         (),
         (np.float32([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), np.int32(5)),
     ),
-    example(
-        "get-dimension-size",
-        "b = f32[4,3] parameter(0)\nROOT r = s32[] get-dimension-size(b), dimensions={1}",
-        (B,),
-        np.int32(3),
-    ),
 ]
 
 BITS = [
@@ -255,12 +80,6 @@ BITS = [
         np.float16([0, 1.875]),  # 0x3f800000
     ),
     example(
-        "bitcast-convert f16[10,2] to f32[10]",
-        "x = f16[10,2] parameter(0)\nROOT r = f32[10] bitcast-convert(x)",
-        (np.arange(20, dtype=np.float16).reshape(10, 2),),
-        np.arange(20, dtype=np.float16).view(np.float32),
-    ),
-    example(
         "bitcast-convert s32 to f32",
         "x = s32[2] parameter(0)\nROOT r = f32[2] bitcast-convert(x)",
         (np.int32([0x3F800000, 0x40490FDB]),),
@@ -271,12 +90,6 @@ BITS = [
         "x = s32[1] parameter(0)\nROOT r = s8[1,4] bitcast-convert(x)",
         (np.int32([0x04030201]),),
         np.int8([[1, 2, 3, 4]]),
-    ),
-    example(
-        "convert",
-        "a = s32[3] constant({0, 1, 2})\nROOT r = f32[3] convert(a)",
-        (),
-        np.float32([0, 1, 2]),
     ),
 ]
 
@@ -368,7 +181,7 @@ GATHERS = [
     ),
 ]
 
-EXAMPLES = RESHAPES + MOVES + BITS + GATHERS
+EXAMPLES = MOVES + BITS + GATHERS
 
 
 @pytest.mark.parametrize("case", EXAMPLES, ids=lambda case: case.name)
