@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .transpile import errors
+from .transpile.collection import collection_paused
 from .transpile.version import VERSION
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(import_module(_HOME[name], __name__), name)
+        with collection_paused():
+            return getattr(import_module(_HOME[name], __name__), name)
     found = None if name.startswith("_") else import_module(".transpile.array_functions", __name__).decorator(name)
     if found is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

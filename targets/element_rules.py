@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ..transpile.array.node import Node, Slot
+from ..transpile.dataclass import dataclass
 from ..transpile.hlo.element_types import PRED
 from ..transpile.kernels.gathers import gather_of
 

@@ -6,13 +6,14 @@ Such a function is traced for the shapes and dtypes of its arguments when they f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import partial, update_wrapper
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
+from .dataclass import dataclass
 from .emission import GeneratedModule, emit
 from .emission.trees.argument_trees import Path, leaf_paths
 from .errors import Diagnostic, UsageError

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 
 from rich.cells import cell_len
 from rich.text import Text
 
+from .dataclass import dataclass
 from .errors import Diagnostic
 
 PLACES_SHOWN = 3  # source frames of one complaint; the rest are listed by line
@@ -43,7 +43,7 @@ class Explanation:
 
 def _read_catalogue() -> dict[str, Explanation]:
     tables: dict[str, dict[str, str]] = {}
-    for file in files(__package__).joinpath("explanations").iterdir():
+    for file in Path(__file__).with_name("explanations").iterdir():
         if file.name.endswith(".toml"):
             tables |= tomllib.loads(file.read_text(encoding="utf-8"))
     return {

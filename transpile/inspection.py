@@ -11,8 +11,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from .dataclass import dataclass
 from .hlo.attributes import ConvolutionDimensionNumbers, Raw, Window
 from .hlo.device_groups import device_count, device_groups, device_pairs
 from .hlo.ir import Computation, HloModule, Instruction

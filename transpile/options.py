@@ -7,10 +7,11 @@ are the same by the names that they have after ``--`` and in ``[tool.xla2py]``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
 
+from .dataclass import dataclass
 from .errors import Diagnostic, UsageError
 
 Value = bool | int | str | tuple[str, ...]

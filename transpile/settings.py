@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from .dataclass import dataclass
 from .errors import Diagnostic, UsageError
 from .files import file_error
 from .hlo.source import SourceText, Span

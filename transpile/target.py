@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,6 +15,7 @@ from .array.node import Node
 from .array.operations.functions import declare_prelude
 from .array.program import Function, Program
 from .array.support import Features, Refuses
+from .dataclass import dataclass
 from .errors import Diagnostic, UsageError
 from .kernels.kernel import Kernel
 from .kernels.lines import Lines

@@ -9,11 +9,12 @@ of code (function, loop, branch) that a node belongs to.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..hlo.element_types import ElementType
 from ..hlo.literal_values import array_sha256
 from .operation import Interval, Operation

@@ -8,9 +8,10 @@ node; what a rule leaves open is given by whoever makes the node.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from ..dataclass import dataclass
 from ..hlo.element_types import ElementType
 
 Shape = tuple[int, ...]

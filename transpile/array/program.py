@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..dataclass import dataclass
 from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.shapes import Shape
 from .graph import Graph

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..dataclass import dataclass
 from .node import Node
 
 Refuses = Callable[[Node], str | None]  # the reason why a node is not supported, or None

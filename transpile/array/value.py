@@ -8,12 +8,13 @@ edits the map; NumPy's own broadcasting does the rest.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from .graph import Graph
 from .node import Constant, Node, literal_value
 

@@ -6,13 +6,14 @@ import difflib
 import keyword
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import read_bytes
 from ..frontends.functions import is_reference

@@ -7,12 +7,13 @@ import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import click
 
+from ..dataclass import dataclass
 from ..errors import XlaToPythonError
 
 if TYPE_CHECKING:  # rich is imported where something is shown: most runs show nothing

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..array.program import Program
 from ..array.support import Support
+from ..dataclass import dataclass
 from ..errors import Diagnostic, UnsupportedError
 from ..hlo.ir import HloModule
 from ..options import Options

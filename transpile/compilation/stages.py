@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from difflib import get_close_matches
 
 from ..array.printer import print_program
 from ..array.program import Program
 from ..array.support import Support
 from ..array.verifier import Verifier
+from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from ..array.node import Node
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
+from ..dataclass import dataclass
 from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.source import Diagnostic

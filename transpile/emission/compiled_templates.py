@@ -1,41 +1,29 @@
-"""The code that jinja2 makes of templates, kept for other renderers and other processes."""
+"""The code that jinja2 makes of templates, kept for all renderers of a process."""
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from types import CodeType
 
 import jinja2
 
-from ..target import TEMPLATES
 
-
-class CompiledTemplates(jinja2.FileSystemBytecodeCache):
-    """Templates compiled once for all renderers: globals differ from one to the next, code does not.
-
-    As Python does with its modules, the code is kept in ``__pycache__`` for other processes where that can be written.
-    """
+class CompiledTemplates(jinja2.BytecodeCache):
+    """Templates compiled once for all renderers: globals differ from one to the next, code does not."""
 
     def __init__(self) -> None:
-        super().__init__(str(TEMPLATES / "__pycache__"), "%s.jinja")
-        self.codes: dict[tuple[str, str], Any] = {}
+        self._codes: dict[str, CodeType] = {}
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        bucket.code = self.codes.get((bucket.key, bucket.checksum))
-        if bucket.code is None:
-            with suppress(OSError):
-                super().load_bytecode(bucket)
-            if bucket.code is not None:
-                self.codes[bucket.key, bucket.checksum] = bucket.code
+        bucket.code = self._codes.get(bucket.key + bucket.checksum)
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        self.codes[bucket.key, bucket.checksum] = bucket.code
-        if not sys.dont_write_bytecode:
-            with suppress(OSError):
-                Path(self.directory).mkdir(exist_ok=True)
-                super().dump_bytecode(bucket)
+        self._codes[bucket.key + bucket.checksum] = bucket.code
+
+    def template(self, environment: jinja2.Environment, source: str) -> jinja2.Template:
+        """Return the template of a text that stands in no file of its own."""
+        if source not in self._codes:
+            self._codes[source] = environment.compile(source)
+        return environment.template_class.from_code(environment, self._codes[source], environment.make_globals(None))
 
 
 COMPILED = CompiledTemplates()

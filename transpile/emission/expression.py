@@ -139,8 +139,7 @@ class Renderer:
             merges_or_splits=merges_or_splits,
             **self.own_filters(),
         )
-        folders = [*((part, TEMPLATES / part) for part in self.shared), (OWN, folder)]
-        self.macros = Macros(self.environment, folders)
+        self.macros = Macros(self.environment, [*(TEMPLATES / part for part in self.shared), folder])
         self._depth = 0  # macros that are being run
         self._operators: dict[str, bool] = {}
 

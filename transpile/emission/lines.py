@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..array.node import Node
 from ..array.program import Function
+from ..dataclass import dataclass
 
 LARGE = 64 * 2**20  # bytes of an array that may be let go before its function ends
 

@@ -1,4 +1,4 @@
-"""The macros of a renderer by name: a file of templates is run when one of its macros is first asked for."""
+"""The macros of a renderer by name: each is compiled when it is first asked for, with what it needs of its file."""
 
 from __future__ import annotations
 
@@ -6,32 +6,62 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import jinja2
 
+from .compiled_templates import COMPILED
+
 Macro = Callable[..., str]
 
-_MACRO = re.compile(r"\{%-?\s*macro\s+([a-zA-Z]\w*)\(")
+# What stands at the top of a file of macros: comments, macros, constants, and names from other files.
+_PARTS = re.compile(
+    r"\{#.*?#\}"
+    r"|\{%-?\s*macro\s+(?P<macro>\w+)\(.*?\{%-?\s*endmacro\s*-?%\}"
+    r"|\{%-?\s*set\s+(?P<constant>\w+)\s.*?%\}"
+    r"|\{%-?\s*from\s+\S+\s+import\s+(?P<imports>.*?)-?%\}",
+    re.DOTALL,
+)
+_WORD = re.compile(r"[a-zA-Z_]\w*")
+
+
+class _File(NamedTuple):
+    """The parts of a file of macros: the text of each by the names that it binds, in order."""
+
+    parts: dict[str, str]
+    macros: tuple[str, ...]  # that others may ask for, as they are spelled
+
+    def source(self, name: str) -> str:
+        """Return the parts that a name needs, and its own."""
+        needed: set[str] = set()
+        waiting = [name]
+        while waiting:
+            word = waiting.pop()
+            if word in self.parts and word not in needed:
+                needed.add(word)
+                waiting += _WORD.findall(self.parts[word])
+        return "".join(dict.fromkeys(text for word, text in self.parts.items() if word in needed))
 
 
 class Macros(Mapping[str, Macro]):
-    """The macros of some folders."""
+    """The macros of some folders: where two files have one, the later file counts."""
 
-    def __init__(self, environment: jinja2.Environment, folders: Sequence[tuple[str, Path]]) -> None:
-        """``folders`` are those of the templates, with the names that the environment has for them: where two files
-        have a macro, the later one counts.
-        """
+    def __init__(self, environment: jinja2.Environment, folders: Sequence[Path]) -> None:
         self._environment = environment
-        self._files: dict[str, str] = {}
-        for part, folder in folders:
+        self._files: dict[str, tuple[str, _File]] = {}
+        for folder in folders:
             for path in sorted(folder.glob("*.j2")):
-                self._files.update(dict.fromkeys(_names(path, path.stat().st_mtime_ns), f"{part}/{path.name}"))
+                file = _file(path, path.stat().st_mtime_ns)
+                self._files.update({name.rstrip("_"): (name, file) for name in file.macros})
         self._read: dict[str, Macro] = {}
 
     def __getitem__(self, name: str) -> Macro:
-        """Return a macro. Raises KeyError for a name that no file has."""
+        """Return a macro; a word of Python's has ``_`` behind it in its file. Raises KeyError for a name that no file
+        has.
+        """
         if name not in self._read:
-            self._read.update(self._of_file(self._files[name]))
+            spelled, file = self._files[name]
+            self._read[name] = self._value(spelled, file)
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -40,15 +70,22 @@ class Macros(Mapping[str, Macro]):
     def __len__(self) -> int:
         return len(self._files)
 
-    def _of_file(self, file: str) -> Iterator[tuple[str, Macro]]:
-        module = self._environment.get_template(file).module
-        for key, macro in vars(module).items():
-            name = key.rstrip("_")
-            if callable(macro) and self._files.get(name) == file:
-                yield name, macro
+    def constant(self, name: str, macro: str) -> Any:
+        """Return a constant of the file that has a macro."""
+        return self._value(name, self._files[macro][1])
+
+    def _value(self, name: str, file: _File) -> Any:
+        return getattr(COMPILED.template(self._environment, file.source(name)).module, name)
 
 
 @cache
-def _names(path: Path, changed: int) -> tuple[str, ...]:
-    """Return the names of the macros of a file as it was when it was changed; a word of Python's has ``_`` behind."""
-    return tuple(name.rstrip("_") for name in _MACRO.findall(path.read_text(encoding="utf-8")))
+def _file(path: Path, changed: int) -> _File:
+    """Return the parts of a file as it was when it was changed."""
+    parts: dict[str, str] = {}
+    macros: list[str] = []
+    for found in _PARTS.finditer(path.read_text(encoding="utf-8")):
+        names = _WORD.findall(found["imports"] or found["macro"] or found["constant"] or "")
+        parts.update(dict.fromkeys(names, found[0]))
+        if found["macro"] and not names[0].startswith("_"):
+            macros += names
+    return _File(parts, tuple(macros))

@@ -6,9 +6,9 @@ Field numbers are those of JAX's serialization.fbs, to which versions only add; 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import count
 
+from ..dataclass import dataclass
 from ..errors import UsageError
 from ..hlo.ir import ResultTree, Trees
 from .flatbuffers import Table, malformed, root

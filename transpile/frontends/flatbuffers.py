@@ -7,8 +7,8 @@ Source: https://flatbuffers.dev/internals.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError
 
 _OFFSET = 4  # bytes of an offset, and of the length of a vector

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
 from .exported import program_of_symbols

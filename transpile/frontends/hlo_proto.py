@@ -7,11 +7,11 @@ arguments of one run. Field numbers are those of the two files.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError
 from ..hlo.element_types import ELEMENT_TYPES, ElementType, Kind, lack_of
 from .protobuf import encode, fields, malformed, messages, packed_varints

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import importlib
 import io
-import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError
 from ..hlo.source import SourceText
 from .hlo_proto import without_large_literals
@@ -47,6 +46,8 @@ def to_hlo(content: bytes, kind: Kind, name: str) -> ConvertedModule:
     ``name`` is what errors call the input. Raises ``UsageError``: XP430 without jaxlib, XP431 where jaxlib refuses the
     input, crashes on it or does not answer.
     """
+    import subprocess  # most programs need no jaxlib
+
     literals: dict[str, memoryview] = {}
     sent: bytes | memoryview = content
     if kind not in _STABLEHLO:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..hlo.attributes import Raw, ReplicaGroups
 from ..hlo.element_types import U32
 from ..hlo.ir import Computation, HloModule, Instruction, with_called

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..hlo.element_types import ELEMENT_TYPES, ElementType
 from ..hlo.lexer import INTEGER, Cursor, quote
 from ..hlo.shape_parser import parse_layout

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..hlo.ir import HloModule
 from ..hlo.shapes import ArrayShape, leaves

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 
+from ..dataclass import dataclass
 from ..emission import emit
 from ..equivalence.inputs.generate import make_inputs, nest
 from ..equivalence.inputs.sizes import sizes_to_check

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 from random import Random
 from typing import Any
 
+from ..dataclass import dataclass
 from ..hlo.element_types import ELEMENT_TYPES
 from ..hlo.ir import Computation, Instruction
 from ..hlo.shapes import ArrayShape, Shape

@@ -6,9 +6,10 @@ Each dimension of a value is an expression of the names, as text: what is drawn 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 
+from ..dataclass import dataclass
 from ..frontends.witnesses import Assignment
 from ..hlo.builder import XlaBuilder
 from ..hlo.builder.op import XlaOp

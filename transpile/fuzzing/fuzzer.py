@@ -13,12 +13,13 @@ import io
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..emission import GeneratedModule, emit
 from ..emission.functions.sidecars import storable
 from ..equivalence.inputs.dependence import computed_by

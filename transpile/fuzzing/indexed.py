@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 
+from ..dataclass import dataclass
 from ..hlo.shapes import ArrayShape
 from .drawing import Recipe, array, places, scalar_function, sizes, some
 

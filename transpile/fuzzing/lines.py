@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from random import Random
 
+from ..dataclass import dataclass
 from .program import EXACT, Body, ProgramBuilder, RandomProgram, Value, braces, is_float, largest, limits
 from .shape_chains import BOUNDS, binary_opcodes
 

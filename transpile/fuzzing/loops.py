@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from ..dataclass import dataclass
 from . import shape_chains
 from .program import EXACT, Body, ProgramBuilder, RandomProgram, Value, braces, largest
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..hlo.element_types import ELEMENT_TYPES
 
 # Whole numbers up to here are exact in the float types.

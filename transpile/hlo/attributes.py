@@ -6,9 +6,10 @@ bools, strs, tuples, :class:`~.ir.Computation` and :class:`~.shapes.Shape`; the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from ..dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

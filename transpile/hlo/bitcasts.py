@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from operator import mul
 from typing import NamedTuple
 
+from ..dataclass import dataclass
 from .layouts import (
     check_layout,
     element_bits,

@@ -7,9 +7,9 @@ onto the dimensions of the higher-rank one (``broadcast_dimensions``), then dime
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from ..dataclass import dataclass
 from .shape_rules.common import array_of, dynamic_flags, refuse, shape_text, sizes_text, with_type
 from .shapes import ArrayShape
 

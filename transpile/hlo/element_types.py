@@ -5,11 +5,12 @@ Source: the list of primitive types in XLA's ``xla_data.proto``; the shapes-and-
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 import ml_dtypes
 import numpy as np
+
+from ..dataclass import dataclass
 
 
 class Kind(Enum):

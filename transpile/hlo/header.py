@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from .attribute_parsers import TEXT_PARSERS
 from .attributes import AttributeKind as K
 from .ir import StackFrame

@@ -7,10 +7,11 @@ names to resolve. Attribute values have the types of :mod:`.attributes`, under H
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
 
+from ..dataclass import dataclass
 from .shapes import ArrayShape, Shape, TupleShape
 from .source import Diagnostic, SourceText, Span
 

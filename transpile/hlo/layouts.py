@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from numpy.typing import DTypeLike
 
+from ..dataclass import dataclass
 from .element_types import PRED, ElementType, find_element_type
 from .shapes import ArrayShape, Layout
 from .source import Diagnostic, HloVerificationError, UnsupportedError

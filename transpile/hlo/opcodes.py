@@ -6,8 +6,9 @@ The rows are XLA's ``hlo_opcode.h``; the attribute names and kinds are those of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ..dataclass import dataclass
 from .attributes import AttributeKind as K
 from .attributes import AttributeSpec
 

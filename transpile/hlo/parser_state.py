@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
+from ..dataclass import dataclass
 from .ir import Computation, Instruction, StackFrame
 from .lexer import NAME, Cursor, quote
 from .literals import Literal

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
+from ..dataclass import dataclass
 from .device_groups import Groups
 from .replica_groups import MAX_DEVICES
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..array.node import Node
+from ..dataclass import dataclass
 
 _FUNCTIONS = frozenset(("random_bits", "random_uniform", "random_normal"))
 

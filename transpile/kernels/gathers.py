@@ -6,12 +6,12 @@ A kernel computes the indices of an element as it computes anything else, and re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from ..array.node import Node, Slot
 from ..array.value import FULL
+from ..dataclass import dataclass
 from ..hlo.element_types import S32, S64, ElementType
 from .index_maps import ANYWHERE, Index, Map
 

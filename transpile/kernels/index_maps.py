@@ -8,10 +8,10 @@ read, and that is arithmetic with constants.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..array.node import Node
 from ..array.value import FULL, NEW
+from ..dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

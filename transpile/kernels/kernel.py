@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..array.graph import frozen
 from ..array.node import Node
 from ..array.program import Function, tree_nodes
 from ..array.traversal import topological
+from ..dataclass import dataclass
 from ..hlo.element_types import S64, U64, ElementType
 from .index_maps import Map
 from .lines import Lines

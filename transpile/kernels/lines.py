@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from ..array.node import Node
+from ..dataclass import dataclass
 
 
 def reduced_axes(node: Node) -> tuple[int, ...]:

@@ -7,10 +7,9 @@ carried from round to round, and what the elements of a line give together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..array import operations as array_operations
 from ..array.node import Node
+from ..dataclass import dataclass
 from ..hlo.element_types import ElementType
 
 

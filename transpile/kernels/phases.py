@@ -7,11 +7,12 @@ that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..array.node import Node
 from ..array.program import tree_nodes
 from ..array.traversal import dependencies, topological
+from ..dataclass import dataclass
 from .index_maps import Offset
 from .kernel import Kernel
 from .operations import RUNNING

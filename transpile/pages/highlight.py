@@ -9,7 +9,8 @@ import re
 import tokenize
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from ..dataclass import dataclass
 
 LONGEST_LINE = 1_000  # characters of a line that a page shows: constants can be megabytes
 

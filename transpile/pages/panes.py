@@ -7,8 +7,9 @@ source that it was traced from; the other panes have the same numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..dataclass import dataclass
 from ..emission import GeneratedModule
 from ..emission.module.line_map import LineMap, Place, place_of
 from ..hlo.ir import HloModule, Instruction

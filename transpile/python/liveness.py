@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..dataclass import dataclass
 from .names import Names, names_of
 from .templates import template_of
 

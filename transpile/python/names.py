@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from ..dataclass import dataclass
 from .templates import Expression, Made, Template, hole, template, template_of
 
 # These may read names after their statement has run; the places of names in format strings are not known.

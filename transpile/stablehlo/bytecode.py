@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import UsageError
 from ..hlo.source import Diagnostic, SourceText, Span
 from .program import UNKNOWN, Location, Operation, Region, Value

@@ -6,11 +6,11 @@ A row is a function of the decoder; the codes never change once they are given, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..hlo.element_types import ELEMENT_TYPES
 from ..hlo.shapes import TOKEN, UNBOUNDED, ArrayShape, Shape, TupleShape
 from .bytecode import Decoder

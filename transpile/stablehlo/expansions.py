@@ -7,7 +7,7 @@ to arrays, each of its instructions has their sizes.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from .program import Operation
 from .translation import Translator
 from .writer import Writer, array_of
 
-_FOLDER = files(__package__).joinpath("expansions")
+_FOLDER = Path(__file__).with_name("expansions")
 NAMES = frozenset(each.name.removesuffix(".hlo") for each in _FOLDER.iterdir() if each.name.endswith(".hlo"))
 
 

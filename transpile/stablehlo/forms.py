@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..dataclass import dataclass
 from ..hlo.lexer import quote
 from ..hlo.opcodes import OPCODES
 from ..hlo.parser_state import did_you_mean

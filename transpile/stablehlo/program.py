@@ -7,9 +7,10 @@ below.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..dataclass import dataclass
 from ..hlo.shapes import Shape
 from ..hlo.source import Diagnostic, Span
 

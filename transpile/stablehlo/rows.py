@@ -7,11 +7,12 @@ and the bytecode spell differently. Operations of another build than one instruc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..hlo.attribute_parsers import parse_dim_labels
 from ..hlo.attributes import PaddingDimension, ReplicaGroups, SliceDimension, Window, WindowDimension
 from .attributes import integers

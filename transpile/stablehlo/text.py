@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ..collection import collection_paused
+from ..dataclass import dataclass
 from ..hlo.lexer import STRING, Cursor, quote, unescape
 from ..hlo.parser_state import did_you_mean
 from ..hlo.source import Diagnostic, SourceText, Span

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..emission import GeneratedModule, body_sha256, emit
 from ..emission.module.header import recorded_hashes
 from ..emission.module.helper_modules import names_in_folder

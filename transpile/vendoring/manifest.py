@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from keyword import iskeyword
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,6 +19,7 @@ import tomlkit
 import tomlkit.exceptions
 from tomlkit.items import AoT, Table
 
+from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError
 from ..files import read_bytes, write_atomically
 from ..hlo.source import SourceText

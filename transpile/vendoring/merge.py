@@ -6,9 +6,10 @@ Source: S. Khanna, K. Kunal, B. C. Pierce, "A Formal Investigation of Diff3", FS
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
+
+from ..dataclass import dataclass
 
 EDITED, SEPARATOR, GENERATED = "<<<<<<< edited", "=======", ">>>>>>> generated"
 

@@ -9,7 +9,6 @@ import ast
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from inspect import cleandoc
 from pathlib import Path, PurePosixPath
@@ -18,6 +17,7 @@ from typing import Any
 
 import jinja2
 
+from ..dataclass import dataclass
 from ..emission import GeneratedModule
 from ..emission.formatting import formatted
 from ..emission.layout import Layout

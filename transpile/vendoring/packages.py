@@ -9,11 +9,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..emission.functions.constants import TENSORS
 from ..emission.module.description import type_text
 from ..emission.naming.identifiers import identifier

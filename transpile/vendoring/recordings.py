@@ -8,13 +8,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ..dataclass import dataclass
 from ..equivalence.inputs.generate import make_inputs
 from ..equivalence.reference.xla_process import run_hlo_in_child
 from ..equivalence.verdicts.comparison import Budget, LeafResult, compare_leaf

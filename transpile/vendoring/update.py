@@ -9,11 +9,12 @@ leaves the old module or the new one, each with its ancestor.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ..dataclass import dataclass
 from ..emission import GeneratedModule, body_sha256
 from ..emission.module.header import without_header
 from ..emission.module.helper_modules import require_names

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....transpile.array.program import tree_nodes
+from ....transpile.dataclass import dataclass
 from ....transpile.hlo.element_types import ElementType
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.kernels.lines import Lines

@@ -79,7 +79,7 @@ class CudaRenderer(KernelRenderer):
     @cached_property
     def _levels(self) -> dict[str, int]:
         """How tightly C++ binds what macros write, where that is no call, index or atom."""
-        levels: dict[str, int] = vars(self.environment.get_template(f"{OWN}/expressions.j2").module)["levels"]
+        levels: dict[str, int] = self.macros.constant("levels", "add")
         return levels
 
     def is_operator(self, node: Node) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, prod
 
 from ....templates.prelude.tiles import TILE_BYTES
 from ....transpile.array.node import Node, Region
+from ....transpile.dataclass import dataclass
 from ..writing.tracing import INNER, CutAxis, IndexSymbol, Place, Trace
 from .nodes import is_argument, is_plain_number, name_of, shape_of
 from .strategy import Cost, Root

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ....transpile.array.node import Node
 from ....transpile.array.program import Function
+from ....transpile.dataclass import dataclass
 from ....transpile.errors import Diagnostic, UnsupportedError
 from .axis_classes import Axis, nodes_of
 from .chunks import Chunks

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 from ....transpile.array.node import Node
 from ....transpile.array.program import Function, Program, tree_nodes
+from ....transpile.dataclass import dataclass
 from ....transpile.errors import Diagnostic, UnsupportedError
 from ....transpile.target import Limits, Plan
 from ..strategies import MAP_BLOCKS, WINDOWS

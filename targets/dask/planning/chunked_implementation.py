@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ....transpile.array.node import Node, Slot
+from ....transpile.dataclass import dataclass
 from .axis_classes import Axis, AxisClasses
 
 OperandAxes = Mapping[tuple[int, int], int | None]  # an operand and its axis: the axis of the result that is cut alike

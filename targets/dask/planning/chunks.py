@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
 from ....transpile.array.node import Node
+from ....transpile.dataclass import dataclass
 from .axis_classes import Axis, AxisClasses
 from .nodes import shape_of
 

@@ -7,12 +7,12 @@ read once. What is needed later is computed again from ``main``'s arguments, whi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from ....transpile.array.node import Node
 from ....transpile.array.program import Function, tree_nodes
 from ....transpile.array.scalars import is_known_on_host
+from ....transpile.dataclass import dataclass
 from ..strategies import DASK_BUILTIN, SCAN_IN_CHUNKS
 from ..writing.tracing import Trace, key_of
 from .block_phases import BlockPhase

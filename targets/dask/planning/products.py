@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....transpile.array.graph import Graph
 from ....transpile.array.node import Node
 from ....transpile.array.value import FULL, NEW, getitem
+from ....transpile.dataclass import dataclass
 from ..writing.tracing import Index, IndexSymbol, Trace
 from .axis_classes import Axis, AxisClasses
 from .axis_maps import axis_maps

@@ -6,13 +6,14 @@ Where nothing else that such a loop reads is cut, tasks do the steps of one chun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from ....transpile.array.node import Node, Slot
 from ....transpile.array.program import Carry, Loop
 from ....transpile.array.traversal import dependencies
 from ....transpile.array.value import FULL, NEW
+from ....transpile.dataclass import dataclass
 
 LARGEST_STEP = 128 << 20  # bytes of an array that a step reads, computes or writes
 SHARE = 8  # of the memory that it may take

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ....transpile.array.graph import Graph
 from ....transpile.array.node import Node
 from ....transpile.array.traversal import nested_roots
+from ....transpile.dataclass import dataclass
 from ..writing.main_writer import MainWriter
 from ..writing.tracing import Index, Trace
 from .axis_classes import Axis, AxisClasses

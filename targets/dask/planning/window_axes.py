@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....transpile.array.node import Node
 from ....transpile.array.operations.windows import convolution_axes
+from ....transpile.dataclass import dataclass
 from .product_axes import CONVOLUTIONS, contracted
 
 REDUCTIONS = ("reduce_window", "fold_windows", "select_and_scatter")

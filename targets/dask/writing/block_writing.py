@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ....transpile.array.graph import Graph
 from ....transpile.array.node import Node
 from ....transpile.array.program import Function
+from ....transpile.dataclass import dataclass
 from ....transpile.hlo.element_types import PRED
 from ..planning.block_phases import BlockPhase, Tiles
 from ..planning.nodes import is_plain_number

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from ....transpile.array.graph import Graph
 from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.program import Function, Loop
+from ....transpile.dataclass import dataclass
 from ..planning.chunks import Chunks
 from ..planning.nodes import is_argument
 from .deduplicate import what_it_does

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count, islice
 from typing import Any
 
@@ -10,6 +10,7 @@ from ....transpile.array.graph import Graph
 from ....transpile.array.node import Node, Slot
 from ....transpile.array.program import Function, Loop, Store
 from ....transpile.array.traversal import body_and_captured, topological
+from ....transpile.dataclass import dataclass
 from ....transpile.hlo.ir import Computation
 from ..planning.scans import Scan, is_number
 from .copying import Copier

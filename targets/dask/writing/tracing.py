@@ -7,12 +7,13 @@ It gives every axis an index symbol: axes that are the same share one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
 from ....transpile.array.node import Node, Region
 from ....transpile.array.traversal import body_and_captured, is_inside
+from ....transpile.dataclass import dataclass
 from ..planning.axis_classes import Axis
 from ..planning.chunks import Chunks
 from ..planning.nodes import is_argument, name_of, shape_of

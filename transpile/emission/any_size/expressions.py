@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...frontends.witnesses import Sizes
 
 FEWEST = 3  # texts that show an expression

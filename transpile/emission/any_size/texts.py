@@ -10,11 +10,12 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import count, zip_longest
 from typing import NoReturn
 
+from ...dataclass import dataclass
 from ...errors import Diagnostic, UnsupportedError
 from ...frontends.witnesses import Sizes
 from ..expression import Renderer

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from ...array.node import Node
 from ...array.program import Function
 from ...compilation import kernels_in
+from ...dataclass import dataclass
 from ...errors import Diagnostic, UnsupportedError, XlaToPythonError
 from ...frontends.signatures import shown_sizes
 from ...frontends.witnesses import Assignment, Witnesses

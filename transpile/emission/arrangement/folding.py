@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function, roots, tree_nodes
 from ...array.traversal import is_inside, topological, users_of
 from ...array.value import FULL
+from ...dataclass import dataclass
 from ...hlo.element_types import PRED
 from ..naming.source import SourceNames, is_empty_word
 from ..naming.source_lines import SourceLines

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ...array.node import Node, Region
 from ...array.program import Carry, Loop, Store
 from ...array.traversal import is_inside, nested_roots, topological
+from ...dataclass import dataclass
 from .takeovers import Takeover
 
 Statement = Node | Store

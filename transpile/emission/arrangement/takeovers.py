@@ -7,12 +7,12 @@ The copy is left out where the array is the function's own, and all that reads i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ...array.in_place import is_own_array, is_view, lies_apart
 from ...array.node import Node, Region
 from ...array.program import Branch, Carry, Function, Loop, tree_nodes
 from ...array.traversal import users_of
+from ...dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

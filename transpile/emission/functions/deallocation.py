@@ -15,11 +15,12 @@ import ast
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ...array.node import Node
 from ...array.program import Loop
+from ...dataclass import dataclass
 from ..lines import LARGE, Line, parsed
 
 if TYPE_CHECKING:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ...array.node import Node
 from ...array.program import Function
 from ...array.result_trees import Path, is_field, leaves_of, mapped
+from ...dataclass import dataclass
 from ...hlo.ir import Built
 from ...passes.outlining.tree_maps import LeafCalls, leaf_calls, part_at, pruned
 from ...python.grammar import PRIMARY

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.traversal import dependencies
+from ...dataclass import dataclass
 from ..arrangement.folding import Plan
 from ..lines import LARGE
 from ..trees.argument_trees import Path

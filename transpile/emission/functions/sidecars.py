@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...files import replacing
 from ...hlo.literal_values import array_sha256
 from .. import safetensors

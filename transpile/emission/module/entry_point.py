@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...array.program import Program
 from ...array.result_trees import fitting
+from ...dataclass import dataclass
 from ...hlo.ir import ResultTree
 from ...hlo.shapes import ArrayShape, TupleShape, leaves
 from ...options import SIZES

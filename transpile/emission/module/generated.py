@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from inspect import unwrap
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...array.program import Program
+from ...dataclass import dataclass
 from ...files import write_atomically
 from ...options import LINE_LENGTH
 from ...target import Plan, load_target

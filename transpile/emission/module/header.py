@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from shlex import quote
 
+from ...dataclass import dataclass
 from ...options import Options
 from ...target import Target
 from ...version import VERSION

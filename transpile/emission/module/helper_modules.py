@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
+from ...dataclass import dataclass
 from ...errors import Diagnostic, UsageError
 from ...files import read_bytes, write_atomically
 from ...options import LINE_LENGTH

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...dataclass import dataclass
 from ...hlo.ir import Instruction
 from ..lines import WrittenFunction
 from ..places import definition_of, statements

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import pairwise
 
@@ -14,6 +14,7 @@ from ...array.program import Program
 from ...array.result_trees import placed
 from ...array.warnings import may_warn
 from ...compilation import kernels_in
+from ...dataclass import dataclass
 from ...hlo.carriers import NARROW
 from ...hlo.custom_calls import callbacks
 from ...kernels.kernel import Kernel

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...array.graph import Graph
 from ...array.node import Node, Region
 from ...array.program import Function
 from ...array.traversal import users_of
+from ...dataclass import dataclass
 from ...hlo.function_words import own_parts, word_of
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.stack_frames import CallChains

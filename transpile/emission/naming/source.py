@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from string import digits
 
@@ -17,6 +16,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function, roots
 from ...array.traversal import dependencies, topological
+from ...dataclass import dataclass
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.stack_frames import driver_frames
 from .gradients import ArgumentGradients

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
+from ...dataclass import dataclass
 from ...hlo.ir import Computation, HloModule, Instruction, callees_first
 from ...hlo.stack_frames import CallChains
 from ...hlo.users import InstructionUsers

@@ -6,11 +6,12 @@ import ast
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from pathlib import Path
 from symtable import symtable
 
+from ...dataclass import dataclass
 from ...target import TEMPLATES, Kernels, Target
 
 SHARED = "prelude"  # the folder of what is written for NumPy

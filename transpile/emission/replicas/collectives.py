@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...array.node import HostName, Node
 from ...array.operations import OPERATIONS
 from ...array.program import Program, roots
 from ...array.traversal import nested_roots, topological
+from ...dataclass import dataclass
 from ...hlo.device_groups import device_count
 from ...hlo.ir import Instruction
 from ..expression import Renderer

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...array.node import DeviceGroups, DevicePairs, Node
+from ...dataclass import dataclass
 from ...hlo.shardings import Mesh
 from ..expression import Renderer
 from ..naming.identifiers import Names

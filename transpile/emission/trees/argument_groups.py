@@ -8,11 +8,11 @@ emitted function takes that instead, and its body reads ``params["norm"]``.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ...array.node import Node
 from ...array.program import Function, Program, given_functions, roots
 from ...array.traversal import topological
+from ...dataclass import dataclass
 from ...python.templates import Expression
 from ..naming.arguments import last_word
 from ..naming.identifiers import Names, identifier

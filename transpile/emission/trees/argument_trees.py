@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from keyword import iskeyword
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import Diagnostic
 from ...hlo.ir import HloModule, Instruction
 from ..naming.identifiers import RESERVED

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...array.node import Node
 from ...array.program import Function, Program, roots
 from ...array.result_trees import Path, is_field, placed
 from ...array.traversal import topological, users_of
+from ...dataclass import dataclass
 from ...hlo.ir import Built
 from ..expression import Renderer
 from ..lines import LARGE

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 
 from ...array.node import Node
 from ...array.program import Function
+from ...dataclass import dataclass
 from ..functions.rerolled_loops import LEAST_CALLS
 from ..naming.scopes import is_gradient
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ...array.node import Node
 from ...array.program import Tree
 from ...array.result_trees import Path, leaves_of, parts_of
+from ...dataclass import dataclass
 from ...hlo.ir import Built
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...array.node import Node
 from ...array.program import Function, Program, Tree
+from ...dataclass import dataclass
 from ...hlo.ir import Built
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from ..expression import Renderer

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from ...array.node import Region
 from ...array.program import Scope
+from ...dataclass import dataclass
 from ...emission.lines import Line, WrittenFunction
 from ...emission.module.generated import GeneratedModule
 from ...emission.places import bodies, definition_of, statements

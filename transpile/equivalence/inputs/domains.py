@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 
+from ...dataclass import dataclass
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.shapes import ArrayShape, leaves
 

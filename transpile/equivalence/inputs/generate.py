@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...hlo.element_types import ElementType, Kind
 from ...hlo.ir import HloModule
 from ...hlo.shapes import ArrayShape, Shape, TupleShape

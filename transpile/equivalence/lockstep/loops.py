@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 
 from ...array.graph import Graph
 from ...array.program import Loop, Scope
+from ...dataclass import dataclass
 from ...errors import XlaToPythonError
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.printer import print_module

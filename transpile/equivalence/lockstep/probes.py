@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import SequenceMatcher
 
 from ...array.node import Node, Region
+from ...dataclass import dataclass
 from ...emission.lines import Line, WrittenFunction
 from ...emission.module.generated import GeneratedModule
 from ...emission.places import bodies, statements

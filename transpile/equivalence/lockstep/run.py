@@ -11,7 +11,7 @@ from its operands, hands each value on to the next iteration, goes on as its con
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from ...array.graph import Graph
 from ...array.node import Node, Region
 from ...array.program import Loop, Scope, roots
 from ...array.traversal import topological
+from ...dataclass import dataclass
 from ...emission.lines import WrittenFunction
 from ...emission.module.generated import GeneratedModule
 from ...errors import XlaToPythonError

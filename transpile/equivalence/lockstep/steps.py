@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ...array.graph import Graph
 from ...array.node import Node, Region, literal_value
 from ...array.program import Scope
 from ...array.value import Value
+from ...dataclass import dataclass
 from ...hlo.ir import HloModule, Instruction
 from ..shrinking.cases import Array, array_leaves, as_tuple, bare, flat, kept_header, module_of, new_parameter, ordered
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...emission.module.generated import GeneratedModule
 from ...errors import XlaToPythonError
 from ...target import load_target, target_names

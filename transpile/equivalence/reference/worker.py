@@ -15,8 +15,10 @@ import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as ResultTimeout
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import IO, Any
+
+from ...dataclass import dataclass
 
 MIB = 1 << 20
 _STARTING_SECONDS = 300.0  # for imports on a busy machine

@@ -6,9 +6,10 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ...dataclass import dataclass
 from ...pages.charts import Chart, chart
 from ...pages.page import render
 from ...pages.panes import Pane, make_panes, plain_panes

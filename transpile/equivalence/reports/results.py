@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...emission.module.generated import GeneratedModule
 from ..verdicts.comparison import LeafResult, Status
 

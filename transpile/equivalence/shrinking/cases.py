@@ -7,11 +7,12 @@ root that shares what did not change; what the root does not need is gone by its
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
 

@@ -9,11 +9,11 @@ Sources: Zeller, "Simplifying and isolating failure-inducing input"; the order o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...errors import Diagnostic, UsageError, XlaToPythonError
 from ...hlo.ir import HloModule
 from ...hlo.printer import print_module

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ...dataclass import dataclass
 from ...hlo.element_types import from_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]

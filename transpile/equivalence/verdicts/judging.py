@@ -5,12 +5,13 @@ rounding explains.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...emission.module.generated import GeneratedModule
 from ...hlo.carriers import as_declared
 from ...hlo.device_groups import device_count

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import Diagnostic, UsageError
 from ...files import read_bytes
 from ...hlo.ir import Instruction

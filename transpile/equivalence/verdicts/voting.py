@@ -7,8 +7,8 @@ first, and every difference counts, whoever is blamed for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ..reports.results import Comparison, Run
 from .comparison import LeafResult
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeGuard, TypeVar
 
+from ...dataclass import dataclass
 from ..attributes import PaddingDimension, WindowDimension
 from ..shape_parser import shape_of_text
 from ..shape_rules.common import refuse

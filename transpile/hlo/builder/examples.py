@@ -6,8 +6,8 @@ An example is Python text over ``b``, a builder, and the named parameters; its v
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from .. import builder
 from ..ir import HloModule
 from ..lexer import Cursor

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
+from ...dataclass import dataclass
 from ..builder import XlaBuilder, XlaOp
 from ..ir import Computation, Instruction
 from ..shapes import ArrayShape, TupleShape

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ..ir import Computation, HloModule, Instruction
 from ..shapes import ArrayShape, TupleShape, leaves
 from .call import CustomCall

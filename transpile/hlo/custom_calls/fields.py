@@ -10,10 +10,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from ...dataclass import dataclass
 from ..attributes import Raw
 from ..lexer import quote, unescape
 

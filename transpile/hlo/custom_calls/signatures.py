@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
+from ...dataclass import dataclass
 from ..element_types import C64, C128, ELEMENT_TYPES, F32, F64, ElementType
 from ..ir import Instruction
 from ..shape_rules.common import shape_text

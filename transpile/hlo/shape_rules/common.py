@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NoReturn
 
 import ml_dtypes
 
+from ...dataclass import dataclass
 from ..attributes import Window
 from ..element_types import ElementType
 from ..ir import Computation

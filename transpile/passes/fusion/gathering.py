@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from ...array.graph import Graph
 from ...array.node import Node
+from ...dataclass import dataclass
 from ...hlo.element_types import PRED, ElementType
 from ...kernels.gathers import Gather, index_type, is_within
 from ...kernels.index_maps import Index, Map, offset

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from ...array.graph import Graph
 from ...array.node import Node
+from ...dataclass import dataclass
 from ...hlo.element_types import F32, PRED, S8, S16, S32, U8, U16, ElementType
 from ...kernels.index_maps import Index, Offset, Term
 from ...kernels.lines import Lines, reduced_axes

@@ -10,12 +10,13 @@ of their *stages*: a way that leaves a region comes to a later stage, so regions
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from ...array.node import Node, Region
 from ...array.program import Function, Loop, roots
 from ...array.traversal import dependencies, is_inside, topological
+from ...dataclass import dataclass
 from ...kernels.index_maps import Map, identity, is_view, pieces
 from ...kernels.lines import Lines, is_splittable, reduced_axes
 from ...kernels.operations import is_backwards

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from ...array.graph import Graph
@@ -22,6 +21,7 @@ from ...array.program import Function
 from ...array.rewriting import call_parameters, called
 from ...array.support import Support
 from ...array.value import FULL, last_two_swapped, transposed
+from ...dataclass import dataclass
 from ...hlo.element_types import ElementType
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, apply_rules, is_full_float
@@ -48,7 +48,7 @@ class Edge:
 @cache
 def table() -> tuple[Edge, ...]:
     """Return all rows, in order."""
-    rows = tomllib.loads(files(__package__).joinpath("edges.toml").read_text(encoding="utf-8"))
+    rows = tomllib.loads(Path(__file__).with_name("edges.toml").read_text(encoding="utf-8"))
     return tuple(Edge(name, **{**row, "raises": tuple(row.get("raises", ()))}) for name, row in rows.items())
 
 

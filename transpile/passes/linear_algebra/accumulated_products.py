@@ -6,7 +6,6 @@ products and sums.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf, prod
 
 from ...array.graph import Graph
@@ -15,6 +14,7 @@ from ...array.node import Node
 from ...array.program import Carry, Function, Loop, Store
 from ...array.rewriting import rewrite
 from ...array.support import Support
+from ...dataclass import dataclass
 from ..loops.dead_carries import unread_carries
 from ..loops.loop_rows import is_counted_row, is_counted_store, stored_index
 from ..rewriting.rules import is_full_float

@@ -4,7 +4,6 @@ asked for. The prelude's functions give NaN where NumPy's raise."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ...array.graph import Graph
@@ -14,6 +13,7 @@ from ...array.program import Function
 from ...array.rewriting import call_parameters, called, rewrite
 from ...array.support import Support
 from ...array.value import FULL
+from ...dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

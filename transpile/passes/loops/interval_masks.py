@@ -8,7 +8,6 @@ a mask is none of this: ``0 * nan`` is NaN.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...array.affine import affine, integer_value
@@ -20,6 +19,7 @@ from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL
+from ...dataclass import dataclass
 from ..to_array.counters import from_affine
 
 _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}

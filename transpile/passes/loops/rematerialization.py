@@ -5,7 +5,6 @@ reads a row computes it, ``1 - tanhs[i]`` in place of ``differences[i]``. Deriva
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
@@ -13,6 +12,7 @@ from ...array.node import Node
 from ...array.program import Function, Loop
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
+from ...dataclass import dataclass
 from .dead_carries import unread_carries
 from .loop_rows import is_counted_store, is_row, row_at
 

@@ -6,8 +6,8 @@ import heapq
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...hlo.ir import Computation, Instruction
 from .traced_calls import STRUCTURE, Activations, Constants, Copy, Label, Numbers, work
 

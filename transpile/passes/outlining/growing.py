@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from ...array.node import Node
 from ...array.rewriting import copied
+from ...dataclass import dataclass
 from .neighbours import Row, Surroundings
 from .regions import Part, is_leaf
 

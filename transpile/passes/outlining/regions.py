@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Sequence
-from dataclasses import dataclass
 
 from ...array.graph import Graph
 from ...array.live import live_nodes
@@ -11,6 +10,7 @@ from ...array.node import Node
 from ...array.program import Function, roots
 from ...array.rewriting import copied
 from ...array.traversal import dependencies, topological
+from ...dataclass import dataclass
 from ...hlo.function_words import word_of
 from ...hlo.stack_frames import CallChains
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ...array.node import Node
 from ...array.result_trees import Path, leaves_of, parts_of
+from ...dataclass import dataclass
 from ...hlo.ir import Built
 
 _LEAST_CALLS = 3

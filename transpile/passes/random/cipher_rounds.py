@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ...array.graph import Graph
@@ -17,6 +16,7 @@ from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
+from ...dataclass import dataclass
 from ...hlo.element_types import U32
 from ..rewriting.patterns import Bindings, pattern
 from .words import GROUPS, ROTATIONS, cipher_call

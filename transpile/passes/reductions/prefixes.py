@@ -9,7 +9,6 @@ elements stand for the stretches from an end to themselves.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from math import prod
 
@@ -24,6 +23,7 @@ from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.traversal import topological
 from ...array.value import FULL, getitem
+from ...dataclass import dataclass
 from ..to_array.elementwise import accumulated_type
 from .stretches import RULES, NoStretch, Stretches, called_name, nothing
 

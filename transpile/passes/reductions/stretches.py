@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...array.node import Node, Slot, Ufunc
 from ...array.operations import RUNNING
 from ...array.value import FULL
+from ...dataclass import dataclass
 from ..to_array.reduction import is_identity
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from ...array.graph import Graph
@@ -19,6 +18,7 @@ from ...array.operations import operation as operation_of
 from ...array.program import Function
 from ...array.rewriting import are_supported, call_parameters, rewrite
 from ...array.support import Support
+from ...dataclass import dataclass
 from ...hlo.element_types import ElementType
 from .patterns import Bindings, operation, pattern
 

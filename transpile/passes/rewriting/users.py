@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...array.live import live_nodes
 from ...array.node import Node, Slot
 from ...array.program import Function
 from ...array.traversal import nested_roots
+from ...dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

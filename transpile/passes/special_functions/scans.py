@@ -9,7 +9,7 @@ An array of one number is written as that number, and as another one at each lev
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from ...array.graph import Graph
 from ...array.node import Slot, Ufunc
 from ...array.operations import RUNNING
 from ...array.support import Support
+from ...dataclass import dataclass
 from ...hlo.attributes import Raw, SliceDimension, WindowDimension
 from ...hlo.custom_calls.special_functions import ASSOCIATIVE_SCAN
 from ...hlo.ir import Computation, Instruction

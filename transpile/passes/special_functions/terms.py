@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ..outlining.traced_calls import described
 
 NAMED = "named"  # the opcode of terms that are special functions; their key is the name

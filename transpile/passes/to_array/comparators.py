@@ -6,8 +6,7 @@ form in which JAX compares floats (all NaNs last, zeros equal), or the integer t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...dataclass import dataclass
 from ...hlo.ir import Computation
 from .reducers import canonical
 

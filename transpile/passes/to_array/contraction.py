@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from ...array.node import Node, Slot
 from ...array.value import Value, materialise, permute, without_dimensions
+from ...dataclass import dataclass
 from ...hlo.element_types import F32, ElementType
 from ...hlo.ir import Instruction
 from ...hlo.shape_rules.common import Operation

@@ -5,7 +5,7 @@ bounds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...array.affine import affine, integer_value
 from ...array.graph import Graph
@@ -15,6 +15,7 @@ from ...array.operation import Interval
 from ...array.program import Loop, range_length
 from ...array.traversal import is_inside, topological
 from ...array.value import Value
+from ...dataclass import dataclass
 from .counters import from_affine
 
 

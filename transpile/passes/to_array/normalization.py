@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ...array.node import Node
 from ...array.value import Value
+from ...dataclass import dataclass
 from ...hlo.element_types import ElementType
 from ...hlo.ir import Instruction
 from ...hlo.shapes import TupleShape

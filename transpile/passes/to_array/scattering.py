@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ...array.node import Node, Slot, Ufunc
 from ...array.program import Function
 from ...array.value import FULL, NEW, Value, arranged, common_order, getitem, permute, without_dimensions
+from ...dataclass import dataclass
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape

@@ -6,10 +6,10 @@ The measured table behind this is docs/numpy_numerics.md.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ...array.node import Node
+from ...dataclass import dataclass
 from ...hlo.element_types import F32, F64, ElementType
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
+from ....dataclass import dataclass
 from ..library import Definition
 from .lattice import Call
 from .specialize import Cut, cut_together

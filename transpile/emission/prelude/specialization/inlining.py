@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections import ChainMap, Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
+from ....dataclass import dataclass
 from ....options import LINE_LENGTH
 from ..library import Definition
 from .blocks import BlockWriter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from ....array.node import Node, Slot, Ufunc
 from ....array.program import Function
+from ....dataclass import dataclass
 from ....hlo.element_types import ElementType
 
 

@@ -12,10 +12,11 @@ import ast
 import json
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, lru_cache
 from typing import Any
 
+from ....dataclass import dataclass
 from ..library import Definition
 from .dead_code import cleaned
 from .evaluation import Evaluator
