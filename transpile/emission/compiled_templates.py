@@ -14,7 +14,7 @@ class CompiledTemplates(jinja2.BytecodeCache):
         self._codes: dict[str, CodeType] = {}
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        bucket.code = self._codes.get(bucket.key + bucket.checksum)
+        bucket.code = self._codes.get(bucket.key + bucket.checksum)  # type: ignore[assignment]
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
         self._codes[bucket.key + bucket.checksum] = bucket.code

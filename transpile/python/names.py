@@ -5,6 +5,7 @@ of its operands.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
@@ -16,6 +17,7 @@ _LATER = (ast.Lambda, ast.FunctionDef, ast.ListComp, ast.SetComp, ast.DictComp, 
 _BINDING = (ast.NamedExpr, ast.With, ast.Try, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Delete)
 _NOT_FOLLOWED = (*_LATER, *_BINDING)
 
+_WORD = re.compile(r"[^\W\d]\w*")
 _NONE: frozenset[str] = frozenset()
 
 
@@ -64,7 +66,7 @@ def names_of(text: str) -> Names:
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
     """The same expression or statement with other names."""
-    if not any(name in text for name in names):
+    if names.keys().isdisjoint(_words(text)):
         return text
     if isinstance(text, Expression):
         return renamed_expression(text, names)
@@ -75,7 +77,7 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 
 def renamed_expression(text: Expression, names: Mapping[str, str]) -> Expression:
     """The same expression with other names."""
-    if not any(name in text for name in names):
+    if names.keys().isdisjoint(_words(text)):
         return text
     other = _with_names(template_of(text), names)
     if not text.operands:
@@ -83,11 +85,20 @@ def renamed_expression(text: Expression, names: Mapping[str, str]) -> Expression
     return template(other).expression(text.depth, [renamed_expression(operand, names) for operand in text.operands])
 
 
+@lru_cache(maxsize=1 << 13)
+def _words(text: str) -> list[str]:
+    """The words of a text, names among them."""
+    return _WORD.findall(text)
+
+
 def _with_names(made: Template, names: Mapping[str, str]) -> str:
     """The text of a template with other names, put there from the back."""
+    if names.keys().isdisjoint(_own_names(made).all):
+        return made.text
     rows = made.text.split("\n")
-    found = [node for node in _in(made.tree) if node.id in names]
-    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+    for node in reversed(made.names):
+        if node.id not in names:
+            continue
         number = node.lineno - made.row_of_tree
         row, begin = rows[number].encode(), node.col_offset
         rows[number] = (row[:begin] + names[node.id].encode() + row[begin + len(node.id) :]).decode()
@@ -97,11 +108,10 @@ def _with_names(made: Template, names: Mapping[str, str]) -> str:
 @lru_cache(maxsize=1 << 13)
 def _own_names(made: Template) -> Names:
     """The names of a template, holes among them."""
-    nodes = list(ast.walk(made.tree))
-    names = [node for node in nodes if isinstance(node, ast.Name)]
-    bound = frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
-    read = frozenset(name.id for name in names if not isinstance(name.ctx, ast.Store))
-    fixed = frozenset(name.id for node in nodes if isinstance(node, _NOT_FOLLOWED) for name in _in(node))
+    bound = frozenset(name.id for name in made.names if isinstance(name.ctx, ast.Store))
+    read = frozenset(name.id for name in made.names if not isinstance(name.ctx, ast.Store))
+    not_followed = [node for node in ast.walk(made.tree) if isinstance(node, _NOT_FOLLOWED)]
+    fixed = frozenset(name.id for node in not_followed for name in _in(node))
     if not isinstance(made.tree, ast.Assign):
         return Names(read, bound, fixed=fixed)
     targets, value = made.tree.targets, made.tree.value

@@ -99,6 +99,12 @@ class Template:
         return 2 if is_continued else 1
 
     @cached_property
+    def names(self) -> list[ast.Name]:
+        """Its names, those of holes among them, in the order of the text."""
+        names = [node for node in ast.walk(self.tree) if isinstance(node, ast.Name)]
+        return sorted(names, key=lambda node: (node.lineno, node.col_offset))
+
+    @cached_property
     def level(self) -> int:
         """How tightly the text binds as an expression."""
         tree = self.tree
@@ -116,11 +122,9 @@ class Template:
     def holes(self) -> list[tuple[int, int, Place]]:
         """Depth and number of each hole in the text, and its place."""
         found = {}
-        nodes = list(ast.walk(self.tree))
-        for parent in nodes:
+        for parent in ast.walk(self.tree):
             found.update({id(node): place for node, place in places(parent)})
-        names = [node for node in nodes if isinstance(node, ast.Name) and _HOLE.fullmatch(node.id)]
-        names.sort(key=lambda node: (node.lineno, node.col_offset))
+        names = [node for node in self.names if _HOLE.fullmatch(node.id)]
         given = [(int(match[1]), int(match[2])) for match in _HOLE.finditer(self.text)]
         assert [hole(depth, number) for depth, number in given] == [node.id for node in names], self.text
         return [(*hole, found.get(id(node), ANYWHERE)) for hole, node in zip(given, names, strict=True)]
