@@ -11,19 +11,19 @@ class CompiledTemplates(jinja2.BytecodeCache):
     """Templates compiled once for all renderers: globals differ from one to the next, code does not."""
 
     def __init__(self) -> None:
-        self._codes: dict[str, CodeType] = {}
+        self._codes: dict[str, CodeType | None] = {}
 
     def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        bucket.code = self._codes.get(bucket.key + bucket.checksum)  # type: ignore[assignment]
+        bucket.code = self._codes.get(bucket.key + bucket.checksum)
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
         self._codes[bucket.key + bucket.checksum] = bucket.code
 
     def template(self, environment: jinja2.Environment, source: str) -> jinja2.Template:
         """Return the template of a text that stands in no file of its own."""
-        if source not in self._codes:
-            self._codes[source] = environment.compile(source)
-        return environment.template_class.from_code(environment, self._codes[source], environment.make_globals(None))
+        code = self._codes.get(source) or environment.compile(source)
+        self._codes[source] = code
+        return environment.template_class.from_code(environment, code, environment.make_globals(None))
 
 
 COMPILED = CompiledTemplates()

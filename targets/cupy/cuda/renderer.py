@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....transpile.array.node import Node
-from ....transpile.emission.expression import OWN, Renderer, macro_of
+from ....transpile.emission.expression import Renderer, macro_of
 from ....transpile.emission.kernels.kernel_renderer import KernelRenderer
 from ....transpile.emission.literals import number
 from ....transpile.hlo.element_types import ElementType
