@@ -1,8 +1,8 @@
 """XLA HLO programs as readable, standalone Python for NumPy, CuPy and Dask.
 
-The names in ``__all__`` are the public interface; beside them, each installed target is a decorator by its own name,
-which makes of a function of JAX one of its array library. Most are imported when first used, so ``import xla2py`` is
-quick.
+``__all__`` lists the public names. In addition, each installed target is a decorator with its own name, such as
+``xla2py.numpy``: it turns a JAX function into a function of that array library. Most names are imported on first use,
+so ``import xla2py`` is fast.
 """
 
 from __future__ import annotations

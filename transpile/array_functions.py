@@ -1,6 +1,6 @@
-"""Functions of JAX as functions of an array library: ``@xla2py.numpy``.
+"""JAX functions as functions of an array library: ``@xla2py.numpy``.
 
-Such a function is traced for the shapes and dtypes of its arguments when they first come, and the emitted module runs.
+Such a function is traced when it is first called with arguments of new shapes or dtypes; the emitted module then runs.
 """
 
 from __future__ import annotations
@@ -26,9 +26,17 @@ _SCALARS = (bool, int, float, complex)
 
 
 def decorator(name: str) -> Callable[..., Any] | None:
-    """Return the decorator of a target by its name, ``array_api`` for ``array-api``, or None where there is none."""
+    """Return the decorator of a target by its name, ``array_api`` for ``array-api``, or None if there is none."""
     wanted = name.replace("_", "-")
-    return partial(array_function, load_target(wanted)) if name.isidentifier() and wanted in target_names() else None
+    if not name.isidentifier() or wanted not in target_names():
+        return None
+    bound = partial(array_function, load_target(wanted))
+
+    def of_target(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+        return bound(fn, **options)
+
+    of_target.__name__, of_target.__doc__ = name, array_function.__doc__  # help() shows nothing of a partial
+    return update_wrapper(of_target, bound, assigned=())
 
 
 def array_function(
@@ -39,13 +47,13 @@ def array_function(
     static_argnames: str | Sequence[str] = (),
     **options: Any,
 ) -> Any:
-    """Make of a function of JAX one of a target's array library: a decorator, with options in parentheses or without.
+    """Turn a JAX function into a function of the target's array library: a decorator, with or without options.
 
     ``fn`` is a function, or the result of ``jax.jit``. ``static_argnums`` and ``static_argnames`` are those of
-    ``jax.jit``, for functions that are not yet its result; ``options`` are those of :func:`xla2py.emit`. Arguments may
-    be trees of arrays of the library, NumPy's, JAX's or numbers: they are cast to the dtypes that JAX would compute
-    with. A random key, ``jax.random.key(0)``, is taken and returned as its data, ``uint32[2]``. Raises what
-    :func:`xla2py.from_jax` and :func:`xla2py.emit` raise, when the function is called.
+    ``jax.jit``, for a function that is not yet its result. ``options`` are those of :func:`xla2py.emit`. Arguments are
+    numbers, or trees of arrays of the library, of NumPy or of JAX; they are cast to the dtypes that JAX would compute
+    with. A random key, ``jax.random.key(0)``, is passed and returned as its data, ``uint32[2]``. A call raises what
+    :func:`xla2py.from_jax` and :func:`xla2py.emit` raise.
     """
     given: dict[str, Any] = {"static_argnums": static_argnums, "static_argnames": static_argnames}
     static = {name: value for name, value in given.items() if value != ()}
@@ -88,7 +96,7 @@ class _Traced:
 
 
 class ArrayFunction:
-    """A function of JAX as one of an array library; :func:`array_function` makes it."""
+    """A JAX function as a function of an array library; :func:`array_function` makes it."""
 
     def __init__(
         self, fn: Callable[..., Any], target: Target, static: Mapping[str, Any], options: Mapping[str, Any]
@@ -112,7 +120,7 @@ class ArrayFunction:
         return self._util.tree_unflatten(traced.results, _leaves(self._util, results))
 
     def module(self, *args: Any, **kwargs: Any) -> GeneratedModule:
-        """Return the emitted module for arguments of these shapes, which are not computed with."""
+        """Return the emitted module for arguments of these shapes, without computing anything."""
         return self._trace(args, kwargs).generated
 
     @property

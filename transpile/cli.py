@@ -27,15 +27,15 @@ from .version import VERSION
 # name -> what the overview says; the module of a command is imported when it runs
 COMMANDS: dict[str, str] = {
     "emit": "Turn HLO into Python source.",
-    "run": "Emit a program, run it and show its results.",
+    "run": "Emit a program, run it, and show its results.",
     "vendor": "Keep generated modules in your own project.",
-    "package": "Write a project that pip installs, with a function for each program.",
-    "lockstep": "Name the first instruction that emitted code gets wrong.",
+    "package": "Write a project that pip can install, with a function for each program.",
+    "lockstep": "Find the first instruction that emitted code computes wrongly.",
     "reduce": "Find the smallest program that still differs.",
     "check": "Compare array libraries with each other and with XLA.",
-    "fuzz": "Compare random programs in the same way.",
-    "inspect": "Show what a program takes, gives and costs.",
-    "ops": "List the operations that each array library supports.",
+    "fuzz": "Compare random programs in the same way as check.",
+    "inspect": "Show the arguments, results and cost of a program.",
+    "ops": "List the operations, and which array libraries support them.",
     "layout": "Draw how a shape lies in memory.",
     "explain": "Explain an error code.",
     "doctor": "Show what is installed, and what would make modules faster.",
@@ -52,9 +52,9 @@ EXIT_CODES: dict[int, str] = {  # the last two as shells have them
     1: "Values differ, or a file is stale.",
     2: "The input or the command line is wrong.",
     3: "An operation is not supported.",
-    BUG: "A fault of xla2py.",
-    INTERRUPTED: "It was interrupted (Ctrl-C).",
-    READER_GONE: "The reader of stdout went away.",
+    BUG: "An internal error of xla2py.",
+    INTERRUPTED: "Interrupted (Ctrl-C).",
+    READER_GONE: "The reader of stdout closed the pipe.",
 }
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # what writing to stdout may end in
 

@@ -1,4 +1,4 @@
-"""Every exception that xla2py raises on purpose; all of them are :class:`XlaToPythonError`."""
+"""The exceptions of xla2py. All are subclasses of :class:`XlaToPythonError`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = [
 
 
 class UsageError(XlaToPythonError):
-    """A file, a setting or an argument is not what xla2py needs (codes ``XP4xx``)."""
+    """A file, a setting or an argument is invalid (codes ``XP4xx``)."""
 
 
 class InputValueError(XlaToPythonError):
-    """Arrays given to a program do not fit it, or cannot be held (codes ``XP5xx``)."""
+    """The arrays passed to a program do not fit it, or are too large for memory (codes ``XP5xx``)."""

@@ -101,32 +101,33 @@ class Options:
     style: str = _option(
         READABLE,
         STYLE,
-        "One operation per line, or fuse operations into compiled kernels where it pays.",
+        "Write one operation per line, or fuse operations into compiled kernels where it pays.",
         (READABLE, FAST),
     )
     threads: str = _option(
         "",
         STYLE,
-        "The threads that run compiled kernels (NumPy: 1, or auto for all cores), or are planned for (Dask: 8).",
+        "NumPy: the number of threads for compiled kernels; 1, or auto for all cores. Dask: the number of threads that "
+        "memory is planned for; 8.",
     )
-    allow: tuple[str, ...] = _option((), STYLE, "Packages that modules may import where they are faster: scipy, cudnn.")
-    graph: bool = _option(False, GPU, "Add replay, which launches all of main at once as a CUDA graph.")
+    allow: tuple[str, ...] = _option((), STYLE, "Packages that modules may import for speed: scipy, cudnn.")
+    graph: bool = _option(False, GPU, "Add a function replay, which runs main as one CUDA graph.")
     precision: str = _option(
         "float32",
         GPU,
-        "Multiply float32 as it is, or in TF32 where the program does not ask for more.",
+        "Multiply float32 in full precision, or in TF32 unless the program asks for more.",
         ("float32", "tf32"),
     )
     annotate: str = _option(
         "short",
         COMMENTS,
-        "Comments that lead back to the source: none, its lines, or also the HLO of each statement.",
+        "Comments that point to the source: none, its line numbers (short), or also the HLO of each statement (full).",
         ("none", "short", "full"),
     )
     checks: str = _option(
         "exact",
         ARGUMENTS,
-        "What main does with arguments of another shape or dtype: refuse them, cast floats, or accept all.",
+        "If an argument has the wrong shape or dtype: raise an error, cast floats, or accept it unchecked.",
         ("exact", "cast", "none"),
         flags=("exact", "none"),
     )
@@ -141,40 +142,36 @@ class Options:
     results: str = _option(
         OWN,
         ARGUMENTS,
-        "Let main return arrays of the caller's own, or allow views of arguments and read-only arrays.",
+        "Return arrays that the caller owns, or allow views of arguments and read-only arrays.",
         (OWN, "may-alias"),
     )
     helpers: str = _option(
         OWN,
         OUTPUT,
-        "Copy helper functions into each module, or into one file for a package (shared) or a folder (beside).",
+        "Copy helper functions into each module (own), or into one file per package (shared) or folder (beside).",
         (OWN, "shared", "beside"),
     )
     classes: str = _option(
         OWN,
         ARGUMENTS,
-        "Return objects as small classes of the module, or as the classes of the traced program, imported.",
+        "Return objects as small classes defined in the module, or import the classes of the traced program.",
         (OWN, "import"),
     )
     format: bool = _option(True, OUTPUT, "Format the result with black.")
     constants: str = _option(
         "auto",
         OUTPUT,
-        "Keep large constants in an .npz (auto) or .safetensors file beside the module, or in its text.",
+        "Save large constants beside the module as .npz (auto) or .safetensors, or write them into its text (inline).",
         ("auto", "safetensors", "inline"),
     )
-    nested: bool = _option(
-        False, ARGUMENTS, "Let main take and return the trees of arrays that the traced function did."
-    )
-    line_length: int = _option(
-        LINE_LENGTH, OUTPUT, "The columns of the longest line, from 72 to 320.", bounds=(72, 320)
-    )
-    memory: str = _option("", CHUNKS, "How much memory the program may use, such as 2GiB.")
+    nested: bool = _option(False, ARGUMENTS, "Let main take and return trees of arrays, as the traced function does.")
+    line_length: int = _option(LINE_LENGTH, OUTPUT, "The maximum line length, from 72 to 320.", bounds=(72, 320))
+    memory: str = _option("", CHUNKS, "The memory that the program may use, such as 2GiB.")
     chunks: str = _option(
-        "", CHUNKS, "The size of a chunk: bytes (32MiB), or elements along each axis that is cut (4096)."
+        "", CHUNKS, "The size of a chunk: bytes (32MiB), or elements along each axis that can be cut (4096)."
     )
     disable_passes: tuple[str, ...] = _option(
-        (), STYLE, "Rewrites to leave out, separated by commas.", name="disable-pass"
+        (), STYLE, "Rewrites to turn off, separated by commas.", name="disable-pass"
     )
     custom_calls: Mapping[str, str] = field(
         default_factory=dict,
@@ -185,7 +182,9 @@ class Options:
             "help": "Your functions for custom calls: TARGET=MODULE:FUNCTION, separated by commas.",
         },
     )
-    sources: str = _option("", COMMENTS, "The folder of your Python files, for variable names.", is_folder=True)
+    sources: str = _option(
+        "", COMMENTS, "The folder of your Python files; values get the names of their variables.", is_folder=True
+    )
     debug: bool = False
 
     def words(self) -> tuple[str, ...]:

@@ -53,17 +53,17 @@ FORMATS = ("text", "json", "junit", "html")
 @click.option("--seed", type=SEED, metavar="N", default=0, show_default=True, help="The seed of the inputs.")
 @sizes_option
 @function_option
-@click.option("--args", "arguments", metavar="IN.npz", help="The inputs, named after parameters or arr_0, arr_1, ..")
+@click.option(
+    "--args", "arguments", metavar="IN.npz", help="The inputs, named after the parameters or arr_0, arr_1, .."
+)
 @limits_of_runs
 @click.option("--known", metavar="FILE.toml", help=CHECK_SETTINGS["known"].help)
-@click.option(
-    "--lockstep", is_flag=True, help="For a target that differs, name the first instruction that it gets wrong."
-)
+@click.option("--lockstep", is_flag=True, help="For each target that differs, name the first wrong instruction.")
 @click.option(
     "--reduce",
     "folder",
     metavar="DIR",
-    help="For a target that differs, find the smallest program and write it to DIR.",
+    help="For each target that differs, write the smallest such program to DIR.",
 )
 @click.option(
     "--report",
@@ -77,7 +77,7 @@ FORMATS = ("text", "json", "junit", "html")
     type=click.Choice(FORMATS),
     default="text",
     show_default=True,
-    help="The form of the report on stdout.",
+    help="The format of the report on stdout.",
 )
 def command(
     files: tuple[str, ...],
@@ -98,10 +98,10 @@ def command(
 ) -> int:
     """Run programs on array libraries and on XLA, each in its own process, and compare the results.
 
-    FILE is what `xla2py emit` takes: a file, a folder of them, a function. Where names stand for its sizes, the module
-    for any size is compared at several, among them primes, powers of two and large ones; dumps of one program at the
-    sizes that --sizes gives, as they have no others. Exit code 1 where results differ or a target
-    crashes or hangs, 3 where nothing differs but a program could not be compared at all.
+    FILE is what `xla2py emit` takes: a file, a folder, or a function. If names stand for sizes, the module is compared
+    at several sizes, among them primes, powers of two and large ones; with dumps, at the sizes that --sizes gives.
+    Exits with 1 if results differ or a target crashes or hangs, and with 3 if nothing differs but a program could not
+    be compared.
     """
     from ..emission import require_style
     from ..equivalence.checking import Checker, Plan, named_campaigns, named_references

@@ -22,7 +22,7 @@ REFERENCE = ("jaxlib", "jax")
 def command() -> int:
     """Show versions, what is installed for each target, whether there is a GPU, and what would make modules faster.
 
-    Ends with exit code 1 where a core dependency is missing.
+    Exits with 1 if a core dependency is missing.
     """
     click.echo(f"xla2py {VERSION}, Python {platform.python_version()}, {platform.platform()}")
     targets = [load_target(name) for name in target_names()]

@@ -56,19 +56,19 @@ class Job:
     "-o",
     "--output",
     metavar="FILE|DIR",
-    help="The file to write; a folder for several results or a FILE that is a folder. Default: - (stdout).",
+    help="The file to write. For several results, or if FILE is a folder, a folder. Default: - (stdout).",
 )
 @sizes_option
 @function_option
 @click.option(
     "--devices",
     type=click.Choice([SPMD]),
-    help="Emit only programs of one device of several; for one of whole arrays, say how to get that of a device.",
+    help="Refuse a program on whole arrays, and say how to get the program of one device.",
 )
-@click.option("--diff", is_flag=True, help="Write nothing, show how files would change, and exit with 1 if they would.")
-@click.option("--check", is_flag=True, help="Write nothing, and exit with 1 if a file is missing or would change.")
-@click.option("--force", is_flag=True, help="Overwrite files that were edited or that xla2py did not write.")
-@click.option("--html", metavar="PAGE", help="Also write a page that shows HLO, Python and source side by side.")
+@click.option("--diff", is_flag=True, help="Write nothing; show how files would change, and exit with 1 if they would.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is missing or would change.")
+@click.option("--force", is_flag=True, help="Overwrite files that you edited or that xla2py did not write.")
+@click.option("--html", metavar="PAGE", help="Also write an HTML page with HLO, Python and source side by side.")
 @click.option(
     "--print-after", metavar="PASS", help="Show the program on stderr after a pass, or after every pass (all)."
 )
@@ -87,13 +87,13 @@ def command(
 ) -> int:
     """Turn HLO into Python source, on stdout or in files.
 
-    FILE is HLO text, a serialized HloModuleProto, StableHLO or what jax.export serialized; a folder of them, as
-    --xla_dump_to writes it; a JAX function with its arguments, 'module:function(f32[4,8], int32[])', where a type of 64
-    bits, f64[4], does what JAX_ENABLE_X64 does; `-` is stdin. Constants of more than 64 elements go to an .npz file
-    beside the Python file, those above 64 MiB to .npy files in a folder there.
+    FILE is HLO text, a serialized HloModuleProto, StableHLO, or a serialized jax.export; a folder of such files, as
+    --xla_dump_to writes it; `-` for stdin; or a JAX function with the types of its arguments,
+    'module:function(f32[4,8], int32[])'. A 64-bit type, f64[4], switches on JAX_ENABLE_X64. Constants of more than 64
+    elements are saved in an .npz file beside the Python file, and those above 64 MiB as .npy files in a folder there.
 
-    Names in the shapes of a function are sizes that may be any, 'module:function(f32[B,64])'. So can be those that
-    differ between several FILEs of one program, which --sizes names.
+    A name in place of a size stands for any size, 'module:function(f32[B,64])'. You can also pass several FILEs of one
+    program and name the sizes that differ with --sizes.
     """
     options = choose(given, load_settings(Path.cwd()))
     output = None if output == STDOUT else _as_folder(output) if has_folder(files) else output

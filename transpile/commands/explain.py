@@ -13,9 +13,9 @@ from .terminal import write_table
 @click.command(cls=Command)
 @click.argument("code", required=False)
 def command(code: str | None) -> None:
-    """Explain the error CODE: what it means, an example that provokes it, and the way out.
+    """Explain the error CODE: what it means, an example that raises it, and what to do.
 
-    Without a code, list them all.
+    Without CODE, list all codes.
     """
     if code is None:
         write_table(("code", "meaning"), [(entry.code, entry.title) for entry in CATALOGUE.values()])

@@ -27,10 +27,10 @@ HARMLESS = "equal", "close", "unsupported", "not compared"
     "--ops",
     metavar="NAMES",
     callback=words,
-    help="Take only programs with one of these operations, separated by commas.",
+    help="Only try programs with one of these operations, separated by commas.",
 )
 @click.option("--any-size", is_flag=True, help="Compare modules for any size with modules for each size.")
-@click.option("--seeds", type=COUNT, default=200, show_default=True, metavar="N", help="How many programs to try.")
+@click.option("--seeds", type=COUNT, default=200, show_default=True, metavar="N", help="The number of programs to try.")
 @click.option(
     "--first-seed", type=SEED, metavar="N", default=0, show_default=True, help="The seed of the first program."
 )
@@ -48,7 +48,7 @@ HARMLESS = "equal", "close", "unsupported", "not compared"
     type=click.Choice(STYLES),
     default=READABLE,
     show_default=True,
-    help="The style of the modules; fused has a kernel for each operation that one can do.",
+    help="The style of the modules; fused makes a kernel wherever one is possible, even if it does not pay.",
 )
 @campaigns_option("Kinds of inputs, in turn")
 @limits_of_runs
@@ -65,15 +65,15 @@ def command(
     memory_limit: int,
     output: str,
 ) -> int:
-    """Run random programs on XLA and on targets, and sort what differs into buckets.
+    """Run random programs on XLA and on targets, and sort the differences into buckets.
 
-    Programs are valid, small and the same for the same seed. The output folder gets, for each bucket (operation,
-    element type, pattern), the first program that fell into it, its inputs, and the command that shows it. The same
-    command again goes on where it stopped. Exit code 1 where anything was found.
+    Programs are valid and small, and the same seed gives the same program. A bucket is an operation, an element type
+    and a pattern. For each bucket, the output folder gets the first program, its inputs, and the command that
+    reproduces the difference. Run the same command again to continue. Exits with 1 if anything was found.
 
-    With --any-size, programs have one to three free sizes, and the module for any size is compared with NumPy's for
-    each of five. Nothing is written; of the other options, --seeds, --first-seed, --style, one --target and the
-    limits are taken.
+    With --any-size, programs have one to three free sizes, and the module for any size is compared with NumPy's module
+    for each of five sizes. Nothing is written, and only --seeds, --first-seed, --style, one --target and the limits
+    apply.
     """
     from ..emission import require_style
     from ..equivalence.checking import named_campaigns

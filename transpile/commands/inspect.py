@@ -35,15 +35,17 @@ OPERATIONS_OF_A_SECOND = 3e13
 @click.argument("file")
 @function_option
 @click.option("-t", "--target", metavar="NAME", help="Also show how the program runs on this target.")
-@click.option("--memory", metavar="SIZE", default="", help="How much memory it may use there, such as 2GiB.")
-@click.option("--chunks", metavar="SIZE", default="", help="The size of its chunks, as for emit.")
-@click.option("--threads", metavar="N", default="", help="The threads that its memory is planned for, as for emit.")
+@click.option("--memory", metavar="SIZE", default="", help="The memory that it may use there, such as 2GiB.")
+@click.option("--chunks", metavar="SIZE", default="", help="The size of a chunk, as for emit.")
+@click.option(
+    "--threads", metavar="N", default="", help="The number of threads that memory is planned for, as for emit."
+)
 def command(file: str, function: str | None, target: str | None, memory: str, chunks: str, threads: str) -> None:
-    """Show what a program takes and gives, its operations, what it costs, and what is unsupported where.
+    """Show the arguments, results, operations and cost of a program, and what each target does not support.
 
-    Arithmetic is counted as XLA does, a multiply-add as two operations. Memory is estimated for running one
-    operation after the other, as emitted NumPy code does. Of a target that works in chunks the plan is shown, of one
-    that works on a GPU what each style asks of it: counted, without a GPU, while the program runs on the CPU.
+    A multiply-add counts as two operations, as in XLA. Memory is estimated for running one operation after the other,
+    as emitted NumPy code does. For a target that works in chunks, the plan is shown. For a GPU target, the work of each
+    style is counted by running the program on the CPU.
     """
     from ..inspection import inspect
 

@@ -24,13 +24,13 @@ NOT_COMPARED = 3
 @click.option("-t", "--target", metavar="NAME", default="numpy", show_default=True, help="The array library to run on.")
 @arguments_options
 @one_target_options
-@click.option("--edited", metavar="FILE.py", help="Run this edited form of what is emitted with the same options.")
+@click.option("--edited", metavar="FILE.py", help="Run this edited version of the emitted code.")
 def command(source: str, target: str, arguments: str | None, seed: int, edited: str | None, **given: Any) -> int:
     """Run emitted code beside XLA and name the first instruction that introduces an error.
 
-    Each instruction is computed by XLA from the operands that emitted code had, so that what an instruction only
-    inherits is not held against it. Inputs are drawn anew, up to 8 times, until every branch, loop body and reducer was
-    reached. Exit code 1 where something differs, 3 where nothing could be compared.
+    XLA computes each instruction from the operands that the emitted code had, so an inherited error does not count.
+    Inputs are drawn up to 8 times, until every branch, loop body and reducer has run. Exits with 1 if something
+    differs, and with 3 if nothing could be compared.
     """
     from ..emission import emit
     from ..equivalence.inputs.coverage import MOST_DRAWS, Reach

@@ -32,7 +32,7 @@ def debug_option() -> click.Option:
         is_eager=True,
         expose_value=False,
         callback=_set_debug,
-        help="Verify the program after every pass, and show the Python traceback where xla2py itself fails.",
+        help="Verify the program after every pass, and show the Python traceback if xla2py itself fails.",
     )
 
 
@@ -90,7 +90,7 @@ sizes_option = click.option(
     "--sizes",
     metavar="NAME=N,N,N",
     multiple=True,
-    help="FILEs are dumps of one program at these values of a free size: at least three, one for each FILE. "
+    help="The value of a free size in each FILE: the FILEs are dumps of one program, at least three. "
     "A single value is the size that chunks are planned for.",
 )
 
@@ -98,7 +98,7 @@ sizes_option = click.option(
 function_option = click.option(
     "--function",
     metavar="NAME",
-    help="The function of StableHLO that is the program; by default main, or the only one.",
+    help="The StableHLO function to read. Default: main, or the only one.",
 )
 
 
@@ -122,7 +122,7 @@ def campaigns_option(what: str) -> Decorator:
 def arguments_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """``--args`` and ``--seed``, for commands that run a program once."""
     arguments = click.option(
-        "--args", "arguments", metavar="IN.npz", help="The arguments, named after parameters or arr_0, arr_1, .."
+        "--args", "arguments", metavar="IN.npz", help="The arguments, named after the parameters or arr_0, arr_1, .."
     )
     seed = click.option(
         "--seed",
@@ -130,7 +130,7 @@ def arguments_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="N",
         default=0,
         show_default=True,
-        help="The seed of the arguments that are drawn without --args.",
+        help="Without --args, the seed of the random arguments.",
     )
     return arguments(seed(function))
 
@@ -138,9 +138,9 @@ def arguments_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def limits_of_runs(function: Callable[..., Any]) -> Callable[..., Any]:
     """``--timeout`` and ``--memory-limit``, for commands that run modules in processes of their own."""
     for flag, limit, default, metavar, what in reversed(
-        (("--timeout", SECONDS, 60.0, "SECONDS", "time"), ("--memory-limit", MEBIBYTES, 4096, "MIB", "memory"))
+        (("--timeout", SECONDS, 60.0, "SECONDS", "Time"), ("--memory-limit", MEBIBYTES, 4096, "MIB", "Memory"))
     ):
-        limited = f"Limit of {what} for each run."
+        limited = f"{what} limit for each run."
         function = click.option(flag, type=limit, default=default, show_default=True, metavar=metavar, help=limited)(
             function
         )

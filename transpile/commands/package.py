@@ -21,13 +21,11 @@ _NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.DOTALL)
 
 @click.command(cls=Command)
 @click.argument("programs", metavar="[NAME=]SOURCE...", nargs=-1)
-@click.option("-o", "--output", metavar="DIR", help="The folder of the new project.")
-@click.option("--name", default="", metavar="NAME", help="The name of the package. Default: that of the folder.")
-@click.option(
-    "--check", metavar="DIR", help="Tell whether a package is up to date with its sources, and exit with 1 if not."
-)
-@click.option("--update", metavar="DIR", help="Write what changed in a package again; your edits are merged.")
-@click.option("--discard-edits", is_flag=True, help="With --update, write edited files again, without the edits.")
+@click.option("-o", "--output", metavar="DIR", help="The folder to create for the project.")
+@click.option("--name", default="", metavar="NAME", help="The name of the package. Default: the name of the folder.")
+@click.option("--check", metavar="DIR", help="Exit with 1 if the package in DIR is not up to date with its sources.")
+@click.option("--update", metavar="DIR", help="Rewrite what changed in the package in DIR, and merge your edits.")
+@click.option("--discard-edits", is_flag=True, help="With --update, discard your edits.")
 @setting_options(*SETTINGS)
 def command(
     programs: tuple[str, ...],
@@ -38,11 +36,11 @@ def command(
     discard_edits: bool,
     **given: Any,
 ) -> int:
-    """Write a project that pip installs, with a function for each SOURCE.
+    """Write a project that pip can install, with a function for each SOURCE.
 
     SOURCE is what emit takes: a file, or a JAX function with its arguments, 'module:function(f32[4,8])'. The project
-    has the modules, `python -m NAME in.npz -o out.npz`, a README, and tests with inputs and the results that XLA gives
-    for them now. It needs neither JAX nor xla2py to run or to be tested.
+    has the modules, the command `python -m NAME in.npz -o out.npz`, a README, and tests against the results that XLA
+    gives now. Neither running nor testing it needs JAX or xla2py.
     """
     wanted = [word for word in (output, check, update) if word is not None]
     if len(wanted) != 1 or bool(programs) != (output is not None):

@@ -40,7 +40,7 @@ _ORACLE_SECONDS = 300.0
 @click.option(
     "--oracle",
     metavar="SCRIPT",
-    help="A program that is run as SCRIPT case.hlo case.npz and exits with 0 if the case still shows the problem.",
+    help="A program, run as SCRIPT case.hlo case.npz, that exits with 0 if the case still shows the problem.",
 )
 @click.option(
     "--retries",
@@ -48,9 +48,11 @@ _ORACLE_SECONDS = 300.0
     metavar="N",
     default=1,
     show_default=True,
-    help="How often a smaller case must show the problem again.",
+    help="How often a smaller case must reproduce the problem.",
 )
-@click.option("-o", "--output", metavar="OUT.hlo", help="The file for the smallest case; its arguments go beside it.")
+@click.option(
+    "-o", "--output", metavar="OUT.hlo", help="The file for the smallest case; its arguments are saved beside it."
+)
 def command(
     source: str,
     target: str,
@@ -61,10 +63,10 @@ def command(
     output: str | None,
     **given: Any,
 ) -> None:
-    """Find the smallest program that still differs from XLA, or that an oracle of your own still accepts.
+    """Find the smallest program that still differs from XLA, or that your own oracle still accepts.
 
-    Writes FILE.reduced.hlo and FILE.reduced.npz, and again whenever a smaller case is found, so that an interrupted
-    reduction leaves the best so far. Reduce that to go on.
+    Writes FILE.reduced.hlo and FILE.reduced.npz whenever it finds a smaller case. If you interrupt it, they hold the
+    best case so far; reduce that file to continue.
     """
     from ..equivalence.checking import Checker, Plan
     from ..equivalence.shrinking.reproducers import again, differs, write_case

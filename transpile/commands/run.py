@@ -41,9 +41,9 @@ def command(
 ) -> None:
     """Emit a program, run it, and show the shapes, dtypes and statistics of its results.
 
-    Without --args, the arguments are those of a HloSnapshot, or made to suit the program: indices in range, matrices
-    that can be factored. The replicas of a program run as threads: replica k gets arguments made with the seed plus k,
-    and its results are result.k.
+    Without --args, xla2py uses the arguments of an HloSnapshot, or generates some that suit the program: indices in
+    range, matrices that can be factored. The replicas of a program run as threads: replica k gets arguments generated
+    from the seed plus k, and its results are named result.k.
     """
     from ..equivalence.inputs.generate import describe, make_inputs, nest
     from .arrays import arguments_for, parameter_leaves, write_results

@@ -31,7 +31,7 @@ ACTION_NEEDED = 1
 def command() -> None:
     """Keep generated modules in your own project, listed in its pyproject.toml.
 
-    That is the nearest pyproject.toml, in this folder or above it. A folder in place of a module stands for all
+    xla2py uses the nearest pyproject.toml, in this folder or above it. A folder in place of a module stands for all
     modules below it.
     """
 
@@ -58,13 +58,13 @@ modules_argument = click.argument("modules", metavar="[MODULE|FOLDER]...", nargs
 
 @command.command(cls=Command)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("-o", "--output", metavar="MODULE", required=True, help="The Python file, below pyproject.toml.")
+@click.option("-o", "--output", metavar="MODULE", required=True, help="The Python file to write, below pyproject.toml.")
 @sizes_option
 @setting_options(*SETTINGS)
 def add(files: tuple[str, ...], output: str, sizes: tuple[str, ...], **given: Any) -> int:
     """Emit FILE as a module of this project and list it in pyproject.toml.
 
-    Several FILEs are one program at the numbers that --sizes gives. Options given here are kept for later updates.
+    Several FILEs are one program at the sizes that --sizes gives. The options are recorded for later updates.
     """
     from ..vendoring import add_module, nearest_project
 
@@ -86,20 +86,20 @@ def add(files: tuple[str, ...], output: str, sizes: tuple[str, ...], **given: An
 
 @command.command(cls=Command)
 @modules_argument
-@click.option("--prove", is_flag=True, help="Compare edited modules with XLA on every kind of inputs.")
+@click.option("--prove", is_flag=True, help="Compare edited modules with XLA on all kinds of inputs.")
 @click.option(
     "--output-format",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="The form of the list on stdout.",
+    help="The format of the list on stdout.",
 )
 def check(modules: tuple[str, ...], prove: bool, output_format: str) -> int:
-    """Tell which modules are not up to date with their sources; exit with 1 where somebody has to act.
+    """List the modules and their states; exit with 1 if one of them needs attention.
 
-    States: fresh; stale generator (a newer xla2py writes it differently: nothing to do in haste); edited (no complaint
-    where the manifest says `edited = true`); stale source; conflict; missing. With --prove, the exit code is 1 also
-    where an edited module gives other values than its source does on XLA, and 3 where that cannot be found out.
+    The states are fresh, stale generator (a newer xla2py writes it differently; update at leisure), edited (not an
+    error if the manifest says `edited = true`), stale source, conflict and missing. With --prove, also exit with 1 if
+    an edited module computes other values than its source does on XLA, and with 3 if the two cannot be compared.
     """
     from ..vendoring import inspect_module
 
@@ -135,12 +135,12 @@ def check(modules: tuple[str, ...], prove: bool, output_format: str) -> int:
 
 @command.command(cls=Command)
 @modules_argument
-@click.option("--discard-edits", is_flag=True, help="Write edited modules again, without the edits.")
+@click.option("--discard-edits", is_flag=True, help="Discard your edits.")
 def update(modules: tuple[str, ...], discard_edits: bool) -> int:
-    """Write modules again where their source, their settings or xla2py changed.
+    """Rewrite modules if their source, their settings or xla2py changed.
 
-    Edits are merged with what is new. Where both changed the same lines, both versions are in the file between marks,
-    and the exit code is 1.
+    Your edits are merged with the new text. If both changed the same lines, both versions stay in the file between
+    marks, and the exit code is 1.
     """
     from ..vendoring import Outcome, update_module
 
@@ -155,9 +155,9 @@ def update(modules: tuple[str, ...], discard_edits: bool) -> int:
 
 @command.command(cls=Command)
 @modules_argument
-@click.option("--edits", is_flag=True, help="Show what people changed since the modules were written instead.")
+@click.option("--edits", is_flag=True, help="Show your edits instead.")
 def diff(modules: tuple[str, ...], edits: bool) -> int:
-    """Show what an update would change, and write nothing; exit with 1 where it would change something."""
+    """Show what an update would change, and write nothing; exit with 1 if it would change something."""
     from ..vendoring.update import ancestor, prepare_update
 
     def act(project: Project, module: VendoredModule) -> int:

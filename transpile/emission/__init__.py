@@ -85,46 +85,45 @@ def emit(
 ) -> GeneratedModule:
     """Emit a module for an array library.
 
-    ``source`` is an ``HloModule``, HLO text, bytes or a path; an object of JAX, such as a ``Lowered``, or a function,
-    which is traced for the ``examples``; or a program at several sizes (what ``from_jax`` gives for
-    ``xla2py.array("B, 64")``), which becomes a module for any size. The options are those of the command
-    (docs/command.md):
+    ``source`` is an ``HloModule``, HLO text, bytes or a path; a JAX object such as a ``Lowered``; a JAX function, which
+    is traced for the ``examples``; or a program at several sizes (the result of ``from_jax`` for ``xla2py.array("B,
+    64")``), which becomes a module for any size. The options are those of the command (docs/command.md):
 
-    - ``annotate``: ``none``, ``short`` (source lines behind statements) or ``full`` (the HLO above them, too).
-    - ``checks``: ``exact``, ``cast`` (arguments of another float dtype are cast) or ``none``, as which False counts.
-    - ``format``: False skips black; ``line_length`` is the most columns of a line, but for names and strings.
-    - ``constants``: large ones stand in an ``.npz`` file (``auto``), a ``.safetensors`` file, or the text (``inline``).
-    - ``nested``: ``main`` takes and returns the trees of the traced function, ``params["w"]`` where there would be
-      ``params_w``. The default is so where ``source`` knows both trees (JAX does, text does not).
-    - ``classes``: returned objects are of small classes of the module's ``own``, or of the traced ones (``import``).
-    - ``name``: what the header calls the source.
-    - ``sources``: a folder whose ``.py`` files, where metadata names them, give the variables their names.
-    - ``custom_calls``: a function ``module:function`` for custom-call targets. It gets the operands and, by keyword,
-      ``shape`` (sizes; a tuple of them for a tuple) and ``backend_config``, must be pure, and is called once per
-      execution.
-    - ``memory``, ``chunks``: on targets that work in chunks, what a program may use (``"2GiB"``), and the size of a
-      chunk, in bytes (``"32MiB"``) or elements along every axis that is cut (``"4096"``).
-    - ``style``: ``readable``; ``fast`` joins what stands between two arrays that must be stored into one compiled
-      kernel (NumPy with Numba, CuPy).
-    - ``threads``: how many run large kernels on NumPy (1; ``auto`` leaves it to Numba), or that ``memory`` is enough
-      for on targets that work in chunks (8).
-    - ``allow``: packages that a module may import where they are faster, ``scipy`` on NumPy, ``cudnn`` on CuPy.
-    - ``graph``: the module offers ``replay``, ``main`` as a CUDA graph (CuPy).
-    - ``precision``: with ``tf32`` float32 is rounded to TF32 before it is multiplied, where the program does not ask
-      for more (CuPy).
-    - ``edge_cases``: ``library`` takes the library's plain calls where they differ from HLO only on singular,
-      non-finite or out-of-range input (docs/edges.md). ``edges`` is the former name.
-    - ``results``: arrays that ``main`` returns are the caller's ``own``; with ``may-alias`` they may be arguments,
-      views of them or of each other, and read-only.
-    - ``helpers``: functions that a module copies are its ``own``, or in a file of a package (``shared``) or of a folder
-      (``beside``).
-    - ``disable_passes``: rewrites to leave out. ``debug`` verifies the program after each pass.
-    - ``observe`` is called with the name of each pass and the program after it as text, ``begin`` with the name of what
-      is done next.
+    - ``annotate``: ``none``, ``short`` (source lines after statements) or ``full`` (also the HLO above them).
+    - ``checks``: ``exact``, ``cast`` (arguments with another float dtype are cast), or ``none`` or False.
+    - ``format``: False skips black. ``line_length``: the maximum line length, except for long names and strings.
+    - ``constants``: save large constants in an ``.npz`` file (``auto``) or a ``.safetensors`` file, or write them into
+      the text (``inline``).
+    - ``nested``: ``main`` takes and returns the trees of the traced function, ``params["w"]`` instead of ``params_w``.
+      This is the default if ``source`` knows both trees (JAX does, text does not).
+    - ``classes``: return objects as small classes of the module (``own``), or as the traced classes (``import``).
+    - ``name``: the name of the source in the header.
+    - ``sources``: a folder of the ``.py`` files that metadata refers to; variables are named after theirs.
+    - ``custom_calls``: a function ``module:function`` for each custom-call target. It gets the operands and, by
+      keyword, ``shape`` (sizes; a tuple of sizes for a tuple) and ``backend_config``. It must be pure, and is called
+      once per execution.
+    - ``memory``, ``chunks``: for targets that work in chunks, the memory that a program may use (``"2GiB"``), and the
+      size of a chunk in bytes (``"32MiB"``) or in elements along every axis that can be cut (``"4096"``).
+    - ``style``: ``readable``, or ``fast``, which fuses the operations between two stored arrays into one compiled
+      kernel (NumPy and Dask with Numba, CuPy).
+    - ``threads``: on NumPy, the number of threads of large kernels (1; ``auto`` leaves it to Numba). On targets that
+      work in chunks, the number of threads that ``memory`` is planned for (8).
+    - ``allow``: packages that a module may import for speed, ``scipy`` on NumPy, ``cudnn`` on CuPy.
+    - ``graph``: add a function ``replay``, which runs ``main`` as a CUDA graph (CuPy).
+    - ``precision``: ``tf32`` rounds float32 to TF32 before multiplying, unless the program asks for more (CuPy).
+    - ``edge_cases``: ``library`` makes the library's plain calls if they differ from HLO only on singular, non-finite
+      or out-of-range input (docs/edges.md). ``edges`` is the former name.
+    - ``results``: ``own`` returns arrays that the caller owns; with ``may-alias`` they may be arguments, views of
+      arguments or of each other, or read-only.
+    - ``helpers``: copy helper functions into the module (``own``), or import them from a file for a package
+      (``shared``) or a folder (``beside``).
+    - ``disable_passes``: rewrites to turn off. ``debug`` verifies the program after each pass.
+    - ``observe`` is called with the name of each pass and the text of the program after it; ``begin`` with the name of
+      the next step.
 
-    Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
-    target cannot express, or a graph cannot hold, or of which no text is right at any size (XP424, XP426), UsageError
-    for an unknown target, pass or value of an option.
+    Raises HloSyntaxError and HloVerificationError for bad input; UnsupportedError, listing every instruction that the
+    target or a graph cannot express, or if no single text works for all sizes (XP424, XP426); UsageError for an unknown
+    target, pass or option value.
     """
     checks = SIZES if checks == SIZES else chosen_word("checks", checks)
     disable_passes = checked_words("disable_passes", disable_passes)

@@ -88,18 +88,19 @@ def check(
     limits: Limits | None = None,
     lockstep: bool = False,
 ) -> CheckReport:
-    """Run a program, or several, on array libraries and on XLA, each in its own process, and compare the results.
+    """Run one or more programs on array libraries and on XLA, each in its own process, and compare the results.
 
-    ``module`` is what :func:`xla2py.emit` takes; where sizes are free, the module for any size is compared at several
-    that it was not made of, each a program of the report. ``reference`` is ``"xla"`` (XLA's CPU backend),
+    ``module`` is what :func:`xla2py.emit` takes. If it has free sizes, the module for any size is compared at several
+    sizes that it was not made from; each is a program of the report. ``reference`` is ``"xla"`` (XLA's CPU backend),
     ``"interpreter"`` (StableHLO's, slow), several of these, or ``"none"`` to compare the targets with each other.
-    ``inputs`` are the entry's parameters, tuples flattened in order; without them they are made, for each of the
-    ``campaigns`` (``"ordinary"``, ``"edge"``, ``"ties"``, ``"large"``, ``"all"``) from ``seed``, to suit the program.
-    With ``lockstep``, the report names the first instruction that introduces an error, for each target that differs.
+    ``inputs`` are the parameters of the entry computation, with tuples flattened in order. Without them, inputs are
+    generated from ``seed`` to suit the program, for each of the ``campaigns`` (``"ordinary"``, ``"edge"``, ``"ties"``,
+    ``"large"``, ``"all"``). With ``lockstep``, the report names the first instruction that introduces an error, for
+    each target that differs.
 
-    Raises ``XlaToPythonError`` for a program that cannot be read and ``UsageError`` for unknown names (XP406, XP600)
-    and for ``inputs`` or ``lockstep`` where sizes are free (XP426). A target that refuses the program, crashes or hangs
-    is part of the report.
+    Raises ``XlaToPythonError`` if a program cannot be read, and ``UsageError`` for unknown names (XP406, XP600) and for
+    ``inputs`` or ``lockstep`` with free sizes (XP426). If a target refuses the program, crashes or hangs, the report
+    says so.
     """
     sources = [module] if isinstance(module, HloModule | Witnesses | str | bytes | os.PathLike) else module
     plan = Plan(

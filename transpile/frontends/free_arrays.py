@@ -30,9 +30,9 @@ class FreeArray:
 
 
 def array(sizes: str, dtype: str = "float32") -> FreeArray:
-    """An array to give to :func:`from_jax`: ``array("B, T, 64")``, where names are sizes that may be any.
+    """An example argument for :func:`from_jax`: ``array("B, T, 64")``, where names stand for any size.
 
-    Raises ``UsageError`` (XP425) for what is no list of names and numbers.
+    Raises ``UsageError`` (XP425) if ``sizes`` is not a list of names and numbers.
     """
     words = [word.strip() for word in sizes.split(",") if word.strip()]
     for word in words:
@@ -42,17 +42,18 @@ def array(sizes: str, dtype: str = "float32") -> FreeArray:
 
 
 def from_jax(fn: Any, *example_args: Any, **example_kwargs: Any) -> HloModule | Witnesses:
-    """Lower ``fn`` for arguments of the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
+    """Lower ``fn`` for arguments with the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
 
-    ``fn`` is a function or the result of ``jax.jit``; or a program already, without examples: a ``jax.stages.Traced``,
-    ``Lowered`` or ``Compiled``, or a ``jax.export.Exported``. The module has all constants, the stack frames, in
-    ``sources`` the ``.py`` files that ``fn`` and what it calls are in, and in ``trees`` what ``fn`` takes and returns.
-    With examples such as ``xla2py.array("B, 64")``, also within trees, or of an ``Exported`` whose sizes are symbols,
-    the result is the program at several sizes, of which :func:`xla2py.emit` makes a module for any size.
+    ``fn`` is a function or the result of ``jax.jit``. It may also be a lowered program, without examples: a
+    ``jax.stages.Traced``, ``Lowered`` or ``Compiled``, or a ``jax.export.Exported``. The module contains all constants
+    and stack frames; ``sources`` has the ``.py`` files of ``fn`` and of what it calls; ``trees`` describes the
+    arguments and the result. If an example is an ``xla2py.array("B, 64")``, also within a tree, or if an ``Exported``
+    has symbolic sizes, the result is the program at several sizes, and :func:`xla2py.emit` turns it into a module for
+    any size.
 
-    Without ``JAX_ENABLE_X64`` JAX computes with 32 bits for examples of 64, which is warned of; an ``xla2py.array`` of
-    64 bits switches that on. Raises ``UsageError``: XP425 for a symbol of several names, XP430 without jax, XP722 for
-    an object that is no program; and whatever tracing ``fn`` raises.
+    Without ``JAX_ENABLE_X64``, JAX computes in 32 bits for 64-bit examples, with a warning; a 64-bit ``xla2py.array``
+    switches it on. Raises ``UsageError``: XP425 if a symbol depends on several names, XP430 without jax, XP722 for an
+    object that is not a program; and whatever tracing ``fn`` raises.
     """
     if symbols_of(fn):
         return program_of_symbols(fn)

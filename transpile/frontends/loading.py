@@ -41,22 +41,21 @@ _JAXPR = re.compile(rb"\s*(?:let\s[^{]*=\s*)?\{\s*(?:\x1b\[[\d;]*m\s*)*lambda\b"
 def load(
     source: Any, *, name: str | None = None, examples: Sequence[Any] = (), function: str | None = None
 ) -> HloModule:
-    """The module in a file, a text, bytes or an object of JAX; a module is returned as it is.
+    """Load the module from a file, a text, bytes or a JAX object; a module is returned unchanged.
 
-    An object of JAX is a ``jax.stages.Traced``, ``Lowered`` or ``Compiled``, a ``jax.export.Exported``, what
-    ``Lowered.compiler_ir`` gives, or a function, which is traced for the ``examples``, arrays or what has their shapes
-    and dtypes. A ``str`` with a line break, or one that begins like HLO, is text; any other is a path. What the content
-    is decides how it is read: HLO text, a serialized HloModuleProto, HloProto or HloSnapshot, a serialized
-    ``Exported``, StableHLO as MLIR text, bytecode or portable artifact (protos by jaxlib, the ``xla`` extra).
-    ``name`` is what errors call the source, ``function`` the function of StableHLO that is the program, where that is
-    not ``main`` or the only public one. What was exported for several platforms is read for the CPU if that is
-    among them, else for the first.
+    A JAX object is a ``jax.stages.Traced``, ``Lowered`` or ``Compiled``, a ``jax.export.Exported``, the result of
+    ``Lowered.compiler_ir``, or a function, which is traced for the ``examples``: arrays, or objects with a shape and a
+    dtype. A ``str`` with a line break, or one that begins like HLO, is text; any other is a path. The content decides
+    the format: HLO text, a serialized HloModuleProto, HloProto or HloSnapshot, a serialized ``Exported``, or StableHLO
+    as MLIR text, bytecode or portable artifact (jaxlib, the ``xla`` extra, reads the protos). Error messages call the
+    source ``name``. ``function`` is the StableHLO function to read, if it is neither ``main`` nor the only public one.
+    An export for several platforms is read for the CPU if possible, otherwise for the first platform.
 
-    Attributes that nobody knows and that cannot change a value are left out, and listed in the module's ``notes``.
+    Unknown attributes that cannot change a value are ignored and listed in the module's ``notes``.
 
-    Raises ``HloSyntaxError`` (XP1xx) for malformed text and ``UsageError``: XP401 where a file cannot be read, XP425
-    where sizes of arguments are left open, XP430 without jaxlib, XP431 where jaxlib refuses the content, XP720 for a
-    message that is cut short, XP722 where an object is no program, or cannot be traced.
+    Raises ``HloSyntaxError`` (XP1xx) for malformed text and ``UsageError``: XP401 if a file cannot be read, XP425 if
+    argument sizes are open, XP430 without jaxlib, XP431 if jaxlib refuses the content, XP720 for a truncated message,
+    XP722 if an object is not a program or cannot be traced.
     """
     if isinstance(source, HloModule):
         return source

@@ -190,10 +190,10 @@ class Trees:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HloModule:
-    """A whole program. ``computations`` lists callees before callers, ``entry`` last or anywhere.
+    """A whole program. In ``computations``, callees come before callers; ``entry`` is last or anywhere.
 
-    ``header`` keeps every attribute of the ``HloModule`` line as typed by the parser (``replica_count``,
-    ``num_partitions``, ``entry_computation_layout``, ``input_output_alias``, ..).
+    ``header`` has every attribute of the ``HloModule`` line, parsed (``replica_count``, ``num_partitions``,
+    ``entry_computation_layout``, ``input_output_alias``, ..).
     """
 
     name: str

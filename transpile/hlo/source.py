@@ -66,7 +66,7 @@ class SourceText:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One complaint: a catalogue code such as ``XP101``, a message, a place and a hint."""
+    """One problem: a code such as ``XP101``, a message, a position and a hint."""
 
     code: str
     message: str
@@ -91,7 +91,7 @@ class Diagnostic:
 
 
 class XlaToPythonError(Exception):
-    """Base of every error a user can cause. Carries one or more diagnostics; ``str`` shows them and their hints."""
+    """Base of all errors that a user can cause. Has one or more diagnostics; ``str`` shows them with their hints."""
 
     exit_code = 2
 
@@ -117,6 +117,6 @@ class HloVerificationError(XlaToPythonError):
 
 
 class UnsupportedError(XlaToPythonError):
-    """Valid HLO that a target cannot express; all of it in one error."""
+    """Valid HLO that a target cannot express. One error lists all of it."""
 
     exit_code = 3

@@ -78,18 +78,17 @@ def package(
     target: str = "numpy",
     options: Mapping[str, Value] | None = None,
 ) -> Path:
-    """Write a project that pip installs, with a function for each program; the folder ``to``.
+    """Write a project that pip can install, with a function for each program, into the folder ``to``.
 
-    ``source`` is what :func:`xla2py.emit` takes: a path, ``module:function(f32[8])``, a function of JAX with example
-    ``arguments``, an object of JAX; or a mapping of several such by the names that their functions shall have, where a
-    function stands in a tuple with its arguments: ``{"encode": (encode, params, x)}``. The package has the modules,
-    ``python -m NAME``, tests with inputs and the results that XLA gives for them now, a README and the manifest by
-    which :func:`update_package` writes it anew. ``name`` is the package's, else the folder's; ``options`` are settings
-    of emission by name, such as ``{"style": "fast"}``.
+    ``source`` is what :func:`xla2py.emit` takes: a path, ``module:function(f32[8])``, a JAX function with example
+    ``arguments``, or a JAX object. For several programs, it is a mapping from function names to these, where a tuple
+    holds a function and its arguments: ``{"encode": (encode, params, x)}``. The package has the modules, ``python -m
+    NAME``, tests against the results that XLA gives now, a README, and the manifest that :func:`update_package` reads.
+    ``name`` is the name of the package, by default that of the folder; ``options`` are settings of emission by name,
+    such as ``{"style": "fast"}``.
 
-    Raises ``UsageError``: XP707 where the folder has something in it, XP708 for a name that cannot be imported, XP709
-    where a module gives other values than XLA; and what reading and emitting the programs raises. Nothing is written
-    then.
+    Raises ``UsageError``: XP707 if the folder is not empty, XP708 for a name that cannot be imported, XP709 if a module
+    computes other values than XLA; and whatever reading and emitting the programs raises. Nothing is written then.
     """
     pairs = list(source.items()) if isinstance(source, Mapping) else [("", source)]
     return package_all(pairs, arguments, Path(to), name, target, options or {})

@@ -29,15 +29,15 @@ from .shared_helpers import helper_names, stem
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GeneratedModule:
-    """An emitted module. ``constants`` are the arrays in files beside it, by name; often none.
+    """An emitted module. ``constants`` are the arrays in files beside it, by name; there are often none.
 
-    ``functions`` says which values of the array dialect each statement computes, in the order of the text; those of
-    the prelude are not among them. :func:`.places.statements` finds them in the source. ``sizes`` says what each free
-    size may be, where the module is one for any size. ``callbacks`` are the functions that :meth:`load` hands to
-    ``main`` by name: those of a JAX function of this process. ``helpers`` is the text of the file beside the
-    module that it imports functions from, where it has none of its own. ``shapes`` are those of the parameters of
-    functions that are kernels. ``plan`` is how it runs in chunks, on targets where modules do. ``has_tensors`` says
-    that the constants are in a ``.safetensors`` file. ``line_length`` is that of the helpers.
+    ``functions`` says which values of the array dialect each statement computes, in the order of the text, without the
+    prelude; :func:`.places.statements` finds the statements in the source. ``sizes`` has the range of each free size of
+    a module for any size. ``callbacks`` are the functions that :meth:`load` passes to ``main`` by name, those of a JAX
+    function of this process. ``helpers`` is the text of the helper file beside the module, if it imports from one, and
+    ``line_length`` the line length of that file. ``shapes`` are the parameter shapes of functions that are kernels.
+    ``plan`` describes how the module runs in chunks, if it does. With ``has_tensors``, the constants are in a
+    ``.safetensors`` file.
     """
 
     source: str
@@ -63,9 +63,7 @@ class GeneratedModule:
         return f"{fence}python\n{self.source}{fence}\n"
 
     def line_map(self) -> LineMap:
-        """Return which lines of the source compute which HLO instructions, and where in the user's source these come
-        from.
-        """
+        """Return which source lines compute which HLO instructions, and where in your files these come from."""
         return map_lines(self.source, self.functions)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -74,7 +72,7 @@ class GeneratedModule:
         return _restored, (self.source, self.name, self.target, self.constants, *kept)
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Write constants and helpers beside the source, then the source, each file in one step; the files written."""
+        """Write the source to ``path``, with constants and helpers beside it; return the files written."""
         path = Path(path)
         files = list(self.sidecars(path))
         for sidecar in files:

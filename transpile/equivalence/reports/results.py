@@ -237,9 +237,9 @@ class ProgramReport:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckReport:
-    """All programs that were checked, and in what environment (versions by name).
+    """The results of :func:`check`: a report for each program, and the environment (versions by name).
 
-    ``unused`` and ``expired`` name entries of the file of known differences that met no difference, or are out of date.
+    ``unused`` and ``expired`` list known differences that did not occur or are out of date.
     """
 
     programs: tuple[ProgramReport, ...]
@@ -248,7 +248,7 @@ class CheckReport:
     expired: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """How many verdicts there are of each kind."""
+        """The number of verdicts of each kind."""
         verdicts = ", ".join(f"{count} {kind}" for kind, count in self.counts().items())
         return f"<CheckReport: {verdicts}>"
 
@@ -258,9 +258,7 @@ class CheckReport:
         return not any(program.differs or not program.is_compared for program in self.programs)
 
     def counts(self) -> dict[str, int]:
-        """Return how many verdicts on targets there are of each kind, over all programs; also of those that nothing
-        judged.
-        """
+        """Return the number of verdicts of each kind, over all programs and targets, including those not compared."""
         found: Counter[str] = Counter()
         for program in self.programs:
             for target in program.targets:

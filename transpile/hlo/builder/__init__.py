@@ -95,10 +95,10 @@ class XlaBuilder(
     ControlOperations,
     CommunicationOperations,
 ):
-    """Builds one computation; ``name`` becomes the module's.
+    """Builds one computation. ``name`` is the name of its module.
 
-    Operands are :class:`XlaOp` of the same builder, or numbers and arrays that become constants. Sub-computations are
-    Python functions, other builders, or computations.
+    Operands are :class:`XlaOp` objects of the same builder, or numbers and arrays, which become constants. Called
+    computations are Python functions, other builders, or computations.
     """
 
 
