@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from collections import defaultdict
+from functools import wraps
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import HealthCheck, settings
 
 from xla2py.tests.recording.answers import ANSWERS
 from xla2py.tests.recording.tools import strict_types
+from xla2py.tests.whole import is_whole
 from xla2py.transpile import cli
 from xla2py.transpile.compilation import stages
+from xla2py.transpile.emission.module.generated import GeneratedModule
 from xla2py.transpile.equivalence.reference import xla as xla_reference
 from xla2py.transpile.equivalence.reference import xla_process as reference_process
 from xla2py.transpile.equivalence.reference.participants import Workers
@@ -93,6 +96,26 @@ def settled_memory():
     """The garbage collector skips objects that exist before the tests of a file: to scan them again is slow."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def plain_functions(request, monkeypatch):
+    """Emitted functions of Numba run as plain Python, but in tests with the mark ``compiled`` and in ``make prove``.
+
+    The marked tests have every operation, element type and form of loop between them. What only compiling shows is
+    which types Numba gives to numbers, and what it refuses.
+    """
+    load = GeneratedModule.load
+
+    @wraps(load)
+    def loaded(self, **options):
+        with pytest.MonkeyPatch.context() as patch:
+            if "numba" in sys.modules:
+                patch.setattr("numba.core.config.DISABLE_JIT", True)
+            return load(self, **options)
+
+    if not is_whole() and not request.node.get_closest_marker("compiled"):
+        monkeypatch.setattr(GeneratedModule, "load", loaded)
 
 
 UNOPTIMISED = "--xla_backend_optimization_level=0"

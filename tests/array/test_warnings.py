@@ -70,7 +70,7 @@ def edges(array, turn):
     return np.resize(np.roll(np.array(numbers, array.dtype), turn), array.shape)
 
 
-@pytest.mark.parametrize("style", ["readable", "fused"])
+@pytest.mark.parametrize("style", ["readable", pytest.param("fused", marks=pytest.mark.compiled)])
 def test_no_operation_warns_of_any_input(style):
     found = []
     for one in (one for cases in cases_by_opcode().values() for one in cases[::EVERY]):
