@@ -72,6 +72,9 @@ class Job:
 @click.option(
     "--print-after", metavar="PASS", help="Show the program on stderr after a pass, or after every pass (all)."
 )
+@click.option(
+    "--explain-names", is_flag=True, help="Show on stderr where each name of a value comes from, and which it beat."
+)
 def command(
     files: tuple[str, ...],
     output: str | None,
@@ -83,6 +86,7 @@ def command(
     force: bool,
     html: str | None,
     print_after: str | None,
+    explain_names: bool,
     **given: Any,
 ) -> int:
     """Turn HLO into Python source, on stdout or in files.
@@ -104,8 +108,8 @@ def command(
         raise UsageError(Diagnostic("XP402", "--diff and --check compare with files: name them with -o"))
     if html is not None and len(jobs) > 1:
         raise UsageError(Diagnostic("XP642", f"{html} cannot show {len(jobs)} results"))
-    if print_after is not None:
-        options["observe"] = _printing(print_after)
+    if print_after is not None or explain_names:
+        options["observe"] = _printing(print_after, explain_names)
     if devices == SPMD:
         programs = {source: partial(_partitioned, source, read) for source, read in programs.items()}
     _note_limits(options, {job.target for job in jobs})
@@ -232,14 +236,20 @@ def _show(generated: GeneratedModule) -> int:
     return 0
 
 
-def _printing(wanted: str) -> Callable[[str, str], None]:
-    """Return what prints the program after a pass, or after all. Raises UsageError (XP641) for an unknown one."""
+def _printing(wanted: str | None, explain_names: bool) -> Callable[[str, str], None]:
+    """Return what prints the program after a pass, or after all, and where names come from. Raises UsageError (XP641)
+    for an unknown pass.
+    """
     from ..compilation import require_names, stage_names
+    from ..emission.naming.explanation import EXPLAINED
 
-    require_names([wanted], ("all", *stage_names()))
+    require_names([wanted] if wanted else [], ("all", *stage_names()))
 
     def observe(name: str, text: str) -> None:
-        if wanted in (name, "all"):
+        if name == EXPLAINED:
+            if explain_names:
+                click.echo(text, err=True)
+        elif wanted in (name, "all"):
             click.echo(f"// after {name}\n{text.rstrip()}\n", err=True)
 
     return observe

@@ -118,8 +118,8 @@ def emit(
     - ``helpers``: copy helper functions into the module (``own``), or import them from a file for a package
       (``shared``) or a folder (``beside``).
     - ``disable_passes``: rewrites to turn off. ``debug`` verifies the program after each pass.
-    - ``observe`` is called with the name of each pass and the text of the program after it; ``begin`` with the name of
-      the next step.
+    - ``observe`` is called with the name of each pass and the text of the program after it, and with ``names`` and an
+      explanation of the names of values; ``begin`` with the name of the next step.
 
     Raises HloSyntaxError and HloVerificationError for bad input; UnsupportedError, listing every instruction that the
     target or a graph cannot express, or if no single text works for all sizes (XP424, XP426); UsageError for an unknown
@@ -172,7 +172,7 @@ def emit(
     origin = Origin(_source_name(source, module, name), module_sha256(module, with_result_tree=nested))
     begin = begin or (lambda name: None)
     begin("writing")
-    written = write_module(compiled.program, compiled.target, options, origin)
+    written = write_module(compiled.program, compiled.target, options, origin, observe)
     begin("formatting")
     layout = Layout(line_length)
     text = joined([formatted(piece, layout) for piece in written.pieces] if format else written.pieces)

@@ -42,6 +42,9 @@ class ArgumentNames(Protocol):
 class Wanted(Protocol):
     """The part that knows what values would best be called (:class:`.wanted_names.WantedNames`)."""
 
+    is_explained: bool
+    heard: dict[Node, list[tuple[str, str]]]
+
     @property
     def gradients(self) -> Mapping[Node, Node]: ...
     def of(self, node: Node) -> str: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from functools import partial
 from itertools import pairwise
@@ -30,6 +30,7 @@ from ..kernels.declarations import Declarations
 from ..layout import Layout
 from ..lines import WrittenFunction
 from ..name_reuse import reuse_names
+from ..naming.explanation import EXPLAINED, explained_names
 from ..naming.identifiers import Names
 from ..naming.source import SourceNames
 from ..parts import Part, Replay
@@ -71,16 +72,32 @@ class Written:
     shapes: dict[str, dict[str, Sequence[int]]] = field(default_factory=dict)
 
 
-def write_module(program: Program, target: Target, options: Options, origin: Origin | None = None) -> Written:
-    """The module of a program, with what its header says of the ``origin``."""
-    return _ModuleWriter(program, target, options, origin or Origin()).written()
+def write_module(
+    program: Program,
+    target: Target,
+    options: Options,
+    origin: Origin | None = None,
+    explain: Callable[[str, str], None] | None = None,
+) -> Written:
+    """The module of a program, with what its header says of the ``origin``; ``explain`` is told why names are what they
+    are.
+    """
+    return _ModuleWriter(program, target, options, origin or Origin(), explain).written()
 
 
 class _ModuleWriter:
     """Writes one module: names first, then the functions, then what these turned out to need."""
 
-    def __init__(self, program: Program, target: Target, options: Options, origin: Origin) -> None:
+    def __init__(
+        self,
+        program: Program,
+        target: Target,
+        options: Options,
+        origin: Origin,
+        explain: Callable[[str, str], None] | None,
+    ) -> None:
         self.program = program
+        self.explain = explain
         self.target = target
         self.options = options
         self.origin = origin
@@ -134,6 +151,8 @@ class _ModuleWriter:
         )
         functions = self._functions(kernels, source_names)
         self._silence()
+        if self.explain is not None:
+            self.explain(EXPLAINED, explained_names(self.writers))
         return Written(self._pieces(kernels), self.constants.sidecar, functions, kernels.kernels, kernels.shapes)
 
     # -- names
@@ -192,6 +211,7 @@ class _ModuleWriter:
                 self.writers,
                 with_chains="chains" not in options.disable_passes,
             )
+            writer.wanted.is_explained = self.explain is not None
             if is_entry and self.result_tree is not None:
                 writer.results = placed(self.result_tree, function.results)
             if function in self.renderer.named_results:

@@ -1,15 +1,16 @@
-"""What the values of a function would best be called, before names are told apart."""
+"""What the values of a function would best be called, before names are told apart: ``HINTS``, best first."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from ...array.node import Constant, Node, literal_value
 from ...array.program import Branch, Carry, Loop, roots, tree_nodes
 from ...array.traversal import dependencies, topological
+from ...dataclass import dataclass
 from ...hlo.element_types import PRED
 from ...hlo.function_words import word_of
 from ...hlo.ir import Instruction
@@ -40,74 +41,43 @@ class WantedNames:
         self.updates = updates(writer.function)
         self.subjects = SubjectNames(writer)
         self.is_of_arguments = writer.function.origin is None and not writer.function.repeated
+        self.is_explained = False
+        self.heard: dict[Node, list[tuple[str, str]]] = {}  # where names are explained: what each value was given
         self.layers = layer_names(writer.function, plan.nodes) if self.is_of_arguments else {}
 
     def of(self, node: Node) -> str:
         """Return what a value would best be called."""
-        writer = self.writer
-        if node in self.gradients:
-            argument = self.gradients[node]
-            return GRADIENT + (self.gradient_words.get(argument) or self.of_argument(argument))
-        if node in self.in_gradients:
-            return self.in_gradients[node]
-        if node in self.of_values and (word := self.subjects.word(self.of_values[node], may_be_joined=True)):
-            return GRADIENT + word
-        own = writer.plan.user_names.get(node)
-        call = node.operands[0] if node.opcode == "item" else node
-        if own is None and "carry" in node.parameters and "stands_for" in call.parameters:
-            loop = call.parameters["stands_for"]
-            return self.of_carries(loop, loop.parameters["loop"])[node.parameters["carry"]]
-        inside = self._in_called(node)
-        if own is not None and inside:  # the author's name of a line is that of all that the line is lowered to
-            own = inside
-        if own is None or is_empty_word(own):
-            own = self._of_layer(node) or self.subjects.of_choice(node) or own
-        updated, in_results = self._updated(node), self.in_results.get(node, "")
-        if not updated.endswith(in_results.removeprefix("new_")):  # what it is called where it goes says more
-            updated = in_results
-        if own is not None and updated.startswith(f"new_{own}_"):  # the author's name is that of the whole tree
-            return updated
-        found = self._told(node, own) or updated or self._of_result(node) or self.hinted.get(node)
-        found = found or self._as_read(node, may_be_elsewhere=True) or self._of_changed(node) or self._of_role(node)
-        found = found or self._of_domain(node) or self._of_cast(node) or self.left.get(node) or self.subjects.of(node)
-        found = found or self._of_expression(node) or in_results or self._of_call(node)
-        return found or inside or self._of_constant(node) or base_name(node, writer.graph)
+        value = _Value(self, node)
+        if self.is_explained:
+            self.heard[node] = self._all_of(value)
+        return next((word for hint in HINTS if (word := hint.of(self, value))), "")
 
-    def _of_constant(self, node: Node) -> str:
+    def _all_of(self, value: _Value) -> list[tuple[str, str]]:
+        """Return the hints that say something of a value, the one that wins first, each with the name it gives."""
+        joined = set(self.subjects.joined)
+        found = [(hint.source, word) for hint in HINTS if (word := hint.of(self, value))]
+        self.subjects.joined = joined  # what lost names nothing
+        return found
+
+    def of_constant(self, node: Node) -> str:
         """Return the word for where a constant comes from, ``layers_0_w`` of a tree that the function closes over."""
         constant = node.parameters.get("constant")
         origin = self.writer.constants.origins.get(constant.sha256) if isinstance(constant, Constant) else None
         return constant_word(origin) if origin else ""
 
-    def _in_called(self, node: Node) -> str:
+    def in_called(self, node: Node) -> str:
         """Return what one of the many results of a function would be called where that computes it."""
         function = node.operands[0].parameters.get("function") if node.opcode == "item" else None
         words = self.writer.words_of_results(function) if function in self.writer.renderer.named_results else ()
         return words[node.parameters["index"]] if words else ""
 
-    def _told(self, node: Node, own: str | None) -> str:
-        """Return the author's name for a value, or what it is read by in the same function; another where the author's
-        says nothing, or is that of several masks.
-        """
-        if own is None:
-            return self._as_read(node, may_be_elsewhere=False)
-        if is_empty_word(own):
-            return self._as_read(node, may_be_elsewhere=True) or self._of_domain(node) or own
-        if own in self.common_words and node.element_type is PRED:
-            return self._of_domain(node) or self.subjects.of(node) or own
-        return own
-
-    def _of_domain(self, node: Node) -> str:
+    def of_domain(self, node: Node) -> str:
         """Return the field's word for a value that is no gradient."""
         if any(map(is_gradient, self.writer.graph.results.get(node, ()))):
             return ""
         return domain_name(node, self.users.get(node, ()), self.subjects.word)
 
-    def _of_cast(self, node: Node) -> str:
-        """Return ``w_bfloat16`` for a cast of the argument ``w``: what casts it has one name for many of them."""
-        return self.subjects.of(node) if node.opcode == "convert" and is_argument(node.operands[0]) else ""
-
-    def _as_read(self, node: Node, *, may_be_elsewhere: bool) -> str:
+    def as_read(self, node: Node, *, may_be_elsewhere: bool) -> str:
         """Return the name by which the author's expressions read a value, unless what it is made of has it."""
         reads, users = self.writer.source_names.reads, self.users.get(node, ())
         name = reads.of(self.writer.graph, node, users, may_be_elsewhere=may_be_elsewhere)
@@ -116,7 +86,7 @@ class WantedNames:
             return ""
         return name
 
-    def _of_changed(self, node: Node) -> str:
+    def of_changed(self, node: Node) -> str:
         """Return the name of what is made by changing a value where it is, where the value may have that before."""
         writer = self.writer
         for user in self.users.get(node, ()):
@@ -125,7 +95,7 @@ class WantedNames:
                 return name if writer.allocation.gives(node, name) else ""
         return ""
 
-    def _of_role(self, node: Node) -> str:
+    def of_role(self, node: Node) -> str:
         """Return ``mean_divisor`` for a number that all arrays of the author's ``mean = ..`` are divided by there."""
         names = [] if node.ndim else self.writer.source_names.names_around(self.writer.graph, node)
         if len(names) != 1 or is_empty_word(names[0]):
@@ -134,7 +104,7 @@ class WantedNames:
         role = roles.pop() if len(roles) == 1 else ""
         return role and f"{names[0]}_{role}"
 
-    def _of_call(self, node: Node) -> str:
+    def of_call(self, node: Node) -> str:
         """Return the word of the function whose result a value is, where its lines stand in place of a call. A part
         that is cut out of a long line is a step at most.
         """
@@ -156,7 +126,7 @@ class WantedNames:
             inside = topological(roots(called))
             yield from ((each, reader) for each in given for reader in inside if each in reader.operands)
 
-    def _of_expression(self, node: Node) -> str | None:
+    def of_expression(self, node: Node) -> str | None:
         """Return the author's name for the value of the expression that this one is a step of, and of nothing else."""
         writer = self.writer
         users = self.users.get(node, [])
@@ -185,7 +155,7 @@ class WantedNames:
             found.setdefault(node, []).append(node)
         return found
 
-    def _of_result(self, node: Node) -> str | None:
+    def of_result(self, node: Node) -> str | None:
         """Return what one of several results is called inside of what gives them."""
         if node.opcode == "item" and node.operands[0].opcode == "call":
             function, index = node.operands[0].parameters["function"], node.parameters["index"]
@@ -206,10 +176,6 @@ class WantedNames:
         own = {self.writer.plan.user_names.get(node) or self._suggested(node) for node in results} - {None}
         words = own or {self.subjects.word(node) for node in results} - {""}
         return str(words.pop()) if len(words) == 1 else ""
-
-    def _of_layer(self, node: Node) -> str | None:
-        """Return what the value of a layer is called after its weights."""
-        return self.layers.get(node)
 
     @cached_property
     def gradient_words(self) -> dict[Node, str]:
@@ -241,11 +207,6 @@ class WantedNames:
     def in_gradients(self) -> Mapping[Node, str]:
         """Return the names that gradients get from their places in trees of gradients: ``d_dense_bias``."""
         return self.writer.trees.gradients()
-
-    def _updated(self, node: Node) -> str:
-        """``new_weight`` for what becomes of the argument ``weight``."""
-        before = self.updates.get(node)
-        return "" if before is None else f"new_{self.of_argument(before)}"
 
     def of_argument(self, node: Node) -> str:
         """Return what a function may call what it is given here."""
@@ -329,7 +290,7 @@ class WantedNames:
             loop: Loop = maker.parameters["loop"]
             carry = loop.carries[item.parameters["index"]]
             return self.of_source(maker, loop).get(carry) or self.of_carry(carry, loop)
-        return self.writer.plan.user_names.get(item) or self._of_result(item) or self._suggested(item)
+        return self.writer.plan.user_names.get(item) or self.of_result(item) or self._suggested(item)
 
 
 def _is_traced_call(instruction: Instruction) -> bool:
@@ -368,3 +329,123 @@ def _is_first(carry: Carry) -> bool:
     if following is None or not start.is_literal or start.ndim or start.element_type is not PRED:
         return False
     return bool(literal_value(start)) and not literal_value(following)
+
+
+class _Value:
+    """A value, and what several hints ask about it."""
+
+    def __init__(self, names: WantedNames, node: Node) -> None:
+        self.names = names
+        self.node = node
+
+    @cached_property
+    def inside(self) -> str:
+        """What it would be called in the function that gives it among many results."""
+        return self.names.in_called(self.node)
+
+    @cached_property
+    def own(self) -> str | None:
+        """The author's name; that of a line is the name of all that the line is lowered to, where a function's own
+        lines say more. What is empty gives way to a layer's.
+        """
+        own = self.names.writer.plan.user_names.get(self.node)
+        own = self.inside or own if own is not None else None
+        if own is None or is_empty_word(own):
+            return self.names.layers.get(self.node) or self.names.subjects.of_choice(self.node) or own
+        return own
+
+    @cached_property
+    def in_results(self) -> str:
+        """What it is called in the tree of results."""
+        return self.names.in_results.get(self.node, "")
+
+    @cached_property
+    def updated(self) -> str:
+        """``new_weight`` for what becomes of the argument ``weight``; what it is called where it goes says more."""
+        before = self.names.updates.get(self.node)
+        updated = "" if before is None else f"new_{self.names.of_argument(before)}"
+        return updated if updated.endswith(self.in_results.removeprefix("new_")) else self.in_results
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Where a name may come from; ``of`` gives it, and nothing for values of which the source says nothing."""
+
+    source: str
+    of: Callable[[WantedNames, _Value], str | None]
+
+
+def _gradient_of_argument(names: WantedNames, value: _Value) -> str:
+    argument = names.gradients.get(value.node)
+    return "" if argument is None else GRADIENT + (names.gradient_words.get(argument) or names.of_argument(argument))
+
+
+def _gradient_of_value(names: WantedNames, value: _Value) -> str:
+    of = names.of_values.get(value.node)
+    word = "" if of is None else names.subjects.word(of, may_be_joined=True)
+    return word and GRADIENT + word
+
+
+def _carried(names: WantedNames, value: _Value) -> str:
+    """That of a loop's carry, where the value is what a compiled loop or a kernel makes of it."""
+    node = value.node
+    call = node.operands[0] if node.opcode == "item" else node
+    if node in names.writer.plan.user_names or "carry" not in node.parameters or "stands_for" not in call.parameters:
+        return ""
+    loop = call.parameters["stands_for"]
+    return names.of_carries(loop, loop.parameters["loop"])[node.parameters["carry"]]
+
+
+def _part_of_updated(names: WantedNames, value: _Value) -> str:
+    """``new_params_w``, where the author's ``params`` is the name of the whole tree."""
+    return value.updated if value.own is not None and value.updated.startswith(f"new_{value.own}_") else ""
+
+
+def _author(names: WantedNames, value: _Value) -> str:
+    """The author's name; another where that says nothing, or is that of several masks."""
+    own, node = value.own, value.node
+    if own is None:
+        return ""
+    if is_empty_word(own):
+        return names.as_read(node, may_be_elsewhere=True) or names.of_domain(node) or own
+    if own in names.common_words and node.element_type is PRED:
+        return names.of_domain(node) or names.subjects.of(node) or own
+    return own
+
+
+def _read_here(names: WantedNames, value: _Value) -> str:
+    return "" if value.own is not None else names.as_read(value.node, may_be_elsewhere=False)
+
+
+def _cast_argument(names: WantedNames, value: _Value) -> str:
+    """``w_bfloat16`` for a cast of the argument ``w``: what casts it has one name for many of them."""
+    is_cast = value.node.opcode == "convert" and is_argument(value.node.operands[0])
+    return names.subjects.of(value.node) if is_cast else ""
+
+
+# The first that says something names the value.
+HINTS = (
+    Hint("the argument that it is the gradient of", _gradient_of_argument),
+    Hint("its place in a tree of gradients", lambda names, value: names.in_gradients.get(value.node)),
+    Hint("the value that it is the gradient of", _gradient_of_value),
+    Hint("the carry of a loop", _carried),
+    Hint("the part of a tree that it updates", _part_of_updated),
+    Hint("the author's name", _author),
+    Hint("what the author reads it by in the function", _read_here),
+    Hint("the argument that it updates", lambda names, value: value.updated),
+    Hint("the result of a function or of branches", lambda names, value: names.of_result(value.node)),
+    Hint("the author's keyword or call", lambda names, value: names.hinted.get(value.node)),
+    Hint("what the author reads it by", lambda names, value: names.as_read(value.node, may_be_elsewhere=True)),
+    Hint("the array that is made of it in place", lambda names, value: names.of_changed(value.node)),
+    Hint("its role for the author's name", lambda names, value: names.of_role(value.node)),
+    Hint("an idiom", lambda names, value: names.of_domain(value.node)),
+    Hint("the argument that it casts", _cast_argument),
+    Hint("the function that it leaves", lambda names, value: names.left.get(value.node)),
+    Hint("its operands", lambda names, value: names.subjects.of(value.node)),
+    Hint("the expression that it is a step of", lambda names, value: names.of_expression(value.node)),
+    Hint("its place in the results", lambda names, value: value.in_results),
+    Hint("the function that is called", lambda names, value: names.of_call(value.node)),
+    Hint("its name inside the function called", lambda names, value: value.inside),
+    Hint("where a constant comes from", lambda names, value: names.of_constant(value.node)),
+    Hint("its operation", lambda names, value: base_name(value.node, names.writer.graph)),
+)

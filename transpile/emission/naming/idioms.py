@@ -1,4 +1,4 @@
-"""Names of values that a field has a word for: the ``residual`` of a fit, the ``squared_norm`` of a vector.
+"""Names of values that a field has a word for, a row each: the ``residual`` of a fit, the ``squared_norm`` of a vector.
 
 Each is told by what a value is computed from, and the ``residual`` also by what becomes of it.
 """
@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...array.node import Node, literal_value
+from ...dataclass import dataclass
 from ...hlo.element_types import PRED
+from ...passes.rewriting.patterns import is_number
 from ..value_gradients import square_of
 from .layers import unviewed
 from .operands import LONGEST
@@ -21,56 +23,74 @@ _LEAST_DECAY = 0.5
 _Word = Callable[[Node], str]  # gives the word of a value, which may be empty
 
 
+@dataclass(frozen=True, slots=True)
+class Idiom:
+    """A name for values of an operation.
+
+    ``find`` takes a value and its users, and tells whether it is one; or it returns the value whose word stands in the
+    name, for ``{}``, or the word's ``last`` part. ``alone`` is the name where there is no such word, or a long one.
+    """
+
+    opcode: str
+    find: Callable[[Node, Sequence[Node]], Node | bool | None]
+    name: str
+    alone: str = ""
+
+
 def domain_name(node: Node, users: Sequence[Node], word: _Word) -> str:
     """Return the word that the field has for a value; empty where there is none."""
-    form = _FORMS.get(node.opcode)
-    return form(node, users, word) if form is not None else ""
+    idioms = (idiom for idiom in IDIOMS if idiom.opcode == node.opcode)
+    return next((name for idiom in idioms if (name := _named(idiom, node, users, word))), "")
 
 
-def _of_difference(node: Node, users: Sequence[Node], word: _Word) -> str:
-    """``residual`` for ``X @ w - y`` that is squared; ``off_diagonal`` for ``1 - np.eye(n)``, and what corrects the
-    means that Adam takes of its gradients.
-    """
+def _named(idiom: Idiom, node: Node, users: Sequence[Node], word: _Word) -> str:
+    found = idiom.find(node, users)
+    if not isinstance(found, Node):
+        return idiom.name if found else ""
+    own = word(found)
+    name = idiom.name.format(own, last=own.rpartition("_")[2])
+    return name if own and len(name) <= LONGEST else idiom.alone
+
+
+def _is_off_diagonal(node: Node, users: Sequence[Node]) -> bool:
+    """``1 - np.eye(n)``."""
     first, second = node.operands
-    if first.is_literal and literal_value(first) == 1:
-        if second.opcode == "eye":
-            return "off_diagonal"
-        return "bias_correction" if _is_decay(second) else ""
-    is_fit = any(map(_is_fitted, node.operands)) and any(node in (square_of(user), _norm_of(user)) for user in users)
-    return "residual" if is_fit else ""
+    return is_number(first, 1) and second.opcode == "eye"
 
 
-def _of_quotient(node: Node, users: Sequence[Node], word: _Word) -> str:
-    """``normalized`` for what is centered and divided by its deviation."""
+def _is_bias_correction(node: Node, users: Sequence[Node]) -> bool:
+    """``1 - 0.9**count``, which corrects the means that Adam takes of its gradients."""
+    first, second = node.operands
+    return is_number(first, 1) and _is_decay(second)
+
+
+def _is_residual(node: Node, users: Sequence[Node]) -> bool:
+    """``X @ w - y`` that is squared."""
+    first = node.operands[0]
+    is_fit = not is_number(first, 1) and any(map(_is_fitted, node.operands))
+    return is_fit and any(node in (square_of(user), _norm_of(user)) for user in users)
+
+
+def _is_normalized(node: Node, users: Sequence[Node]) -> bool:
+    """What is centered and divided by its deviation."""
     centered, deviation = node.operands
-    if place := _of_place(node, users, word):
-        return place
-    if centered.opcode != "subtract" or unviewed(centered.operands[1]).opcode != "mean":
-        return ""
-    is_root = unviewed(deviation).opcode in ("sqrt", "std")
-    return "normalized" if is_root and unviewed(centered.operands[1]).operands[0] is centered.operands[0] else ""
+    if centered.opcode != "subtract" or unviewed(deviation).opcode not in ("sqrt", "std"):
+        return False
+    mean = unviewed(centered.operands[1])
+    return mean.opcode == "mean" and mean.operands[0] is centered.operands[0]
 
 
-def _of_comparison(node: Node, users: Sequence[Node], word: _Word) -> str:
-    """``x_is_inf`` for what is compared with an infinity."""
-    x, other = node.operands
-    is_infinite = node.parameters["direction"] == "EQ" and other.is_literal and other.type.is_floating
-    if not is_infinite or not np.isinf(literal_value(other)):
-        return ""
-    return _joined(word(x), "is_inf" if literal_value(other) > 0 else "is_minus_inf")
+def _infinite(sign: int) -> Callable[[Node, Sequence[Node]], Node | None]:
+    def find(node: Node, users: Sequence[Node]) -> Node | None:
+        """What is compared with an infinity."""
+        x, other = node.operands
+        return x if node.parameters["direction"] == "EQ" and is_number(other, sign * np.inf) else None
+
+    return find
 
 
-def _of_nan(node: Node, users: Sequence[Node], word: _Word) -> str:
-    return _joined(word(node.operands[0]), "is_nan")
-
-
-def _of_finite(node: Node, users: Sequence[Node], word: _Word) -> str:
-    return _joined(word(node.operands[0]), "is_finite")
-
-
-def _joined(word: str, name: str) -> str:
-    """Return a name behind the word that it is of, unless that is long."""
-    return f"{word}_{name}" if word and len(word) + len(name) < LONGEST else name
+def _operand(node: Node, users: Sequence[Node]) -> Node:
+    return node.operands[0]
 
 
 def _is_fitted(node: Node) -> bool:
@@ -96,12 +116,13 @@ def _is_decay(node: Node) -> bool:
     return counts and bool(_LEAST_DECAY <= literal_value(base) < 1)
 
 
-def _of_sum(node: Node, users: Sequence[Node], word: _Word) -> str:
-    """``tolerance`` for ``np.abs(y) * rtol + atol``."""
+def _is_tolerance(node: Node, users: Sequence[Node]) -> bool:
+    """``np.abs(y) * rtol + atol``."""
     scaled, absolute = node.operands
-    is_small = absolute.is_literal and _is_small(absolute) and scaled.opcode == "multiply"
-    size, relative = scaled.operands if is_small else (node, node)
-    return "tolerance" if size.opcode == "abs" and relative.is_literal and _is_small(relative) else ""
+    if not absolute.is_literal or not _is_small(absolute) or scaled.opcode != "multiply":
+        return False
+    size, relative = scaled.operands
+    return size.opcode == "abs" and relative.is_literal and _is_small(relative)
 
 
 def _is_small(node: Node) -> bool:
@@ -109,95 +130,89 @@ def _is_small(node: Node) -> bool:
     return value.dtype.kind == "f" and bool(0 < value <= _SMALL)
 
 
-def _of_total(node: Node, users: Sequence[Node], word: _Word) -> str:
-    """``theta_squared_norm`` for the sum of the squares of ``theta``."""
-    return _of_square(square_of(node.operands[0]), word, "squared_norm")
+def _squared(node: Node, users: Sequence[Node]) -> Node | None:
+    """What is squared and reduced."""
+    return square_of(node.operands[0])
 
 
-def _of_mean(node: Node, users: Sequence[Node], word: _Word) -> str:
-    return _of_square(square_of(node.operands[0]), word, "mean_square")
+def _with_itself(node: Node, users: Sequence[Node]) -> Node | None:
+    return _norm_of(node)
 
 
-def _of_product(node: Node, users: Sequence[Node], word: _Word) -> str:
-    return _of_square(_norm_of(node), word, "squared_norm")
-
-
-def _of_square(squared: Node | None, word: _Word, name: str) -> str:
-    """Return the name of what is made of squares, behind the word of what is squared; empty where that is nothing."""
-    return _joined(word(squared), name) if squared is not None else ""
-
-
-def _of_exponential(node: Node, users: Sequence[Node], word: _Word) -> str:
-    """``exp_logits`` for the numerators of a softmax."""
+def _shifted_by_largest(node: Node, users: Sequence[Node]) -> Node | None:
+    """The logits whose exponentials are the numerators of a softmax."""
     (shifted,) = node.operands
-    own = word(shifted.operands[0]) if shifted.opcode == "subtract" else ""
-    if not own or len(f"exp_{own}") > LONGEST:
-        return ""
+    if shifted.opcode != "subtract":
+        return None
     largest = unviewed(shifted.operands[1])
     while largest.opcode == "select":  # what replaces infinities
         largest = unviewed(largest.operands[1])
     is_its_own = largest.opcode == "max" and largest.operands[0] is shifted.operands[0]
-    return f"exp_{own}" if is_its_own else ""
+    return shifted.operands[0] if is_its_own else None
 
 
-def _of_choice(node: Node, users: Sequence[Node], word: _Word) -> str:
-    """``sorted_scores`` for what is taken in the order of its own ``argsort``."""
+def _in_own_order(node: Node, users: Sequence[Node]) -> Node | None:
+    """What is taken in the order of its own ``argsort``."""
     x, order = node.operands[0], unviewed(node.operands[-1])
-    if order.opcode != "argsort" or order.operands[0] is not x:
-        return ""
-    return f"sorted_{word(x).rpartition('_')[2]}" if word(x) else "ordered"
+    return x if order.opcode == "argsort" and order.operands[0] is x else None
 
 
-def _of_joined(node: Node, users: Sequence[Node], word: _Word) -> str:
-    """``is_first`` for where a value in a sorted array is another than the one before it."""
+def _is_first_of_equals(node: Node, users: Sequence[Node]) -> bool:
+    """Where a value in a sorted array is another than the one before it."""
     if node.element_type is not PRED or len(node.operands) != 2:
-        return ""
+        return False
     start, rest = node.operands
     is_start = start.opcode in ("ones", "full", "array") and start.shape == (1,)
     if not is_start or rest.opcode != "compare" or rest.parameters["direction"] != "NE":
-        return ""
+        return False
     parts = [each.operands[0] for each in rest.operands if each.opcode == "getitem"]
-    return "is_first" if len(parts) == 2 and parts[0] is parts[1] else ""
+    return len(parts) == 2 and parts[0] is parts[1]
 
 
-def _of_filled(node: Node, users: Sequence[Node], word: _Word) -> str:
-    """``inverse_order`` for ``x[order] = np.arange(n)``."""
+def _is_inverse_order(node: Node, users: Sequence[Node]) -> bool:
+    """``x[order] = np.arange(n)``."""
     _, value, *indices = node.operands
-    is_inverse = value.opcode == "arange" and len(indices) == 1 and unviewed(indices[0]).opcode == "argsort"
-    return "inverse_order" if is_inverse else ""
+    return value.opcode == "arange" and len(indices) == 1 and unviewed(indices[0]).opcode == "argsort"
 
 
-def _of_place(node: Node, users: Sequence[Node], word: _Word) -> str:
-    """``axis_index`` for where a device lies along an axis of the mesh, worked out from its number; ``partition_id``
-    for that as another type, where it has no name yet.
-    """
+def _is_axis_index(node: Node, users: Sequence[Node]) -> bool:
+    """Where a device lies along an axis of the mesh, worked out from its number."""
     number = node.operands[0] if node.opcode == "convert" else node
     is_part = False
-    while number.opcode in ("divide", "remainder", "and", "shift-right-logical") and number.operands[1].is_literal:
+    while number.opcode in _OF_DEVICES and number.operands[1].is_literal:
         number, is_part = number.operands[0], True
-    if number.opcode not in ("partition-id", "replica-id"):
-        return ""
-    return "axis_index" if is_part else "" if word(number) else number.opcode.replace("-", "_")
+    return is_part and number.opcode in ("partition-id", "replica-id")
 
 
-# Each form takes a value, its users, and the function that gives words.
-_FORMS: dict[str, Callable[[Node, Sequence[Node], _Word], str]] = {
-    "add": _of_sum,
-    "and": _of_place,
-    "compare": _of_comparison,
-    "concatenate": _of_joined,
-    "convert": _of_place,
-    "divide": _of_quotient,
-    "exponential": _of_exponential,
-    "is-finite": _of_finite,
-    "isnan": _of_nan,
-    "matmul": _of_product,
-    "mean": _of_mean,
-    "remainder": _of_place,
-    "setitem": _of_filled,
-    "shift-right-logical": _of_place,
-    "subtract": _of_difference,
-    "sum": _of_total,
-    "take": _of_choice,
-    "take_along_axis": _of_choice,
-}
+def _retyped(opcode: str) -> Callable[[Node, Sequence[Node]], Node | None]:
+    def find(node: Node, users: Sequence[Node]) -> Node | None:
+        """The number of a device as another type."""
+        return node.operands[0] if node.operands[0].opcode == opcode else None
+
+    return find
+
+
+_OF_DEVICES = ("divide", "remainder", "and", "shift-right-logical")
+
+IDIOMS = (
+    *(Idiom(opcode, _is_axis_index, "axis_index") for opcode in (*_OF_DEVICES, "convert")),
+    Idiom("add", _is_tolerance, "tolerance"),
+    Idiom("compare", _infinite(1), "{}_is_inf", "is_inf"),
+    Idiom("compare", _infinite(-1), "{}_is_minus_inf", "is_minus_inf"),
+    Idiom("concatenate", _is_first_of_equals, "is_first"),
+    Idiom("convert", _retyped("partition-id"), "", "partition_id"),
+    Idiom("convert", _retyped("replica-id"), "", "replica_id"),
+    Idiom("divide", _is_normalized, "normalized"),
+    Idiom("exponential", _shifted_by_largest, "exp_{}"),
+    Idiom("is-finite", _operand, "{}_is_finite", "is_finite"),
+    Idiom("isnan", _operand, "{}_is_nan", "is_nan"),
+    Idiom("matmul", _with_itself, "{}_squared_norm", "squared_norm"),
+    Idiom("mean", _squared, "{}_mean_square", "mean_square"),
+    Idiom("setitem", _is_inverse_order, "inverse_order"),
+    Idiom("subtract", _is_off_diagonal, "off_diagonal"),
+    Idiom("subtract", _is_bias_correction, "bias_correction"),
+    Idiom("subtract", _is_residual, "residual"),
+    Idiom("sum", _squared, "{}_squared_norm", "squared_norm"),
+    Idiom("take", _in_own_order, "sorted_{last}", "ordered"),
+    Idiom("take_along_axis", _in_own_order, "sorted_{last}", "ordered"),
+)
