@@ -213,7 +213,6 @@ def test_no_circle_of_imports():
 # Tables keyed by operations of the array dialect that stand outside its rows, each with what a row cannot say. The
 # dialect of kernels has rows of its own.
 TABLES = {
-    "transpile/emission/naming/idioms.py _FORMS": "naming: the words that fields have for what operations compute",
     "transpile/passes/indexing/indices.py _TYPED": "the operations whose type it may leave out",
     "transpile/passes/algebra/magnitudes.py _SIGNS": "an analysis of one pass: where results cannot be negative",
     "transpile/passes/constants/interpreter.py _FOLDS": "interpreter: reductions whose order does not matter",
