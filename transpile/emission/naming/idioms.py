@@ -179,7 +179,7 @@ def _is_axis_index(node: Node, users: Sequence[Node]) -> bool:
     """Where a device lies along an axis of the mesh, worked out from its number."""
     number = node.operands[0] if node.opcode == "convert" else node
     is_part = False
-    while number.opcode in _OF_DEVICES and number.operands[1].is_literal:
+    while number.opcode in ("divide", "remainder", "and", "shift-right-logical") and number.operands[1].is_literal:
         number, is_part = number.operands[0], True
     return is_part and number.opcode in ("partition-id", "replica-id")
 
@@ -192,23 +192,25 @@ def _retyped(opcode: str) -> Callable[[Node, Sequence[Node]], Node | None]:
     return find
 
 
-_OF_DEVICES = ("divide", "remainder", "and", "shift-right-logical")
-
 IDIOMS = (
-    *(Idiom(opcode, _is_axis_index, "axis_index") for opcode in (*_OF_DEVICES, "convert")),
     Idiom("add", _is_tolerance, "tolerance"),
+    Idiom("and", _is_axis_index, "axis_index"),
     Idiom("compare", _infinite(1), "{}_is_inf", "is_inf"),
     Idiom("compare", _infinite(-1), "{}_is_minus_inf", "is_minus_inf"),
     Idiom("concatenate", _is_first_of_equals, "is_first"),
+    Idiom("convert", _is_axis_index, "axis_index"),
     Idiom("convert", _retyped("partition-id"), "", "partition_id"),
     Idiom("convert", _retyped("replica-id"), "", "replica_id"),
+    Idiom("divide", _is_axis_index, "axis_index"),
     Idiom("divide", _is_normalized, "normalized"),
     Idiom("exponential", _shifted_by_largest, "exp_{}"),
     Idiom("is-finite", _operand, "{}_is_finite", "is_finite"),
     Idiom("isnan", _operand, "{}_is_nan", "is_nan"),
     Idiom("matmul", _with_itself, "{}_squared_norm", "squared_norm"),
     Idiom("mean", _squared, "{}_mean_square", "mean_square"),
+    Idiom("remainder", _is_axis_index, "axis_index"),
     Idiom("setitem", _is_inverse_order, "inverse_order"),
+    Idiom("shift-right-logical", _is_axis_index, "axis_index"),
     Idiom("subtract", _is_off_diagonal, "off_diagonal"),
     Idiom("subtract", _is_bias_correction, "bias_correction"),
     Idiom("subtract", _is_residual, "residual"),
