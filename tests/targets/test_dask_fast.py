@@ -13,6 +13,7 @@ from xla2py.targets.dask.writing.kernels import KERNELS
 from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.tests.targets.programs.table import PROGRAMS
 from xla2py.tests.targets.running import differences, leaves, on_numpy, uneven
+from xla2py.tests.whole import much
 from xla2py.transpile.equivalence.inputs.generate import nest
 from xla2py.transpile.equivalence.lockstep.run import lockstep
 from xla2py.transpile.errors import UnsupportedError, UsageError
@@ -23,7 +24,7 @@ da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 pytest.importorskip("numba", reason="Numba is not installed")
 
-ROWS, COLUMNS = 97, 30
+ROWS, COLUMNS = 43, 30
 
 
 def normalised(x, scale):
@@ -88,12 +89,12 @@ def test_values_are_those_of_xla_in_any_chunks(function):
     generated = emitted(function, debug=True)
     assert "_kernel(" in generated.source
     module, wanted = generated.load(keep_compiled=False), jax.jit(function)(x, scale)
-    given = [(x, scale), (da.from_array(x, chunks=(40, 7)), da.from_array(scale, chunks=9))]
+    given = [(x, scale), (da.from_array(x, chunks=(17, 7)), da.from_array(scale, chunks=9))]
     x.flags.writeable = False
     given += [(np.asfortranarray(x), scale)]
     for each in given:
         assert_close(dask.compute(*module.main(*each), scheduler="sync"), wanted)
-    for rows in (1, 50, ROWS):
+    for rows in (1, 20, ROWS):
         assert_close(dask.compute(*module.main(x, scale, chunks={"x": (rows, -1)}), scheduler="threads"), wanted)
 
 
@@ -120,7 +121,7 @@ def test_what_is_cut_tells_kernels_apart():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("program", PROGRAMS[3::18], ids=str)
+@pytest.mark.parametrize("program", much(PROGRAMS[3::36], PROGRAMS[3::6]), ids=str)
 def test_the_results_are_those_of_numpy(program):
     given = program.inputs()
     generated = xla2py.emit(program.text, "dask", style="fused", chunks="2", format=False, debug=True)
@@ -158,7 +159,7 @@ def scattered_numbers(x, i, u):
 @pytest.mark.parametrize("chunks", ["64B", "1KiB"])
 def test_scatters_into_blocks_are_loops_of_the_same_plan(function, chunks):
     rng = np.random.default_rng(2)
-    given = rng.normal(size=(60, 8)), rng.integers(-70, 70, 200), rng.normal(size=(200, 8))
+    given = rng.normal(size=(24, 8)), rng.integers(-30, 30, 70), rng.normal(size=(70, 8))
     given = [array.astype(kind) for array, kind in zip(given, ("f4", "i4", "f4"), strict=True)]
     traced = xla2py.from_jax(function, *given)
     readable, fast = (xla2py.emit(traced, "dask", style=style, chunks=chunks) for style in ("readable", "fast"))

@@ -16,8 +16,12 @@ def emitted(function, arguments):
     return xla2py.emit(xla2py.from_jax(function, *arguments), style="fused", format=False, checks=False, debug=True)
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("name", PROGRAMS)
+COMPILED = {*[*PROGRAMS][::4], "filled integers"}  # some, and what wraps
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.compiled] * (name in COMPILED)) for name in PROGRAMS]
+)
 def test_loops_gather_what_xla_does(name):
     function, arguments = PROGRAMS[name]
     for found, wanted in zip(results(emitted(function, arguments), arguments), expected(name), strict=True):
