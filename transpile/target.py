@@ -315,7 +315,7 @@ class Target:
     arrange: Callable[..., tuple[Program, Plan]] | None = None
     scalars: str = ""
     largest_folded: int = 8
-    runners: tuple[str, ...] = ("run_local",)
+    runners: tuple[str, ...] = ("run_local", "run_mpi")
     replicas: Target | None = None
     prelude: tuple[Path, ...] = ()
     carried_over: frozenset[str] | None = None

@@ -120,6 +120,12 @@ def newest_snapshots(folders: Iterable[str], count: int) -> dict[int, str]:
     return begin
 
 
+def forget_snapshots(folder: str, device: int) -> None:
+    """Remove the snapshots of a device."""
+    for path in Path(folder).glob(f"*-*-{device}.npz"):
+        path.unlink()
+
+
 def is_quiet(prefix: str, count: int) -> bool:
     """Tell whether as many messages have been received as sent, between any two devices
     and on each channel.

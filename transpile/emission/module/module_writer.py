@@ -37,6 +37,7 @@ from ..parts import Part, Replay
 from ..prelude.library import DEVICE, NAME_BY_TEXT, prelude, unsilenced
 from ..prelude.specialization import calls_of, cut, with_short_docstrings, without_arguments
 from ..replicas.collectives import HOST_FUNCTIONS, collectives, replicas_of
+from ..replicas.mpi_command import MpiCommand, is_command
 from ..replicas.named_devices import named_devices
 from ..replicas.sharded_arrays import SPLIT, ShardedArrays, axis_names
 from ..trees.argument_groups import argument_groups
@@ -106,13 +107,16 @@ class _ModuleWriter:
         self.replicas = replicas_of(program, target.runners)
         self.parts: list[Part] = [Replay()] if options.graph else []
         self.parameters: list[str] = []
-        layout = program.original.layout
+        layout, sharded, parameters = program.original.layout, None, program.entry.computation.parameters
         if self.replicas is not None:
             mesh, axes = (None, {}) if layout is None else (layout.mesh, axis_names(layout))
             self.devices = named_devices(list(collectives(program)), mesh, axes)
             self.parts += [self.replicas, self.devices]
         if self.replicas is not None and layout is not None and SPLIT in self.library.definitions:
-            self.parts.append(ShardedArrays(layout, self.replicas, self.parameters))
+            sharded = ShardedArrays(layout, self.replicas, self.parameters)
+            self.parts.append(sharded)
+        if self.replicas is not None and is_command(self.replicas, parameters):
+            self.parts.append(MpiCommand(self.replicas, sharded, self.parameters, parameters))
         self.entry = entry_point(program, self.replicas, options.nested, options.checks)
         self.classes = ResultClasses(self.entry.result_tree, options.classes, set(self.library.definitions))
         self.parts.append(self.classes)

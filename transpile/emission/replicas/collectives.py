@@ -20,7 +20,7 @@ GROUP = "g"  # what the body calls the group
 ENTRY = "replica"
 HOST_FUNCTIONS = tuple(name for name, row in OPERATIONS.items() if row.asks_host)  # handed to the program by its caller
 # The prelude function behind each runner.
-RUNNERS = {"run_local": "in_threads", "run_replicas": "on_workers", "run_nccl": "over_nccl"}
+RUNNERS = {"run_local": "in_threads", "run_replicas": "on_workers", "run_nccl": "over_nccl", "run_mpi": "over_mpi"}
 # The classes of the prelude that have the methods a body calls.
 _CLASSES = {
     "all_reduce": "AllReduce",
@@ -94,7 +94,7 @@ def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
     # Elsewhere all devices come by the same calls in the same order, and the line of a call says which one it is.
     branching = {node.parameters["channel"] for node in nodes if node.opcode == "collective" and _in_branch(node)}
     shared = frozenset(channel for channel in branching if uses[channel] > 1)
-    resumable = _resumable(program) if "run_replicas" in runners else frozenset()
+    resumable = _resumable(program) if {"run_replicas", "run_mpi"} & set(runners) else frozenset()
     classes += ["Resumable"] if resumable else []
     return Replicas(
         module.replica_count,

@@ -1,0 +1,87 @@
+"""``mpirun -n N python MODULE.py IN.npz -o OUT.npz``: replicas on arrays in files."""
+
+import argparse
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def run_files(
+    run: Callable[..., Any],
+    dtypes: Mapping[str, str],
+    split: Callable[..., Any] | None,
+    join: Callable[..., Any] | None,
+    resumes: bool,
+) -> None:
+    """Run the replica that is this rank's on arrays of a file, by their names; rank 0
+    writes the results, ``arr_0`` and so on.
+
+    The file has whole arrays where there is ``split``, else arrays with one more axis
+    in front, the devices; results are the same with ``join`` and without. An array of a
+    type that files have no name for, such as bfloat16, lies in them as its bytes or in
+    a wider type. An error of any rank ends all.
+    """
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    parser = argparse.ArgumentParser(description=run_files.__doc__)
+    parser.add_argument("arrays", metavar="IN.npz", help=", ".join(dtypes))
+    parser.add_argument("-o", "--output", metavar="OUT.npz", required=True)
+    parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
+    if resumes:
+        parser.add_argument("--snapshot", metavar="FOLDER", help="go on from there")
+    given = vars(parser.parse_args())
+    path, output = given.pop("arrays"), given.pop("output")
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            missing = [name for name in dtypes if name not in stored]
+            if missing:
+                raise KeyError(f"{path} has no {', '.join(missing)}")
+            arrays = [
+                from_file_type(stored[name], dtype) for name, dtype in dtypes.items()
+            ]
+        rank = comm.Get_rank()
+        own = [x[rank] for x in arrays] if split is None else split(arrays)[rank]
+        results = run(own, **given)
+        several = results if isinstance(results, tuple) else (results,)
+        parts = [gathered_at_first(comm, np.asarray(x, order="C")) for x in several]
+        if rank == 0:
+            if join is None:
+                whole = [np.stack(part) for part in parts]
+            else:
+                rows = list(zip(*parts, strict=True))
+                joined = join(rows if isinstance(results, tuple) else parts[0])
+                whole = list(joined) if isinstance(results, tuple) else [joined]
+            with open(output, "wb") as file:
+                np.savez(file, *map(to_file_type, whole), allow_pickle=False)
+    except BaseException:
+        traceback.print_exc()
+        time.sleep(0.5)  # mpirun shows what was printed: not if all is over at once
+        comm.Abort(1)
+
+
+def from_file_type(array: Any, dtype: str) -> Any:
+    """Return an array of a file in the type that the program takes."""
+    wanted = np.dtype(dtype)
+    if array.dtype.kind == "V" and wanted.kind == "V":
+        return array.view(wanted)
+    return array.astype(wanted) if wanted.isbuiltin != 1 else array
+
+
+def to_file_type(array: Any) -> Any:
+    """Return an array in a type that files have a name for."""
+    if array.dtype.isbuiltin == 1:
+        return array
+    return array.astype(np.int8 if "int" in array.dtype.name else np.float32)
+
+
+def gathered_at_first(comm: Any, array: Any) -> Sequence[Any]:
+    """Return what all ranks have, on rank 0."""
+    is_first = comm.Get_rank() == 0
+    room = np.empty((comm.Get_size() if is_first else 0, *array.shape), array.dtype)
+    octets = (x.reshape(-1).view(np.uint8) for x in (array, room))
+    comm.Gather(next(octets), next(octets) if is_first else None)
+    return list(room)

@@ -1,0 +1,200 @@
+"""Replicas as ranks of MPI: the same bits as on threads, and every fault ends all ranks and is named."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import time
+from ctypes.util import find_library
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.replicas import programs
+from xla2py.tests.replicas.programs import SeveralDevices
+from xla2py.tests.replicas.test_cluster import EVERYTHING, assert_same_bits, imported_from
+from xla2py.tests.whole import much
+
+pytest.importorskip("mpi4py")
+BESIDE = shutil.which("mpirun", path=str(Path(sys.executable).parent))  # MPICH of the package mpich
+OPEN_MPI = "mpirun.openmpi"  # of Debian
+LAUNCHERS = {
+    "mpich": ([BESIDE or "mpirun"], {}),
+    "openmpi": ([OPEN_MPI, "--oversubscribe", "--allow-run-as-root"], {"MPI4PY_LIBMPI": find_library("mpi") or ""}),
+}
+LIMIT = 120  # seconds; no rank may outlive it
+
+
+@pytest.fixture(params=LAUNCHERS)
+def mpirun(request):
+    """Run a Python script on ranks; gives the ended process."""
+    launcher, environment = LAUNCHERS[request.param]
+    if shutil.which(launcher[0]) is None:
+        pytest.skip(f"{request.param} is not installed")
+    environment = {**os.environ, **environment, "PYTHONWARNINGS": "ignore"}
+
+    def run(count: int, *words: object) -> subprocess.CompletedProcess:
+        command = [*launcher, "-n", str(count), sys.executable, *map(str, words)]
+        return subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LIMIT,
+            stdin=subprocess.DEVNULL,
+        )
+
+    return run
+
+
+def saved(program: SeveralDevices, path: Path, target: str = "numpy") -> Path:
+    xla2py.emit(program.module(), target=target).save(path)
+    return path
+
+
+def test_ranks_compute_what_threads_compute(mpirun, tmp_path):
+    everything = {str(one): one for one in [*EVERYTHING, *programs.element_types(), *programs.reducers()]}
+    chosen = [one for one in everything.values() if one.replicas * one.partitions == 4]
+    assert len(chosen) > 20
+    for k, program in enumerate(chosen):
+        saved(program, tmp_path / f"program_{k}.py").with_suffix(".inputs").write_bytes(pickle.dumps(program.inputs()))
+    ended = mpirun(4, Path(__file__).with_name("mpi_ranks.py"), tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    for k, program in enumerate(chosen):
+        path = tmp_path / f"program_{k}.py"
+        results = [pickle.loads(path.with_suffix(f".{rank}").read_bytes()) for rank in range(4)]
+        wrong = [result for result in results if isinstance(result, Exception)]
+        assert not wrong, f"{program}: {wrong}"
+        assert_same_bits(results, imported_from(path).run_local(program.inputs()))
+
+
+LARGE = SeveralDevices("large", programs.entry("ROOT r = f32[256,1000] all-reduce(x), to_apply=add", sizes="256,1000"))
+BF16 = next(one for one in programs.element_types() if one.name == "bf16")
+
+
+@pytest.mark.parametrize("program", [LARGE, BF16], ids=str)
+def test_a_module_is_a_command_on_files(mpirun, tmp_path, program):
+    """The inputs of all devices lie along an axis in front; bfloat16 lies in float32."""
+    path = saved(program, tmp_path / "program.py", "dask")
+    columns = [np.stack(column) for column in zip(*program.inputs(), strict=True)]
+    np.savez(tmp_path / "in.npz", x=columns[0].astype(np.float32))
+    ended = mpirun(4, path, tmp_path / "in.npz", "-o", tmp_path / "out.npz")
+    assert ended.returncode == 0, ended.stderr
+    expected = [
+        result if isinstance(result, tuple) else (result,) for result in imported_from(path).run_local(program.inputs())
+    ]
+    with np.load(tmp_path / "out.npz") as stored:
+        for k, parts in enumerate(zip(*expected, strict=True)):
+            np.testing.assert_array_equal(stored[f"arr_{k}"], np.stack(parts).astype(stored[f"arr_{k}"].dtype))
+
+
+def test_too_few_ranks_and_missing_arrays_are_told(mpirun, tmp_path):
+    path = saved(LARGE, tmp_path / "program.py")
+    np.savez(tmp_path / "in.npz", x=np.ones((4, 256, 1000), np.float32))
+    np.savez(tmp_path / "other.npz", y=np.ones(3))
+    told = mpirun(2, path, tmp_path / "in.npz", "-o", tmp_path / "out.npz")
+    assert told.returncode != 0
+    assert "the program has 4 replicas, MPI has 2 ranks: mpirun -n 4" in told.stderr
+    told = mpirun(4, path, tmp_path / "other.npz", "-o", tmp_path / "out.npz")
+    assert told.returncode != 0
+    assert "has no x" in told.stderr
+    assert not (tmp_path / "out.npz").exists()
+
+
+DIVERGES = """
+import sys, numpy as np
+from mpi4py import MPI
+from program import Group, over_mpi
+def replica(g, x):
+    {0}
+    return g.all_reduce(x, np.add)
+try:
+    over_mpi(replica, Group, (4, 1), [np.ones(9000, np.float32)], {{}}, None, 5.0, None, 1)
+except Exception as error:
+    print(type(error).__name__, error, flush=True)
+    sys.exit(3)
+"""
+CALL = "all_reduce of float32[9000] (line 7)"
+WAYS = {
+    "raise ValueError('mine')": f"stopped in {CALL}: replica 2 failed: ValueError: mine",
+    "return x": f"waits in {CALL}, but replica 2 has ended",
+    "x = x[:7]": "but replica 2 does all_reduce of float32[7] (line 7)",
+    "import time; time.sleep(7)": f"has waited 5 s for replica 2 in {CALL}",
+}
+
+
+@pytest.mark.parametrize(("statement", "told"), WAYS.items(), ids=WAYS)
+def test_replicas_that_go_other_ways_are_named(mpirun, tmp_path, statement, told):
+    saved(LARGE, tmp_path / "program.py")
+    (tmp_path / "ways.py").write_text(DIVERGES.format(f"if g.device == 2: {statement}"), encoding="utf-8")
+    ended = mpirun(4, tmp_path / "ways.py")
+    assert ended.returncode != 0
+    assert told in ended.stdout, ended.stdout + ended.stderr
+
+
+KILLED = """
+import os, sys, signal, numpy as np
+import program
+from pathlib import Path
+class Dies(program.Group):
+    def snapshot(self, *carried):
+        super().snapshot(*carried)
+        if self.device == 2 and self.iteration == 35 and sys.argv[1] == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if sys.argv[1] == "goes on" and self.iteration <= 30:
+            raise RuntimeError("it began at the beginning")
+program.Group = Dies
+inputs = np.load("inputs.npy")
+from mpi4py import MPI
+rank = MPI.COMM_WORLD.Get_rank()
+result = program.run_mpi([inputs[rank]], snapshot="snapshots", every=10)
+np.savez(f"result_{rank}.npz", *result)
+"""
+LONG = SeveralDevices("", programs.COUNTED.replace("[5,4]", "[50,4]").replace("constant(5)", "constant(50)"))
+
+
+def results_of_ranks() -> list:
+    stored = [np.load(f"result_{rank}.npz") for rank in range(4)]
+    return [tuple(one[name][()] for name in one.files) for one in stored]
+
+
+def test_a_killed_rank_ends_all_and_the_next_run_goes_on(mpirun, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = saved(LONG, tmp_path / "program.py")
+    inputs = LONG.inputs()
+    np.save("inputs.npy", np.stack([one[0] for one in inputs]))
+    Path("killed.py").write_text(KILLED, encoding="utf-8")
+    begun = time.monotonic()
+    ended = mpirun(4, "killed.py", "dies")
+    assert ended.returncode != 0
+    assert time.monotonic() - begun < 60
+    assert list(Path("snapshots").glob("*-30-*.npz"))
+    ended = mpirun(4, "killed.py", "goes on")
+    assert ended.returncode == 0, ended.stderr
+    assert_same_bits(results_of_ranks(), imported_from(path).run_local(inputs))
+    assert not list(Path("snapshots").iterdir())
+
+
+def test_kills_at_random_moments(mpirun, tmp_path, monkeypatch):
+    """Never a hang, never a wrong result; 100 kills in ``make prove``."""
+    monkeypatch.chdir(tmp_path)
+    saved(LONG, tmp_path / "program.py")
+    np.save("inputs.npy", np.stack([one[0] for one in LONG.inputs()]))
+    script = KILLED.replace(
+        "self.device == 2 and self.iteration == 35",
+        "self.device == int(sys.argv[2]) and self.iteration == int(sys.argv[3])",
+    )
+    Path("killed.py").write_text(script, encoding="utf-8")
+    expected = imported_from(tmp_path / "program.py").run_local(LONG.inputs())
+    random = np.random.default_rng(0)
+    for _ in range(much(1, 50)):
+        mpirun(4, "killed.py", "dies", random.integers(4), random.integers(1, 50))
+        ended = mpirun(4, "killed.py", "again", 0, 0)
+        assert ended.returncode == 0, ended.stderr
+        assert_same_bits(results_of_ranks(), expected)
