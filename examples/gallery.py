@@ -63,7 +63,9 @@ def modules():
         )
         yield Path("dask" if style == "readable" else "dask_fast") / f"{name}.py", generated
     for hlo in sorted((ROOT / "examples" / "replicas").glob("*.hlo")):
-        generated = xla2py.emit(hlo.read_text("utf-8"), name=f"examples/replicas/{hlo.name}", sources=ROOT)
+        generated = xla2py.emit(
+            hlo.read_text("utf-8"), name=f"examples/replicas/{hlo.name}", sources=ROOT, helpers="beside"
+        )
         yield Path("replicas") / f"{hlo.stem}.py", generated
 
 
@@ -113,7 +115,7 @@ def index():
 
 def table(folders):
     """Return a row for each program that has a module in one of the folders."""
-    names = sorted({path.stem for folder in folders for path in (ROOT / "generated" / folder).glob("*.py")})
+    names = sorted({path.stem for folder in folders for path in (ROOT / "generated" / folder).glob("[!_]*.py")})
     rows = [("program", "computes", *(TITLES[folder] for folder in folders)), ("---",) * (len(folders) + 2)]
     for name in names:
         (example,) = (path for path in (ROOT / "examples").glob(f"**/{name}.py") if path.parent.name in FROM)

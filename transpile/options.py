@@ -17,6 +17,7 @@ from .errors import Diagnostic, UsageError
 Value = bool | int | str | tuple[str, ...]
 READABLE, FAST, FUSED = STYLES = ("readable", "fast", "fused")  # fused: also where it does not pay, for tests
 OWN = "own"  # results and helpers of a module's own
+AUTO = "auto"  # helpers of its own, but in a file beside it where several replicas need hundreds of lines
 SIZES = "sizes"  # the checks of modules for any size, which nobody asks for by name
 LINE_LENGTH = 88  # black's default; templates and the prelude are written in it
 
@@ -146,10 +147,11 @@ class Options:
         (OWN, "may-alias"),
     )
     helpers: str = _option(
-        OWN,
+        AUTO,
         OUTPUT,
-        "Copy helper functions into each module (own), or into one file per package (shared) or folder (beside).",
-        (OWN, "shared", "beside"),
+        "Copy helper functions into each module (own), or into one file per package (shared) or folder (beside). "
+        "With auto, only a module for several replicas gets such a file.",
+        (AUTO, OWN, "shared", "beside"),
     )
     classes: str = _option(
         OWN,

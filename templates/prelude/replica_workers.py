@@ -7,7 +7,7 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,10 @@ from .sidecar import verified
 
 class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
     """Pickles a program with its functions and classes: workers need not be able to
-    import its module, and run this one where they have an older one.
+    import its modules, and run these where they have older ones.
     """
+
+    modules: Collection[str] = ()
 
     def reducer_override(self, obj: Any) -> Any:
         """Functions decorated with ``np.errstate`` or ``cache`` cannot be pickled:
@@ -35,7 +37,7 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         cells = getattr(obj, "__closure__", None) or ()
         if any(isinstance(cell.cell_contents, np.errstate) for cell in cells):
             return silenced, (obj.__wrapped__,)
-        if hasattr(obj, "cache_info") and obj.__module__ in (__name__, "builtins"):
+        if hasattr(obj, "cache_info") and obj.__module__ in self.modules:
             return cache, (obj.__wrapped__,)
         return super().reducer_override(obj)
 
@@ -46,20 +48,23 @@ def silenced(function: Callable[..., Any]) -> Callable[..., Any]:
     return quiet
 
 
-def pickled_whole(program: Any) -> bytes:
-    """Return what ``cloudpickle.loads`` makes a program of on a worker. These are bytes
-    until then: a scheduler that read them would send names of this process's modules
-    on.
+def pickled_whole(program: Any, module: str = __name__) -> bytes:
+    """Return what ``cloudpickle.loads`` makes a program of on a worker, with what it
+    uses of its ``module`` and of this one. These are bytes until then: a scheduler that
+    read them would send names of this process's modules on.
     """
-    module = sys.modules.get(__name__)
+    names = {module, __name__}
+    modules = [sys.modules[name] for name in names if name in sys.modules]
     stream = io.BytesIO()
-    if module is not None:
-        cloudpickle.register_pickle_by_value(module)
+    for one in modules:
+        cloudpickle.register_pickle_by_value(one)
+    pickler = ByValue(stream)
+    pickler.modules = {*names, "builtins"}
     try:
-        ByValue(stream).dump(program)
+        pickler.dump(program)
     finally:
-        if module is not None:
-            cloudpickle.unregister_pickle_by_value(module)
+        for one in modules:
+            cloudpickle.unregister_pickle_by_value(one)
     return stream.getvalue()
 
 
@@ -233,7 +238,9 @@ def on_workers(
     require_one_each(count, replica_args, feeds)
     carry_constants(replica.__globals__)
     make_seat = pickled_whole(Seat)
-    program = pickled_whole(partial(run_seated, replica, group, counts))
+    program = pickled_whole(
+        partial(run_seated, replica, group, counts), replica.__module__
+    )
     replica_args, held = futures_of(client, replica_args)
     given = [
         (arguments, {name: feed[device] for name, feed in feeds.items()})

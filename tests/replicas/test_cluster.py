@@ -60,6 +60,17 @@ def test_workers_compute_what_threads_compute(workers, tmp_path, program):
     assert_same_bits(module.run_replicas(workers.client, inputs, timeout=30), module.run_local(inputs))
 
 
+def test_a_runtime_in_a_file_of_its_own_travels_with_the_program(workers, tmp_path, monkeypatch):
+    """Workers can import neither the module nor the file beside it."""
+    program = SeveralDevices("", programs.COUNTED)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    xla2py.emit(program.module(), target="dask", helpers="beside").save(tmp_path / "counted.py")
+    assert "def on_workers" not in (tmp_path / "counted.py").read_text(encoding="utf-8")
+    module, inputs = imported_from(tmp_path / "counted.py"), program.inputs()
+    assert_same_bits(module.run_replicas(workers.client, inputs, timeout=30), module.run_local(inputs))
+    del sys.modules["_xla2py_dask"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the option is Linux's")
 def test_a_connection_waits_for_a_replica_that_computes_as_long_as_it_likes(workers, tmp_path):
     """Dask's own are given up where what is sent is not received within half a minute."""

@@ -195,7 +195,7 @@ def _emit(
         _note_leaves(module)
 
     def emit_for(job: Job) -> int:
-        helpers = options["helpers"] if job.destination is None else form_in(options["helpers"], job.destination.parent)
+        helpers = options["helpers"] if job.destination is None else form_in(job.destination.parent, options, module)
         generated = generate(module, job.target, shown_name(job.source), {**options, "helpers": helpers})
         return deliver(generated, job.destination)
 

@@ -23,7 +23,6 @@ from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
 from ..options import (
     LINE_LENGTH,
-    OWN,
     READABLE,
     SETTINGS,
     SIZES,
@@ -40,7 +39,7 @@ from .layout import Layout
 from .module.generated import GeneratedModule
 from .module.header import Origin, body_sha256, with_body_hash
 from .module.module_writer import joined, write_module
-from .module.shared_helpers import helper_names, helpers_file, require_sharing
+from .module.shared_helpers import SHARING, helper_names, helpers_file, require_sharing
 from .naming.identifiers import identifier
 from .trees.argument_trees import captured_objects, leaf_paths
 from .trees.likely_trees import with_likely_trees
@@ -75,7 +74,7 @@ def emit(
     precision: str = "float32",
     edge_cases: str = "xla",
     results: str = "own",
-    helpers: str = "own",
+    helpers: str = "auto",
     classes: str = "own",
     line_length: int = LINE_LENGTH,
     debug: bool = False,
@@ -116,7 +115,7 @@ def emit(
     - ``results``: ``own`` returns arrays that the caller owns; with ``may-alias`` they may be arguments, views of
       arguments or of each other, or read-only.
     - ``helpers``: copy helper functions into the module (``own``), or import them from a file for a package
-      (``shared``) or a folder (``beside``).
+      (``shared``) or a folder (``beside``). With ``auto``, the command writes a file only for several replicas.
     - ``disable_passes``: rewrites to turn off. ``debug`` verifies the program after each pass.
     - ``observe`` is called with the name of each pass and the text of the program after it, and with ``names`` and an
       explanation of the names of values; ``begin`` with the name of the next step.
@@ -164,7 +163,7 @@ def emit(
         line_length=line_length,
         debug=debug,
     )
-    _require(options, chosen, device_count(module) == 1)
+    _require(options, chosen)
     if chosen.arrange is None:
         options = replace(options, memory="", chunks="")  # no array is cut
     compiled = compile(module, chosen, options, observe, begin)
@@ -177,7 +176,7 @@ def emit(
     layout = Layout(line_length)
     text = joined([formatted(piece, layout) for piece in written.pieces] if format else written.pieces)
     text, title = with_body_hash(text), identifier(module.name) or "module"
-    names = helper_names(text, chosen.name) if options.helpers != OWN else ()
+    names = helper_names(text, chosen.name) if options.helpers in SHARING else ()
     handed = known_functions(module) if device_count(module) == 1 else {}
     return GeneratedModule(
         text,
@@ -200,7 +199,7 @@ def _takes_trees(module: HloModule) -> bool:
     return device_count(module) == 1 and has_trees(module, leaf_paths(module))
 
 
-def _require(options: Options, target: Target, is_for_one_device: bool) -> None:
+def _require(options: Options, target: Target) -> None:
     """Raise UsageError for options that the target cannot keep (XP414 to XP419)."""
     require_style(options.style, target)
     require_threads(options.threads, options.style, target)
@@ -208,7 +207,7 @@ def _require(options: Options, target: Target, is_for_one_device: bool) -> None:
     require_graphs(options.graph, target)
     require_precision(options.precision, target)
     require_line_length(options.line_length)
-    require_sharing(options.helpers, options.style == READABLE and not options.graph and is_for_one_device)
+    require_sharing(options.helpers, options.style == READABLE and not options.graph)
 
 
 def with_sources(module: HloModule, folder: Path) -> HloModule:

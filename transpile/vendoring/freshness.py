@@ -77,7 +77,7 @@ def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
         return package_file(project, module)
     program = program_of(project, module)
     options = keywords({**project.settings.values, **module.options})
-    options["helpers"] = form_in(options["helpers"], project.place(module.output).parent)
+    options["helpers"] = form_in(project.place(module.output).parent, options, program)
     return emit(program, module.target, name=module.source, **options)
 
 

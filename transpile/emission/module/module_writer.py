@@ -18,7 +18,7 @@ from ...dataclass import dataclass
 from ...hlo.carriers import NARROW
 from ...hlo.custom_calls import callbacks
 from ...kernels.kernel import Kernel
-from ...options import OWN, Options
+from ...options import Options
 from ...passes.calls.inline_one import of_any_shape
 from ...target import Target, load_target
 from ..expression import Renderer
@@ -52,7 +52,7 @@ from .header import NUMPY, Origin, header
 from .imports import imported_names, imports
 from .names import brought_in, foreign_names, function_name, prelude_calls, prelude_names
 from .sections import add_sections
-from .shared_helpers import divided, import_line
+from .shared_helpers import SHARING, divided, import_line
 
 _ML_DTYPE = re.compile(r"\bml_dtypes\.\w+")
 _BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
@@ -102,7 +102,7 @@ class _ModuleWriter:
         self.target = target
         self.options = options
         self.origin = origin
-        self.is_cut = "cutting" not in options.disable_passes and options.helpers == OWN
+        self.is_cut = "cutting" not in options.disable_passes and options.helpers not in SHARING
         self.library = prelude(target, in_graph=options.graph, kernels=kernels_in(options.style, target))
         self.replicas = replicas_of(program, target.runners)
         self.parts: list[Part] = [Replay()] if options.graph else []
@@ -299,7 +299,9 @@ class _ModuleWriter:
         missing = sorted(set(renderer.used_prelude) - set(self.library.definitions))
         assert not missing, f"the prelude has no {missing}"
         self._cut_prelude([*kernels.texts, *self.constants.lines])
-        definitions, helpers = divided(self.library.closure(list(renderer.used_prelude)), self.options.helpers)
+        definitions, helpers = divided(
+            self.library.closure(list(renderer.used_prelude)), renderer.used_prelude, self.options.helpers
+        )
         if self.decorators:
             definitions = [replace(each, source=unsilenced(each.source)) for each in definitions]
         shared = [definition.source for definition in definitions if definition.module == DEVICE]

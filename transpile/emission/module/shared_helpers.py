@@ -7,12 +7,16 @@ where the folder is no package). What finds files by the module's own name stays
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from ...errors import Diagnostic, UsageError
-from ...options import LINE_LENGTH, OWN
+from ...frontends.witnesses import Witnesses
+from ...hlo.device_groups import device_count
+from ...hlo.ir import HloModule
+from ...options import AUTO, LINE_LENGTH, READABLE
 from ...target import load_target
 from ...version import VERSION
 from ..expression import Renderer
@@ -22,7 +26,7 @@ from ..prelude.library import DEVICE, NAME_BY_TEXT, ON_HOST, Definition, prelude
 from .header import with_body_hash
 from .imports import imports
 
-SHARED, BESIDE = "shared", "beside"
+SHARED, BESIDE = SHARING = "shared", "beside"
 _STAYS = ON_HOST | {DEVICE}
 _NAME = re.compile(r"^(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
 
@@ -32,21 +36,33 @@ def stem(target: str) -> str:
     return "_xla2py" if target == "numpy" else f"_xla2py_{target.replace('-', '_')}"
 
 
-def form_in(helpers: str, folder: Path) -> str:
-    """Return how the modules of a folder share helpers: by the plain name of the file where it is no package."""
+def form_in(folder: Path, options: Mapping[str, Any], program: HloModule | Witnesses) -> str:
+    """Return how a module of a folder has its helpers: shared by the plain name of the file where it is no package."""
+    helpers: str = options.get("helpers", AUTO)
+    if helpers == AUTO:
+        is_plain = options.get("style", READABLE) == READABLE and not options.get("graph")
+        several = device_count(program.modules[0] if isinstance(program, Witnesses) else program) > 1
+        helpers = SHARED if several and is_plain else AUTO
     return BESIDE if helpers == SHARED and not (folder / "__init__.py").exists() else helpers
 
 
 def require_sharing(helpers: str, is_plain: bool) -> None:
-    """Raise UsageError (XP419) where the helpers of a module cannot be shared: of kernels, graphs and replicas."""
-    if helpers != OWN and not is_plain:
-        message = "helpers are shared by modules in the readable style, for one device, without a graph"
+    """Raise UsageError (XP419) where the helpers of a module cannot be shared: those of kernels and graphs."""
+    if helpers in SHARING and not is_plain:
+        message = "helpers are shared by modules in the readable style, without a graph"
         raise UsageError(Diagnostic("XP419", message, hint="leave --helpers out"))
 
 
-def divided(definitions: Sequence[Definition], helpers: str) -> tuple[list[Definition], list[Definition]]:
-    """Return the definitions that stay in a module, and those that it shares."""
-    own = [definition for definition in definitions if helpers == OWN or definition.module in _STAYS]
+def divided(
+    definitions: Sequence[Definition], names: Iterable[str], helpers: str
+) -> tuple[list[Definition], list[Definition]]:
+    """Return the definitions that stay in a module, which names some of them, and those that it shares."""
+    if helpers not in SHARING:
+        return list(definitions), []
+    named, stays = set(names), [definition for definition in definitions if definition.module in _STAYS]
+    for definition in reversed(stays):  # what they use stands before them
+        named |= set(definition.uses) if definition.name in named else set()
+    own = [definition for definition in stays if definition.name in named]
     return own, [definition for definition in definitions if definition not in own]
 
 
