@@ -61,6 +61,7 @@ def run_files(
         traceback.print_exc()
         time.sleep(0.5)  # mpirun shows what was printed: not if all is over at once
         comm.Abort(1)
+        raise
 
 
 def from_file_type(array: Any, dtype: str) -> Any:
