@@ -56,7 +56,7 @@ def test_the_wheel_states_name_version_licence_and_extras(wheel):
     assert any(name.endswith("/LICENSE") for name in names)
     assert "\nLicense-Expression: Apache-2.0\n" in metadata
     assert {line.split(": ")[1] for line in metadata.splitlines() if line.startswith("Provides-Extra")} == {
-        "array-api", "dask", "cupy", "cudnn", "fast", "xla", "jax", "test",
+        "array-api", "dask", "cupy", "cudnn", "fast", "mpi", "xla", "jax", "test",
     }  # fmt: skip
 
 
