@@ -7,6 +7,7 @@
 # make newest run the tests on Debian 13 with Python 3.13 and what is newest today, where this can be set up
 # make docs   write the generated documentation again
 # make site   the documentation as pages with a search, in build/site
+# make page   the page that turns HLO into Python in a browser, in build/page
 # make dist   an sdist and a wheel, in dist, installed and tried in a fresh environment
 # make clean  remove what the others made
 
@@ -18,7 +19,7 @@ EXAMPLE ?= examples/hlo/attention.before.hlo
 # Modules are compiled once, not by each process that a test starts.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test quick record prove net newest lint types contract pytest quick-pytest docs site dist clean
+.PHONY: demo test quick record prove net newest lint types contract pytest quick-pytest docs site page dist clean
 
 # tests that need no other process, no XLA and no array library but NumPy
 QUICK = tests/array tests/builder tests/commands/test_emit.py tests/commands/test_other_commands.py \
@@ -80,6 +81,11 @@ docs: $(VENV)/.ready-to-test
 site: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet 'mkdocs-material>=9,<10'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# PAGE="--release FOLDER" takes Pyodide's wheels from a folder in place of its public CDN; --pyodide VERSION another version.
+page: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet 'setuptools>=77'
+	$(BIN)/python -m xla2py.documentation.page build/page $(PAGE)
 
 # The wheel comes from the sdist, and is tried where there is nothing else: as a command, in Python, and by a type checker.
 dist: $(BIN)/python

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from xla2py.transpile.playground.site import site_files
+
 CHECKOUT = Path(__file__).parents[1]
 HOUSE = ("transpile", "targets", "templates")
 
@@ -19,9 +21,7 @@ HOUSE = ("transpile", "targets", "templates")
 def wheel(tmp_path_factory) -> Path:
     """A wheel built from a copy of the checkout, so that the build leaves nothing behind."""
     copy = tmp_path_factory.mktemp("build") / "checkout"
-    ignored = shutil.ignore_patterns(
-        ".*", "__pycache__", "*.egg-info", "build", "dist", "generated", "examples", "tests"
-    )
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist", "generated", "tests")
     shutil.copytree(CHECKOUT, copy, ignore=ignored)
     script = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
     out = copy.parent / "out"
@@ -35,6 +35,7 @@ def source_files() -> set[str]:
     kinds = (".py", ".j2", ".toml", ".hlo", ".h")
     paths = [path for folder in HOUSE for path in (CHECKOUT / folder).rglob("*") if path.suffix in kinds]
     paths = [path for path in paths if path.name != "ruff.toml"]  # of the checkout alone
+    paths += site_files().values()  # some of which are examples of the gallery
     return {f"xla2py/{path.relative_to(CHECKOUT).as_posix()}" for path in paths} | {
         "xla2py/__init__.py",
         "xla2py/templates/prelude/LICENSE",

@@ -35,6 +35,7 @@ COMMANDS: dict[str, str] = {
     "check": "Compare array libraries with each other and with XLA.",
     "fuzz": "Compare random programs in the same way as check.",
     "inspect": "Show the arguments, results and cost of a program.",
+    "serve": "Show a page that turns HLO into Python as you type.",
     "ops": "List the operations, and which array libraries support them.",
     "layout": "Draw how a shape lies in memory.",
     "explain": "Explain an error code.",

@@ -23,8 +23,8 @@ def browser():
 
 
 @contextmanager
-def shown(chromium, path, **settings):
-    """A page in a browser, with all that it complained about or asked the network for."""
+def shown(chromium, place, **settings):
+    """A file, or what is at an address, in a browser, with all that it complained about or asked the network for."""
     context = chromium.new_context(**{"viewport": {"width": 1400, "height": 800}, **settings})
     page = context.new_page()
     page.complaints, page.requests = [], []
@@ -32,6 +32,6 @@ def shown(chromium, path, **settings):
     page.on("pageerror", lambda error: page.complaints.append(str(error)))
     page.on("dialog", lambda dialog: (page.complaints.append("dialog"), dialog.dismiss()))
     page.on("request", lambda request: page.requests.append(request.url))
-    page.goto(path.as_uri())
+    page.goto(place if isinstance(place, str) else place.as_uri())
     yield page
     context.close()

@@ -7,11 +7,11 @@ source that it was traced from; the other panes have the same numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 from ..dataclass import dataclass
 from ..emission import GeneratedModule
-from ..emission.module.line_map import LineMap, Place, place_of
+from ..emission.module.line_map import Place, place_of
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.parser import parse_module
 from ..hlo.printer import print_module
@@ -51,44 +51,67 @@ def original(generated: GeneratedModule) -> HloModule:
     return generated.program.original
 
 
+@dataclass(slots=True)
+class Linked:
+    """What a line of HLO belongs to: the numbers of statements, of those whose values it gives, and of places."""
+
+    statements: set[int] = field(default_factory=set)
+    mains: set[int] = field(default_factory=set)
+    places: set[int] = field(default_factory=set)
+
+
 def make_panes(*emitted: GeneratedModule) -> list[Pane]:
     """The panes of a module and of what was emitted for it, one for each target.
 
     There is one of the program's own source where places in it are known.
     """
+    module, places = original(emitted[0]), dict[Place, int]()
+    text, lines = linked_lines(*emitted, places=places)
+    first, python = 0, list[Pane]()
+    for generated in emitted:
+        python.append(python_pane(generated, first))
+        first += len(generated.line_map().statements)
+    hlo = [
+        Row(line, str(n), _sorted(found.statements), _sorted(found.mains), _sorted(found.places))
+        for n, line in enumerate(hlo_lines(text.text), 1)
+        for found in [lines.get(n, Linked())]
+    ]
+    panes = [Pane("hlo", "HLO", tuple(hlo)), *python]
+    return [*panes, Pane("source", "Source", tuple(_source_rows(module, places)))] if places else panes
+
+
+def linked_lines(
+    *emitted: GeneratedModule, places: dict[Place, int] | None = None
+) -> tuple[SourceText, dict[int, Linked]]:
+    """The text of a module, and by line of it what was emitted: statements are numbered through all targets.
+
+    ``places`` in the program's own source are numbered as they are met, those that are there already as they are.
+    """
+    places = {} if places is None else places
     module = original(emitted[0])
     text, instructions = _located(module)
-    places: dict[Place, int] = {}
-    statements_of: dict[int, set[int]] = {}  # by line of the HLO text
-    mains_of: dict[int, set[int]] = {}
-    places_of: dict[int, set[int]] = {}
-
-    def sorted_at(found: dict[int, set[int]], line: int) -> tuple[int, ...]:
-        return tuple(sorted(found.get(line, ())))
-
-    python: list[Pane] = []
-    first = 0  # statements are numbered through all targets
+    lines: dict[int, Linked] = {}
+    first = 0
     for generated in emitted:
         line_map = generated.line_map()
         numbers = {statement: number for number, statement in enumerate(line_map.statements, first)}
         for instruction, span in instructions:
             computing = line_map.computing(instruction)
             place = _own_place(module, instruction) if computing else None
-            mains_of.setdefault(text.position(span.start).line, set()).update(
-                numbers[statement] for statement in computing if statement.main is instruction
-            )
-            for row in range(text.position(span.start).line, text.position(span.end - 1).line + 1):
-                statements_of.setdefault(row, set()).update(numbers[statement] for statement in computing)
+            start = text.position(span.start).line
+            for row in range(start, text.position(span.end - 1).line + 1):
+                found = lines.setdefault(row, Linked())
+                found.statements.update(numbers[statement] for statement in computing)
+                if row == start:
+                    found.mains.update(numbers[each] for each in computing if each.main is instruction)
                 if place is not None:
-                    places_of.setdefault(row, set()).add(places.setdefault(place, len(places)))
-        python.append(_python_pane(generated, line_map, first))
+                    found.places.add(places.setdefault(place, len(places)))
         first += len(line_map.statements)
-    hlo = [
-        Row(line, str(n), sorted_at(statements_of, n), sorted_at(mains_of, n), sorted_at(places_of, n))
-        for n, line in enumerate(hlo_lines(text.text), 1)
-    ]
-    panes = [Pane("hlo", "HLO", tuple(hlo)), *python]
-    return [*panes, Pane("source", "Source", tuple(_source_rows(module, places)))] if places else panes
+    return text, lines
+
+
+def _sorted(numbers: set[int]) -> tuple[int, ...]:
+    return tuple(sorted(numbers))
 
 
 def plain_panes(hlo: str, sources: Mapping[str, str]) -> list[Pane]:
@@ -125,10 +148,12 @@ def _own_place(module: HloModule, instruction: Instruction) -> Place | None:
     return place_of(instruction)
 
 
-def _python_pane(generated: GeneratedModule, line_map: LineMap, first: int) -> Pane:
-    """Return the pane of what was emitted; functions copied from the prelude are part of it and belong to nothing."""
+def python_pane(generated: GeneratedModule, first: int = 0) -> Pane:
+    """The pane of what was emitted, its statements numbered from ``first``; functions copied from the prelude are part
+    of it and belong to nothing.
+    """
     rows = [Row(line, str(number)) for number, line in enumerate(python_lines(generated.source.rstrip("\n")), 1)]
-    for number, statement in enumerate(line_map.statements, first):
+    for number, statement in enumerate(generated.line_map().statements, first):
         for line in range(statement.first, statement.last + 1):
             rows[line - 1] = replace(rows[line - 1], statements=(number,))
     return Pane("python", "Python", tuple(rows), generated.target)

@@ -102,6 +102,12 @@ class Worker:
             self._log.close()
             self._log = None
 
+    def kill(self) -> None:
+        """End the process from another thread: a call that waits for it raises :class:`WorkerDied`."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def _start(self) -> None:
         self.stop()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process

@@ -1,0 +1,135 @@
+"""One run of an emitted module on arguments that a seed makes, for people to look at."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..emission import GeneratedModule
+from ..equivalence.inputs.generate import describe, make_inputs, nest, parameter_names
+from ..equivalence.reference.tasks import run_generated, run_replicas
+from ..equivalence.verdicts.comparison import compare
+from ..errors import Diagnostic, UsageError
+from ..hlo.device_groups import device_count
+from ..hlo.ir import HloModule
+from ..hlo.shapes import ArrayShape, Shape, leaves
+from ..target import load_target, twin_of
+from .pictures import picture
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_WRITTEN = 24  # elements of an array that are written out
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The arrays that went into a module and came out of it, by name. ``note`` says what it ran on, if that is odd."""
+
+    arguments: dict[str, Array]
+    results: dict[str, Array]
+    seconds: float
+    note: str = ""
+
+    def as_answer(self) -> dict[str, Any]:
+        """The run as JSON."""
+        shown = {"arguments": self.arguments, "results": self.results}
+        views = {kind: [_view(name, array) for name, array in arrays.items()] for kind, arrays in shown.items()}
+        return {**views, "seconds": self.seconds, "note": self.note}
+
+
+def ran(module: HloModule, generated: GeneratedModule, seed: int) -> Ran:
+    """Run a module. Raises UsageError (XP408) where its library is not here, (XP409) where it calls functions of the
+    user's.
+    """
+    target, devices = load_target(generated.target), device_count(module)
+    shapes = [parameter.shape for parameter in module.entry.parameters]
+    each = [make_inputs(module, seed + device) for device in range(devices)]
+    arguments = _named(_parameters(generated, shapes), shapes, each[0])
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            if devices > 1:
+                found = run_replicas(generated, [nest(shapes, arrays) for arrays in each])
+            else:
+                found = run_generated(generated, nest(shapes, each[0]))
+    except ImportError as error:
+        raise UsageError(Diagnostic("XP408", f"the {target.name} target cannot run here: {error}")) from error
+    seconds = time.perf_counter() - start
+    twin = twin_of(target)
+    note = f"{twin.missing()} here: it ran on a twin of {target.title} on the CPU" if twin is not None else ""
+    return Ran(arguments, _results(module.entry.root.shape, found), seconds, note)
+
+
+def _parameters(generated: GeneratedModule, shapes: Sequence[Shape]) -> list[str]:
+    names = parameter_names(generated.source)
+    if len(names) == len(shapes):
+        return names
+    return [f"argument.{number}" for number in range(len(shapes))]
+
+
+def _named(names: Sequence[str], shapes: Sequence[Shape], arrays: Sequence[Array]) -> dict[str, Array]:
+    """The arrays of values by name: ``x``, or ``x.0``, ``x.1``, .. of a tuple."""
+    places = [
+        ".".join([name, *map(str, path)])
+        for name, shape in zip(names, shapes, strict=True)
+        for path, leaf in leaves(shape)
+        if isinstance(leaf, ArrayShape)
+    ]
+    return dict(zip(places, arrays, strict=True))
+
+
+def _results(shape: Shape, arrays: Sequence[Array]) -> dict[str, Array]:
+    """The results by name; those of several devices one after the other."""
+    one = _named(["result"], [shape], arrays[: sum(isinstance(leaf, ArrayShape) for _, leaf in leaves(shape))])
+    if len(one) == len(arrays):
+        return one
+    return {f"device {k // len(one)} {list(one)[k % len(one)]}": array for k, array in enumerate(arrays)}
+
+
+def _view(name: str, array: Array) -> dict[str, Any]:
+    """An array for people: what it is, its statistics, its numbers where they are few, a picture."""
+    facts = describe(array)
+    return {
+        "name": name,
+        "dtype": facts.dtype,
+        "shape": list(facts.shape),
+        "statistics": {
+            "minimum": facts.minimum if facts.minimum is None else float(facts.minimum),
+            "maximum": facts.maximum if facts.maximum is None else float(facts.maximum),
+            "mean": facts.mean if facts.mean is None else float(facts.mean),
+            "nans": facts.nans,
+            "infinities": facts.infinities,
+            "zeros": facts.zeros,
+        },
+        "text": np.array2string(array, precision=5) if array.size <= _WRITTEN else "",
+        "picture": picture(array),
+    }
+
+
+def compared(first: Ran, second: Ran) -> list[dict[str, Any]]:
+    """How far the results of two runs differ, result by result."""
+    names = list(first.results)
+    verdicts = compare(tuple(first.results.values()), tuple(second.results.values()))
+    return [
+        {
+            "name": names[number] if len(verdicts) == len(names) else "result",
+            "verdict": leaf.status.value,
+            "is_good": leaf.status.is_good,
+            "absolute": _number(leaf.absolute),
+            "ulps": _number(leaf.ulps),
+            "mismatches": leaf.mismatches,
+            "size": leaf.size,
+            "note": leaf.note,
+        }
+        for number, leaf in enumerate(verdicts)
+    ]
+
+
+def _number(value: float) -> float | None:
+    """A number that JSON has."""
+    return float(value) if math.isfinite(value) else None
