@@ -122,8 +122,8 @@ def test_a_run_shows_statistics_and_pictures(page):
     cards = page.locator(".card")
     cards.first.wait_for()
     assert [card.split("\n\n")[:2] for card in cards.all_inner_texts()] == [
-        ["result", "float32[16, 64]"],
-        ["x", "float32[16, 64]"],
+        ["result", "float32[16, 64] result"],
+        ["x", "float32[16, 64] argument"],
     ]
     labels = [canvas.get_attribute("aria-label") for canvas in page.locator("canvas").all()]
     assert labels[0].startswith("Heat map of result, from ")

@@ -15,7 +15,7 @@ from ..errors import Diagnostic, UsageError
 from ..frontends import load
 from ..hlo.ir import HloModule
 from ..hlo.verifier import verify
-from ..options import FAST, SETTINGS, Setting, keywords
+from ..options import FAST, SETTINGS, TARGET, Setting, keywords
 from ..target import load_target, require_targets, target_names
 
 # What a page may choose. Options that name files, or functions to import, are not among them.
@@ -24,7 +24,6 @@ OFFERED = (
 )  # fmt: skip
 NAME = "program"  # what errors and headers call the text
 _KEPT = 8
-_BEST_KNOWN = ("numpy", "cupy", "dask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +65,10 @@ def emitted(text: str, side: Side) -> GeneratedModule:
 
 
 def offered_targets() -> list[dict[str, str]]:
-    """The targets by name, the best known first, with the name that people know."""
-    known = [name for name in _BEST_KNOWN if name in target_names()]
-    names = dict.fromkeys([*known, *target_names()])
-    return [{"name": name, "title": load_target(name).title.removeprefix("the ")} for name in names]
+    """The targets by name, the default first, with the name that people know."""
+    titles = {name: load_target(name).title for name in target_names()}
+    names = sorted(titles, key=lambda name: (name not in TARGET.default, titles[name]))
+    return [{"name": name, "title": titles[name].removeprefix("the ")} for name in names]
 
 
 def offered_settings() -> list[dict[str, Any]]:
