@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..emission import GeneratedModule, emit
 from ..errors import Diagnostic, UsageError
 from ..frontends import load

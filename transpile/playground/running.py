@@ -6,11 +6,11 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..emission import GeneratedModule
 from ..equivalence.inputs.generate import describe, make_inputs, nest, parameter_names
 from ..equivalence.reference.tasks import run_generated, run_replicas
