@@ -67,7 +67,7 @@ def emitted(text: str, side: Side) -> GeneratedModule:
 def offered_targets() -> list[dict[str, str]]:
     """The targets by name, the default first, with the name that people know."""
     titles = {name: load_target(name).title for name in target_names()}
-    names = sorted(titles, key=lambda name: (name not in TARGET.default, titles[name]))
+    names = sorted(titles, key=lambda name: ((name,) != TARGET.default, titles[name]))
     return [{"name": name, "title": titles[name].removeprefix("the ")} for name in names]
 
 
