@@ -25,7 +25,7 @@ _TITLES: dict[type, str] = {
 }
 
 _INTRODUCTION = """\
-`XlaBuilder` puts HLO together by hand, with the operations, names and rules of XLA's own builder in Python spelling.
+`XlaBuilder` builds HLO by hand, with the operations, names and rules of XLA's own builder in Python spelling.
 
 ```python
 >>> import xla2py
@@ -40,23 +40,22 @@ _INTRODUCTION = """\
 {example}
 ```
 
-- The last operation is the result, unless `build` is given another one.
-- An operand may be a Python number or a list of them, which take the other operand's type, or an array: they become
-  constants.
-- Operators are operations: `a + b`, `a @ b`, `a < b`, `~a`, `a[1:3, 0]`; `t[1]` is an element of a tuple, and a tuple
-  unpacks.
-- A sub-computation is a Python function over such operands, a method such as `b.max`, another builder, or a
-  computation. A function that returns a tuple gives a tuple.
-- Choices are members of their enumeration or its text (`Padding.SAME`, `"SAME"`), shapes are shapes or their text.
-- Operands of different rank need `broadcast_dimensions`; dimensions of size 1 stretch by themselves.
-- A wrong call raises `HloVerificationError` at once; its message names the rule.
+- The last operation is the result, unless you pass another one to `build`.
+- An operand may be a constant: a number or a list of numbers, which takes the other operand's type, or an array.
+- Python operators build operations: `a + b`, `a @ b`, `a < b`, `~a`, `a[1:3, 0]`. `t[1]` is an element of a tuple; tuples
+  can be unpacked.
+- A called computation is a Python function of operands, a method such as `b.max`, another builder, or a computation. A
+  function that returns a tuple makes a computation that returns one.
+- Enumerations and shapes may be written as text: `Padding.SAME` or `"SAME"`.
+- Operands of different rank need `broadcast_dimensions`; dimensions of size 1 are broadcast implicitly.
+- An invalid call raises `HloVerificationError` immediately; the message names the rule.
 
 ## Shapes and layouts
 
-Everything below is imported from `xla2py.transpile.hlo.builder`, the element types (`PRED`, `S4` .. `U64`, `F8E4M3FN`,
-`BF16`, `F16`, `F32`, `F64`, `C64`, `C128`, ..) and the argument types (`Padding`, `PaddingConfig`,
+Import everything below from `xla2py.transpile.hlo.builder`, including the element types (`PRED`, `S4` .. `U64`,
+`F8E4M3FN`, `BF16`, `F16`, `F32`, `F64`, `C64`, `C128`, ..) and the argument types (`Padding`, `PaddingConfig`,
 `DotDimensionNumbers`, `GatherDimensionNumbers`, `ScatterDimensionNumbers`, `ChannelHandle`, `ReplicaGroup`, `FftType`,
-`RandomAlgorithm`, `Transpose`) too. [Layouts](layouts.md) tells about tiles, padding and buffers.
+`RandomAlgorithm`, `Transpose`). [Layouts](layouts.md) explains tiles, padding and buffers.
 
 | XLA | here |
 |---|---|
@@ -84,7 +83,7 @@ Everything below is imported from `xla2py.transpile.hlo.builder`, the element ty
 
 ## Operations
 
-Below, `becomes` builds the operation and prints the body of the NumPy function it becomes.
+Below, `becomes` builds an operation and prints the body of the emitted NumPy function.
 """
 
 

@@ -8,7 +8,7 @@ from ..transpile.hlo.custom_calls import CUSTOM_CALLS, CustomCall
 from ..transpile.hlo.custom_calls.fields import REQUIRED, Field, Kind
 
 INTRODUCTION = (
-    "What each custom call takes, on every library. In the column of forms:",
+    "The operands of each custom call, for all libraries. In the column of forms:",
     "",
     "| sign | stands for |",
     "|---|---|",
@@ -16,9 +16,9 @@ INTRODUCTION = (
     "| other letters | sizes and types: `F` real, `Z` complex, `T` either; `R`, `C` the same of its precision |",
     "| `...` | further arrays |",
     "",
-    "Fields of the configuration that have a default are in brackets. `XLA` says that XLA on the CPU knows the call",
-    "and judges it; other calls become the HLO or the function that defines them. A call of another form ends in",
-    "XP308, one of another target in XP305; `--custom-call` names a function for either.",
+    "Configuration fields with a default are in brackets. `XLA` means that results are compared with XLA on the CPU;",
+    "other calls are replaced by the HLO or the function that defines them. A call of another form is an error (XP308),",
+    "and so is an unknown target (XP305); for both, `--custom-call` can name a function.",
 )
 HEADINGS = ("targets", "form", "configuration", "judge")
 

@@ -7,35 +7,35 @@ from collections.abc import Iterator
 from ..transpile.passes.library_semantics.edges import table
 
 _INTRODUCTION = (
-    "HLO says what every operation gives on every input; array libraries leave some of it open, or raise. By default",
-    "(`--edge-cases xla`) emitted code gives what XLA gives: where the library's own call does not, it calls a short",
-    "function that is copied beside `main`. With `--edge-cases library` it makes the library's plain call: the file",
-    "gets shorter, and on singular, non-finite and out-of-range input the library decides. Everywhere else the values",
+    "HLO defines the result of every operation on every input. Array libraries leave some results open, or raise. By",
+    "default (`--edge-cases xla`) emitted code computes what XLA computes: if the library's function differs, the code",
+    "calls a short function that is copied beside `main`. With `--edge-cases library` it calls the library's function.",
+    "The file gets shorter, and on singular, non-finite and out-of-range input the library decides. All other values",
     "are the same.",
     "",
     "```console",
     "$ xla2py emit model.hlo --edge-cases library -o model.py",
     "```",
     "",
-    "The header of a module names what it leaves to its library. `xla2py check --edge-cases library` compares on",
-    "inputs where both agree; what differs on edge values and large ranges (`--campaigns edge,large`) is told as",
-    "`close (known)`, or as `edge` where the library raises. NumPy and CuPy write all of the table as far as they have",
-    "the functions; Dask, whose indices and matrices lie in chunks, what is done element by element.",
+    "The header of a module lists what it leaves to the library. `xla2py check --edge-cases library` compares on inputs",
+    "for which both agree. Differences on edge values and large ranges (`--campaigns edge,large`) are reported as",
+    "`close (known)`, or as `edge` if the library raises. NumPy and CuPy have all rows of the table for which they have",
+    "a function; Dask, whose indices and matrices are in chunks, has the element-wise rows.",
 )
 _BEHIND = (
-    "The sign of a zero is left to the library in both modes: `np.maximum(-0.0, 0.0)` is either zero, where XLA gives",
-    "0 (and -0 for the minimum), and `np.sort` may swap -0 and 0, which XLA keeps in their order. `xla2py check` takes",
-    "the two for equal, with a note.",
+    "Both modes leave the sign of a zero to the library: `np.maximum(-0.0, 0.0)` is either zero, but in XLA it is 0 (and",
+    "the minimum is -0); `np.sort` may swap -0 and 0, but XLA keeps their order. `xla2py check` treats the two as equal,",
+    "with a note.",
     "",
-    "An index that is known to leave its array in some round of a loop keeps its guard, and so do indices that the",
-    "program itself clips.",
+    "An index keeps its guard if it is known to leave its array in some iteration of a loop, or if the program itself",
+    "clips it.",
 )
 
 
 def page(notice: str) -> str:
     """Return the page: an introduction, and a row for each edge."""
-    lines = ["# Edges", "", notice, "", *_INTRODUCTION, ""]
-    lines += _rows(("", "default", "`--edge-cases library`", "differ on", "XLA gives", "the library gives"))
+    lines = ["# Edge cases", "", notice, "", *_INTRODUCTION, ""]
+    lines += _rows(("", "default", "`--edge-cases library`", "differ on", "result of XLA", "result of the library"))
     return "\n".join([*lines, "", *_BEHIND]) + "\n"
 
 

@@ -88,7 +88,16 @@ def _computes(value: ast.expr) -> bool:
 def page(checkout: Path, notice: str) -> str:
     """``docs/library_programs.md``."""
     found = readings(checkout)
-    lines = ["# Programs of libraries", "", notice, "", *_INTRODUCTION, "", _row(_HEADER), f"|{'---|' * len(_HEADER)}"]
+    lines = [
+        "# Programs written with libraries",
+        "",
+        notice,
+        "",
+        *_INTRODUCTION,
+        "",
+        _row(_HEADER),
+        f"|{'---|' * len(_HEADER)}",
+    ]
     for one in found:
         cells = [" / ".join(str(measured.statements) for measured in one.measures)]
         cells.append(" / ".join(str(measured.file_lines) for measured in one.measures))
@@ -113,23 +122,23 @@ def _row(cells: list[str] | tuple[str, ...]) -> str:
 
 
 _INTRODUCTION = (
-    "Models written by hand are the easy case. [`examples/libraries/`](../examples/libraries) holds the HLO of small",
-    "models, solvers and training steps written with flax, haiku, equinox, optax, diffrax, lineax, optimistix, jaxopt,",
-    "numpyro, distrax, jraph, tinygp and ott, from `benchmarks/libraries/`. How do they read as NumPy?",
+    "How do programs that use JAX libraries read as NumPy? [`examples/libraries/`](../examples/libraries) has the HLO of",
+    "small models, solvers and training steps written with flax, haiku, equinox, optax, diffrax, lineax, optimistix,",
+    "jaxopt, numpyro, distrax, jraph, tinygp and ott, from `benchmarks/libraries/`.",
     "",
-    "A pair is with the author's own Python at hand (`--sources`) and without.",
+    "Pairs of figures are with the author's own Python files (`--sources`) and without.",
     "",
     "| column | counts |",
     "|---|---|",
-    "| whole file | its head, the check of arguments and copied functions, too |",
-    "| generic names | an operation's, such as `total` and `product_2` |",
-    "| numbered names | those that end in a number |",
-    "| without arguments | statements that depend on no argument: they are worked out when the module is emitted |",
+    "| whole file | all lines, including the header, the check of arguments and copied functions |",
+    "| generic names | names of operations, such as `total` and `product_2` |",
+    "| numbered names | names that end in a number |",
+    "| without arguments | statements that depend on no argument; such values are computed when the module is emitted |",
     "",
-    "The libraries' own Python is read in neither. With it, `benchmarks/library_names.py` counts 25 % generic and 12 %",
-    "numbered names.",
+    "Neither uses the Python files of the libraries. With these, `benchmarks/library_names.py` counts 25 % generic and",
+    "12 % numbered names.",
     "",
-    "The first count was of 57 programs of 28 libraries, all sources at hand: 61 % of the names were generic and 66 %",
+    "In the first count, of 57 programs of 28 libraries with all sources, 61 % of the names were generic and 66 %",
     "numbered, and 35 % of the statements depended on no argument.",
 )
 _HEADER = ("program", "statements", "whole file, lines", "generic names", "numbered names", "without arguments")

@@ -183,24 +183,24 @@ def page(checkout: Path, notice: str) -> str:
 
 
 _INTRODUCTION = (
-    "`examples/by_hand/` holds what a person would write in NumPy for some of the examples, with the same arguments",
-    "and results. How much more is there to read in what xla2py writes? Emitted statements for one written by hand,",
-    "with the author's Python at hand for names (`--sources`) and without:",
+    "How much longer is emitted code than handwritten code? `examples/by_hand/` has handwritten NumPy versions of some",
+    "examples, with the same arguments and results. Emitted statements per handwritten statement, with the author's",
+    "Python files for names (`--sources`) and without:",
 )
 _COLUMNS = (
-    "In the columns below: by hand / with sources / without.",
+    "The columns below show: by hand / with sources / without.",
     "",
     "| column | counts |",
     "|---|---|",
-    "| statements | all of Python's, also `def` and the head of a loop; without docstrings, imports, the check of "
-    "arguments, and what a module carries of the prelude |",
+    "| statements | all Python statements, including `def` and loop headers, but not docstrings, imports, the check of "
+    "arguments, and copied prelude functions |",
     "| characters | without indentation and comments |",
-    "| helpers | the different prelude functions that are called |",
-    "| whole file | all that a reader scrolls through: header, imports, the check, what it carries of the prelude |",
+    "| helpers | distinct prelude functions that are called |",
+    "| whole file | all lines: header, imports, the check of arguments, copied prelude functions |",
     "",
-    "By hand it is what a careful person ships, with a docstring and a check of every argument's dtype and shape. The",
-    "emitted file also has the lines of origin, types, the least NumPy, the function that checks (17 lines), and the",
-    "functions that are copied.",
+    "The handwritten files are what a careful person ships, with a docstring and a check of every argument's dtype and",
+    "shape. An emitted file also has its origin, types, the minimum NumPy version, the function that checks arguments",
+    "(17 lines), and copied functions.",
 )
 _PARTS = ("lines", "characters", "helpers", "file_lines")
 _HEADER = (

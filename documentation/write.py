@@ -40,24 +40,23 @@ from .reading import page as reading_page
 CHECKOUT = Path(__file__).resolve().parents[1]
 NOTICE = "<!-- Written by `python -m xla2py.documentation.write`. -->"
 ERRORS_INTRODUCTION = (
-    "What each error means, the smallest example that raises it, and what to do. `xla2py explain CODE` shows any of",
-    "these.",
+    "What each error means, the smallest example that raises it, and what to do. `xla2py explain CODE` shows the same.",
 )
 OPERATIONS_PURPOSE = "Which HLO operations each array library supports, and how each is tested."
 OPERATIONS_INTRODUCTION = (
-    "`yes` says that every small program that `xla2py ops` tries passes, `in part` that it depends on the program, for",
-    "instance on whether an amount or an index is constant. What replicas exchange is in [replicas.md](replicas.md).",
-    "`xla2py inspect FILE` tells what holds for a program. The last column counts the test cases in which emitted code",
-    "for NumPy is compared with XLA on the CPU; `signed`, `float` and so on stand for all element types of the kind.",
+    "`yes` means that every small program that `xla2py ops` tries is supported; `in part` means that it depends on the",
+    "program, for instance on whether an index is constant. `xla2py inspect FILE` says what applies to your program.",
+    "[replicas.md](replicas.md) covers communication. The last column counts the test cases that compare emitted NumPy",
+    "code with XLA on the CPU; `signed`, `float` and so on stand for all element types of that kind.",
 )
 FAMILIES = {
     "1": "The text is not HLO",
     "2": "An instruction breaks a rule of its operation",
-    "3": "Valid HLO that cannot be expressed",
+    "3": "The HLO is valid but not supported",
     "4": "Files, settings and arguments",
     "5": "Values at run time",
     "6": "Differential testing and reports",
-    "7": "Vendored modules, and what a target's machines lack",
+    "7": "Vendored modules, packages, Python objects and memory limits",
 }
 
 
