@@ -42,8 +42,8 @@ _INTRODUCTION = """\
 
 - The last operation is the result, unless you pass another one to `build`.
 - An operand may be a constant: a number or a list of numbers, which takes the other operand's type, or an array.
-- Python operators build operations: `a + b`, `a @ b`, `a < b`, `~a`, `a[1:3, 0]`. `t[1]` is an element of a tuple; tuples
-  can be unpacked.
+- Python operators build operations: `a + b`, `a @ b`, `a < b`, `~a`, `a[1:3, 0]`. `t[1]` is an element of a tuple;
+  tuples can be unpacked.
 - A called computation is a Python function of operands, a method such as `b.max`, another builder, or a computation. A
   function that returns a tuple makes a computation that returns one.
 - Enumerations and shapes may be written as text: `Padding.SAME` or `"SAME"`.

@@ -17,8 +17,8 @@ INTRODUCTION = (
     "| `...` | further arrays |",
     "",
     "Configuration fields with a default are in brackets. `XLA` means that results are compared with XLA on the CPU;",
-    "other calls are replaced by the HLO or the function that defines them. A call of another form is an error (XP308),",
-    "and so is an unknown target (XP305); for both, `--custom-call` can name a function.",
+    "other calls are replaced by the HLO or the function that defines them. A call of another form is an error",
+    "(XP308), and so is an unknown target (XP305); for both, `--custom-call` can name a function.",
 )
 HEADINGS = ("targets", "form", "configuration", "judge")
 

@@ -122,9 +122,9 @@ def _row(cells: list[str] | tuple[str, ...]) -> str:
 
 
 _INTRODUCTION = (
-    "How do programs that use JAX libraries read as NumPy? [`examples/libraries/`](../examples/libraries) has the HLO of",
-    "small models, solvers and training steps written with flax, haiku, equinox, optax, diffrax, lineax, optimistix,",
-    "jaxopt, numpyro, distrax, jraph, tinygp and ott, from `benchmarks/libraries/`.",
+    "How do programs that use JAX libraries read as NumPy? [`examples/libraries/`](../examples/libraries) has the HLO",
+    "of small models, solvers and training steps written with flax, haiku, equinox, optax, diffrax, lineax,",
+    "optimistix, jaxopt, numpyro, distrax, jraph, tinygp and ott, from `benchmarks/libraries/`.",
     "",
     "Pairs of figures are with the author's own Python files (`--sources`) and without.",
     "",
@@ -133,7 +133,7 @@ _INTRODUCTION = (
     "| whole file | all lines, including the header, the check of arguments and copied functions |",
     "| generic names | names of operations, such as `total` and `product_2` |",
     "| numbered names | names that end in a number |",
-    "| without arguments | statements that depend on no argument; such values are computed when the module is emitted |",
+    "| without arguments | statements that depend on no argument; their values are computed at emission |",
     "",
     "Neither uses the Python files of the libraries. With these, `benchmarks/library_names.py` counts 25 % generic and",
     "12 % numbered names.",

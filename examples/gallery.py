@@ -95,15 +95,15 @@ TITLES = {  # by folder of generated/: the head of its column in the index
 }
 INTRODUCTION = """# What xla2py writes
 
-The emitted module of every example. Each cell has two numbers of lines: of `main`, and of the whole file with its checks
-and copied functions. Comments in a module name the lines of the example that a statement was traced from.
+The emitted module of every example. Each cell has two numbers of lines: of `main`, and of the whole file with its
+checks and copied functions. Comments in a module name the lines of the example that a statement was traced from.
 `python examples/gallery.py` rewrites the modules; tests compare them with what is emitted now.
 
-For NumPy, in the readable style: from the HLO that JAX passes to XLA, from the HLO after XLA's passes, and for arguments of
+For NumPy, in the readable style: from the HLO that JAX passes to XLA, from the HLO after its passes, and for arguments of
 any size:
 """
 OTHERS = """
-For other libraries, in the style `fast`, and for several devices (there the first number counts the lines of `replica`):
+For other libraries, in the style `fast`, and for several devices (where the first number counts `replica`):
 """
 
 
