@@ -99,8 +99,8 @@ The emitted module of every example. Each cell has two numbers of lines: of `mai
 checks and copied functions. Comments in a module name the lines of the example that a statement was traced from.
 `python examples/gallery.py` rewrites the modules; tests compare them with what is emitted now.
 
-For NumPy, in the readable style: from the HLO that JAX passes to XLA, from XLA's optimised HLO, and for arguments of any
-size:
+For NumPy, in the readable style: from the HLO that JAX passes to XLA, from XLA's optimised HLO, and for arguments of
+any size:
 """
 OTHERS = """
 For other libraries, in the style `fast`, and for several devices (where the first number counts `replica`):
