@@ -102,6 +102,7 @@ def test_the_caller_makes_the_only_result(operation, called):
     assert differences(text, [np.linspace(-2, 3, 2**21, dtype=np.float32).reshape(2, -1)], module) == []
 
 
+@pytest.mark.compiled
 def test_the_caller_makes_large_ones_of_several_results():
     """NumPy has the system hand out huge pages for arrays of 4 MiB and more, Numba does not."""
     x = np.linspace(-2, 3, 2**20, dtype=np.float32)
