@@ -12,6 +12,11 @@ from collections.abc import Iterator, Sequence
 from .lines import Line, WrittenFunction
 
 
+def main_of(tree: ast.Module) -> ast.FunctionDef:
+    """The function ``main`` of an emitted module."""
+    return next(part for part in tree.body if isinstance(part, ast.FunctionDef) and part.name == "main")
+
+
 def definition_of(tree: ast.Module, function: WrittenFunction) -> ast.FunctionDef:
     """The definition of an emitted function in the syntax tree of its module."""
     (definition,) = [part for part in tree.body if isinstance(part, ast.FunctionDef) and part.name == function.name]
@@ -21,7 +26,7 @@ def definition_of(tree: ast.Module, function: WrittenFunction) -> ast.FunctionDe
 def statements(tree: ast.Module, function: WrittenFunction) -> list[tuple[Line, ast.stmt]]:
     """Yield each line of an emitted function with its statement in the syntax tree of the module, unedited."""
     lines = [line for line in function.lines if line.text != "else:"]
-    return list(zip(lines, _in_order(definition_of(tree, function).body), strict=True))
+    return list(zip(lines, in_order(definition_of(tree, function).body), strict=True))
 
 
 def bodies(statement: ast.stmt) -> list[list[ast.stmt]]:
@@ -29,9 +34,9 @@ def bodies(statement: ast.stmt) -> list[list[ast.stmt]]:
     return [part for name in ("body", "orelse", "finalbody") if (part := getattr(statement, name, []))]
 
 
-def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+def in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of a body and of the bodies inside, in the order of the text."""
     for statement in body:
         yield statement
         for inner in bodies(statement):
-            yield from _in_order(inner)
+            yield from in_order(inner)

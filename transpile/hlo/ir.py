@@ -233,7 +233,14 @@ class HloModule:
         return f"<HloModule {self.name}: {len(self.computations)} computations>"
 
 
-def callees_first(*computations: Computation) -> list[Computation]:
+def called_in(computation: Computation) -> list[Computation]:
+    """What the instructions of a computation call, as they are listed."""
+    return [callee for instruction in computation.instructions for callee in instruction.called]
+
+
+def callees_first(
+    *computations: Computation, called: Callable[[Computation], list[Computation]] = called_in
+) -> list[Computation]:
     """Computations and all that they reach, each once, as listed but callees before callers, without recursion."""
     ordered: dict[Computation, None] = {}
     stack = [(computation, False) for computation in reversed(computations)]
@@ -245,6 +252,5 @@ def callees_first(*computations: Computation) -> list[Computation]:
             ordered[computation] = None
             continue
         stack.append((computation, True))
-        called = [callee for instruction in computation.instructions for callee in instruction.called]
-        stack.extend((callee, False) for callee in reversed(called))
+        stack.extend((callee, False) for callee in reversed(called(computation)))
     return list(ordered)

@@ -192,7 +192,7 @@ class Origins:
     def _metadata(self, location: Location) -> OpMetadata | None:
         if location.kind == "unknown":
             return None
-        name, kind = _joined_names(location), _operation_type(location)
+        name, kind = _joined_names(location), _joined_names(location, of_types=True)
         while location.kind == "name" and not _is_frame(location):
             location = location.parts[0]
         number = self._frame(location)
@@ -236,35 +236,18 @@ def _file_place(location: Location) -> Location | None:
     return location if location.kind == "file" else None
 
 
-def _joined_names(location: Location) -> str:
-    names: list[str] = []
+def _joined_names(location: Location, *, of_types: bool = False) -> str:
+    """The names of what a location is made of; or those of types, which end with a colon, of the first parts alone."""
+    found: list[str] = []
     waiting = [location]
     while waiting:
         each = waiting.pop()
         if each.kind == "name":
             name = each.name.split("@")[0]
-            if name.endswith(":"):
-                waiting.append(each.parts[0])
-            else:
-                names.append(name)
-        elif each.kind == "callsite":
-            waiting.append(each.parts[0])
-        elif each.kind == "fused":
-            waiting += reversed(each.parts)
-    return ";".join(names)
-
-
-def _operation_type(location: Location) -> str:
-    types: list[str] = []
-    waiting = [location]
-    while waiting:
-        each = waiting.pop()
-        if each.kind == "name":
-            name = each.name.split("@")[0]
-            if name.endswith(":"):
-                types.append(name[:-1])
+            if name.endswith(":") == of_types:
+                found.append(name.removesuffix(":"))
             else:
                 waiting.append(each.parts[0])
         elif each.kind in ("callsite", "fused"):
-            waiting += each.parts[:1]
-    return ";".join(types)
+            waiting += each.parts[:1] if of_types or each.kind == "callsite" else reversed(each.parts)
+    return ";".join(found)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..hlo.element_types import ElementType
-from ..hlo.ir import Computation, Instruction, OpMetadata
+from ..hlo.ir import Computation, Instruction, OpMetadata, callees_first
 from ..hlo.shapes import ArrayShape, Layout, Shape, TupleShape
 from ..hlo.source import Span
 from .program import Value
@@ -192,19 +192,7 @@ def post_order(instructions: Sequence[Instruction], root: Instruction) -> list[I
 
 def in_order(entry: Computation, written: Mapping[Computation, Sequence[Instruction]]) -> tuple[Computation, ...]:
     """The entry and all that it reaches, callees first, in the order in which the program calls them."""
-    ordered: dict[Computation, None] = {}
-    waiting = [(entry, False)]
-    while waiting:
-        computation, is_opened = waiting.pop()
-        if computation in ordered:
-            continue
-        if is_opened:
-            ordered[computation] = None
-            continue
-        waiting.append((computation, True))
-        called = [callee for each in written[computation] for callee in _called(each)]
-        waiting += [(callee, False) for callee in reversed(called)]
-    return tuple(ordered)
+    return tuple(callees_first(entry, called=lambda each: [callee for i in written[each] for callee in _called(i)]))
 
 
 def _called(instruction: Instruction) -> tuple[Computation, ...]:

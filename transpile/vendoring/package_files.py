@@ -22,6 +22,7 @@ from ..emission import GeneratedModule
 from ..emission.formatting import formatted
 from ..emission.layout import Layout
 from ..emission.module.header import with_body_hash
+from ..emission.places import main_of
 from ..emission.trees.argument_trees import leaf_paths, tree_of
 from ..errors import Diagnostic, UsageError
 from ..files import read_bytes
@@ -154,11 +155,6 @@ def source_of(project: Project, module: VendoredModule) -> str:
     """The text of a module as it lies there. Raises ``UsageError``: XP401 where it is missing."""
     path = project.place(module.output)
     return TextFile.decode(read_bytes(path), path).text
-
-
-def main_of(tree: ast.Module) -> ast.FunctionDef:
-    """The function ``main`` of a module."""
-    return next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "main")
 
 
 def docstring_text(text: str) -> str:

@@ -18,7 +18,7 @@ from ...array.program import Scope
 from ...dataclass import dataclass
 from ...emission.lines import Line, WrittenFunction
 from ...emission.module.generated import GeneratedModule
-from ...emission.places import bodies, definition_of, statements
+from ...emission.places import bodies, definition_of, in_order, statements
 from ..reference import tasks
 from ..reference.participants import Workers
 from ..reference.worker import RemoteError, WorkerDied, WorkerTimeout
@@ -127,15 +127,8 @@ def _bodies_of_text(source: str, functions: Iterable[str]) -> Iterator[Body]:
         if name in definitions:
             if name != "main":
                 yield _body(f"function {name}", definitions[name].body)
-            for statement in _in_order(definitions[name].body):
+            for statement in in_order(definitions[name].body):
                 yield from (_body("a part", inside) for inside in _optional(statement))
-
-
-def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    for statement in body:
-        yield statement
-        for inner in bodies(statement):
-            yield from _in_order(inner)
 
 
 def _optional(statement: ast.stmt) -> list[list[ast.stmt]]:

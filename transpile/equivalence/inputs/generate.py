@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...dataclass import dataclass
+from ...emission.places import main_of
 from ...hlo.element_types import ElementType, Kind
 from ...hlo.ir import HloModule
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
@@ -112,8 +113,7 @@ def limits(element_type: ElementType) -> tuple[int, int]:
 
 def parameter_names(source: str) -> list[str]:
     """The names of the parameters of ``main`` in an emitted module's source."""
-    functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == "main")
-    return [argument.arg for argument in next(functions).args.args]
+    return [argument.arg for argument in main_of(ast.parse(source)).args.args]
 
 
 def nest(shapes: Sequence[Shape], arrays: Sequence[Array]) -> list[Any]:
