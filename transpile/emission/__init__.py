@@ -31,6 +31,7 @@ from ..options import (
     checked_words,
     chosen_word,
 )
+from ..python.verifier import require_sound
 from ..target import Target, load_target
 from .any_size import emit_any_size
 from .formatting import formatted
@@ -116,7 +117,7 @@ def emit(
       arguments or of each other, or read-only.
     - ``helpers``: copy helper functions into the module (``own``), or import them from a file for a package
       (``shared``) or a folder (``beside``). With ``auto``, the command writes a file only for several replicas.
-    - ``disable_passes``: rewrites to turn off. ``debug`` verifies the program after each pass.
+    - ``disable_passes``: rewrites to turn off. ``debug`` verifies the program after each pass, and the module.
     - ``observe`` is called with the name of each pass and the text of the program after it, and with ``names`` and an
       explanation of the names of values; ``begin`` with the name of the next step.
 
@@ -175,6 +176,8 @@ def emit(
     begin("formatting")
     layout = Layout(line_length)
     text = joined([formatted(piece, layout) for piece in written.pieces] if format else written.pieces)
+    if debug:
+        require_sound(text, [function.name for function in written.functions])
     text, title = with_body_hash(text), identifier(module.name) or "module"
     names = helper_names(text, chosen.name) if options.helpers in SHARING else ()
     handed = known_functions(module) if device_count(module) == 1 else {}

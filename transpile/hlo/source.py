@@ -51,14 +51,6 @@ class SourceText:
         end = self.text.find("\n", start)
         return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
 
-    def span_from(self, line: int, column: int) -> Span | None:
-        """From a place to the end of its line; None where the text has no such line."""
-        if not 0 < line <= len(self._line_starts):
-            return None
-        start = self._line_starts[line - 1]
-        end = start + len(self.line(line))
-        return Span(min(start + column - 1, end), end)
-
     def place(self, span: Span) -> tuple[SourceText, Span]:
         """The text, and the span in it, that people are shown for a span of this text."""
         return self, span

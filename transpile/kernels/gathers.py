@@ -37,14 +37,6 @@ class Gather:
     is_clamped: bool = False
     fill: Any = None
 
-    @property
-    def may_be_outside(self) -> bool:
-        """Tell whether an element may have to be filled in."""
-        return self.fill is not None and any(
-            not is_within(index, -self.array.shape[axis], self.array.shape[axis])
-            for axis, index in self.indices.items()
-        )
-
     def read_at(self, at: Map) -> list[tuple[Node, Map]]:
         """What is read if the operation is computed at ``at``, and where: the array anywhere, then its indices."""
         batch = at[self.first : self.first + self.count]

@@ -35,7 +35,6 @@ _RESOURCE = re.compile(r'([\w$.\-]++|"[^"\n]*+")\s*:\s*"0x([0-9A-Fa-f]*+)"', re.
 _SLICES = re.compile(r"\[((?:\s*\d{1,19}\s*:\s*\d{1,19}\s*(?::\s*\d{1,19}\s*)?,?)*+)\]", re.ASCII)
 _SLICE = re.compile(r"(\d+)\s*:\s*(\d+)\s*(?::\s*(\d+))?", re.ASCII)
 _LABELS = re.compile(r"\[[^\]]*+\]\s*x\s*\[[^\]]*+\]\s*->\s*\[[^\]]*+\]")
-_STRIPPED = re.compile(r"[ \t]*+(?=[%\w\"])", re.ASCII)
 _LONGEST_TEMPLATE = 2000  # characters: longer lines hold literals that are not alike
 _ALIGNMENT = 8  # digits of a resource's alignment
 _KEY_PAIR = re.compile(r"x(?=\s*\[)")

@@ -3,8 +3,6 @@
 from functools import cache
 from typing import Any
 
-from array_api_compat import array_namespace
-
 
 @cache
 def dtype_name(dtype: Any) -> str:
@@ -38,12 +36,3 @@ def check_trees(tree: Any, signature: Any, path: str = "") -> None:
             check_trees(x, expected, place)
         else:
             check_arguments(*expected, **{place: x})
-
-
-def with_floats(value: Any, dtype: str) -> Any:
-    """``value``, in ``dtype`` if both are floats."""
-    given = str(getattr(value, "dtype", ""))
-    if "float" not in dtype or "float" not in given:
-        return value
-    xp = array_namespace(value)
-    return xp.astype(value, getattr(xp, dtype), copy=False)

@@ -30,7 +30,6 @@ from .cipher_rounds import cipher_rounds
 from .words import is_zero, key_of, prelude_call
 
 _GROUPS = 5
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _SMALLEST = 2.0**-23  # of the fractions of JAX's floats that are not 0
 
 
