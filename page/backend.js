@@ -37,7 +37,7 @@ class Tab {
     this.ready = new Promise((resolve, reject) => {
       this.#worker.onmessage = ({ data }) => {
         if (data.progress) this.#report(data.progress);
-        else if (data.ready) resolve();
+        else if (data.ready) { this.#report({ text: "", part: 1 }); resolve(); }
         else if (data.failed) reject(new Error(data.failed));
         else this.#settle(data.id, data.answer);
       };

@@ -260,7 +260,7 @@ class Page {
 
   #load({ text, part }) {
     const bar = find("progress");
-    bar.hidden = false;
+    bar.hidden = part === 1 && !text;
     if (part === null) bar.removeAttribute("value");
     else bar.value = part;
     this.#say(text);

@@ -1,5 +1,7 @@
 """StableHLO as other front ends write it, and where errors in it are."""
 
+import subprocess
+
 import pytest
 
 import xla2py
@@ -155,3 +157,17 @@ def test_both_forms_of_a_lowered_function():
     for dialect in ("stablehlo", "hlo"):
         source = xla2py.emit(lowered.compiler_ir(dialect), checks=False).source
         assert "def main(params_w: Array, x: Array) -> Array:\n    return x @ params_w" in source
+
+
+def test_a_misspelt_operation_is_told_without_jaxlib(monkeypatch):
+    def run(*arguments, **more):
+        raise AssertionError("jaxlib was asked")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(HloSyntaxError) as error:
+        xla2py.load(PLAIN.replace("tanh", "tahn"))
+    (found,) = error.value.diagnostics
+    assert (found.code, found.hint) == (
+        "XP110",
+        "did you mean `stablehlo.tan` or `stablehlo.tanh` or `stablehlo.atan2`?",
+    )

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -156,3 +157,14 @@ def test_a_picture_shows_extremes_and_leaves_out_what_is_not_finite():
     assert picture(np.array([np.nan, 1.0]))["low"] == [None, 1]
     assert picture(np.zeros(())) is None is picture(np.zeros((0, 3)))
     assert picture(np.zeros((2, 3, 4, 5)))["part"] == "[0, 0, :, :]"
+
+
+def test_what_only_jaxlib_reads_is_refused_where_there_are_no_processes(monkeypatch):
+    def run(*arguments, **more):
+        raise OSError("emscripten does not support processes.")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    einsum = STABLEHLO.replace("stablehlo.tanh %20 :", '"stablehlo.einsum"(%20, %20) {einsum_config = "ij,ij->ij"} :')
+    assert "stablehlo.einsum" in einsum
+    (found,) = ask("emit", einsum)["errors"]
+    assert (found["code"], "line" in found) == ("XP110", True)

@@ -57,6 +57,8 @@ def to_hlo(content: bytes, kind: Kind, name: str) -> ConvertedModule:
         answer = subprocess.run(command, input=sent, capture_output=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise _error("XP431", f"jaxlib did not read {kind.value} within {_SECONDS} seconds", name) from None
+    except OSError as error:  # in a browser there are no processes, and there is no jaxlib
+        raise _error("XP430", f"reading {kind.value} needs jaxlib: {error}", name, _INSTALL) from None
     if answer.returncode == _NO_JAXLIB:
         raise _error("XP430", f"reading {kind.value} needs jaxlib", name, _INSTALL)
     if answer.returncode != 0:

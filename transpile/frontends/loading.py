@@ -155,12 +155,15 @@ def _from_bytes(content: bytes, name: str, platform: int | None = None, function
 
 def _from_stablehlo(content: bytes, kind: Kind, name: str, function: str | None, platform: int | None) -> HloModule:
     """StableHLO by our reader; where it lacks an operation, by jaxlib, if that is there and reads it."""
-    from ..stablehlo.reading import read_bytecode, read_text  # programs of HLO need not wait for it
+    from ..stablehlo.forms import NoSuchOperation  # programs of HLO need not wait for these
+    from ..stablehlo.reading import read_bytecode, read_text
 
     try:
         if kind is Kind.STABLEHLO_TEXT:
             return read_text(SourceText(_decode(content, name), name), function, platform)
         return read_bytecode(content, name, function, platform)
+    except NoSuchOperation:
+        raise
     except HloSyntaxError as error:
         is_lacking = any(each.code in _LACKING for each in error.diagnostics)
         if not is_lacking or function is not None or platform is not None:

@@ -21,7 +21,12 @@ BY_JAXLIB = frozenset(  # operations that only jaxlib's translation has
         "stablehlo.torch_index_select"
     ).split()
 )
+_DIALECTS = ("builtin", "chlo", "func", "sdy", "stablehlo")  # that are known here as a whole
 NOT_IN_HLO = frozenset(("stablehlo.uniform_dequantize", "stablehlo.uniform_quantize", "stablehlo.unary_einsum"))
+
+
+class NoSuchOperation(HloSyntaxError):
+    """An operation that its dialect does not have: no other reader has it, either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,7 @@ def check_forms(program: Program, source: SourceText) -> None:
 def _check(operation: Operation, source: SourceText) -> None:
     form = FORMS.get(operation.name)
     if form is None:
-        raise HloSyntaxError(_unknown(operation, source))
+        raise _unknown(operation, source)
     for what, bounds, parts in (
         ("operand", form.operands, operation.operands),
         ("result", form.results, operation.results),
@@ -128,15 +133,15 @@ def _check(operation: Operation, source: SourceText) -> None:
         _check_loop(operation, source)
 
 
-def _unknown(operation: Operation, source: SourceText) -> Diagnostic:
-    """What is said of an operation without a form."""
-    name = operation.name
+def _unknown(operation: Operation, source: SourceText) -> HloSyntaxError:
+    """What is raised for an operation without a form."""
+    name, place = operation.name, (operation.span, source)
     if name in BY_JAXLIB:
-        return Diagnostic("XP110", f"{quote(name)} is not read here", operation.span, source, _INSTALL)
+        return HloSyntaxError(Diagnostic("XP110", f"{quote(name)} is not read here", *place, _INSTALL))
     if name in NOT_IN_HLO or name.startswith("shape."):
-        return Diagnostic("XP110", f"HLO has no operation for {quote(name)}", operation.span, source)
-    hint = did_you_mean(name, FORMS)
-    return Diagnostic("XP110", f"there is no operation {quote(name)} here", operation.span, source, hint)
+        return HloSyntaxError(Diagnostic("XP110", f"HLO has no operation for {quote(name)}", *place))
+    kind = NoSuchOperation if name.partition(".")[0] in _DIALECTS else HloSyntaxError
+    return kind(Diagnostic("XP110", f"there is no operation {quote(name)} here", *place, did_you_mean(name, FORMS)))
 
 
 def _check_returns(region: Region, source: SourceText) -> None:
