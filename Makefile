@@ -78,9 +78,10 @@ docs: $(VENV)/.ready-to-test
 	$(BIN)/python -m xla2py.tests.operations.write_coverage
 	$(BIN)/python -m xla2py.documentation.write
 
+# With --quiet, --strict would not stop at broken links.
 site: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet 'mkdocs-material>=9,<10'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # PAGE="--release FOLDER" takes Pyodide's wheels from a folder in place of its public CDN; --pyodide VERSION another version.
 page: $(VENV)/.ready

@@ -41,6 +41,29 @@ def test_a_line_with_a_hint_stands_where_the_page_says(hint, line, place):
     assert any(each.strip().startswith(line) for each in text.splitlines()), f"{hint}: no line '{line}' {place}"
 
 
+def test_links_of_all_pages_lead_somewhere():
+    broken = []
+    for page in [*CHECKOUT.glob("*.md"), *READ]:
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", page.read_text(encoding="utf-8")):
+            linked = page.parent / target if target else page
+            is_there = "://" in target or linked.exists()
+            if not is_there or (anchor and linked.suffix == ".md" and anchor not in anchors(linked)):
+                broken.append(f"{page.name}: {target}#{anchor}")
+    assert not broken
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, where GitHub and the site give the same."""
+    headings = re.findall(r"^#+ (.*)$", _CODE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    names = (re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings)
+    return {name for name in names if "--" not in name}
+
+
+def test_the_site_lists_all_pages():
+    menu = (CHECKOUT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    assert sorted(re.findall(r"\w+\.md", menu)) == sorted(page.name for page in (CHECKOUT / "docs").glob("*.md"))
+
+
 def test_what_a_paragraph_is():
     text = "a b\nc\n\n- d\n  e\n- f\n\n```text\nnot this\n```\n| nor | this |\n## nor this\n1. g\n"
     assert list(paragraphs(text)) == ["a b c", "- d e", "- f", "1. g"]

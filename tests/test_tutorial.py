@@ -19,11 +19,3 @@ def test_main_is_as_shown(folder, xla2py, monkeypatch):
     assert code == 0, err
     assert main in out
     monkeypatch.delitem(sys.modules, "model", raising=False)
-
-
-def test_links_of_all_pages_lead_somewhere():
-    checkout = Path(__file__).parents[1]
-    for page in [*checkout.glob("*.md"), *(checkout / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
-            if "://" not in target:
-                assert (page.parent / target).exists(), f"{page.name}: {target}"
