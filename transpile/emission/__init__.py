@@ -194,6 +194,7 @@ def emit(
         shapes=written.shapes,
         plan=compiled.plan,
         has_tensors=constants == TENSORS,
+        result_tree=written.result_tree,
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ...array.program import Program
 from ...dataclass import dataclass
 from ...files import write_atomically
+from ...hlo.ir import ResultTree
 from ...options import LINE_LENGTH
 from ...target import Plan, load_target
 from ..functions.sidecars import Sidecar, sidecars, storable
@@ -37,7 +38,8 @@ class GeneratedModule:
     function of this process. ``helpers`` is the text of the helper file beside the module, if it imports from one, and
     ``line_length`` the line length of that file. ``shapes`` are the parameter shapes of functions that are kernels.
     ``plan`` describes how the module runs in chunks, if it does. With ``has_tensors``, the constants are in a
-    ``.safetensors`` file.
+    ``.safetensors`` file. ``result_tree`` is the tree that ``main`` returns, with the numbers of the results as leaves,
+    and None if it returns a single array or a flat tuple.
     """
 
     source: str
@@ -53,6 +55,7 @@ class GeneratedModule:
     shapes: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict, compare=False)
     plan: Plan | None = field(default=None, compare=False)
     has_tensors: bool = False
+    result_tree: ResultTree = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"<GeneratedModule {self.name} for {self.target}: {len(self.source.splitlines())} lines>"
@@ -115,6 +118,19 @@ class GeneratedModule:
                 module.__dict__[function] = lambda name, _digest: stored[name]
             module.__dict__["mapped_tensor"] = lambda name, _digest, _dtype: self.constants[name]
         return module
+
+    def as_jax(self, *, gradient: GeneratedModule | None = None) -> Callable[..., Any]:
+        """Return ``main`` as a function of JAX: it works in ``jax.jit`` and ``jax.vmap``, and runs on the host.
+
+        Arguments and results are those of ``main``, of any target whose arrays NumPy can read. ``jax.vmap`` calls it
+        once for each element. ``gradient`` is the emitted module of a function of the arguments and the cotangents of
+        the results; it returns a tuple with the cotangent of each argument. With it ``jax.grad`` works, too. Raises
+        ``UsageError`` without JAX (XP430), and where the shapes of the results are not known (XP726): those of a module
+        for any size or for several devices, or of one from another process.
+        """
+        from .inside_jax import function_of_jax
+
+        return function_of_jax(self, gradient)
 
 
 def _restored(

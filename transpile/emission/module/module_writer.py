@@ -17,6 +17,7 @@ from ...compilation import kernels_in
 from ...dataclass import dataclass
 from ...hlo.carriers import NARROW
 from ...hlo.custom_calls import callbacks
+from ...hlo.ir import ResultTree
 from ...kernels.kernel import Kernel
 from ...options import Options
 from ...passes.calls.inline_one import of_any_shape
@@ -71,6 +72,7 @@ class Written:
     functions: list[WrittenFunction] = field(default_factory=list)
     kernels: dict[str, Kernel] = field(default_factory=dict)
     shapes: dict[str, dict[str, Sequence[int]]] = field(default_factory=dict)
+    result_tree: ResultTree = None
 
 
 def write_module(
@@ -157,7 +159,8 @@ class _ModuleWriter:
         self._silence()
         if self.explain is not None:
             self.explain(EXPLAINED, explained_names(self.writers))
-        return Written(self._pieces(kernels), self.constants.sidecar, functions, kernels.kernels, kernels.shapes)
+        pieces, declared = self._pieces(kernels), kernels.kernels
+        return Written(pieces, self.constants.sidecar, functions, declared, kernels.shapes, self.result_tree)
 
     # -- names
 
