@@ -49,9 +49,11 @@ FILES: dict[str, dict[str, str]] = {
     "docs/finding_the_fault.md": {"model.hlo": SOFTMAX},
     "docs/layouts.md": {},
     "docs/packages.md": {"model.py": PROGRAMS},
+    "docs/page.md": {},
     "docs/replicas.md": {
         "examples/replicas/data_parallel_training.hlo": "examples/replicas/data_parallel_training.hlo"
     },
+    "docs/stability.md": {},
     "docs/speed.md": {"model.hlo": SOFTMAX},
     "docs/tutorial.md": {},
     "docs/vendoring.md": {"kernels/attention.hlo": ATTENTION, "kernels/softmax.hlo": SOFTMAX},
@@ -159,6 +161,15 @@ def reader(page, folder, xla2py, monkeypatch) -> Iterator[Reader]:
             del sys.modules[name]
     for client in [value for value in names.values() if type(value).__name__ == "Client"]:
         client.shutdown()
+
+
+# Written by ``make docs``, which runs what they show.
+GENERATED = {f"docs/{name}.md" for name in ("builder", "edges", "errors", "names", "reading_the_output")}
+
+
+def test_no_page_is_left_out():
+    pages = {page.relative_to(CHECKOUT).as_posix() for page in (CHECKOUT / "docs").glob("*.md")}
+    assert {page for page in pages if blocks(page)} - GENERATED == set(FILES) - {"README.md"}
 
 
 @pytest.mark.parametrize("page", FILES)
