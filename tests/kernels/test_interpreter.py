@@ -39,6 +39,7 @@ def test_interpreted_kernels_do_what_numpy_does(seed):
 @pytest.mark.parametrize("name", NAMES)
 def test_kernels_of_examples_do_in_cuda_what_they_do_in_python(name):
     text = LOWER.hlo_file(name, "before").read_text()
+    arguments = [array.copy() for array in inputs(name)]  # examples import JAX, which does not load beside the twin
     budget = budget_for(xla2py.load(text))
     wrong = []
 
@@ -52,7 +53,7 @@ def test_kernels_of_examples_do_in_cuda_what_they_do_in_python(name):
         loaded = emitted.load()
         compared = {key: Compared(kernel, vars(loaded)[key], SAMPLE, differ) for key, kernel in kernels.items()}
         vars(loaded).update(compared)
-        to_host(loaded.main(*to_device([array.copy() for array in inputs(name)])))
+        to_host(loaded.main(*to_device(arguments)))
     assert wrong == []
     assert all(kernel.compared or kernel.kernel.parts > 1 for kernel in compared.values())
 
