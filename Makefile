@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE =
 # tests that need no other process, no XLA and no array library but NumPy
 QUICK = tests/array tests/builder tests/commands/test_emit.py tests/commands/test_other_commands.py \
 	tests/commands/test_terminal.py tests/hlo tests/kernels/test_index_maps.py tests/kernels/test_verifier.py \
-	tests/prelude/test_names.py tests/test_architecture.py tests/test_cli.py tests/test_diagnostics.py tests/test_files.py \
+	tests/prelude/test_names.py tests/test_architecture.py tests/test_diagnostics.py tests/test_files.py \
 	tests/test_gallery.py::test_gallery_is_current tests/test_packaging.py tests/test_settings.py
 
 demo: $(VENV)/.ready

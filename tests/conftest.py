@@ -21,8 +21,6 @@ from xla2py.transpile.equivalence.reference import xla_process as reference_proc
 from xla2py.transpile.equivalence.reference.participants import Workers
 from xla2py.transpile.equivalence.reference.xla_process import ReferenceWorker
 
-# A module that a test writes, imports and changes within a second would be taken for its old self.
-sys.dont_write_bytecode = True
 gc.set_threshold(20_000, 20, 20)
 # How long a machine takes that does other work, too, says nothing about a strategy.
 settings.register_profile("any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -81,6 +79,11 @@ PROGRAMS = {
     "broken": BROKEN,
     "unsupported": UNSUPPORTED,
 }
+
+
+def pytest_collection_finish():
+    """A module that a test writes, imports and changes within a second would be taken for its old self."""
+    sys.dont_write_bytecode = True
 
 
 @pytest.fixture(autouse=True, scope="session")
