@@ -80,7 +80,7 @@ class ArrayOperations(BuilderCore):
         return self._instruction("reverse", (self._operand(operand),), {"dimensions": integers("rev", dimensions)})
 
     def rotate(self, operand: Operand, dimensions: Ints, shifts: Ints) -> XlaOp:
-        """Turn dimensions: element ``shifts[i]`` of ``dimensions[i]`` comes first, and what stood before it last."""
+        """Turn dimensions: element ``shifts[i]`` of ``dimensions[i]`` comes first, and the elements before it last."""
         along = {"dimensions": integers("rotate", dimensions), "shifts": integers("rotate", shifts)}
         return self._instruction("shuffle", (self._operand(operand),), {"mode": "rotate", **along})
 
@@ -96,7 +96,7 @@ class ArrayOperations(BuilderCore):
         return self._instruction("broadcast", (op,), {"dimensions": tuple(range(count, count + shape.rank))}, declared)
 
     def broadcast_in_dim(self, operand: Operand, out_dim_size: Ints, broadcast_dimensions: Ints) -> XlaOp:
-        """Repeat the operand to ``out_dim_size``: dimension ``i`` becomes ``broadcast_dimensions[i]``, a 1 grows."""
+        """Repeat the operand to ``out_dim_size``: dimension ``i`` becomes ``broadcast_dimensions[i]``, 1 stretches."""
         op = self._operand(operand)
         shape = op.array_shape
         name = "broadcast_in_dim"
@@ -163,7 +163,7 @@ class ArrayOperations(BuilderCore):
     def dynamic_slice(self, operand: Operand, start_indices: Indices, slice_sizes: Ints) -> XlaOp:
         """A part of ``slice_sizes`` at integer start indices known at run time, moved inside the operand.
 
-        The starts are one scalar a dimension, or one vector of them.
+        The starts are one scalar per dimension, or a vector.
         """
         op = self._operand(operand)
         operands = (op, *self._starts(op, start_indices))
@@ -216,13 +216,13 @@ class ArrayOperations(BuilderCore):
     # -- sizes known at run time
 
     def get_dimension_size(self, operand: Operand, dimension: int) -> XlaOp:
-        """The size of a dimension as s32: the size at run time where it is dynamic."""
+        """The size of a dimension as s32: at run time if it is dynamic."""
         return self._instruction(
             "get-dimension-size", (self._operand(operand),), {"dimensions": (integer("get-dimension-size", dimension),)}
         )
 
     def set_dimension_size(self, operand: Operand, size: Operand, dimension: int) -> XlaOp:
-        """Make a dimension dynamic, with ``size`` (s32) elements that count; the array keeps its bound."""
+        """Make a dimension dynamic, with ``size`` (s32) valid elements; the array keeps its bound."""
         op, length = self._operand(operand), self._operand(size)
         dimension = integer("set-dimension-size", dimension)
         return self._instruction("set-dimension-size", (op, length), {"dimensions": (dimension,)})

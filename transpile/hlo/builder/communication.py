@@ -45,7 +45,7 @@ class CommunicationOperations(BuilderCore):
         return self._repacked(self._instruction("all-reduce", arrays, attributes), arrays, is_tuple)
 
     def cross_replica_sum(self, operand: Operand, replica_groups: Groups = ()) -> XlaOp:
-        """:meth:`all_reduce` with addition; of pred, or."""
+        """:meth:`all_reduce` with addition; for pred, logical or."""
         arrays, _ = self._parts("all-reduce", operand)
         is_pred = arrays[0].array_shape.element_type is PRED
         return self.all_reduce(operand, (lambda x, y: x | y) if is_pred else (lambda x, y: x + y), replica_groups)
@@ -115,7 +115,7 @@ class CommunicationOperations(BuilderCore):
         replica_groups: Groups = (),
         channel_id: int | ChannelHandle | None = None,
     ) -> XlaOp:
-        """Split into ``split_count`` blocks, send block ``i`` to replica ``i`` of the group, join what arrives."""
+        """Split into ``split_count`` blocks, send block ``i`` to replica ``i``, join the blocks received."""
         op = self._operand(operand)
         shape = as_array_shape("all-to-all", op.shape)
         _require_count("all-to-all", "split_count", split_count, replica_groups)
@@ -148,7 +148,7 @@ class CommunicationOperations(BuilderCore):
     def all_to_all_tuple(
         self, operands: Sequence[Operand], replica_groups: Groups = (), channel_id: int | ChannelHandle | None = None
     ) -> XlaOp:
-        """Send operand ``i`` to replica ``i`` of the group; a tuple of what arrives."""
+        """Send operand ``i`` to replica ``i`` of the group; returns a tuple of the received arrays."""
         attributes = _groups("all-to-all", replica_groups, channel_id)
         return self._instruction("all-to-all", self._operands(list(operands)), attributes)
 
@@ -196,7 +196,7 @@ class CommunicationOperations(BuilderCore):
         source_target_pairs: Sequence[tuple[int, int]],
         channel_id: int | ChannelHandle | None = None,
     ) -> XlaOp:
-        """Send the operand from source to target of each pair; who is no target gets zeros."""
+        """Send the operand from source to target of each pair; other replicas get zeros."""
         name = "collective-permute"
         pairs = tuple(pairs_of(name, "a (source, target)", source_target_pairs))
         attributes = {"channel_id": _channel_id(name, channel_id), "source_target_pairs": pairs}
@@ -213,24 +213,24 @@ class CommunicationOperations(BuilderCore):
     # -- point to point
 
     def send(self, operand: Operand, channel_handle: ChannelHandle) -> XlaOp:
-        """Send to the ``recv`` of the same channel; gives the token behind it. Ordered behind earlier transfers."""
+        """Send to the ``recv`` of the same channel; returns the token after it. Ordered after earlier transfers."""
         self._last_token = self.send_with_token(operand, self._token(), channel_handle)
         return self._last_token
 
     def send_with_token(self, operand: Operand, token: XlaOp, channel_handle: ChannelHandle) -> XlaOp:
-        """Send behind a token; gives the token behind it."""
+        """Send after a token; returns the token after it."""
         attributes = _channel(channel_handle)
         context = self._instruction("send", (self._operand(operand), self._operand(token)), attributes)
         return self._instruction("send-done", (context,), attributes)
 
     def recv(self, shape: Shape, channel_handle: ChannelHandle) -> XlaOp:
-        """Return what the ``send`` of the same channel sends. Ordered behind earlier transfers."""
+        """Return what the ``send`` of the same channel sends. Ordered after earlier transfers."""
         received = self.recv_with_token(self._token(), shape, channel_handle)
         self._last_token = received[1]
         return received[0]
 
     def recv_with_token(self, token: XlaOp, shape: Shape, channel_handle: ChannelHandle) -> XlaOp:
-        """``(data, token)`` behind a token."""
+        """``(data, token)`` after a token."""
         attributes = _channel(channel_handle)
         declared = TupleShape((as_shape("recv", shape), scalar(U32), TOKEN))
         context = self._instruction("recv", (self._operand(token),), attributes, declared)
@@ -245,21 +245,21 @@ class CommunicationOperations(BuilderCore):
         return fed[0]
 
     def infeed_with_token(self, token: XlaOp, shape: Shape, config: str = "") -> XlaOp:
-        """``(data, token)`` behind a token."""
+        """``(data, token)`` after a token."""
         attributes = {"infeed_config": config or None}
         return self._instruction(
             "infeed", (self._operand(token),), attributes, TupleShape((as_shape("infeed", shape), TOKEN))
         )
 
     def outfeed(self, operand: Operand, shape_with_layout: Shape | None = None, config: str = "") -> XlaOp:
-        """Put data into the outfeed; gives the token behind it. Ordered behind earlier transfers."""
+        """Put data into the outfeed; returns the token after it. Ordered after earlier transfers."""
         self._last_token = self.outfeed_with_token(operand, self._token(), shape_with_layout, config)
         return self._last_token
 
     def outfeed_with_token(
         self, operand: Operand, token: XlaOp, shape_with_layout: Shape | None = None, config: str = ""
     ) -> XlaOp:
-        """Put data into the outfeed behind a token; gives the token behind it."""
+        """Put data into the outfeed after a token; returns the token after it."""
         op = self._operand(operand)
         attributes = {"outfeed_shape": shape_with_layout or op.shape, "outfeed_config": config or None}
         return self._instruction("outfeed", (op, self._operand(token)), attributes)

@@ -103,7 +103,7 @@ class ContractionOperations(BuilderCore):
         *,
         preferred_element_type: Type | None = None,
     ) -> XlaOp:
-        """A dot of arrays whose blocks are multiplied by scales; a scale has one element a block."""
+        """A dot of arrays whose blocks are multiplied by scales; a scale has one element per block."""
         operands = tuple(self._operand(operand) for operand in (lhs, rhs, lhs_scale, rhs_scale))
         return self._product("scaled-dot", operands, _dot_attributes(dimension_numbers, None), preferred_element_type)
 

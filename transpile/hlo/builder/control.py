@@ -67,7 +67,7 @@ class ControlOperations(BuilderCore):
         return self._instruction("call", ops, marked)
 
     def while_(self, condition: Callee, body: Callee, init: Operand) -> XlaOp:
-        """Apply ``body`` to the value while ``condition`` of it gives pred true; a tuple carries several values."""
+        """Apply ``body`` to the value while ``condition`` of the value is true; a tuple carries several values."""
         op = self._operand(init)
         attributes = {
             "condition": self._callee(condition, [op.shape], "condition"),
@@ -92,7 +92,7 @@ class ControlOperations(BuilderCore):
         branch_operands: Sequence[Operand],
     ) -> XlaOp: ...
     def conditional(self, *arguments: Any, **keywords: Any) -> XlaOp:
-        """Run one computation: by pred the true or the false one, by an s32 index the one of that number.
+        """Run one computation: a pred chooses the true or the false one, an s32 index the one with that number.
 
         ``conditional(pred, true_operand, true_computation, false_operand, false_computation)`` or
         ``conditional(branch_index, branch_computations, branch_operands)``; an index out of range runs the last branch.
@@ -128,7 +128,7 @@ class ControlOperations(BuilderCore):
         operand_shapes_with_layout: Sequence[Shape] | None = None,
         api_version: str | None = None,
     ) -> XlaOp:
-        """Call code that the program does not contain; ``shape`` is its result's, ``opaque`` is handed to it.
+        """Call code that the program does not contain; ``shape`` is that of its result; it gets ``opaque``.
 
         ``operand_shapes_with_layout`` says how the operands must lie in memory. Where ``api_version`` is
         ``API_VERSION_TYPED_FFI``, ``opaque`` is a dictionary of typed attributes.
@@ -147,14 +147,14 @@ class ControlOperations(BuilderCore):
     # -- order
 
     def after_all(self, operands: Sequence[XlaOp] = ()) -> XlaOp:
-        """A token behind all these tokens. Raises XP210 where one is an array: only HLO text may say that."""
+        """A token after all these tokens. Raises XP210 for an array: only HLO text allows that."""
         for number, operand in enumerate(operands):
             if not isinstance(operand.shape, TokenShape):
                 refuse("XP210", f"after-all: operand {number} has to be token[], not {shape_text(operand.shape)}")
         return self._instruction("after-all", self._operands(operands), {})
 
     def create_token(self) -> XlaOp:
-        """A token behind nothing."""
+        """A token that depends on nothing."""
         return self.after_all()
 
     def optimization_barrier(self, operand: Operand) -> XlaOp:

@@ -106,20 +106,20 @@ class BuilderCore:
         return self.constant(1, element_type)
 
     def min_value(self, element_type: Type) -> XlaOp:
-        """The smallest value of a real type: minus infinity where it has one."""
+        """The smallest value of a real type: minus infinity if it has one."""
         return self.constant(_extreme(as_element_type(element_type), smallest=True), element_type)
 
     def max_value(self, element_type: Type) -> XlaOp:
-        """The largest value of a real type: infinity where it has one."""
+        """The largest value of a real type: infinity if it has one."""
         return self.constant(_extreme(as_element_type(element_type), smallest=False), element_type)
 
     # -- building
 
     def build(self, root: XlaOp | None = None, *, replica_count: int = 1, num_partitions: int = 1) -> HloModule:
-        """The module whose entry computation has these operations; ``root`` is the last one unless given.
+        """The module whose entry computation has these operations; ``root`` is the last one by default.
 
-        Raises one ``HloVerificationError`` with everything that is invalid in it, replica groups included. The
-        builder can go on and build again.
+        Raises one ``HloVerificationError`` with everything that is invalid, including replica groups. You can continue
+        with this builder and build again.
         """
         entry = self.build_computation(root)
         counts = {"replica_count": replica_count, "num_partitions": num_partitions}

@@ -24,7 +24,7 @@ class ElementwiseOperations(BuilderCore):
     # -- unary
 
     def abs(self, operand: Operand) -> XlaOp:
-        """Absolute value; of complex numbers the real magnitude."""
+        """Absolute value; for complex numbers the real magnitude."""
         return self._unary("abs", operand)
 
     def acos(self, operand: Operand) -> XlaOp:
@@ -140,7 +140,7 @@ class ElementwiseOperations(BuilderCore):
         return self._unary("rsqrt", operand)
 
     def sign(self, operand: Operand) -> XlaOp:
-        """-1, 0 or 1; keeps -0 and NaN; ``x / abs(x)`` of complex numbers."""
+        """-1, 0 or 1; keeps -0 and NaN; ``x / abs(x)`` for complex numbers."""
         return self._unary("sign", operand)
 
     def sin(self, operand: Operand) -> XlaOp:
@@ -185,7 +185,7 @@ class ElementwiseOperations(BuilderCore):
         return self._instruction("stochastic-convert", (op, self._operand(random)), {}, declared)
 
     def reduce_precision(self, operand: Operand, *, exponent_bits: int, mantissa_bits: int) -> XlaOp:
-        """Round to the nearest value of a format with so many bits, and back."""
+        """Round to the nearest value of a format with this many bits, and back."""
         counts = {"exponent_bits": exponent_bits, "mantissa_bits": mantissa_bits}
         bits = {key: integer("reduce-precision", count) for key, count in counts.items()}
         return self._instruction("reduce-precision", (self._operand(operand),), bits)
@@ -209,7 +209,7 @@ class ElementwiseOperations(BuilderCore):
     # -- binary
 
     def add(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Sum; of pred, or."""
+        """Sum; for pred, logical or."""
         return self._binary("add", lhs, rhs, broadcast_dimensions)
 
     def and_(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
@@ -225,7 +225,7 @@ class ElementwiseOperations(BuilderCore):
         return self._binary("complex", lhs, rhs, broadcast_dimensions)
 
     def div(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Quotient; of integers rounded toward zero."""
+        """Quotient; for integers, rounded toward zero."""
         return self._binary("divide", lhs, rhs, broadcast_dimensions)
 
     def max(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
@@ -237,7 +237,7 @@ class ElementwiseOperations(BuilderCore):
         return self._binary("minimum", lhs, rhs, broadcast_dimensions)
 
     def mul(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Product; of pred, and."""
+        """Product; for pred, logical and."""
         return self._binary("multiply", lhs, rhs, broadcast_dimensions)
 
     def mulhi(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
@@ -257,7 +257,7 @@ class ElementwiseOperations(BuilderCore):
         return self._binary("remainder", lhs, rhs, broadcast_dimensions)
 
     def shift_left(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Shift to higher bits; 0 where the amount is the width or more."""
+        """Shift to higher bits; 0 if the amount is the width or more."""
         return self._binary("shift-left", lhs, rhs, broadcast_dimensions)
 
     def shift_right_arithmetic(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
@@ -337,7 +337,7 @@ class ElementwiseOperations(BuilderCore):
         return self._instruction("clamp", (bounds[0], op, bounds[1]), {})
 
     def select(self, pred: Operand, on_true: Operand, on_false: Operand) -> XlaOp:
-        """Elements of ``on_true`` where ``pred`` holds, else of ``on_false``; a scalar chooses arrays or tuples."""
+        """Elements of ``on_true`` where ``pred`` is true, else of ``on_false``; a scalar chooses arrays or tuples."""
         chooser, yes = self._operand(pred), self._operand(on_true)
         no = self._operand(on_false, like=yes)
         if not isinstance(yes.shape, TupleShape):

@@ -123,7 +123,7 @@ class ReductionOperations(BuilderCore):
         init_value: Operand,
         scatter: Callee,
     ) -> XlaOp:
-        """Scatter as :meth:`select_and_scatter` does, with a ``(low, high)`` pair a dimension (XLA's name)."""
+        """Scatter as :meth:`select_and_scatter` does, with a ``(low, high)`` pair per dimension (XLA's name)."""
         return self.select_and_scatter(
             operand, select, window_dimensions, window_strides, padding, source, init_value, scatter
         )
