@@ -26,6 +26,27 @@ def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
     return factor if wide.dtype == a.dtype else factor.astype(a.dtype)
 
 
+def small_det(a: np.ndarray) -> np.ndarray:
+    """The determinants of matrices ``a`` [.., n, n] of a few rows, by elimination below
+    the largest pivots.
+    """
+    rows = [a[..., k, :] for k in range(a.shape[-1])]
+    determinant = np.ones(a.shape[:-2], a.dtype)
+    with np.errstate(all="ignore"):
+        for k in range(len(rows)):
+            for i in range(k + 1, len(rows)):
+                swaps = np.abs(rows[i][..., k, None]) > np.abs(rows[k][..., k, None])
+                larger = np.where(swaps, rows[i], rows[k])
+                rows[k], rows[i] = larger, np.where(swaps, rows[k], rows[i])
+                determinant = np.where(swaps[..., 0], -determinant, determinant)
+            pivot = rows[k][..., k, None]
+            determinant = determinant * pivot[..., 0]
+            for i in range(k + 1, len(rows)):
+                factor = np.where(pivot == 0, 0, rows[i][..., k, None] / pivot)
+                rows[i] = rows[i] - factor * rows[k]
+    return determinant
+
+
 def triangular_solve(
     a: np.ndarray,
     b: np.ndarray,

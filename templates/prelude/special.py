@@ -2,6 +2,8 @@
 them with.
 """
 
+import math
+
 import numpy as np
 
 from .floats import (
@@ -260,11 +262,12 @@ def log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """The logarithm of p / q, exact where these are near each other, and where their
     ratio is too large or too small for a number.
     """
-    ratio = p / q
-    is_normal = (ratio > np.finfo(ratio.dtype).tiny) & (ratio < np.inf)
-    logarithm = np.where(is_normal, np.log(ratio), np.log(p) - np.log(q))
-    is_near = (ratio > 0.5) & (ratio < 2)
-    nearest: np.ndarray = np.where(is_near, np.log1p((p - q) / q), logarithm)
+    with np.errstate(all="ignore"):
+        ratio = p / q
+        is_normal = (ratio > np.finfo(ratio.dtype).tiny) & (ratio < np.inf)
+        logarithm = np.where(is_normal, np.log(ratio), np.log(p) - np.log(q))
+        is_near = (ratio > 0.5) & (ratio < 2)
+        nearest: np.ndarray = np.where(is_near, np.log1p((p - q) / q), logarithm)
     return nearest
 
 
@@ -301,6 +304,47 @@ def sinc(x: np.ndarray) -> np.ndarray:
         sine = np.where(np.fmod(nearest, 2) == 0, sine, -sine)
         ratio = np.where(sine == 0, 0, sine / (np.pi * x))
     return np.where(x == 0, 1, ratio)
+
+
+def sinc_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """The slope of ``sinc`` at x, times g: near 0 by its series, elsewhere by the
+    distance from the nearest whole number. An infinite g gives NaN.
+    """
+    nearest = np.rint(x)
+    square = np.square(np.pi * np.where(nearest == 0, x, 0))
+    series = np.zeros_like(x)
+    for k in range(11, 0, -1):
+        series = series * square + (-1) ** k * 2 * k / math.factorial(2 * k + 1)
+    with np.errstate(all="ignore"):
+        angle = np.pi * np.where(np.isinf(x), 0, x - nearest)
+        far = np.cos(angle) / x - np.sin(angle) / (np.pi * x * x)
+        far = np.where(np.fmod(nearest, 2) == 0, far, -far)
+        slope: np.ndarray = np.where(nearest == 0, series * x * np.pi**2, far)
+        return slope * np.where(np.isfinite(g), g, np.nan)
+
+
+def complex_sinc(z: np.ndarray) -> np.ndarray:
+    """``sinc`` of complex numbers: 0 where the real part alone is infinite."""
+    with np.errstate(all="ignore"):
+        is_far = np.isinf(z.real) & np.isfinite(z.imag)
+        angle = np.where(is_far | (z == 0), 1, z * np.pi)
+        ratio = np.where(z == 0, 1, np.sin(angle) / angle)
+    return np.where(is_far, 0, ratio)
+
+
+def gaussian(x: np.ndarray) -> np.ndarray:
+    """``exp(-x * x)``, where the square is that of a shorter number and the rest."""
+    size = np.minimum(np.abs(x), 28)  # beyond which it is 0
+    short = size.astype(np.float32).astype(np.float64)
+    with np.errstate(under="ignore"):
+        rest = np.exp((short - size) * (short + size))
+        return (np.exp(-short * short) * rest).astype(x.dtype)
+
+
+def ndtr_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """The density of the standard normal distribution, times g."""
+    slope: np.ndarray = gaussian(x * 0.7071067811865476) * 0.3989422804014327 * g
+    return slope
 
 
 def entr(x: np.ndarray) -> np.ndarray:

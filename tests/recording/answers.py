@@ -40,6 +40,7 @@ class Answers:
         self.store, self.mode = store, mode
         self.version = installed_version()
         self.module, self.test = "", ""  # that ask now
+        self.texts_of = ""  # the version of JAX whose texts they are about; nothing for the installed one
         self.disagreements: list[str] = []
 
     def ask(self, question: Question, live: Callable[[], Any], fits: Callable[[Any], bool] = lambda _: True) -> Any:
@@ -54,11 +55,12 @@ class Answers:
         recorded = json.loads(found.answer) if found is not None else {}
         if found is not None and "gives" in recorded and not fits(from_json(recorded["gives"])):
             found.versions, found = [], None
-        if found is None and not self.version and question.needs_jax:
+        if found is None and not self._can_ask(question):
+            where = f"JAX {self.texts_of}".strip()
             raise NotRecordedError(
-                f"the answer to this is not recorded: run 'make record' where JAX is installed\n{question.title}"
+                f"the answer to this is not recorded: run 'make record' where {where} is installed\n{question.title}"
             )
-        if found is not None and self.mode != "live":
+        if found is not None and (self.mode != "live" or not self._can_ask(question)):
             return _given(recorded)
         answer, outcome = _answered(live)
         text = json.dumps(answer, ensure_ascii=False)
@@ -68,11 +70,18 @@ class Answers:
             records.add(Record(key, self.test, question.title, [self.version], text))
         return _given(answer) if answer is not None else outcome
 
+    def _can_ask(self, question: Question) -> bool:
+        """Tell whether what is installed can answer."""
+        if question.is_text and self.texts_of not in ("", self.version):
+            return False
+        return bool(self.version) or not question.needs_jax
+
     def _recorded(self, key: str, is_text: bool) -> Record | None:
         """Return the answer under the installed version, or else, where that need not be the same, under any."""
         found = [record for record in self.store.find(self.module, key) if record.versions]
-        exact = [record for record in found if self.version in record.versions]
-        if exact or (is_text and self.version):
+        wanted = (is_text and self.texts_of) or self.version
+        exact = [record for record in found if wanted in record.versions]
+        if exact or (is_text and wanted):
             return exact[0] if exact else None
         if found and self.mode == "record":
             found[0].versions = sorted({*found[0].versions, self.version})

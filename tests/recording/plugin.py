@@ -48,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--whole"):
         os.environ[whole.VARIABLE] = "1"
     config.addinivalue_line("markers", "live_xla: asks XLA itself, and is skipped where JAX is not installed")
+    config.addinivalue_line("markers", "texts_of(version): is about what that version of JAX writes")
     config.addinivalue_line("markers", "whole: is left to make prove")
     config.addinivalue_line("markers", "compiled: functions of Numba are compiled, which else run as plain Python")
     config.pluginmanager.register(_Run(), "recorded answers")
@@ -78,6 +79,8 @@ class _Run:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         _asking(item.path, item.name)
+        mark = item.get_closest_marker("texts_of")
+        ANSWERS.texts_of = mark.args[0] if mark else ""
         self.modules.add(ANSWERS.module)
         restart(getattr(item, "module", None), RUN)
         yield

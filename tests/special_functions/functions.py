@@ -32,11 +32,32 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {  # with the number of t
     "xlog1py": (jax.scipy.special.xlog1py, 2),
     "zeta": (lax.zeta, 2),
 }
+
+
+def _gaussian(x: Any) -> Any:
+    """``exp(-x * x)`` in the gradients of ``erf`` and its kin; JAX has no public name for it."""
+    from jax._src.lax.erf import exp_neg_sq
+
+    return exp_neg_sq(x)
+
+
+def _log_ratio(p: Any, q: Any) -> Any:
+    """The logarithm in the gradients of relative entropies."""
+    from jax._src.scipy.special import _log_p_over_q
+
+    return _log_p_over_q(p, q)[0]
+
+
 NEWER: dict[str, tuple[Callable[..., Any], int]] = {  # that JAX writes in a form of their own since 0.12
+    "complex_sinc": (jnp.sinc, 1),
+    "gaussian": (_gaussian, 1),
     "kl_div": (jax.scipy.special.kl_div, 2),
+    "log_ratio": (_log_ratio, 2),
+    "ndtr_slope": (lambda x, g: jax.vjp(jax.scipy.special.ndtr, x)[1](g)[0], 2),
     "np.hypot": (jnp.hypot, 2),
     "rel_entr": (jax.scipy.special.rel_entr, 2),
     "sinc": (jnp.sinc, 1),
+    "sinc_slope": (lambda x, g: jax.vjp(jnp.sinc, x)[1](g)[0], 2),
 }
 _EDGES = (0.0, -0.0, 0.25, 0.5, 0.999, 1.0, 1.5, 2.0, 8.0, 8.5, 30.25, np.inf, np.nan)
 _BELOW = (-0.5, -1.0, -2.0, -np.inf, 1e-30, 3.0, 100.0)

@@ -1,9 +1,11 @@
 """Special functions as newer versions of JAX write them are calls, too: its texts, and what its XLA gives for them."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16, finfo
 
 import xla2py
 from xla2py.tests.passes.raising import main
@@ -11,7 +13,7 @@ from xla2py.tests.targets.running import on_device
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
 TEXTS = {path.name.removesuffix(".hlo"): path for path in sorted(Path(__file__).parent.glob("jax_*/*.hlo"))}
-TYPES = {"f32": np.float32, "f64": np.float64}
+TYPES = {"f16": np.float16, "bf16": bfloat16, "f32": np.float32, "f64": np.float64, "c64": np.complex64}
 # In units of the last place of the largest factor, 8 by default: JAX's functions differ from ours.
 AS_XLA = {
     "betainc.f64": 3e4,
@@ -22,7 +24,10 @@ AS_XLA = {
     "gammainc_with_limits": 4e3,
     "gammaincc_with_limits": 4e3,
     "igamma_grad_a": 4e3,
+    "gaussian": 2,
     "kl_div": 40,
+    "kl_div_in_float32": 20,
+    "ndtr_slope.f32": 150,  # XLA rounds what is squared
     "polygamma_with_limits": 4e3,
     "random_gamma_grad": 4e3,
 }
@@ -35,6 +40,10 @@ LIMITS = [  # of functions that give something else in texts of older versions
     ("polygamma_with_limits", (0.0, 0.0), -np.inf),
     ("sinc", (np.inf,), 0.0),
     ("sinc", (-3.0,), 0.0),
+    ("sinc_slope", (np.inf, 1.0), 0.0),
+    ("sinc_slope", (0.0, 1.0), 0.0),
+    ("gaussian", (-np.inf,), 0.0),
+    ("ndtr_slope", (np.inf, 1.0), 0.0),
 ]
 NEARLY = [
     ("lgamma_in_float64.f32", "972.521484", "972.5"),  # in a table
@@ -45,14 +54,27 @@ NEARLY = [
     ("sinc.f32", "round-nearest-even", "round-nearest-afz"),
     ("rel_entr.f32", "constant(0.5)", "constant(0.25)"),
     ("erfcx_in_float64.f32", "opt-barrier", "negate"),
+    ("gaussian.f32", "constant(11)", "constant(12)"),
+    ("gaussian.f32", "constant(4294963200)", "constant(4294959104)"),
+    ("ndtr_slope.f32", "constant(-1.12837923)", "constant(-1.128)"),
+    ("sinc_slope.f32", "direction=NE", "direction=EQ"),
+    ("log_ratio.f32", "constant(2)", "constant(4)"),
 ]
+
+
+def own_name(function):
+    return re.sub(r"_in_float\d+$", "", function)
+
+
+def numbers_of(row, dtype):
+    return np.array(list(map(complex if dtype is np.complex64 else float, row))).astype(dtype)
 
 
 def read(name):
     """The text of that name, its arguments, and what XLA gives for these."""
     text = TEXTS[name].read_text("utf-8")
     rows = [line.removeprefix("// ").split() for line in text.splitlines()[1:] if line.startswith("// ")]
-    *arrays, expected = (np.array(row, TYPES[name.rpartition(".")[2]]) for row in rows)
+    *arrays, expected = (numbers_of(row, TYPES[name.rpartition(".")[2]]) for row in rows)
     return text, arrays, expected
 
 
@@ -60,16 +82,17 @@ def read(name):
 def test_a_call_gives_what_xla_gives(name):
     text, arrays, expected = read(name)
     function = name.rpartition(".")[0]
-    own = function.removesuffix("_in_float64")
+    own = own_name(function)
     own = f"{own}_float64" if own == "erfcx" else own
     module = xla2py.emit(text)
     statements = module.source.partition("def main(")[2].partition("\n\n\n")[0]
     assert f"{own}(" in statements and "where" not in statements
     found = module.load().main(*arrays)
     assert found.dtype == expected.dtype
-    eps = np.finfo(found.dtype).eps
+    limits = finfo(found.dtype)
+    eps = float(limits.eps)
     rtol = AS_XLA.get(name, AS_XLA.get(function, 8)) * eps
-    np.testing.assert_allclose(found, expected, rtol=rtol, atol=max(rtol / 10, np.finfo(found.dtype).tiny))
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=max(rtol / 10, float(limits.tiny)))
 
 
 @pytest.mark.parametrize(("name", "arguments", "limit"), LIMITS)
@@ -82,11 +105,11 @@ def test_limits(name, arguments, limit, suffix):
 
 
 @pytest.mark.parametrize(
-    "name", ["digamma_with_limits", "gammainc_with_limits", "kl_div", "lgamma_in_float64", "np.hypot"]
+    "name", ["digamma_with_limits", "gammainc_with_limits", "kl_div", "lgamma_in_float64", "np.hypot", "ndtr_slope", "sinc_slope"]
 )
 def test_on_other_targets(name):
     text, arrays, expected = read(f"{name}.f32")
-    function = name.removesuffix("_in_float64").removeprefix("np.")
+    function = own_name(name).removeprefix("np.")
     assert f"{function}(" in xla2py.emit(text, "cupy").source
     assert function in xla2py.emit(text, "dask").source
     finite = np.isfinite(arrays).all(axis=0) & np.isfinite(expected)
@@ -98,7 +121,7 @@ def test_on_other_targets(name):
 def test_near_misses_stay(name, old, new):
     text, _, _ = read(name)
     assert old in text
-    function = name.removesuffix(".f32").removesuffix("_in_float64")
+    function = own_name(name.removesuffix(".f32"))
     assert f"{function}(" not in main(text.replace(old, new))
 
 

@@ -20,6 +20,8 @@ from xla2py.transpile.hlo.printer import print_module
 from xla2py.transpile.passes.special_functions import special_functions
 from xla2py.transpile.passes.special_functions.library import Library, numbers_of
 
+pytestmark = pytest.mark.texts_of("0.10")  # what newer versions write: test_newer_texts.py
+
 PASS = ["special_functions"]
 DTYPES = [np.float32, np.float64]
 # Of the scope of a module: tests of one function run one after another, and its library is read once.

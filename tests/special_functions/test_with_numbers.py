@@ -13,6 +13,8 @@ from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.tests.targets.running import on_device, on_numpy
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
+pytestmark = pytest.mark.texts_of("0.10")  # what newer versions write: test_newer_texts.py
+
 special, stats = jax.scipy.special, jax.scipy.stats
 
 X = "x"  # the argument that is none

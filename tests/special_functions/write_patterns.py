@@ -1,13 +1,14 @@
 """Write the patterns of special functions again, from what the installed JAX writes for them, and, where that is newer
 than the JAX of the tests, its texts with what XLA gives for them, for the tests.
 
-Run it as ``python -m xla2py.tests.special_functions.write_patterns``.
+Run it as ``python -m xla2py.tests.special_functions.write_patterns``, with names to write those functions alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,14 @@ from xla2py.transpile.array.support import Support
 from xla2py.transpile.hlo.custom_calls.special_functions import own_target
 from xla2py.transpile.hlo.printer import print_module
 from xla2py.transpile.passes import special_functions
-from xla2py.transpile.passes.special_functions.library import _files, numbers_of
+from xla2py.transpile.passes.special_functions.library import _files, function_of, numbers_of
 
 # Where 64-bit types are on, counters have them, too.
 _FORMS = (("f32", jnp.float32, False), ("f32_x64", jnp.float32, True), ("f64", jnp.float64, True))
-_TYPES = {"f32": np.float32, "f64": np.float64}
+_NARROW = (("f16", jnp.float16, False), ("bf16", jnp.bfloat16, False))  # written out in their own type
+_COMPLEX = (("c64", jnp.complex64, False),)
+_OWN_FORMS = {"complex_sinc": _COMPLEX} | dict.fromkeys(("kl_div", "np.hypot", "rel_entr"), _FORMS + _NARROW)
+_TYPES = {name: dtype for name, dtype, _ in _FORMS + _NARROW + _COMPLEX if name != "f32_x64"}
 _NUMBERS = (0.3, 1.75, 3.0)  # to give for arguments
 _COMMON = {-1.0, 0.0, 0.5, 1.0, 2.0}  # in any program: a function that leaves no other ones is short
 _IS_NEWER = jax.__version_info__ >= (0, 12)
@@ -39,30 +43,44 @@ _FOLDER = Path(special_functions.__file__).parent / "patterns" / f"jax_{_VERSION
 _TEXTS = Path(__file__).parent / f"jax_{_VERSION}"
 
 
-def write() -> None:
+def write(names: Collection[str]) -> None:
     """Write a text for each function and type, unless another version writes the same; what is in one is named in those
     after it."""
     _FOLDER.mkdir(exist_ok=True)
-    for path in _FOLDER.glob("*.hlo"):
+    for path in _paths(_FOLDER, names):
         path.unlink()
     _files.cache_clear()
-    for names in ("lgamma digamma zeta".split(), list(_KNOWN)):
-        for suffix, dtype, has_64_bits in _FORMS:
-            for name in names:
-                with jax.enable_x64(has_64_bits):
-                    text = _text(name, dtype)
-                given = _given(name, dtype)
-                if own_target(given) not in text:  # it is not known in this form
-                    (_FOLDER / f"{given}.{suffix}.hlo").write_text(text, "utf-8")
-                    _files.cache_clear()
+    for some in ("lgamma digamma zeta".split(), list(_KNOWN)):
+        for form in _FORMS + _NARROW + _COMPLEX:
+            for name in some:
+                if name in names and form in _OWN_FORMS.get(name, _FORMS):
+                    _write(name, *form)
 
 
-def write_texts() -> None:
+def _write(name: str, suffix: str, dtype: Any, has_64_bits: bool) -> None:
+    with jax.enable_x64(has_64_bits):
+        text = _text(name, dtype)
+    given = _given(name, dtype)
+    if own_target(given) not in text:  # it is not known in this form
+        (_FOLDER / f"{given}.{suffix}.hlo").write_text(text, "utf-8")
+        _files.cache_clear()
+
+
+def _paths(folder: Path, names: Collection[str]) -> list[Path]:
+    """The files of functions."""
+    return [path for path in sorted(folder.glob("*.hlo")) if _name_of(path) in names]
+
+
+def _name_of(path: Path) -> str:
+    """The function of JAX that a pattern is of."""
+    return re.sub(r"_(with_limits|in_float\d+)$", "", function_of(path))
+
+
+def write_texts(names: Collection[str]) -> None:
     """Write the texts of functions that the installed JAX writes anew, with arguments and what XLA gives for these."""
     _TEXTS.mkdir(exist_ok=True)
-    for path in sorted(_FOLDER.glob("*.hlo")):
-        given, suffix, _ = path.name.rsplit(".", 2)
-        name = given.removesuffix("_with_limits").removesuffix("_in_float64")
+    for path in _paths(_FOLDER, names):
+        name, suffix = _name_of(path), path.name.split(".")[-2]
         if suffix in _TYPES:
             with jax.enable_x64(suffix == "f64"):
                 _write_text(_TEXTS / path.name, _KNOWN[name][0], _chosen(name, _TYPES[suffix]))
@@ -95,6 +113,8 @@ def _given(name: str, dtype: type) -> str:
     """The name that emitted code has for what the installed JAX calls so."""
     if not _IS_NEWER:
         return name
+    if dtype in (jnp.float16, jnp.bfloat16):
+        return f"{name}_in_float32"
     return _RENAMED.get(name, _RENAMED_IN_FLOAT32.get(name, name) if dtype is jnp.float32 else name)
 
 
@@ -130,6 +150,7 @@ def _kept(function: Callable[..., Any], count: int, dtype: type) -> Iterator[str
 
 
 if __name__ == "__main__":
-    write()
+    chosen = sys.argv[1:] or list(_KNOWN)
+    write(chosen)
     if _IS_NEWER:
-        write_texts()
+        write_texts(chosen)

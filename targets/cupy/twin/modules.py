@@ -6,7 +6,7 @@ import builtins
 import contextlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -165,8 +165,23 @@ def twin() -> Iterator[None]:
         "cudnn": cudnn.CUDNN,
     }
     cdll = mock.patch("ctypes.CDLL", cublas_library.loaded)
-    with mock.patch.dict(sys.modules, modules), cdll, np.errstate(all="ignore"):
+    with _imported_as(modules), cdll, np.errstate(all="ignore"):
         yield
+
+
+@contextlib.contextmanager
+def _imported_as(modules: Mapping[str, Any]) -> Iterator[None]:
+    """Have imports find modules by these names. What else is imported meanwhile stays: not all can be loaded twice."""
+    before = {name: sys.modules.get(name) for name in modules}
+    sys.modules.update(modules)
+    try:
+        yield
+    finally:
+        for name, module in before.items():
+            if module is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module
 
 
 def to_device(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..builder import XlaBuilder, XlaOp
-from ..element_types import F32
+from ..element_types import F32, F64
 from .call import Call, CustomCall, Definition
 from .fields import ConfigError
 
@@ -14,6 +14,7 @@ from .fields import ConfigError
 SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "betainc": (3, ("xla_builder.math.RegularizedIncompleteBeta",)),
     "betaln": (2, ()),
+    "complex_sinc": (1, ()),
     "digamma": (1, ("xla_builder.math.Digamma", "chlo.digamma", "mhlo.digamma")),
     "digamma_with_limits": (1, ()),
     "entr": (1, ()),
@@ -22,12 +23,15 @@ SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "gammainc_with_limits": (2, ()),
     "gammaincc": (2, ("xla_builder.math.Igammac",)),
     "gammaincc_with_limits": (2, ()),
+    "gaussian": (1, ()),
     "i0e": (1, ("xla_builder.math.BesselI0e",)),
     "i1e": (1, ("xla_builder.math.BesselI1e", "chlo.bessel_i1e", "mhlo.bessel_i1e")),
     "igamma_grad_a": (2, ("xla_builder.math.IgammaGradA",)),
     "kl_div": (2, ()),
     "lgamma": (1, ("xla_builder.math.Lgamma", "chlo.lgamma", "mhlo.lgamma")),
     "log_ndtr": (1, ()),
+    "log_ratio": (2, ()),
+    "ndtr_slope": (2, ()),
     "ndtri": (1, ()),
     "np.hypot": (2, ()),
     "np.nextafter": (2, ("chlo.next_after", "mhlo.next_after")),
@@ -36,6 +40,7 @@ SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "random_gamma_grad": (2, ("xla_builder.math.RandomGammaGrad",)),
     "rel_entr": (2, ()),
     "sinc": (1, ()),
+    "sinc_slope": (2, ()),
     "trigamma": (1, ()),
     "xlogy": (2, ()),
     "xlog1py": (2, ()),
@@ -46,8 +51,11 @@ ASSOCIATIVE_SCAN = "xla2py.associative_scan"  # the target of calls that were re
 LINEAR_RECURRENCE = "xla2py.linear_recurrence"  # the scan of pairs, factors and terms, of which the states are read
 WITH_FLOAT64 = frozenset(("erfcx", "i0e", "i1e", "log_ndtr"))  # have one of their own for float64: ``i0e_float64``
 
-# Of float32, by way of float64: JAX 0.12 computes them to the last digit, or from what it computes so.
-IN_FLOAT64 = {f"{function}_in_float64": function for function in ("betainc", "betaln", "erfcx", "lgamma")}
+# By way of a wider type: JAX 0.12 computes these of float32 to the last digit, or from what it computes so; those of
+# narrower floats it writes out in their own type.
+IN_WIDER = {f"{function}_in_float64": (function, F64) for function in ("betainc", "betaln", "erfcx", "lgamma")} | {
+    f"{function}_in_float32": (function, F32) for function in ("kl_div", "np.hypot", "rel_entr")
+}
 
 
 def own_target(function: str) -> str:
@@ -72,7 +80,7 @@ def _named(function: str) -> Definition:
     return definition
 
 
-OWN_TARGETS: Mapping[str, str] = {own_target(function): function for function in (*SPECIAL_FUNCTIONS, *IN_FLOAT64)}
+OWN_TARGETS: Mapping[str, str] = {own_target(function): function for function in (*SPECIAL_FUNCTIONS, *IN_WIDER)}
 
 SPECIAL_CALLS: dict[str, CustomCall] = {
     target: CustomCall((" ".join(["A[*]"] * count) + " -> A[*]",), _named(function))

@@ -214,6 +214,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("prelude.search_sorted(table, values)", _searched),
         Rule("convert((inner := convert((found := np.searchsorted(table, values)))))", _converted_once),
     ),
+    "determinants": (Rule("prelude.small_det(a)", "np.linalg.det(a)"),),
     "equations": (
         Rule("prelude.solve(a, b)", "np.linalg.solve(a, b)"),
         Rule("prelude.solve_each(a, b)", "np.linalg.solve(a, b)"),

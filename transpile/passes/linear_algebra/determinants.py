@@ -10,6 +10,7 @@ from ...array.rewriting import called
 from ...array.support import Support
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, apply_rules, is_full_float
+from . import small_determinants
 
 _DIAGONAL = (
     "(diagonal := diagonal(select((valid := compare((info := item(factored)), 0, direction='GE')), "
@@ -70,6 +71,7 @@ RULES = (
     ),
     Rule(f"select({_SINGULAR}, -inf, sum(log(abs(diagonal))))", _logarithm, when=is_full_float),
     Rule("multiply((sign := item(both)), exponential((size := item(both))))", _determinant, when=is_full_float),
+    *small_determinants.RULES,
 )
 
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 from ...array.graph import Graph
 from ...array.rewriting import called
 from ...array.support import Support
-from ...hlo.custom_calls.special_functions import IN_FLOAT64, own_target
-from ...hlo.element_types import ELEMENT_TYPES, F64
+from ...hlo.custom_calls.special_functions import IN_WIDER, own_target
+from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.shapes import ArrayShape
 from .library import Library, numbers_of
@@ -65,12 +65,10 @@ class _Naming:
     def is_supported(self, function: str, operands: tuple[Instruction, ...]) -> bool:
         """Tell whether the target has a function for such operands."""
         graph = Graph()
-        types = [F64 if function in IN_FLOAT64 else operand.array_shape.element_type for operand in operands]
-        given = [
-            graph.parameter(operand.array_shape.dimensions, element_type, graph.root)
-            for operand, element_type in zip(operands, types, strict=True)
-        ]
-        return self.supports(called(graph, IN_FLOAT64.get(function, function), tuple(given), given[-1]))
+        own, wider = IN_WIDER.get(function, (function, None))
+        shapes = [operand.array_shape for operand in operands]
+        given = [graph.parameter(each.dimensions, wider or each.element_type, graph.root) for each in shapes]
+        return self.supports(called(graph, own, tuple(given), given[-1]))
 
 
 def _repeated(number: Term, like: Instruction, name: str) -> Instruction:

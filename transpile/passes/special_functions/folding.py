@@ -10,7 +10,7 @@ import numpy as np
 
 from ....templates.prelude import gamma
 from ...array.operations import OPERATIONS
-from ...hlo.custom_calls.special_functions import IN_FLOAT64
+from ...hlo.custom_calls.special_functions import IN_WIDER
 from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.opcodes import ELEMENTWISE
 from ...kernels.scalars import SCALARS
@@ -115,8 +115,9 @@ def value_of(opcode: str, kind: str, key: Any, operands: tuple[Term, ...]) -> np
         return None
     with np.errstate(all="ignore"):
         if opcode == NAMED:
-            function: Callable[..., Any] | None = _EXACT.get(key) or vars(gamma).get(IN_FLOAT64.get(key, key))
-            values = [value.astype(np.float64) for value in values] if key in IN_FLOAT64 else values
+            own, wider = IN_WIDER.get(key, (key, None))
+            function: Callable[..., Any] | None = _EXACT.get(key) or vars(gamma).get(own)
+            values = [value.astype(wider.dtype) for value in values] if wider else values
         else:
             parameters = {"direction": key} if opcode == "compare" else {}
             found = fold(_VIEWED.get(opcode, opcode), values, element_type, parameters)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.ir import HloModule
 from ...hlo.parser import parse_module
 from ...hlo.shapes import ArrayShape
@@ -20,6 +21,7 @@ from .with_numbers import arguments_of, roots
 
 _FOLDER = Path(__file__).parent / "patterns"
 _NUMBER = re.compile(r"= (\w+)\[\] constant\(([^)]*)\)")
+_WITH_NUMBERS = frozenset(("f16", "f32", "f64", "s32", "s64", "u32", "u64"))  # those that ``numbers_of`` takes
 _KEPT = re.compile(r"^// numbers that arguments leave: (.*)$", re.MULTILINE)
 
 
@@ -148,7 +150,7 @@ def numbers_of(module: HloModule) -> set[float]:
 def numbers_of_file(path: Path) -> frozenset[float]:
     """The numbers in a pattern, without parsing it: what has not all of them has not the pattern."""
     found = _NUMBER.findall(path.read_text("utf-8"))
-    numbers = (float(np.float32(text)) if kind == "f32" else float(text) for kind, text in found if kind != "pred")
+    numbers = (float(ELEMENT_TYPES[kind].dtype.type(text)) for kind, text in found if kind in _WITH_NUMBERS)
     return frozenset(number for number in numbers if not np.isnan(number))
 
 

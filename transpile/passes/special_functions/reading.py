@@ -44,8 +44,8 @@ class Reading:
         for computation in computations:
             called = [self._sizes[each] for i in computation.instructions for each in i.called]
             count = len(computation.instructions) + sum(count for count, _ in called)
-            if any(i.opcode == "custom-call" or OPCODES[i.opcode].has_side_effect for i in computation.instructions):
-                count = _MOST_INSTRUCTIONS + 1  # it must stay
+            if any(map(_must_stay, computation.instructions)):
+                count = _MOST_INSTRUCTIONS + 1
             self._sizes[computation] = count, 1 + max((depth for _, depth in called), default=0)
 
     def values(self, computation: Computation, arguments: Iterable[Term]) -> dict[Instruction, Term]:
@@ -126,6 +126,12 @@ class Reading:
 def element_type(shape: Shape) -> str:
     """The name of the element type of an array, nothing for other shapes."""
     return shape.element_type.name if isinstance(shape, ArrayShape) else ""
+
+
+def _must_stay(instruction: Instruction) -> bool:
+    if instruction.opcode == "custom-call":
+        return instruction["custom_call_target"] not in OWN_TARGETS
+    return OPCODES[instruction.opcode].has_side_effect
 
 
 def _is_scalar_repeated(instruction: Instruction) -> bool:

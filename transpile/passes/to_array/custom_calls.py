@@ -14,7 +14,7 @@ from ...hlo.carriers import NARROWING, WIDENING
 from ...hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS, Call, complaint, read_call
 from ...hlo.custom_calls.special_functions import (
     ASSOCIATIVE_SCAN,
-    IN_FLOAT64,
+    IN_WIDER,
     LINEAR_RECURRENCE,
     OWN_TARGETS,
     WITH_FLOAT64,
@@ -80,9 +80,10 @@ def _of_elements(function: str, lowering: FunctionLowering, instruction: Instruc
 def _special(function: str, lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
     """A special function, of the prelude or of the library."""
     shape = instruction.array_shape
-    if function in IN_FLOAT64:
-        wide = instruction.replace(shape=replace(shape, element_type=F64))
-        made = _special(IN_FLOAT64[function], lowering, wide, *(converted(lowering, each, F64) for each in operands))
+    if function in IN_WIDER:
+        own, wider = IN_WIDER[function]
+        wide = instruction.replace(shape=replace(shape, element_type=wider))
+        made = _special(own, lowering, wide, *(converted(lowering, each, wider) for each in operands))
         return converted(lowering, made, shape.element_type)
     if function.startswith("np."):
         name = function.removeprefix("np.")
