@@ -19,7 +19,7 @@ LIBRARY = frozenset(
 # Functions of the target's own prelude.
 PRELUDE = frozenset(
     "softmax log_softmax logsumexp sigmoid gelu dynamic_slice dynamic_update_slice take_or_fill get_or_fill scatter_at "
-    "triangular_solve cholesky einsum".split()
+    "triangular_solve cholesky einsum lgamma gaussian ndtr_slope".split()
 )
 
 

@@ -338,7 +338,8 @@ def gaussian(x: np.ndarray) -> np.ndarray:
     short = size.astype(np.float32).astype(np.float64)
     with np.errstate(under="ignore"):
         rest = np.exp((short - size) * (short + size))
-        return (np.exp(-short * short) * rest).astype(x.dtype)
+        product: np.ndarray = np.exp(-short * short) * rest
+    return product.astype(x.dtype)
 
 
 def ndtr_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:

@@ -100,7 +100,7 @@ CONVOLUTION = EXAMPLES["__cudnn$convForward"]
         (EXAMPLES["lapack_spotrf_ffi"].text(config={"uplo": "X"}), "L, U"),
         (EXAMPLES["lapack_spotrf_ffi"].text(config={"uplo": "L", "more": "X"}), "`more`"),
         (EXAMPLES["lapack_sgetrf_ffi"].text(operands=("f32[5]",), is_typed=False), "f32[*,m,n]"),
-        (EXAMPLES["lapack_sgetrf_ffi"].text().replace("{1,2,0}", "{2,1,0}"), "layout"),
+        (EXAMPLES["lapack_sgetrf_ffi"].text().replace("{1,2,0}", "{0,1,2}"), "layout"),
         (EXAMPLES["xla_builder.tridiagonal.TridiagonalSolver"].text(operands=("f32[2,4]", "f32[3,4]")), "T[*,3,n]"),
         (EXAMPLES["chlo.lgamma"].text(operands=("s32[3]",), results=("s32[3]",)), "floating-point"),
     ],

@@ -105,7 +105,16 @@ def test_limits(name, arguments, limit, suffix):
 
 
 @pytest.mark.parametrize(
-    "name", ["digamma_with_limits", "gammainc_with_limits", "kl_div", "lgamma_in_float64", "np.hypot", "ndtr_slope", "sinc_slope"]
+    "name",
+    [
+        "digamma_with_limits",
+        "gammainc_with_limits",
+        "kl_div",
+        "lgamma_in_float64",
+        "np.hypot",
+        "ndtr_slope",
+        "sinc_slope",
+    ],
 )
 def test_on_other_targets(name):
     text, arrays, expected = read(f"{name}.f32")

@@ -41,14 +41,18 @@ class Form:
 _ANY = (0, MANY)
 _SOME = (1, MANY)
 _RESULTS: dict[str, tuple[int, int | None]] = {
-    **dict.fromkeys(("reduce", "reduce_window", "sort", "scatter", "all_reduce", "all_gather"), _SOME),
+    **dict.fromkeys(
+        ("reduce", "reduce_window", "sort", "scatter", "all_reduce", "all_gather", "collective_reduce"), _SOME
+    ),
     "optimization_barrier": _ANY,
     "rng_bit_generator": (2, 2),
     "batch_norm_training": (3, 3),
     "batch_norm_grad": (3, 3),
 }
 _REGIONS: dict[str, tuple[int, int | None]] = {
-    **dict.fromkeys(("reduce_window", "sort", "scatter", "map", "all_reduce", "reduce_scatter"), (1, 1)),
+    **dict.fromkeys(
+        ("reduce_window", "sort", "scatter", "map", "all_reduce", "collective_reduce", "reduce_scatter"), (1, 1)
+    ),
     "reduce": (0, 1),
     "select_and_scatter": (2, 2),
 }

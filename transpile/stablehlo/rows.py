@@ -409,6 +409,7 @@ ROWS: dict[str, Row] = {
     "stablehlo.reduce_scatter": Row("reduce-scatter", {**_GROUPS, "dimensions": one_dimension("scatter_dimension")}),
     "stablehlo.all_gather": Row("all-gather", {**_GROUPS, "dimensions": one_dimension("all_gather_dim")}),
     "stablehlo.collective_broadcast": Row("collective-broadcast", _GROUPS),
+    "stablehlo.collective_reduce": Row("collective-reduce", {**_GROUPS, "has_dynamic_root": flag("has_dynamic_root")}),
     "stablehlo.collective_permute": Row(
         "collective-permute",
         {

@@ -176,6 +176,11 @@ def asynchronous() -> Iterator[Case]:
     u = ((f32[4]), f32[4], s32[]) negate-update(t)
     r = f32[4] negate-done(u)"""
     yield case("async-start", sugared, x, oracle=lambda x: -x)
+    called = """t = ((f32[4], f32[4]), f32[4], s32[]) call-start(p0, p0), to_apply=sum
+    u = ((f32[4], f32[4]), f32[4], s32[]) call-update(t)
+    r = f32[4] call-done(u)"""
+    sum_of_two = "sum { p = f32[4] parameter(0)  q = f32[4] parameter(1)  ROOT s = f32[4] add(p, q) }"
+    yield case("async-start", called, x, callees=[sum_of_two], oracle=lambda x: x + x)
     copy = "c = (f32[4], f32[4], u32[]) copy-start(p0)\nr = f32[4] copy-done(c)"
     for opcode in ("copy-start", "copy-done"):
         yield passing(opcode, copy, x, x)

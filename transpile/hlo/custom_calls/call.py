@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from ...dataclass import dataclass
+from ..attributes import Raw
 from ..builder import XlaBuilder, XlaOp
 from ..ir import Computation, Instruction
-from ..shapes import ArrayShape, TupleShape
+from ..shapes import ArrayShape, Shape, TupleShape
 from .fields import ConfigError, Field, read_fields
-from .signatures import matched, require_columns
+from .signatures import by_rows, matched
 
 _NO_FIELDS: Mapping[str, Field] = MappingProxyType({})
 
@@ -79,7 +81,7 @@ class CustomCall:
                 raise ConfigError(f"needs the attribute {name}")
         sizes = matched(instruction, self.signatures, self.takes_dynamic)
         if self.by_columns:
-            require_columns(instruction, self.signatures)
+            by_rows(instruction, self.signatures)
         call = Call(
             instruction, sizes, read_fields(instruction.attributes.get("backend_config"), self.config, self.envelopes)
         )
@@ -95,9 +97,59 @@ class CustomCall:
         given: Computation | None = call.instruction.attributes.get("to_apply")
         if given is not None and self.definition is not None:
             return given
-        if self.definition is None:
+        definition = self._by_columns(call) or self.definition
+        if definition is None:
             return None
         builder = XlaBuilder(call.instruction["custom_call_target"])
         shapes = [operand.array_shape.without_layout() for operand in call.instruction.operands]
         parameters = [builder.parameter(number, shape) for number, shape in enumerate(shapes)]
-        return builder.build_computation(self.definition(builder, call, *parameters))
+        return builder.build_computation(definition(builder, call, *parameters))
+
+    def _by_columns(self, call: Call) -> Definition | None:
+        """The call on matrices that lie by columns, where some are said to lie by rows: the same memory is read and
+        written."""
+        operands, results = by_rows(call.instruction, self.signatures) if self.by_columns else ([], [])
+        if not any((*operands, *results)):
+            return None
+        return partial(_turning, self.definition or _called, operands, results)
+
+
+def _turning(
+    definition: Definition, operands: list[bool], results: list[bool], b: XlaBuilder, call: Call, *given: XlaOp
+) -> XlaOp:
+    turned = (_by_columns(b, x) if is_by_rows else x for x, is_by_rows in zip(given, operands, strict=True))
+    made = definition(b, call, *turned)
+    if not isinstance(call.instruction.shape, TupleShape):
+        return _by_rows(b, made) if results[0] else made
+    parts = [made[k] for k in range(len(call.instruction.element_shapes))]
+    return b.tuple([_by_rows(b, x) if is_by_rows else x for x, is_by_rows in zip(parts, results, strict=True)])
+
+
+def _called(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
+    """The call itself, with the layouts of its target."""
+    attributes = call.instruction.attributes
+    config: Raw | None = attributes.get("backend_config")
+    shape, text = _without_layouts(call.instruction.shape), "" if config is None else config.text
+    api = attributes.get("api_version")
+    return b.custom_call(attributes["custom_call_target"], operands, shape, text, api_version=api)
+
+
+def _by_columns(b: XlaBuilder, x: XlaOp) -> XlaOp:
+    """The matrices that lie by columns in the memory in which others lie by rows."""
+    *batch, rows, columns = x.array_shape.dimensions
+    return b.transpose(b.reshape(x, (*batch, columns, rows)), _swapped(x))
+
+
+def _by_rows(b: XlaBuilder, x: XlaOp) -> XlaOp:
+    return b.reshape(b.transpose(x, _swapped(x)), x.array_shape.dimensions)
+
+
+def _swapped(x: XlaOp) -> list[int]:
+    *batch, rows, columns = range(x.array_shape.rank)
+    return [*batch, columns, rows]
+
+
+def _without_layouts(shape: Shape) -> Shape:
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(_without_layouts, shape.elements)))
+    return shape.without_layout() if isinstance(shape, ArrayShape) else shape

@@ -108,19 +108,29 @@ class _Match:
         return self.types[name]
 
 
-def require_columns(instruction: Instruction, signatures: Sequence[str]) -> None:
-    """Refuse (ConfigError) matrices that are said to lie by rows, and other arrays that are not: LAPACK would read
-    the former transposed.
+def by_rows(instruction: Instruction, signatures: Sequence[str]) -> tuple[list[bool], list[bool]]:
+    """Tell which operands and which results are matrices that lie by rows, where LAPACK has them by columns.
+
+    Raises ConfigError for arrays that lie in another way.
     """
     terms = [term for side in _parsed(signatures[0]) for term in side.terms]
-    shapes = [*(instruction["operand_layout_constraints"] or ()), *_results(instruction.shape)]
-    for term, shape in zip(terms[-len(shapes) :], shapes, strict=False):
-        assert isinstance(shape, ArrayShape)
-        order = list(reversed(range(shape.rank)))
-        if len(term.sizes) - (BATCH in term.sizes) == 2:
-            order[:2] = order[1], order[0]
-        if shape.layout is not None and _long(shape, shape.layout.minor_to_major) != _long(shape, order):
-            raise ConfigError(f"needs the layout {{{','.join(map(str, order))}}}, and {shape} has another")
+    given = [each.array_shape.without_layout() for each in instruction.operands]
+    operands = instruction["operand_layout_constraints"] or given
+    found = list(map(_lies_by_rows, terms, (*operands, *_results(instruction.shape))))
+    return found[: len(operands)], found[len(operands) :]
+
+
+def _lies_by_rows(term: _Term, shape: Shape) -> bool:
+    assert isinstance(shape, ArrayShape)
+    order = list(reversed(range(shape.rank)))
+    is_matrix = len(term.sizes) - (BATCH in term.sizes) == 2
+    columns = [order[1], order[0], *order[2:]] if is_matrix else order
+    given = columns if shape.layout is None else shape.layout.minor_to_major
+    if _long(shape, given) == _long(shape, columns):
+        return False
+    if _long(shape, given) != _long(shape, order):
+        raise ConfigError(f"needs the layout {{{','.join(map(str, columns))}}}, and {shape} has another")
+    return True
 
 
 def _long(shape: ArrayShape, dimensions: Iterable[int]) -> list[int]:

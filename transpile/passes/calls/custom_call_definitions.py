@@ -17,7 +17,7 @@ def is_expanded(instruction: Instruction, hooks: Mapping[str, str]) -> bool:
     if instruction.opcode != "custom-call" or (target := instruction["custom_call_target"]) in hooks:
         return False
     row = CUSTOM_CALLS.get(target)
-    return row is not None and row.definition is not None
+    return row is not None and (row.definition is not None or row.by_columns)
 
 
 def expanding(module: HloModule, is_wanted: Callable[[Instruction], bool]) -> tuple[HloModule, Originals]:
@@ -26,10 +26,11 @@ def expanding(module: HloModule, is_wanted: Callable[[Instruction], bool]) -> tu
 
     A module that has none of them is returned as it is. Raises ConfigError where a call is not what its target takes.
     """
-    found = {call: definition_of(call) for call in module.instructions() if is_wanted(call)}
+    wanted = {call: definition_of(call) for call in module.instructions() if is_wanted(call)}
+    found = {call: definition for call, definition in wanted.items() if definition is not None}
     if not found:
         return module, {}
-    work = _Expansion({call: definition for call, definition in found.items() if definition is not None})
+    work = _Expansion(found)
     return work.module(module), work.originals
 
 

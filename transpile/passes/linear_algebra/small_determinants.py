@@ -14,8 +14,8 @@ from ...hlo.element_types import ElementType
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, is_full_float
 
-# The parts of each pattern by name. COLUMN gives what belongs to a matrix an axis for its columns, where there are several
-# matrices, and is nothing where there is one.
+# The parts of each pattern by name. Where there are several matrices, COLUMN gives what belongs to each an axis for its
+# columns; it is nothing where there is one.
 _PIVOT = {
     "first": "getitem(a, index=row_0)",
     "second": "getitem(a, index=row_1)",
@@ -64,7 +64,7 @@ _NAME = re.compile(r"\w+")
 
 
 def _pattern(parts: Mapping[str, str], column: str) -> str:
-    """The pattern of the determinant. Each part is written out where it is matched first, and is a name from there on."""
+    """The pattern of the determinant. A part is written out where it is matched first, and is a name from there on."""
     written: set[str] = set()
 
     def once(name: re.Match[str]) -> str:
