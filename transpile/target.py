@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from .array.graph import Graph
 from .array.node import Node
 from .array.operations.functions import declare_prelude
 from .array.program import Function, Program
@@ -88,8 +89,9 @@ class Kernels:
     which saves so many arrays that would be stored without it, and stands in the body of a loop or not.
     ``compiles(node)`` says whether what a loop calls beside kernels may be in a loop that is a function of its own,
     ``own_function(node)`` is the call that stands for a node where kernels are written, ``round_function(node)`` the
-    one in a loop that is such a function. ``refuses(node)`` gives the reason why a node would stand in the way of
-    kernels, so that nothing is raised to it, or None. Where they ``take_any_shape``, those that ask for no place
+    one in a loop that is such a function, and ``loop_form(graph, node)`` what else stands for it there.
+    ``refuses(node)`` gives the reason why a node would stand in the way of kernels, so that nothing is raised to it,
+    or None. Where they ``take_any_shape``, those that ask for no place
     compute arrays of other shapes, too. The only result of a kernel, and any with ``bytes_by_caller`` and more, is an
     array that the caller makes and a kernel fills, unless that is None. Where one ``saves_launches``, parts of what is
     computed are computed where they are read, and arrays that change in most places are computed anew. Where one
@@ -116,6 +118,7 @@ class Kernels:
     compiles: Callable[[Node], bool] = _does_nothing
     own_function: Callable[[Node], OwnCall | None] = _has_no_function
     round_function: Callable[[Node], OwnCall | None] = _has_no_function
+    loop_form: Callable[[Graph, Node], Node | None] | None = None
     most_elements: int = 2**31
     most_arguments: int = 32
     refuses: Refuses = _supports_everything

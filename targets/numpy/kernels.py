@@ -21,6 +21,7 @@ from ..element_rules import (
     hides_elements,
 )
 from .functions import compiled_function, takes_few
+from .loop_forms import loop_form
 from .round_functions import round_function
 
 _FLOATS = frozenset(("f32", "f64"))
@@ -63,8 +64,11 @@ _FUNCTIONS: dict[str, Kinds] = {
     **dict.fromkeys("count_leading_zeros mulhi".split(), _INTEGERS | NIBBLES),
     **dict.fromkeys(("shift_right_logical", "shift_right_arithmetic"), _INTEGERS | NIBBLES),
     **dict.fromkeys("sign round_half_away to_int logistic rsqrt".split(), _FLOATS | NARROW),
-    **dict.fromkeys("erf erfc erf_inv normal_cdf sigmoid".split(), NARROW | {"f32"}),
-    **dict.fromkeys(("erf_float64", "round_to"), frozenset(("f64",))),
+    **dict.fromkeys("erf erfc erf_inv normal_cdf".split(), NARROW | {"f32"}),
+    "sigmoid": _FLOATS | NARROW,
+    **dict.fromkeys(
+        "erf_float64 erfc_float64 erf_inv_float64 normal_cdf_float64 round_to".split(), frozenset(("f64",))
+    ),
     "reduce_precision": frozenset(("f32",)),
     "complex_from_parts": _FLOATS,
     **dict.fromkeys("complex_log1p complex_expm1 complex_logistic complex_rsqrt".split(), _COMPLEX),
@@ -122,7 +126,8 @@ _LEAST_ELEMENTS = 2**12  # of the arrays of a region that is computed once
 _LEAST_OF_A_ROUND = 2  # the same in every round of a loop
 # What NumPy has no loop of its own for.
 _LONG_IN_NUMPY = frozenset(
-    "erf erfc erf_float64 erf_inv normal_cdf sigmoid sign round_half_away to_int reduce_precision".split()
+    "erf erfc erf_float64 erfc_float64 erf_inv erf_inv_float64 normal_cdf normal_cdf_float64 sigmoid sign "
+    "round_half_away to_int reduce_precision".split()
 )
 
 
@@ -172,7 +177,7 @@ def _is_slow_in_numpy(node: Node) -> bool:
 # What may stand beside kernels in a loop that is one function: numbers, places in arrays, products by BLAS.
 _IN_LOOPS = frozenset(
     "parameter item literal integer scalar retype getitem setitem transpose expand reshape copy empty full zeros "
-    "ones".split()
+    "ones arange eye".split()
 )
 _OF_COUNTERS = frozenset("add subtract multiply divide remainder".split())
 
@@ -210,12 +215,21 @@ def _has_arrays(node: Node) -> bool:
     return any(operand.ndim for operand in node.operands)
 
 
+# What would hide work on elements in loops that are compiled as a whole: functions, and operations.
+_HIDING_IN_LOOPS = frozenset(
+    "linalg.norm trace cross polyval convolve image_filter bincount pad "
+    "nansum nanmean nanmax nanmin nanvar nanstd".split()
+)
+_OPERATIONS_HIDING_IN_LOOPS = frozenset(("diagonal", "median"))
+
+
 def refuses(node: Node) -> str | None:
     """The reason why kernels could not join a node with what is around it, or None."""
     if node.opcode == "roll" and not isinstance(node.parameters["axis"], int):
         return "kernels roll along one axis at a time"
-    if node.opcode == "library" and node.parameters["function"] == "linalg.norm" and _is_in_loop(node):
-        return "it hides a sum that the kernels of a loop compute"
+    is_hiding = node.parameters.get("function") in _HIDING_IN_LOOPS or node.opcode in _OPERATIONS_HIDING_IN_LOOPS
+    if is_hiding and _is_in_loop(node):
+        return "it hides what the kernels of a loop compute"
     if node.parameters.get("function") == "top_values" and (takes_few(node) or _is_in_loop(node)):
         return "a loop keeps the first of each row together with their places"
     return hides_elements(node)
@@ -235,6 +249,7 @@ KERNELS = Kernels(
     compiles=compiles,
     own_function=compiled_function,
     round_function=round_function,
+    loop_form=loop_form,
     most_elements=2**62,
     most_arguments=32,
     bytes_by_caller=_HUGE,

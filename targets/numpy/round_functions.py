@@ -14,18 +14,22 @@ _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
 _PLACES = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
 _FACTORED = frozenset(("f32", "f64"))
 _MOST_EQUATIONS = 32
+_TRANSFORMED = frozenset("f32 f64 c64 c128".split())
+_SMALL_FACTORS = (2, 3, 5, 7, 11, 13)
+_LONGEST = 512  # numbers in a line that is transformed
+_MOST_AXES = 2
 _SUMS = frozenset(("add", "multiply"))
 Rule = Callable[[Node], OwnCall | None]
 
 
 def round_function(node: Node) -> OwnCall | None:
     """Return the call that stands for a node in a loop that Numba compiles, or None."""
-    rule = _RULES.get(node.parameters["function"] if node.opcode == "prelude" else node.opcode)
+    rule = _RULES.get(node.parameters["function"] if node.opcode in ("prelude", "library") else node.opcode)
     return rule(node) if rule is not None else None
 
 
 def _same(function: str) -> Rule:
-    return lambda node: OwnCall(function, node.parameters["arguments"], tuple(node.parameters["keywords"].items()))
+    return lambda node: OwnCall(function, *_given(node))
 
 
 def _drawn(array: str, number: str) -> Rule:
@@ -78,11 +82,11 @@ def _combines(opcode: str, kind: ElementType) -> bool:
 def _search(node: Node) -> OwnCall | None:
     table, values = node.operands
     is_known = values.element_type is table.element_type and table.type.name in _NUMBERS
-    if not is_known or not values.ndim or not _has_elements(table, values):
+    if not is_known or not _has_elements(table, values):
         return None
     arguments: tuple[Any, ...] = node.parameters["arguments"]
     side = dict(node.parameters["keywords"]).get("side", "left")
-    return OwnCall("search_before" if side == "left" else "search_behind", arguments)
+    return OwnCall(("search_" if values.ndim else "one_") + ("before" if side == "left" else "behind"), arguments)
 
 
 def _sort(node: Node) -> OwnCall | None:
@@ -90,17 +94,68 @@ def _sort(node: Node) -> OwnCall | None:
     return OwnCall("small_sort") if is_known and _has_elements(node) else None
 
 
-def _equations(function: str) -> Rule:
+def _argsort(node: Node) -> OwnCall | None:
+    is_known = node.operands[0].type.name in _NUMBERS and node.parameters["axis"] == node.ndim - 1
+    return OwnCall("small_argsort", (Slot(0), node.type)) if is_known and _has_elements(node) else None
+
+
+def _top_k(node: Node) -> OwnCall | None:
+    if node.operands[0].type.name == "f64" and _has_elements(node.operands[0]):
+        return OwnCall("small_top_k", *_given(node))
+    return top_k_by_heap(node)
+
+
+def _equations(function: str, rank: int = 2) -> Rule:
     """Call ``function`` for small matrices alone: LAPACK solves larger ones faster, and its call costs little then."""
 
     def rule(node: Node) -> OwnCall | None:
         matrix = node.operands[0]
-        is_known = all(each.ndim <= 2 and each.type.name in _FACTORED for each in node.operands)
-        if not is_known or matrix.ndim != 2 or not 0 < matrix.shape[-1] <= _MOST_EQUATIONS or not _has_elements(node):
+        is_known = all(each.ndim <= rank and each.type.name in _FACTORED for each in node.operands)
+        if not is_known or matrix.ndim != rank or not _has_elements(*node.operands):
             return None
-        return OwnCall(function, node.parameters["arguments"], tuple(node.parameters["keywords"].items()))
+        if max(matrix.shape[-2:]) > _MOST_EQUATIONS:
+            return None
+        return OwnCall(function, *_given(node))
 
     return rule
+
+
+def _given(node: Node) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
+    """The arguments and keywords of a call."""
+    return node.parameters.get("arguments", ()), tuple(node.parameters.get("keywords", {}).items())
+
+
+def _tridiagonal(node: Node) -> OwnCall | None:
+    diagonal, right = node.operands[1], node.operands[3]
+    is_known = (diagonal.ndim, right.ndim) == (1, 2) and right.type.name in _FACTORED and _has_elements(right)
+    return OwnCall("small_gtsv", node.parameters["arguments"]) if is_known else None
+
+
+def _transform(node: Node) -> OwnCall | None:
+    """Short ones along one axis or two, of lengths with small factors alone: the library's call takes longer then."""
+    kind, lengths = node.parameters["kind"], node.parameters["lengths"]
+    (x,) = node.operands
+    is_known = x.type.name in _TRANSFORMED and _has_elements(x) and all(map(_is_short, lengths))
+    sign = (Slot(0), 1 if kind == "ifft" else -1)
+    if not is_known or (kind != "irfft" and x.shape[x.ndim - len(lengths) :] != tuple(lengths)):
+        return None
+    if kind in ("fft", "ifft") and x.type.is_complex and len(lengths) <= _MOST_AXES:
+        return OwnCall("small_fft" if len(lengths) == 1 else "small_fft2", sign)
+    if (
+        kind in ("rfft", "irfft")
+        and len(lengths) == 1
+        and x.shape[-1] <= node.shape[-1] // 2 + 1 + x.shape[-1] * (kind == "rfft")
+    ):
+        return OwnCall(f"small_{kind}", (Slot(0), node.shape[-1], node.type))
+    return None
+
+
+def _is_short(length: int) -> bool:
+    rest = length
+    for factor in _SMALL_FACTORS:
+        while rest % factor == 0:
+            rest //= factor
+    return rest == 1 and length <= _LONGEST
 
 
 def _has_elements(*nodes: Node) -> bool:
@@ -114,12 +169,20 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("random_uniform", "compiled_uniform"), _drawn("small_uniform", "one_uniform")),
     **dict.fromkeys(("random_normal", "compiled_normal"), _drawn("small_normal", "one_normal")),
     **dict.fromkeys(("scatter_at", "scatter_in_order", "scatter_rows"), _scatter),
-    **dict.fromkeys(("top_k", "top_k_by_heap", "top_k_of_integers_by_heap"), top_k_by_heap),
-    "cholesky": _equations("small_cholesky"),
-    "triangular_solve": _equations("small_triangular_solve"),
-    "solve": _equations("small_solve"),
+    **dict.fromkeys(("top_k", "top_k_by_heap", "top_k_of_integers_by_heap"), _top_k),
+    **{
+        name: _equations(f"small_{name}")
+        for name in "cholesky triangular_solve solve getrf qr geqrf orgqr eigh eigvalsh svd svdvals".split()
+    },
+    "linalg.det": _equations("small_det"),
+    "linalg.slogdet": _equations("small_slogdet"),
+    "solve_each": _equations("small_solve_each", rank=3),
+    "gtsv": _tridiagonal,
+    "fft": _transform,
+    "small_convolution": _same("small_convolution"),
     "update_at": _update,
     "setitem": _assignment,
     "sort": _sort,
+    "argsort": _argsort,
     **dict.fromkeys(("search_sorted", "compiled_search"), _search),
 }

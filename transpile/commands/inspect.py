@@ -35,17 +35,21 @@ OPERATIONS_OF_A_SECOND = 3e13
 @click.argument("file")
 @function_option
 @click.option("-t", "--target", metavar="NAME", help="Also show how the program runs on this target.")
+@click.option("-s", "--style", metavar="NAME", default="", help="With fast: name the loops that stay Python, and why.")
 @click.option("--memory", metavar="SIZE", default="", help="The memory that it may use there, such as 2GiB.")
 @click.option("--chunks", metavar="SIZE", default="", help="The size of a chunk, as for emit.")
 @click.option(
     "--threads", metavar="N", default="", help="The number of threads that memory is planned for, as for emit."
 )
-def command(file: str, function: str | None, target: str | None, memory: str, chunks: str, threads: str) -> None:
+def command(
+    file: str, function: str | None, target: str | None, style: str, memory: str, chunks: str, threads: str
+) -> None:
     """Show the arguments, results, operations and cost of a program, and what each target does not support.
 
     A multiply-add counts as two operations, as in XLA. Memory is estimated for running one operation after the other,
     as emitted NumPy code does. For a target that works in chunks, the plan is shown. For a GPU target, the work of each
-    style is counted by running the program on the CPU.
+    style is counted by running the program on the CPU. With --style fast, the loops that are not compiled are named,
+    and the operations that prevent it.
     """
     from ..inspection import inspect
 
@@ -63,6 +67,32 @@ def command(file: str, function: str | None, target: str | None, memory: str, ch
         write_table(("unsupported on", "count", "lines", "because"), rows)
     if target is not None:
         _show_plan(module, facts, target, memory, chunks, threads)
+    if style:
+        _show_loops(module, target or "numpy", style)
+
+
+def _show_loops(module: HloModule, name: str, style: str) -> None:
+    """The loops that a style does not compile, each with what prevents it."""
+    from ..compilation import compile
+    from ..compilation.loops import python_loops
+    from ..emission import require_style
+    from ..options import Options
+    from ..target import load_target
+
+    target = load_target(name)
+    require_style(style, target)
+    compilation = compile(module, target, Options(style=style))
+    if compilation.diagnostics:
+        return
+    rows = []
+    for each in python_loops(compilation, style):
+        lines = [_line(module, origin) if origin is not None else "" for origin in (each.loop, each.instruction)]
+        rows.append((lines[0], each.reason, lines[1]))
+    click.echo()
+    if rows:
+        write_table(("loop in line", "stays Python because of", "line"), rows)
+    else:
+        click.echo(f"every loop is compiled in the style {style}")
 
 
 def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chunks: str, threads: str) -> None:

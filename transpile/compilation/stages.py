@@ -27,6 +27,7 @@ from ..passes.fusion import fuse
 from ..passes.fusion.compiled_loops import call_nothing_in_loops
 from ..passes.fusion.early_gathers import early_gathers
 from ..passes.fusion.early_slices import early_slices
+from ..passes.fusion.loop_forms import loop_forms
 from ..passes.fusion.one_hots import one_hots
 from ..passes.fusion.open_triangles import open_triangles
 from ..passes.fusion.vector_products import vector_products
@@ -190,6 +191,18 @@ def _open_triangles(draft: Draft) -> None:
         open_triangles(function, kernels.joins)
 
 
+def _has_loop_forms(draft: Draft) -> bool:
+    kernels = _kernels(draft)
+    return kernels is not None and kernels.loop_form is not None and not _works_in_chunks(draft)
+
+
+def _give_loop_forms(draft: Draft) -> None:
+    kernels = _kernels(draft)
+    assert kernels is not None
+    assert kernels.loop_form is not None
+    loop_forms(draft.program, kernels.loop_form)
+
+
 def _choose_one_hots(draft: Draft) -> None:
     for function in draft.program.functions:
         one_hots(function)
@@ -337,6 +350,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("call_views", ARRAY, ARRAY, _take_sources_of_views, _calls_functions),
     _over_functions(signs),
     Stage("interval_masks", ARRAY, ARRAY, _cut_by_masks, _writes_slices),
+    Stage("loop_forms", ARRAY, ARRAY, _give_loop_forms, _has_loop_forms),
     Stage("open_triangles", ARRAY, ARRAY, _open_triangles, _writes_kernels_of_whole_arrays),
     Stage("one_hots", ARRAY, ARRAY, _choose_one_hots, _writes_kernels_of_whole_arrays),
     Stage("early_gathers", ARRAY, ARRAY, _gather_early, _writes_kernels_of_whole_arrays),

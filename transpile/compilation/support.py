@@ -80,12 +80,12 @@ def _refused(program: Program, refuses: Callable[[Node], str | None]) -> list[_R
         for node in topological(roots(function)):
             reason = refuses(node)
             if reason is not None:
-                instruction = _origin(function, node)
+                instruction = origin(function, node)
                 found[instruction.opcode if instruction is not None else node.opcode, reason, instruction] = None
     return list(found)
 
 
-def _origin(function: Function, node: Node) -> Instruction | None:
+def origin(function: Function, node: Node) -> Instruction | None:
     """The instruction a node comes from; a parameter's own for what is read from a tuple that is one."""
     while node.opcode == "item" and node not in function.graph.origins:
         (node,) = node.operands

@@ -145,6 +145,18 @@ def scalar_erf_float64(x: float) -> float:
 
 
 @element
+def scalar_erfc_float64(x: float) -> float:
+    """The complementary error function."""
+    return math.erfc(x)
+
+
+@element
+def scalar_normal_cdf_float64(x: float) -> float:
+    """Return the probability of a standard normal number below ``x``."""
+    return math.erfc(x * -0.7071067811865476) * 0.5
+
+
+@element
 def scalar_to_int8(x: Any) -> np.int8:
     """A real number cut to an integer; one too large saturates, NaN becomes 0."""
     return np.int8(0 if np.isnan(x) else min(max(x, -128.0), 127.0))

@@ -9,6 +9,7 @@ Elementary Functions, and Muller, Elementary Functions.
 
 import numpy as np
 
+from ...prelude.special import ERF_INV64_MIDDLE, ERF_INV64_NEAR, ERF_INV64_TAIL
 from .mathematics import elementary, polynomial
 
 
@@ -130,3 +131,23 @@ def log1p_f64(x: float) -> float:
     y = y if x < np.inf else x  # inf and NaN
     y = y if x != -1.0 else -np.inf
     return np.nan if x < -1.0 else y
+
+
+ERF_INV_F64 = tuple(map(float, ERF_INV64_MIDDLE))
+ERF_INV_NEAR_F64 = tuple(map(float, ERF_INV64_NEAR))
+ERF_INV_TAIL_F64 = tuple(map(float, ERF_INV64_TAIL))
+
+
+@elementary
+def erf_inv_f64(x: float) -> float:
+    """The inverse error function: infinite at -1 and 1, NaN beyond.
+
+    Source: Giles, Approximating the erfinv function, 2011.
+    """
+    w = -log1p_f64(-x * x)
+    if w < 6.25:
+        return polynomial(w - 3.125, ERF_INV_F64) * x
+    root = np.sqrt(w)
+    if w < 16.0:
+        return polynomial(root - 3.25, ERF_INV_NEAR_F64) * x
+    return polynomial(root - 5.0, ERF_INV_TAIL_F64) * x if abs(x) != 1.0 else x * np.inf

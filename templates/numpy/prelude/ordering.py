@@ -78,3 +78,61 @@ def top_k_of_integers_by_heap(
 def small_sort(x: np.ndarray) -> np.ndarray:
     """``x`` in order along the last axis, NaN behind all else."""
     return np.sort(x)
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def small_argsort(x: np.ndarray, dtype: Any) -> np.ndarray:
+    """The places of ``x`` in order along the last axis, of equal numbers the first
+    before the others, NaN behind all else.
+    """
+    n = x.shape[-1]
+    rows, order = np.ascontiguousarray(x).reshape((-1, n)), np.empty(x.shape, dtype)
+    places, merged = np.empty(n, np.int64), np.empty(n, np.int64)
+    for row in range(len(rows)):
+        numbers = rows[row]
+        for i in range(n):
+            places[i] = i
+        size = 1
+        while size < n:
+            for start in range(0, n, 2 * size):
+                middle, stop = min(start + size, n), min(start + 2 * size, n)
+                left, right = start, middle
+                for k in range(start, stop):
+                    is_left = right == stop
+                    if left < middle and right < stop:
+                        a, b = numbers[places[left]], numbers[places[right]]
+                        is_left = not (b < a or (a != a and b == b))
+                    merged[k] = places[left if is_left else right]
+                    left, right = left + is_left, right + (not is_left)
+            places, merged = merged, places
+            size *= 2
+        order.reshape((-1, n))[row] = places
+    return order
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def small_top_k(
+    x: np.ndarray, k: int, largest: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """``top_k_by_heap`` of float64, by a list that is in order."""
+    shape = (*x.shape[:-1], k)
+    values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int32)
+    rows = np.ascontiguousarray(x).reshape((-1, x.shape[-1]))
+    best, places = values.reshape((-1, k)), indices.reshape((-1, k))
+    keys = np.empty(k, np.int64)
+    for row in range(len(rows)):
+        for i in range(rows.shape[1]):
+            bits = np.float64(rows[row, i]).view(np.int64)
+            key = bits ^ (bits >> 63 & 0x7FFFFFFFFFFFFFFF)
+            key = key if largest else ~key
+            at = min(i, k)
+            while at > 0 and keys[at - 1] < key:
+                at -= 1
+            for later in range(min(i, k - 1), at, -1):
+                keys[later] = keys[later - 1]
+                places[row, later] = places[row, later - 1]
+            if at < k:
+                keys[at], places[row, at] = key, i
+        for i in range(k):
+            best[row, i] = rows[row, places[row, i]]
+    return values, indices

@@ -103,3 +103,15 @@ def search_before(table: np.ndarray, values: np.ndarray) -> np.ndarray:
 def search_behind(table: np.ndarray, values: np.ndarray) -> np.ndarray:
     """``search_before``, but behind what equals a value."""
     return small_search(table, values, False)
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def one_before(table: np.ndarray, value: Any) -> Any:
+    """Return where a number belongs in the sorted ``table`` [n], before its equals."""
+    return small_search(table, np.full(1, value, table.dtype), True)[0]
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def one_behind(table: np.ndarray, value: Any) -> Any:
+    """``one_before``, but behind what equals the number."""
+    return small_search(table, np.full(1, value, table.dtype), False)[0]

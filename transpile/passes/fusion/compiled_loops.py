@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache, partial
 from math import inf
 
@@ -19,6 +20,11 @@ _FEWEST_ROUNDS = 4
 
 def compiled_loops(function: Function, kernels: Kernels) -> list[Node]:
     """The loops that may be compiled, none inside another, before anything is fused."""
+    return list(_outermost(function, _fitting(kernels)))
+
+
+def _fitting(kernels: Kernels) -> Callable[[Node], bool]:
+    """Return what tells whether a node may stand in a loop that is compiled."""
 
     @cache
     def length(called: Function) -> float:
@@ -32,9 +38,43 @@ def compiled_loops(function: Function, kernels: Kernels) -> list[Node]:
     def fits(node: Node) -> bool:
         if node.opcode == "call":
             return length(node.parameters["function"]) <= MOST_COPIED
-        return _is_beside_kernels(node, kernels) or kernels.fuses(node) or kernels.reduces(node) or kernels.runs(node)
+        return _is_beside_kernels(node, kernels) or kernels.joins(node)
 
-    return list(_outermost(function, fits))
+    return fits
+
+
+@dataclass(frozen=True, slots=True)
+class Uncompiled:
+    """A loop that stays one of Python, the nodes of its body that prevent more, and why where no node does."""
+
+    loop: Node
+    nodes: list[Node]
+    reason: str = ""
+
+
+def uncompiled_loops(function: Function, kernels: Kernels) -> Iterator[Uncompiled]:
+    """The loops of a function whose kernels are written that are no functions of their own."""
+    fits = _fitting(kernels)
+    loops = [node for node in topological(roots(function)) if node.opcode == "loop"]
+    compiled = [node.parameters["loop"].region for node in loops if node.parameters["loop"].is_compiled]
+    for node in loops:
+        loop: Loop = node.parameters["loop"]
+        if loop.is_compiled or any(is_inside(loop.region, region) for region in compiled):
+            continue
+        body, _ = body_and_captured(node)
+        inner = [part.parameters["loop"].region for part in body if part.opcode == "loop"]
+        own = [part for part in body if not any(is_inside(part.region, region) for region in inner)]
+        nodes = [part for part in own if part.opcode != "kernel" and not fits(part)]
+        yield Uncompiled(node, nodes, _reason(loop))
+
+
+def _reason(loop: Loop) -> str:
+    """The reason why a loop is not compiled, whatever its nodes are."""
+    if loop.effect is not None:
+        return "its effects"
+    if loop.counter is not None and loop.trip_count < _FEWEST_ROUNDS:
+        return f"its {loop.trip_count} rounds"
+    return "" if not _stores_narrow(loop) else "the narrow numbers that it stores"
 
 
 def _is_copied(called: Function) -> bool:

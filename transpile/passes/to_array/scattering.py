@@ -14,7 +14,7 @@ from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape
 from .elementwise import apply
-from .indexing import fits, is_start, untyped, updated
+from .indexing import fits, indexed, is_start, untyped, updated
 from .lowering import FunctionLowering, Lowered, lowers
 from .points import element_points, known, start_points
 from .structure import sliced
@@ -111,18 +111,20 @@ class _Scatter:
             update.node, tuple(None if place is None else next(held) for place in self.window_places), self.window
         )
         if combine is not None:
-            if any(node.opcode != "integer" for node in starts.values()):
-                return None
-            fixed_starts = {d: node.parameters["value"] for d, node in starts.items()}
-            cut = tuple(
-                SliceDimension(fixed_starts.get(d, 0), fixed_starts.get(d, 0) + n) for d, n in enumerate(self.window)
-            )
-            current = sliced(self.lowering, self.operand, cut)
+            current = self._current(starts)
             element_type = self.operand.node.type
             update = apply(self.lowering, combine.opcode, element_type, (current, update), self.window, {})
         if not starts:
             return update
         return updated(self.lowering, self.lowering.plain(self.operand), update, starts)
+
+    def _current(self, starts: dict[int, Node]) -> Value:
+        """What a window that begins at these places holds."""
+        if any(node.opcode != "integer" for node in starts.values()):
+            return indexed(self.lowering, self.operand, starts, self.window)
+        fixed = {d: node.parameters["value"] for d, node in starts.items()}
+        cut = (SliceDimension(fixed.get(d, 0), fixed.get(d, 0) + size) for d, size in enumerate(self.window))
+        return sliced(self.lowering, self.operand, tuple(cut))
 
     def _elements(self) -> _Scatter:
         """The scatter of single elements, where windows at places that are not known are proved to fit."""

@@ -1,0 +1,171 @@
+"""What operations are in loops that Numba compiles: expressions of elements and places in place of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from ...transpile.array.graph import Graph
+from ...transpile.array.node import Node, Slot
+from ...transpile.array.value import FULL, NEW, getitem, permute
+from ...transpile.hlo.element_types import PRED, S32
+from ...transpile.kernels.gathers import is_within
+
+_MOST_WRITTEN_OUT = 8  # rows, columns and terms of a product: below, the call of BLAS takes longer
+_MOST_PRODUCTS = 2**18  # of a convolution: above, those of whole matrices are faster
+_SUMMED = frozenset("f32 f64 c64 c128".split())
+_CONVOLVED = frozenset(("f32", "f64"))
+_STARTS = frozenset("s32 s64 u32".split())
+_AS_IT_IS = frozenset(("strides", "padding", "kernel_dilation", "reverse_kernel", "feature_groups", "layout"))
+
+
+def loop_form(graph: Graph, node: Node) -> Node | None:
+    """Return what stands for a node in a loop, or None where that is the node."""
+    rule = _FORMS.get(node.parameters["function"] if node.opcode == "prelude" else node.opcode)
+    return rule(graph, node) if rule is not None else None
+
+
+def _truth(graph: Graph, node: Node) -> Node | None:
+    """``any`` and ``all`` along axes, as counts: kernels add up lines of numbers."""
+    (x,) = node.operands
+    if not node.ndim or 0 in x.shape or x.element_type is not PRED:
+        return None
+    how = {key: node.parameters[key] for key in ("axes", "keepdims") if key in node.parameters}
+    total = graph.add("sum", (graph.add("convert", (x,), element_type=S32),), **how)
+    most = graph.literal(prod(x.shape) // prod(node.shape), S32)
+    if node.opcode == "all":
+        return graph.add("compare", (total, most), direction="EQ")
+    return graph.add("compare", (total, graph.literal(0, S32)), direction="NE")
+
+
+def _count(graph: Graph, node: Node) -> Node | None:
+    """A sum of truths, as one of numbers."""
+    (x,) = node.operands
+    if x.element_type is not PRED or not node.type.is_integral or 0 in x.shape:
+        return None
+    how = {key: node.parameters[key] for key in ("axes", "keepdims") if key in node.parameters}
+    return graph.add("sum", (graph.add("convert", (x,), element_type=node.type),), **how)
+
+
+def _of_numbers(graph: Graph, node: Node) -> Node | None:
+    """What is taken of 0, 1, 2, .. is the place itself, moved inside."""
+    x, index = node.operands
+    if x.opcode != "arange" or index.is_python_int or index.type.name not in _STARTS:
+        return None
+    if is_within(index, 0, x.shape[0]):
+        return graph.add("convert", (index,), element_type=node.type)
+    if not node.parameters["clamped"]:
+        return None
+    low, high = (graph.literal(limit, index.type) for limit in (0, x.shape[0] - 1))
+    return graph.add("convert", (graph.add("clamp", (low, index, high)),), element_type=node.type)
+
+
+def _product(graph: Graph, node: Node) -> Node | None:
+    """A product of small matrices, or of vectors: the sum of what is multiplied element by element."""
+    x, y = node.operands
+    if min(x.ndim, y.ndim) < 1 or node.type.name not in _SUMMED or 0 in (*x.shape, *y.shape):
+        return None
+    is_small = max(*x.shape[-2:], *y.shape[-2:]) <= _MOST_WRITTEN_OUT
+    if not is_small or any(operand.element_type is not node.element_type for operand in node.operands):
+        return None
+    if y.ndim == 1:  # rows of x with y
+        return graph.add("sum", (graph.add("multiply", (x, y)),), axes=(x.ndim - 1,))
+    columns = permute(graph, y, [*range(y.ndim - 2), y.ndim - 1, y.ndim - 2])
+    rows = x if x.ndim == 1 else getitem(graph, x, [FULL] * (x.ndim - 1) + [NEW, FULL])
+    if x.ndim > 1:
+        columns = getitem(graph, columns, [FULL] * (y.ndim - 2) + [NEW, FULL, FULL])
+    product = graph.add("multiply", (rows, columns))
+    return graph.add("sum", (product,), axes=(product.ndim - 1,))
+
+
+def _part(graph: Graph, node: Node) -> Node | None:
+    """A part that begins where numbers say, moved inside."""
+    x, *starts = node.operands
+    _, slots, sizes = node.parameters["arguments"]
+    found = _places(graph, x, [starts[slot.index - 1] for slot in slots], sizes)
+    if found is None:
+        return None
+    index, places = found
+    slot = iter(range(1, len(places) + 1))
+    items = tuple(item if item == FULL else (Slot(next(slot)), item) for item in index)
+    return graph.add("getitem", (x, *places), interval=node.interval, index=items)
+
+
+def _changed_part(graph: Graph, node: Node) -> Node | None:
+    """An update that begins where numbers say, moved inside."""
+    x, value, *starts = node.operands
+    slots = node.parameters["arguments"][2]
+    found = _places(graph, x, [starts[slot.index - 2] for slot in slots], value.shape)
+    if found is None:
+        return None
+    index, places = found
+    slot = iter(range(2, len(places) + 2))
+    items = tuple(item if item == FULL else (Slot(next(slot)), item) for item in index)
+    return graph.add("setitem", (x, value, *places), index=items)
+
+
+def _places(
+    graph: Graph, x: Node, starts: list[Node], sizes: tuple[int, ...]
+) -> tuple[list[object], list[Node]] | None:
+    """The size along each axis that is cut, and where the part begins there."""
+    index: list[object] = []
+    places: list[Node] = []
+    for start, size, whole in zip(starts, sizes, x.shape, strict=True):
+        if size == whole:
+            index.append(FULL)
+            continue
+        number = graph.add("scalar", (start,), element_type=S32) if start.is_python_int else start
+        if number.type.name not in _STARTS:
+            return None
+        limits = (graph.literal(limit, number.type) for limit in (0, whole - size))
+        low, high = limits
+        index.append(size)
+        places.append(graph.add("clamp", (low, number, high)))
+    return index, places
+
+
+def _convolution(graph: Graph, node: Node) -> Node | None:
+    """One along one or two axes, of few products: channels last, and the window as it is laid over the array."""
+    x, kernel = node.operands
+    keywords = dict(node.parameters["keywords"])
+    kinds = {each.type.name for each in (node, *node.operands)}
+    axes = x.ndim - 2
+    if len(kinds) > 1 or not kinds <= _CONVOLVED or axes not in (1, 2) or not _AS_IT_IS.issuperset(keywords):
+        return None
+    spatial = "HW"[:axes]
+    of_x, of_kernel, of_result = (
+        keywords.get("layout", f"N{spatial}C,{spatial}IO->N{spatial}C").replace("->", ",").split(",")
+    )
+    letters = sorted(set(of_x) - set("NC"), key=of_x.index)
+    depth = kernel.shape[of_kernel.index("I")]
+    if (
+        0 in (*node.shape, *kernel.shape)
+        or prod(node.shape) * prod(kernel.shape[of_kernel.index(k)] for k in letters) * depth > _MOST_PRODUCTS
+    ):
+        return None
+    x = permute(graph, x, [of_x.index(letter) for letter in ("N", *letters, "C")])
+    kernel = permute(graph, kernel, [of_kernel.index(letter) for letter in (*letters, "I", "O")])
+    flips = [(None, None, -1) if is_reversed else FULL for is_reversed in keywords.get("reverse_kernel", ())]
+    kernel = getitem(graph, kernel, [*flips, *[FULL] * (kernel.ndim - len(flips))])
+    settings = [keywords.get(name, (1,) * axes) for name in ("strides", "kernel_dilation")]
+    before = tuple(low for low, _ in keywords.get("padding", ((0, 0),) * axes))
+    shape = tuple(node.shape[of_result.index(letter)] for letter in ("N", *letters, "C"))
+    if axes == 1:  # along the second of two
+        x, kernel = getitem(graph, x, [FULL, NEW, FULL, FULL]), getitem(graph, kernel, [NEW, FULL, FULL, FULL])
+        settings, before, shape = [(1, *each) for each in settings], (0, *before), (shape[0], 1, *shape[1:])
+    arguments = (Slot(0), Slot(1), settings[0], before, settings[1], shape)
+    made = graph.add("prelude", (x, kernel), function="small_convolution", arguments=arguments, keywords={})
+    made = getitem(graph, made, [FULL, 0, FULL, FULL]) if axes == 1 else made
+    return permute(graph, made, [("N", *letters, "C").index(letter) for letter in of_result])
+
+
+_FORMS: dict[str, Callable[[Graph, Node], Node | None]] = {
+    "any": _truth,
+    "all": _truth,
+    "sum": _count,
+    "take": _of_numbers,
+    "matmul": _product,
+    "dynamic_slice": _part,
+    "dynamic_update_slice": _changed_part,
+    "convolution": _convolution,
+}

@@ -1,0 +1,46 @@
+"""Operations in loops, and in the functions that loops call, have the form in which the loop can be compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...array.graph import Graph
+from ...array.live import live_nodes
+from ...array.node import Node
+from ...array.program import Function, Program, roots
+from ...array.rewriting import rewrite
+from ...array.traversal import topological
+
+Form = Callable[[Graph, Node], Node | None]
+
+
+def loop_forms(program: Program, form: Form) -> None:
+    """Put ``form(graph, node)``, where it is not None, in place of what is computed in every round of a loop."""
+    repeated = _repeated(program)
+    for function in program.functions:
+
+        def rule(node: Node, function: Function = function) -> Node | None:
+            return form(function.graph, node) if function in repeated or is_in_loop(node) else None
+
+        rewrite(function, {node.opcode for node in live_nodes(function)}, rule)
+
+
+def is_in_loop(node: Node) -> bool:
+    """Tell whether a node is computed in the body of a loop."""
+    return any(region.kind == "loop" for region in node.region.path())
+
+
+def _repeated(program: Program) -> set[Function]:
+    """The functions that loops call, and those that these call."""
+    calls = {
+        function: [node for node in topological(roots(function)) if node.opcode == "call"]
+        for function in program.functions
+    }
+    found: set[Function] = set()
+    waiting = [call.parameters["function"] for each in calls.values() for call in each if is_in_loop(call)]
+    while waiting:
+        function = waiting.pop()
+        if function not in found:
+            found.add(function)
+            waiting += [call.parameters["function"] for call in calls.get(function, [])]
+    return found
