@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from ..dataclass import dataclass
 
 from ..array.node import Node
 from ..array.program import Function

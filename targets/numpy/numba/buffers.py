@@ -20,3 +20,9 @@ class Buffers:
         """Make an array, whatever is in it."""
         self.names.add(name)
         self.lines.append(self.renderer.statement("new_array", name, tuple(shape), dtype))
+
+    def copy(self) -> Buffers:
+        """The same arrays, to go back to."""
+        made = Buffers(self.renderer)
+        made.lines, made.names = [*self.lines], {*self.names}
+        return made

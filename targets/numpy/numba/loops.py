@@ -170,6 +170,10 @@ class LoopWriter:
         rounds = writer.control_flow
         return isinstance(rounds, RoundWriter) and rounds.overwrite(name, source, node)
 
+    def change(self, node: Node, name: str) -> bool:
+        """Have the kernel before it write what a change gives to the array of a name, where it may."""
+        return self.rounds is not None and self.rounds.change(node, name)
+
     def scatter(self, node: Node, name: str) -> None:
         """Write the lines of a scatter among those of the loop around it."""
         assert self.rounds is not None

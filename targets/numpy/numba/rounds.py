@@ -8,6 +8,7 @@ where it gets a name: so nothing changes that is still to be read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from ....transpile.dataclass import dataclass
 from typing import Any
 
 from ....transpile.array.in_place import is_own_array
@@ -22,8 +23,20 @@ from ....transpile.python.templates import Expression
 from .buffers import Buffers
 from .line_writer import LineNestWriter
 from .notes import readable_lines
+from .placed_changes import writes_in_place
 from .renderer import NumbaRenderer, Row
 from .writer import NestWriter
+
+
+@dataclass(slots=True)
+class Last:
+    """The kernel that was written last: its lines, and what there was before it."""
+
+    kernel: Node
+    start: int
+    taken: set[str]
+    buffers: Buffers
+    end: int = 0
 
 
 class RoundWriter(ControlFlowWriter):
@@ -41,6 +54,8 @@ class RoundWriter(ControlFlowWriter):
         self.known: set[str] = set()  # the names of arguments, and of copies of these
         self.copied: set[str] = set()  # the names of arguments that the loop changes: its caller copies them
         self.stores: dict[Node, list[Store]] = {}  # by what is stored
+        self.last: Last | None = None
+        self.names_of_author = frozenset(writer.plan.user_names.values())  # names, of which counters take none
 
     def lines_of_loop(self, node: Node) -> None:
         loop: Loop = node.parameters["loop"]
@@ -112,14 +127,17 @@ class RoundWriter(ControlFlowWriter):
 
     # -- kernels
 
-    def kernel(self, node: Node) -> None:
-        """Write the lines of a kernel, with the readable ones above them."""
+    def kernel(self, node: Node, row: Row | None = None) -> None:
+        """Write the lines of a kernel, with the readable ones above them; what it gives goes into a ``row``, if any."""
         kernel, writer = node.parameters["kernel"], self.function_writer
+        self.last = Last(node, len(writer.lines), set(writer.names.taken), self.buffers.copy())
         inputs = [self._input(operand) for operand in node.operands]
         parts = writer.items.get(node, {}) if node.results else {0: node}
         kind = LineNestWriter if kernel.by_lines else NestWriter
         nest = kind(kernel, self.elements, writer.names, self.annotate, writer.constants, writer.source_names)
-        places = [self._place(nest, k, parts[k], inputs) for k in range(len(kernel.outputs))]
+        nest.kept = self.names_of_author
+        places = [(row, row)] if row is not None else []
+        places = places or [self._place(nest, k, parts[k], inputs) for k in range(len(kernel.outputs))]
         for text in readable_lines(kernel, writer, self.readable, inputs, [name for name, _ in places]):
             writer.line(self.elements.statement("note", text))
         nest.use(inputs, [written for _, written in places], self.buffers, self.known)
@@ -131,6 +149,24 @@ class RoundWriter(ControlFlowWriter):
             if name != written and written in self.buffers.names:
                 self._copy_into(name, written)
         self.give([(name, written) for name, written in places if written not in self.buffers.names])
+        self.last.end = len(writer.lines)
+
+    def change(self, change: Node, name: str) -> bool:
+        """Have the kernel before it write what a change gives to the array of a name; tell whether that may be."""
+        last, writer = self.last, self.function_writer
+        if change.opcode != "setitem" or last is None or last.kernel is not change.operands[1]:
+            return False
+        kernel = last.kernel
+        texts = {operand: self._input(operand) for operand in kernel.operands}
+        is_alone = writer.plan.uses[kernel] == 1 and last.end == len(writer.lines)
+        if not is_alone or not writes_in_place(kernel, change, {**writer.texts, **texts}, name):
+            return False
+        del writer.lines[last.start :]
+        self.buffers, writer.names.taken = last.buffers, last.taken
+        places = ["", "", *map(self.writer.text, change.operands[2:])]
+        index = self.readable.index_of(change.parameters["index"], places, change.shape)
+        self.kernel(kernel, Row.of(f"{name}[{index}]", name, self._items(change.parameters["index"], places)))
+        return True
 
     def _input(self, operand: Node) -> Expression:
         text = self.writer.text(operand)

@@ -16,14 +16,14 @@ class ScatterWriter:
     """Writes a loop for each axis of the indices, the test whether they are inside, and a loop for each axis behind."""
 
     def __init__(self, rounds: RoundWriter) -> None:
-        self.writer = rounds.function_writer
+        self.writer, self.kept = rounds.function_writer, rounds.names_of_author
         self.statement, self.expression = rounds.elements.statement, rounds.elements.expression
 
     def write(self, node: Node, name: str) -> None:
         """Write the lines that change the array of this name as a scatter does."""
         x, value, *indices = node.operands
         given, *places = [self._named(operand) for operand in node.operands[1:]]
-        letters = (letter for letter in COUNTERS if letter not in self.writer.names.taken)
+        letters = (letter for letter in COUNTERS if letter not in {*self.writer.names.taken, *self.kept})
         batch = np.broadcast_shapes(*(index.shape for index in indices))
         window = x.shape[len(indices) :]
         counters = [next(letters, f"index_{k}") if size > 1 else "0" for k, size in enumerate((*batch, *window))]

@@ -67,9 +67,10 @@ class ChangeWriter:
                 writer.assign([name], copied, node)
         writer.texts[node] = name
         writer.allocation.hold(name, node)
-        if node.opcode == "scatter" and writer.loop_compiler is not None:
-            writer.loop_compiler.scatter(node, name)
-        else:
+        compiler = writer.loop_compiler
+        if node.opcode == "scatter" and compiler is not None:
+            compiler.scatter(node, name)
+        elif compiler is None or not compiler.change(node, name):
             writer.line(self._change(node, name), node)
         writer.bound(node)
 

@@ -24,6 +24,10 @@ class LoopCompiler(Protocol):
         """
         ...
 
+    def change(self, node: Node, name: str) -> bool:
+        """Have the kernel before it write what a change gives to the array of a name; tell whether that was done."""
+        ...
+
     def scatter(self, node: Node, name: str) -> None:
         """Write the lines of a scatter in such a loop, into the array of a name."""
         ...

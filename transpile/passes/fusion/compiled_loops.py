@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from ...dataclass import dataclass
 from functools import cache, partial
 from math import inf
 

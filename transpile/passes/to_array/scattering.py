@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...array.affine import integer_value
 from ...array.node import Node, Slot, Ufunc
 from ...array.program import Function
-from ...array.value import FULL, NEW, Value, arranged, common_order, getitem, permute, without_dimensions
+from ...array.value import FULL, NEW, Value, arranged, common_order, getitem, materialise, permute, without_dimensions
 from ...dataclass import dataclass
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
@@ -91,7 +92,7 @@ class _Scatter:
             if one is not None:
                 return one
         elements = self._elements()
-        return elements._rows(combine) or elements._rows_of_part(combine)
+        return elements._strided(combine) or elements._rows(combine) or elements._rows_of_part(combine)
 
     def _one_window(self, combine: Ufunc | None) -> Value | None:
         """``x[1:3, i] = y``: a single window that is proved to fit."""
@@ -139,6 +140,32 @@ class _Scatter:
             window_places=tuple(None if d in windows else place for d, place in enumerate(self.window_places)),
             batch=(*self.batch, *(place for d in windows if (place := self.window_places[d]) is not None)),
         )
+
+    def _strided(self, combine: Ufunc | None) -> Value | None:
+        """``x[1:-1:2, 3] = y``: places along each dimension that follow each other by one step."""
+        shape, graph = self.operand.shape, self.lowering.graph
+        ranges = {d: _range(point) for d, point in self.points.items()}
+        if any(size != (1 if d in self.points else shape[d]) for d, size in enumerate(self.window)):
+            return None
+        if any(found is None or found[0].start < 0 or found[0][-1] >= shape[d] for d, found in ranges.items()):
+            return None
+        places = {d: found[1] for d, found in ranges.items() if found is not None and found[1] is not None}
+        batch = [k for k, d in enumerate(self.batch) if self.updates.shape[d] != 1]
+        if not places or sorted(places.values()) != batch:
+            return None
+        index = [ranges[d][0] if d in ranges else range(size) for d, size in enumerate(shape)]  # type: ignore[index]
+        items = tuple(_item(each, size) for each, size in zip(index, shape, strict=True))
+        kept = [d for d in range(len(shape)) if d in places or self.window_places[d] is not None]
+        order = [self.batch[places[d]] if d in places else self.window_places[d] for d in kept]
+        values = self._values([place for place in order if place is not None])
+        plain = self.lowering.plain(self.operand)
+        if combine is not None:
+            current = Value.of(getitem(graph, plain, items))
+            given = Value.of(values) if not values.is_literal else Value(values, (None,) * len(kept), current.shape)
+            kind = self.operand.node.type
+            made = apply(self.lowering, combine.opcode, kind, (current, given), current.shape, {})
+            values = self.lowering.strong(materialise(graph, made))
+        return Value.of(graph.add("setitem", (plain, values), index=items))
 
     def _rows(self, combine: Ufunc | None) -> Value | None:
         """Single elements, or what lies behind them along dimensions that are not indexed: ``x[i, j] = y``."""
@@ -210,3 +237,39 @@ class _Scatter:
         if core.node.is_literal:
             return core.node
         return self.lowering.strong(arranged(graph, core, turned))
+
+
+def _range(point: Value) -> tuple[range, int | None] | None:
+    """The places that a point goes through, and along which axis; None where they are no range."""
+    fixed = known(point)
+    if fixed is not None:
+        return range(fixed, fixed + 1), None
+    axes = [k for k, axis in enumerate(point.axes) if axis is not None]
+    places = _counted(point.node) if len(axes) == 1 and point.node.ndim == 1 else None
+    return (places, axes[0]) if places else None
+
+
+def _counted(node: Node) -> range | None:
+    """The integers of a row that is made of ``np.arange``, if they rise."""
+    if node.opcode == "arange":
+        return range(node.parameters["stop"])
+    if node.opcode not in ("add", "multiply") or not node.type.is_integral or node.interval is None:
+        return None
+    numbers = [integer_value(operand) for operand in node.operands]
+    rows = [_counted(operand) for operand in node.operands]
+    number = next((number for number in numbers if number is not None), None)
+    row = next((row for row in rows if row is not None), None)
+    if number is None or row is None:
+        return None
+    if node.opcode == "add":
+        return range(row.start + number, row.stop + number, row.step)
+    return range(row.start * number, row.stop * number, row.step * number) if number > 0 else None
+
+
+def _item(places: range, size: int) -> Any:
+    """The index of places along an axis."""
+    if len(places) == 1 and size > 1:
+        return places.start
+    if places == range(size):
+        return FULL
+    return places.start or None, None if places.stop >= size else places.stop, None if places.step == 1 else places.step
