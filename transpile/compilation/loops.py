@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ..dataclass import dataclass
 
 from ..array.node import Node
 from ..array.program import Function
+from ..dataclass import dataclass
 from ..hlo.ir import Instruction
 from ..passes.fusion.compiled_loops import uncompiled_loops
 from . import Compilation

@@ -8,7 +8,6 @@ where it gets a name: so nothing changes that is still to be read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from ....transpile.dataclass import dataclass
 from typing import Any
 
 from ....transpile.array.in_place import is_own_array
@@ -16,6 +15,7 @@ from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.program import Carry, Loop, Store
 from ....transpile.array.traversal import is_inside
 from ....transpile.array.value import FULL
+from ....transpile.dataclass import dataclass
 from ....transpile.emission.arrangement.assignments import mentions
 from ....transpile.emission.functions.control_flow import ControlFlowWriter
 from ....transpile.emission.functions.function_writer import FunctionWriter
@@ -135,8 +135,8 @@ class RoundWriter(ControlFlowWriter):
         parts = writer.items.get(node, {}) if node.results else {0: node}
         kind = LineNestWriter if kernel.by_lines else NestWriter
         nest = kind(kernel, self.elements, writer.names, self.annotate, writer.constants, writer.source_names)
-        nest.kept = self.names_of_author
-        places = [(row, row)] if row is not None else []
+        nest.no_counters = self.names_of_author
+        places: list[tuple[Expression, Expression]] = [(row, row)] if row is not None else []
         places = places or [self._place(nest, k, parts[k], inputs) for k in range(len(kernel.outputs))]
         for text in readable_lines(kernel, writer, self.readable, inputs, [name for name, _ in places]):
             writer.line(self.elements.statement("note", text))

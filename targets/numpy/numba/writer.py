@@ -33,7 +33,7 @@ class NestWriter(KernelWriter):
         self.given: dict[Node, str] = {}  # the texts of parameters
         self.known: Container[str] = self.parameters  # the names of arguments
         self.buffers: Buffers | None = None  # arrays of a loop around the kernel, instead of new ones
-        self.kept: Container[str] = ()  # letters that are no counters: arrays of a loop around get them
+        self.no_counters: Container[str] = ()  # letters that are no counters: arrays of a loop around get them
 
     # -- names
 
@@ -69,7 +69,7 @@ class NestWriter(KernelWriter):
 
     def _name_counters(self) -> None:
         letters = [*COUNTERS, *(f"index_{axis}" for axis in self.axes)]
-        free = (letter for letter in letters if self.names.free(letter) == letter and letter not in self.kept)
+        free = (letter for letter in letters if self.names.free(letter) == letter and letter not in self.no_counters)
         waiting = iter(free)
         self.counters = {axis: self.names.fresh(next(waiting)) for axis in self.axes}
 

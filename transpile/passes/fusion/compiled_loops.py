@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from ...dataclass import dataclass
 from functools import cache, partial
 from math import inf
 
@@ -11,6 +10,7 @@ from ...array.node import Node, Region
 from ...array.program import Function, Loop, Program, roots
 from ...array.rewriting import rewrite
 from ...array.traversal import body_and_captured, is_inside, topological
+from ...dataclass import dataclass
 from ...target import Kernels
 from ..calls.inline_one import MOST_COPIED, copied, used_functions
 from ..calls.target_functions import own_functions_of
