@@ -165,6 +165,27 @@ def test_parts_that_are_joined_along_another_dimension():
     assert steps(read_text(SourceText(text))) == steps(translated(text.encode()))
 
 
+PAIR = """func.func @main(%a: tensor<4x6xf32>, %b: tensor<2x4xf32>) -> (tensor<2x12xf32>, tensor<1x8xf32>) {
+  %0:2 = "stablehlo.all_to_all"(%a, %b) <{split_dimension = 0 : i64, concat_dimension = 1 : i64, split_count = 2 : i64,
+    replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}>
+    : (tensor<4x6xf32>, tensor<2x4xf32>) -> (tensor<2x12xf32>, tensor<1x8xf32>)
+  return %0#0, %0#1 : tensor<2x12xf32>, tensor<1x8xf32>
+}
+"""
+
+
+def test_each_of_several_operands_is_exchanged_by_itself():
+    """As the specification says; jaxlib's module exchanges the operands with each other, and has other shapes."""
+    module = read_text(SourceText(PAIR))
+    verify(module)
+    exchanged = [*["parameter", "all-to-all", "reshape", "transpose", "reshape"] * 2, "tuple"]
+    assert [opcode for opcode, *_ in steps(module)] == exchanged
+    assert [str(each.shape.without_layout()) for each in module.entry.root.operands] == ["f32[2,12]", "f32[1,8]"]
+    one = PAIR.replace("(%a, %b)", "(%a)").replace(": (tensor<4x6xf32>, tensor<2x4xf32>)", ": (tensor<4x6xf32>)")
+    with pytest.raises(HloSyntaxError, match="as many results as operands"):
+        read_text(SourceText(one))
+
+
 def steps(module):
     """What the entry does, but for its constants."""
     made = [each for each in module.entry.instructions if each.opcode != "constant"]

@@ -71,7 +71,7 @@ FORMS: dict[str, Form] = {
     **{f"chlo.{name}": Form((2, 2) if name in _OF_TWO else (1, 1)) for name in NAMES},
     **{name: Form((3, 3) if name.endswith("select") else (2, 2)) for name in BROADCASTS},
     "chlo.constant_like": Form((1, 1)),
-    "stablehlo.all_to_all": Form((1, 1)),
+    "stablehlo.all_to_all": Form(_SOME, _SOME),
     "stablehlo.broadcast": Form((1, 1)),
     "stablehlo.dot": Form((2, 2)),
     "stablehlo.dynamic_broadcast_in_dim": Form((2, 2)),

@@ -393,28 +393,39 @@ def _dynamic(translator: Translator, writer: Writer, operation: Operation) -> No
 
 
 def _all_to_all(translator: Translator, writer: Writer, operation: Operation) -> None:
-    """The parts along one dimension go to all devices; what comes back is joined along another."""
+    """The parts of each operand along one dimension go to all devices; what comes back is joined along another."""
+    if len(operation.operands) != len(operation.results):
+        message = f"{operation.name} has as many results as operands"
+        raise translator.error("XP111", message, operation.span)
+    for operand, result in zip(operation.operands, operation.results, strict=True):
+        writer.values[result] = _exchanged(translator, writer, operation, operand, result)
+
+
+def _exchanged(
+    translator: Translator, writer: Writer, operation: Operation, operand: Value, result: Value
+) -> Instruction:
+    """What a device has of one operand after the exchange."""
     split, join, count = (
         _read(translator, operation, number(key)) for key in ("split_dimension", "concat_dimension", "split_count")
     )
-    given, result = translator.array(operation.operands[0], operation.span), translator.result_shape(operation)
+    given = translator.array(operand, operation.span)
     sizes = given.dimensions
     if not (0 <= split < given.rank and 0 <= join < given.rank and count > 0 and sizes[split] % count == 0):
         message = f"{given.without_layout()} cannot be split in {count} along {split} and joined along {join}"
         raise translator.error("XP123", message, operation.span)
     own = {"channel_id": channel(operation.attributes), "replica_groups": replica_groups(operation.attributes)}
     attributes = {**{key: value for key, value in own.items() if value is not None}, "dimensions": (split,)}
-    made = writer.add("all-to-all", given, operands_of(writer, operation), attributes)
-    if split != join:
-        apart = (*sizes[:split], count, sizes[split] // count, *sizes[split + 1 :])
-        order = [d + (d >= split) for d in range(given.rank)]
-        order.insert(join, split)
-        made = writer.add("reshape", array_of(given.element_type, apart), (made,))
-        moved = array_of(given.element_type, [apart[d] for d in order])
-        moved = replace(moved, layout=Layout(tuple(order.index(d) for d in reversed(range(len(order))))))
-        made = writer.add("transpose", moved, (made,), {"dimensions": tuple(order)})
-        made = writer.add("reshape", result, (made,))
-    writer.values[operation.results[0]] = made
+    made = writer.add("all-to-all", given, [writer.values[operand]], attributes)
+    if split == join:
+        return made
+    apart = (*sizes[:split], count, sizes[split] // count, *sizes[split + 1 :])
+    order = [d + (d >= split) for d in range(given.rank)]
+    order.insert(join, split)
+    made = writer.add("reshape", array_of(given.element_type, apart), (made,))
+    moved = array_of(given.element_type, [apart[d] for d in order])
+    moved = replace(moved, layout=Layout(tuple(order.index(d) for d in reversed(range(len(order))))))
+    made = writer.add("transpose", moved, (made,), {"dimensions": tuple(order)})
+    return writer.add("reshape", translator.array(result, operation.span), (made,))
 
 
 RULES: dict[str, Rule] = {
