@@ -73,7 +73,9 @@ class Job:
     "--print-after", metavar="PASS", help="Show the program on stderr after a pass, or after every pass (all)."
 )
 @click.option(
-    "--explain-names", is_flag=True, help="Show on stderr where each name of a value comes from, and which it beat."
+    "--explain-names",
+    is_flag=True,
+    help="Show on stderr where the name of each value comes from, and which names it beat.",
 )
 def command(
     files: tuple[str, ...],
