@@ -75,7 +75,7 @@ class Job:
 @click.option(
     "--explain-names",
     is_flag=True,
-    help="Show on stderr where the name of each value comes from, and which names it beat.",
+    help="Show on stderr where each value's name comes from, and the names it beat.",
 )
 def command(
     files: tuple[str, ...],
