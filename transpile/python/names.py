@@ -85,7 +85,6 @@ def renamed_expression(text: Expression, names: Mapping[str, str]) -> Expression
     return template(other).expression(text.depth, [renamed_expression(operand, names) for operand in text.operands])
 
 
-@lru_cache(maxsize=1 << 13)
 def _words(text: str) -> list[str]:
     """The words of a text, names among them."""
     return _WORD.findall(text)
@@ -105,7 +104,7 @@ def _with_names(made: Template, names: Mapping[str, str]) -> str:
     return "\n".join(rows)
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=1 << 10)
 def _own_names(made: Template) -> Names:
     """The names of a template, holes among them."""
     bound = frozenset(name.id for name in made.names if isinstance(name.ctx, ast.Store))

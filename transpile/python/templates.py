@@ -167,7 +167,7 @@ class Template:
         return isinstance(self.tree, ast.BinOp) and self.level == POWER and self.pieces == ["", " ** ", ""]
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=1 << 10)
 def template(text: str) -> Template:
     """Return the template of a text."""
     return Template(text)
