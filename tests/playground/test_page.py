@@ -34,7 +34,6 @@ def chromium():
 @pytest.fixture
 def page(chromium, server):
     with shown(chromium, server.url) as found:
-        found.set_default_timeout(8_000)
         ready(found)
         yield found
         assert found.complaints == []

@@ -84,6 +84,7 @@ def tab():
     if not (SITE / "site.json").exists():
         pytest.skip("no build/page (make page): the page is tested with the local server in place of Pyodide")
     with browser() as chromium, hosted() as address, shown(chromium, address) as page:
+        page.set_default_timeout(60_000)
         page.locator(".listing code", has_text="np.exp").wait_for(timeout=120_000)
         yield page
 
