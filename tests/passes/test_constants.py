@@ -120,6 +120,7 @@ def test_what_is_rounded_in_doubt_stays():
     assert rounded(np.exp, [np.float64(1)]) is None
 
 
+@pytest.mark.texts_of("0.10")
 def test_densities_of_given_parameters_have_numbers_of_them():
     """``lgamma`` of a number, and the sum of two that nobody else reads."""
 

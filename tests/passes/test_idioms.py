@@ -24,6 +24,7 @@ FUNCTIONS = [
 ]
 
 
+@pytest.mark.texts_of("0.10")
 @pytest.mark.parametrize(("function", "expected"), FUNCTIONS)
 @pytest.mark.parametrize("form", [hlo, optimised])
 def test_functions_of_jax(function, expected, form):
@@ -45,6 +46,7 @@ def test_functions_of_float64(form):
     assert_agrees(of_magnitude, x, without="idioms", budget=Budget(relative=1e-13, absolute=1e-300))
 
 
+@pytest.mark.texts_of("0.10")
 @pytest.mark.parametrize("form", [hlo, optimised])
 def test_the_normal_distribution_of_float64(form):
     x = np.concatenate([X.astype(np.float64), np.linspace(-36, 9, 91)])

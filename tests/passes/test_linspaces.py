@@ -34,6 +34,7 @@ def test_linspaces(form, function, inputs, expected):
     assert_agrees(text, *inputs, without="linspaces")
 
 
+@pytest.mark.texts_of("0.10")
 @pytest.mark.parametrize("ends", [(A, B), (B, A), (np.float32(np.inf), A), (A, np.float32(np.nan)), (A * 0, -A * 0)])
 def test_bits_stay(ends):
     """XLA's own are not the same from one processor to the next."""
@@ -76,6 +77,20 @@ def test_by_hand(element_type):
     text = spelt_out(element_type=element_type)
     assert main(text).startswith("return linspace(-1.5, 1.5, 60, ")
     assert_agrees(text, without="linspaces")
+
+
+def with_steps(text):
+    """As JAX writes it since 0.12: the step from one number to the next, as often as it is to be taken."""
+    far = "far = f32[59] multiply(lasts, ratio)"
+    assert far in text
+    return text.replace(far, "step = f32[59] divide(lasts, gapss)\nfar = f32[59] multiply(step, i)")
+
+
+def test_by_steps():
+    text = with_steps(spelt_out())
+    assert main(text) == "return linspace(-1.5, 1.5, 60, np.float32)"
+    assert_agrees(text, without="linspaces")
+    assert "linspace" not in main(with_steps(spelt_out(end="1.25"))) + main(with_steps(spelt_out(gaps="60")))
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ RAISED = [
 ]
 
 
+@pytest.mark.texts_of("0.10")
 @pytest.mark.parametrize(("without", "function", "inputs", "expected"), RAISED)
 def test_functions(without, function, inputs, expected):
     for form in (hlo, optimised):
@@ -45,6 +46,7 @@ def test_functions(without, function, inputs, expected):
         assert_agrees(text, *inputs, without=without)
 
 
+@pytest.mark.texts_of("0.10")
 @pytest.mark.parametrize(
     ("function", "inputs", "name"),
     [

@@ -90,6 +90,7 @@ def test_so_are_the_gradients_of_a_layer(function):
     assert_computes(emitted, function, *given)
 
 
+@pytest.mark.texts_of("0.10")
 def test_what_a_function_leaves_to_its_gradient_has_its_name_in_both():
     program = xla2py.emit(hlo(trained, *arguments(3)), checks=False).source
     gradient = re.search(r"^def d_layer\([^)]*layer_results: LayerResults.*?\n\n\n", program, re.MULTILINE | re.DOTALL)[
@@ -192,6 +193,7 @@ def hidden_layer(x, weight):
     return jnp.tanh(x * jnp.cos(x))
 
 
+@pytest.mark.texts_of("0.10")
 def test_fields_are_called_as_the_function_calls_what_it_gives():
     """Not all after the author's ``x`` of the line that they are computed in."""
 

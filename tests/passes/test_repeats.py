@@ -147,6 +147,7 @@ def _quadrature(sizes, *numbers):
 NUMBERS = [np.float32(number) for number in np.linspace(0.5, 1.5, 12)]
 
 
+@pytest.mark.texts_of("0.10")
 def test_long_work_may_need_many_values():
     """Of the positions no more is computed outside than what is little work."""
     text = hlo(lambda *numbers: _quadrature((8, 16, 32), *numbers), *NUMBERS)
@@ -175,6 +176,7 @@ def test_the_order_of_instructions_does_not_matter():
     assert_agrees(text, *[np.linspace(k + 1, k + 2, 4, dtype=np.float32) for k in range(3)], without="repeats")
 
 
+@pytest.mark.texts_of("0.10")
 def test_two_copies_are_written_out():
     text = hlo(lambda *numbers: _quadrature((8, 16), *numbers), *NUMBERS)
     assert xla2py.emit(text).source.count("np.sinc(") == 2

@@ -56,6 +56,7 @@ def test_values_of_two_axes():
     assert_agrees(text, SORTED, values, without="searches", budget=EXACT)
 
 
+@pytest.mark.texts_of("0.10")
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("table", [SORTED, SHUFFLED, SORTED[:4]], ids=["sorted", "shuffled", "short"])
 def test_calls_of_a_step(table, side):

@@ -37,6 +37,7 @@ RAISED = [
 ]
 
 
+@pytest.mark.texts_of("0.10")
 @pytest.mark.parametrize(("function", "inputs", "expected"), RAISED, ids=[expected for *_, expected in RAISED])
 def test_functions(function, inputs, expected):
     before, after = hlo(function, *inputs), optimised(function, *inputs)
@@ -85,6 +86,7 @@ def test_signs_of_other_bits():
         assert_agrees(text, EDGES[[0, 1, 3, 4]], without="ufuncs")
 
 
+@pytest.mark.texts_of("0.10")
 def test_narrow_floats_stay():
     for function in (jnp.log2, jnp.hypot, jnp.nan_to_num):
         arguments = (X.astype(np.float16), Y.astype(np.float16))[: 2 if function is jnp.hypot else 1]

@@ -5,6 +5,8 @@ The function of the prelude keeps the weights: ``np.linspace`` computes in float
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
 from ...array.program import Function
@@ -15,7 +17,7 @@ from ..rewriting.rules import Rule, apply_rules, is_full_float
 _EXACT = "(ratio := divide((steps := arange(stop=stop)), GAPS))"
 _INVERSE = "(ratio := multiply((steps := arange(stop=stop)), SHARE))"  # XLA divides constants beforehand
 _FIRST = ("multiply(first, subtract(1, {ratio}))", "subtract(1, {ratio})")
-_LAST = ("multiply(last, ratio)", "ratio")
+_LAST = ("multiply(last, ratio)", "ratio", "multiply(divide(last, GAPS), steps)", "multiply(SLOPE, steps)")
 _OPTIMISED = ("multiply(steps, multiply(last, SHARE))", "multiply(steps, SLOPE)", "ratio")
 
 
@@ -28,9 +30,7 @@ def _linspace(graph: Graph, node: Node, found: Bindings) -> Node | None:
     one = graph.literal(1, node.type)  # a factor that is not written
     last = end.operands[0]
     factor = found.get("last", None if "SLOPE" in found else one)
-    same_end = factor is last or (
-        factor is None and last.is_literal and _is(found, "SLOPE", literal_value(last) * share)
-    )
+    same_end = factor is last or (factor is None and last.is_literal and _is_slope(found, literal_value(last), gaps))
     if not same_end or not _is(found, "GAPS", gaps) or not _is(found, "SHARE", share):
         return None
     ends = (found.get("first", one), last)
@@ -47,6 +47,12 @@ def _linspace(graph: Graph, node: Node, found: Bindings) -> Node | None:
         arguments=(*arguments, gaps + 1, node.element_type),
         keywords={},
     )
+
+
+def _is_slope(found: Bindings, last: Any, gaps: int) -> bool:
+    """The literal is the step from one number to the next, as XLA or JAX works it out."""
+    share = last.dtype.type(1) / last.dtype.type(gaps)
+    return _is(found, "SLOPE", last * share) or _is(found, "SLOPE", last / last.dtype.type(gaps))
 
 
 def _is(found: Bindings, name: str, wanted: float) -> bool:
