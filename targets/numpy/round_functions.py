@@ -125,6 +125,12 @@ def _given(node: Node) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
     return node.parameters.get("arguments", ()), tuple(node.parameters.get("keywords", {}).items())
 
 
+def _permutation(node: Node) -> OwnCall | None:
+    (pivots,) = node.operands
+    is_known = pivots.ndim == 1 and pivots.type.name in _PLACES and _has_elements(node, pivots)
+    return OwnCall("small_permutation", *_given(node)) if is_known else None
+
+
 def _tridiagonal(node: Node) -> OwnCall | None:
     diagonal, right = node.operands[1], node.operands[3]
     is_known = (diagonal.ndim, right.ndim) == (1, 2) and right.type.name in _FACTORED and _has_elements(right)
@@ -174,7 +180,8 @@ _RULES: dict[str, Rule] = {
         name: _equations(f"small_{name}")
         for name in "cholesky triangular_solve solve getrf qr geqrf orgqr eigh eigvalsh svd svdvals".split()
     },
-    "linalg.det": _equations("small_det"),
+    **dict.fromkeys(("linalg.det", "small_det"), _equations("small_determinant")),
+    "pivots_to_permutation": _permutation,
     "linalg.slogdet": _equations("small_slogdet"),
     "solve_each": _equations("small_solve_each", rank=3),
     "gtsv": _tridiagonal,

@@ -41,6 +41,8 @@ BODIES = {
     "trace": (SQUARE, lambda x, k: x * 0.9 + jnp.trace(x) * 0.01),
     "slogdet": (SYMMETRIC, lambda x, k: x * 0.9 + jnp.linalg.slogdet(x)[1] * 0.01),
     "det": (SYMMETRIC, lambda x, k: x * 0.9 + jnp.linalg.det(x) * 1e-4),
+    "small det": (SYMMETRIC[:2, :2], lambda x, k: x * 0.9 + jnp.linalg.det(x) * 1e-4),
+    "gradient of slogdet": (SYMMETRIC, lambda x, k: x * 0.9 + jax.grad(lambda x: jnp.linalg.slogdet(x)[1])(x) * 0.1),
     "inv": (SYMMETRIC, lambda x, k: (jnp.linalg.inv(x) + x) * 0.5),
     "solve": (SYMMETRIC, lambda x, k: x * 0.5 + jnp.linalg.solve(x, x[0] * k) * 0.01),
     "solve each": (RNG.normal(size=(3, 4, 4)), lambda x, k: x * 0.5 + jnp.linalg.solve(x, x) * 0.1),
@@ -163,6 +165,12 @@ def test_factors_are_those_of_the_shared_prelude(a):
             same([small_matrices.small_orgqr(reflectors.copy(), tau)], [householder.orgqr(reflectors, tau)])
         same(small_matrices.small_getrf(a), lapack.getrf(a))
     same([small_matrices.small_svdvals(a)], [lapack.svdvals(a)])
+
+
+def test_permutations_are_those_of_the_shared_prelude():
+    for pivots in ([0, 1, 2], [3, 3, 2], [5, -1, 1]):
+        given = np.array(pivots, np.int32)
+        same([small_matrices.small_permutation(given, 4)], [lapack.pivots_to_permutation(given, 4)])
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 8, 12, 15, 35, 64, 100, 169])

@@ -38,6 +38,23 @@ def small_getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
     return lu, pivots, info
 
 
+@njit(error_model="numpy", cache=True, nogil=True)
+def small_permutation(pivots: np.ndarray, size: int) -> np.ndarray:
+    """Order of ``size`` rows after exchanging row k with row ``pivots[k]`` (from 0 on),
+    for k = 0, 1, ..; nothing is exchanged with a row that there is not.
+    """
+    order = np.empty(size, pivots.dtype)
+    for k in range(size):
+        order[k] = k
+    for k in range(len(pivots)):
+        row = pivots[k]
+        if 0 <= row < size:
+            here = order[k]
+            order[k] = order[row]
+            order[row] = here
+    return order
+
+
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
 def small_slogdet(a: np.ndarray) -> tuple[Any, Any]:
     """The sign of the determinant of ``a`` [n, n] and the logarithm of its size."""
@@ -55,7 +72,7 @@ def small_slogdet(a: np.ndarray) -> tuple[Any, Any]:
 
 
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
-def small_det(a: np.ndarray) -> Any:
+def small_determinant(a: np.ndarray) -> Any:
     """The determinant of ``a`` [n, n]."""
     sign, size = small_slogdet(a)
     return sign * np.exp(size)
