@@ -3,9 +3,12 @@
 from functools import partial
 
 import numpy as np
+import pytest
 
 import xla2py
-from xla2py.tests.recording.lazy_jax import jnp
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
 
 generator = np.random.default_rng(0)
 MASK = generator.normal(size=(5, 100)).astype(np.float32)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.vendoring.conftest import rewrite
+
+jax = pytest.importorskip("jax")
 
 SPELLING = "vendored_kernels:scaled(f32[N,3])"
 TEXT = '"""Kernels."""\n\n\ndef scaled(x):\n    return x * len(x) + 1\n'
