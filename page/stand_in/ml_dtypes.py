@@ -1,16 +1,14 @@
-"""Types narrower than NumPy's, by name alone, where Pyodide has no ml_dtypes: programs without them need no more."""
+"""The types narrower than NumPy's by name alone, where Pyodide has no ml_dtypes: programs with them are refused."""
 
 import numpy as np
 
+IS_STAND_IN = True
 finfo, iinfo = np.finfo, np.iinfo
+_CARRIERS = {"bfloat16": "f4", "float4": "f4", "float8": "f4", "int2": "i1", "int4": "i1", "uint2": "u1", "uint4": "u1"}
 
 
 def __getattr__(name):
-    bits = {"bfloat16": 16, "int2": 8, "uint2": 8, "int4": 8, "uint4": 8}.get(
-        name, 8 * name.startswith(("float4", "float8"))
-    )
-    if not bits:
+    carrier = _CARRIERS.get(name.partition("_")[0])
+    if carrier is None:
         raise AttributeError(name)
-    scalar = type(name, (np.void,), {"__module__": __name__})
-    globals()[name] = np.dtype((scalar, f"V{bits // 8}"))
-    return globals()[name]
+    return np.dtype(carrier, metadata={"name": name})

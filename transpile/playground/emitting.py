@@ -9,11 +9,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
+
 from ..dataclass import dataclass
 from ..emission import GeneratedModule, emit
-from ..errors import Diagnostic, UsageError
+from ..errors import Diagnostic, HloSyntaxError, UsageError
 from ..frontends import load
 from ..hlo.ir import HloModule
+from ..hlo.shapes import ArrayShape, leaves
 from ..hlo.verifier import verify
 from ..options import FAST, SETTINGS, TARGET, Setting, keywords
 from ..target import load_target, require_targets, target_names
@@ -24,6 +27,7 @@ OFFERED = (
 )  # fmt: skip
 NAME = "program"  # what errors and headers call the text
 _KEPT = 8
+_NARROW = ("bf16", "f4", "f8", "s2", "s4", "u2", "u4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,18 @@ def loaded(text: str) -> HloModule:
     """The verified program of a text; never of a file that it may name. Raises ``XlaToPythonError``."""
     module = load(text.encode("utf-8", "surrogatepass"), name=NAME)
     verify(module, module.source)
+    if hasattr(ml_dtypes, "IS_STAND_IN"):
+        _refuse_narrow_types(module)
     return module
+
+
+def _refuse_narrow_types(module: HloModule) -> None:
+    """Raise HloSyntaxError (XP106) for types that only ml_dtypes has, where there is but its stand-in."""
+    for instruction in module.instructions():
+        for _, leaf in leaves(instruction.shape):
+            if isinstance(leaf, ArrayShape) and leaf.element_type.name.startswith(_NARROW):
+                message = f"there is no element type `{leaf.element_type}` in this tab, which has no ml_dtypes"
+                raise HloSyntaxError(Diagnostic("XP106", message, instruction.span, module.source))
 
 
 @lru_cache(maxsize=_KEPT)
