@@ -37,13 +37,14 @@ def complex_rsqrt(z: np.ndarray) -> np.ndarray:
 
 
 def complex_log1p(z: np.ndarray) -> np.ndarray:
-    """`np.log1p` that stays exact near 0."""
+    """`np.log1p` that stays exact where `1 + z` is of a size near 1."""
     x, y = z.real, z.imag
-    is_small = np.maximum(np.abs(x), np.abs(y)) < 0.5
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        near = np.log1p(x * (2 + x) + y * y) / 2
-        far = np.log(np.hypot(1 + x, y))
-    return complex_from_parts(np.where(is_small, near, far), np.arctan2(y, 1 + x))
+        rest = x * (2 + x) + y * y  # of the square of the size of 1 + z
+        near = np.log1p(rest) / 2
+        far = np.log(1 + z).real
+    size = np.where(np.abs(rest) < 0.5, near, far)
+    return complex_from_parts(size, np.arctan2(y, 1 + x))
 
 
 def complex_atan2(y: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -76,3 +77,49 @@ def complex_logistic(z: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         decay = np.exp(np.where(is_right, -z, z))
         return np.asarray(np.where(is_right, 1, decay) / (1 + decay))
+
+
+def complex_square(z: np.ndarray) -> np.ndarray:
+    """`z * z`, also where the parts or their squares are infinite."""
+    x, y = z.real, z.imag
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_zero = np.isfinite(x) & (np.abs(x) == np.abs(y))
+        real = np.where(is_zero, 0, (x - y) * (x + y))
+        return complex_from_parts(real, x * y * 2)
+
+
+def complex_sqrt(z: np.ndarray) -> np.ndarray:
+    """`np.sqrt`; -0 counts as 0, which is above the branch cut."""
+    return np.sqrt(z + 0)
+
+
+def complex_sin(z: np.ndarray) -> np.ndarray:
+    """`np.sin`; NaN in both parts where the real part is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(np.isfinite(z.real), np.sin(z), complex("nan+nanj"))
+
+
+def complex_cos(z: np.ndarray) -> np.ndarray:
+    """`np.cos`; NaN in both parts where the real part is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(np.isfinite(z.real), np.cos(z), complex("nan+nanj"))
+
+
+def complex_arcsin(z: np.ndarray) -> np.ndarray:
+    """`np.arcsin`; an imaginary part of -0 counts as 0: above the branch cuts."""
+    return np.arcsin(complex_from_parts(z.real, z.imag + 0))
+
+
+def complex_arccos(z: np.ndarray) -> np.ndarray:
+    """`np.arccos`; an imaginary part of -0 counts as 0: above the branch cuts."""
+    return np.arccos(complex_from_parts(z.real, z.imag + 0))
+
+
+def complex_arcsinh(z: np.ndarray) -> np.ndarray:
+    """`np.arcsinh`; a real part of -0 counts as 0: right of the branch cuts."""
+    return np.arcsinh(complex_from_parts(z.real + 0, z.imag))
+
+
+def complex_arccosh(z: np.ndarray) -> np.ndarray:
+    """`np.arccosh`; an imaginary part of -0 counts as 0: above the branch cut."""
+    return np.arccosh(complex_from_parts(z.real, z.imag + 0))

@@ -59,6 +59,20 @@ NEWER: dict[str, tuple[Callable[..., Any], int]] = {  # that JAX writes in a for
     "sinc": (jnp.sinc, 1),
     "sinc_slope": (lambda x, g: jax.vjp(jnp.sinc, x)[1](g)[0], 2),
 }
+COMPLEX: dict[str, Callable[..., Any]] = {  # by the function, or by the opcode of HLO
+    "complex_arccos": lax.acos,
+    "complex_arccosh": lax.acosh,
+    "complex_arcsin": lax.asin,
+    "complex_arcsinh": lax.asinh,
+    "np.arctan": lax.atan,
+    "np.arctanh": lax.atanh,
+    "complex_cos": lax.cos,
+    "complex_sin": lax.sin,
+    "complex_sqrt": lax.sqrt,
+    "complex_square": lax.square,
+    "log": lax.log,
+    "log-plus-one": lax.log1p,
+}
 _EDGES = (0.0, -0.0, 0.25, 0.5, 0.999, 1.0, 1.5, 2.0, 8.0, 8.5, 30.25, np.inf, np.nan)
 _BELOW = (-0.5, -1.0, -2.0, -np.inf, 1e-30, 3.0, 100.0)
 

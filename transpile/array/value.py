@@ -98,6 +98,8 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
         axis = node.parameters["axis"]
         if isinstance(items[axis], int):
             return getitem(graph, node.operands[items[axis]], items[:axis] + items[axis + 1 :])
+    if (part := _of_part(graph, node, items)) is not None:
+        return part
     if _drops_unit_axes(node, items):
         table = node.parameters["constant"].array
         part = table.reshape([n for n, item in zip(table.shape, items, strict=True) if item == FULL])
@@ -113,6 +115,31 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
     part = graph.add(opcode, (node,), index=items)
     is_constant = node.operation.is_filled and bool(node.operands) and node.operands[0].is_literal
     return filled(graph, node.operands[0], part.shape) if is_constant and part.ndim else part
+
+
+def _of_part(graph: Graph, node: Node, items: tuple[Any, ...]) -> Node | None:
+    """Elements of arrays that were joined, where all are of one of them."""
+    if NEW in items or node.opcode != "concatenate":
+        return None
+    whole = (*items, *(FULL,) * (node.ndim - len(items)))
+    axis, start = node.parameters["axis"], 0
+    for part in node.operands:
+        item = _moved(whole[axis], start, part.shape[axis], node.shape[axis])
+        if item is not None:
+            return getitem(graph, part, (*whole[:axis], item, *whole[axis + 1 :]))
+        start += part.shape[axis]
+    return None
+
+
+def _moved(item: Any, start: int, size: int, whole: int) -> Any:
+    """What an item of an index takes of a part of an axis, which begins at a place; None where it takes others, too."""
+    if isinstance(item, int):
+        return item - start if 0 <= item - start < size else None
+    if item == FULL:
+        return FULL if size == whole else None
+    taken = range(whole)[slice(*item)]
+    is_within = bool(taken) and taken.step == 1 and start <= taken.start and taken.stop <= start + size
+    return (taken.start - start, taken.stop - start, None) if is_within else None
 
 
 def _drops_unit_axes(node: Node, items: Sequence[Any]) -> bool:

@@ -63,6 +63,7 @@ from .shapes.linspaces import linspaces
 from .shapes.paddings import paddings
 from .shapes.ranges import ranges, tables
 from .shapes.rolls import rolls
+from .shapes.sums_of_pads import sums_of_pads
 from .shapes.tilings import repeated_positions, tilings
 from .statistics.bincount import bincount
 from .statistics.convolutions import convolutions
@@ -99,6 +100,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     joins,
     rolls,
     paddings,
+    sums_of_pads,
     tilings,
     differences,
     sums,

@@ -28,6 +28,7 @@ _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a layer worth a name
 _LONG_CHAIN = 16  # copies that may be of a single operation, where each only works on what the last one gave
 _ALONE = 2  # values of what works on nothing but what it is given: that, and what it gives
+_MOST_VALUES = 12  # inputs and outputs, or one for each operation
 _MOST_LENGTHS = 4  # numbers of copies that are tried
 _MOST_ANCHORS = 4  # anchors that are tried for each number of copies
 _MOST_CUTS = 6  # places that are tried to cut copies anew
@@ -91,7 +92,9 @@ def _best(function: Function, left_out: set[Node]) -> list[Part]:
         is_long = len(anchors) >= _LONG_CHAIN
         copies = Copies.grown(around, anchors, 1 if is_long else _LEAST_WORK)
         parts = copies.parts() if copies is not None else []
-        if copies is not None and (copies.work >= _LEAST_WORK or _are_alone(parts)):
+        if copies is None or parts[0].values > max(_MOST_VALUES, copies.work):
+            continue
+        if copies.work >= _LEAST_WORK or _are_alone(parts):
             # Calls on nothing but what the last one gave are the two lines of a loop.
             saving = copies.saving(parts) if copies.work >= _LEAST_WORK else len(parts)
             has_more = best is not None and len(anchors) > len(best.rows[0])

@@ -1,8 +1,9 @@
 """Special functions that JAX and XLA write out in dozens of instructions and loops become calls of that name again.
 
 They are recognised by what is computed, term by term (:mod:`.reading`), before anything is folded: a text in
-``patterns/`` is what is written for the function that it is named after. A new function is a text, a function of the
-prelude with its row, and a row of ``SPECIAL_FUNCTIONS``. Associative scans have a form (:mod:`.scans`).
+``patterns/`` is what is written for the function that it is named after, or for an opcode on complex numbers. A new
+function is a text, a function of the prelude with its row, and a row of ``SPECIAL_FUNCTIONS``. Associative scans have
+a form (:mod:`.scans`).
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from ...array.support import Support
 from ...hlo.custom_calls.special_functions import IN_WIDER, own_target
 from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.ir import Computation, HloModule, Instruction
+from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape
 from .library import Library, numbers_of
 from .reading import Reading
 from .rewriting import Calls, Originals, with_calls
 from .scans import scan_calls
-from .terms import NAMED, Term
+from .terms import NAMED, PARTS, Term
 
+Places = dict[tuple[Term, tuple[int, ...]], Instruction]  # what gives a term, by it and the sizes
 _RUNNING = frozenset(("call", "fusion", "while", "conditional"))
 
 
@@ -46,21 +49,51 @@ class _Naming:
     def calls_in(self, computation: Computation) -> Calls:
         """The custom calls that take the place of instructions of a computation."""
         values = self.reading.values(computation, map(self.reading.leaf, computation.parameters))
-        places: dict[tuple[Term, tuple[int, ...]], Instruction] = {}
+        places: Places = {}
         calls: Calls = {}
         for instruction in filter(is_array, computation.instructions):
             term, sizes = values[instruction], instruction.array_shape.dimensions
             places.setdefault((term, sizes), instruction)
-            if term.opcode != NAMED:
-                continue
-            for k, number in enumerate(term.operands):
-                if number.opcode == "constant":
-                    places.setdefault((number, sizes), _repeated(number, instruction, f"{instruction.name}.{k}"))
-            operands = tuple(places[each, sizes] for each in term.operands if (each, sizes) in places)
-            if len(operands) == len(term.operands) and self.is_supported(term.key, operands):
-                attributes = {"custom_call_target": own_target(term.key)}
-                calls[instruction] = instruction.replace(opcode="custom-call", operands=operands, attributes=attributes)
+            if (call := self._call(term, instruction, places)) is not None:
+                calls[instruction] = call
         return calls
+
+    def _call(self, term: Term, like: Instruction, places: Places) -> Instruction | None:
+        """The call of a special function, or the part of one, that takes the place of an instruction."""
+        if term.opcode in PARTS and like.opcode not in PARTS and term.operands[0].opcode == NAMED:
+            shape = replace(like.array_shape, element_type=ELEMENT_TYPES[term.operands[0].element_type])
+            whole = self._operand(term.operands[0], like.replace(name=f"{like.name}.whole", shape=shape), places)
+            return None if whole is None else like.replace(opcode=term.opcode, operands=(whole,), attributes={})
+        if term.opcode != NAMED:
+            return None
+        operands = tuple(self._operand(each, like, places, k) for k, each in enumerate(term.operands))
+        known = tuple(each for each in operands if each is not None)
+        if len(known) < len(operands):
+            return None
+        if term.key in OPCODES:
+            return like.replace(opcode=term.key, operands=known, attributes={})
+        attributes = {"custom_call_target": own_target(term.key)}
+        is_known = self.is_supported(term.key, known)
+        return like.replace(opcode="custom-call", operands=known, attributes=attributes) if is_known else None
+
+    def _operand(self, term: Term, like: Instruction, places: Places, k: int = 0) -> Instruction | None:
+        """The instruction that gives a term, made where there is none: a number, or a complex one from its parts."""
+        place = term, like.array_shape.dimensions
+        if place in places:
+            return places[place]
+        made: Instruction | None = None
+        if term.opcode == "constant":
+            made = _repeated(term, like, f"{like.name}.{k}")
+        elif term.opcode == NAMED:
+            made = self._call(term, like, places)
+        elif term.opcode == "complex":
+            parts = tuple(self._operand(part, like, places, k) for part in term.operands)
+            shape = replace(like.array_shape, element_type=ELEMENT_TYPES[term.element_type])
+            known = tuple(part for part in parts if part is not None)
+            made = Instruction(f"{like.name}.joined", "complex", shape, known) if len(known) == 2 else None
+        if made is not None:
+            places[place] = made
+        return made
 
     def is_supported(self, function: str, operands: tuple[Instruction, ...]) -> bool:
         """Tell whether the target has a function for such operands."""

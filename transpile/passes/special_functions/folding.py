@@ -15,7 +15,7 @@ from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.opcodes import ELEMENTWISE
 from ...kernels.scalars import SCALARS
 from ..constants.folding import fold
-from .terms import NAMED, Term, Terms
+from .terms import NAMED, PARTS, Term, Terms
 
 _Rule = Callable[..., Term | None]
 FLIPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "NE"}
@@ -26,6 +26,10 @@ def folded(terms: Terms, opcode: str, kind: str, key: Any, operands: tuple[Term,
     if not any(operand.opcode == "constant" for operand in operands):
         if opcode == "select" and operands[1] is operands[2]:
             return operands[1]
+        if opcode in PARTS and operands[0].opcode == "complex":
+            return operands[0].operands[PARTS.index(opcode)]
+        if opcode == "complex" and (whole := _whole(*operands)):
+            return whole
         return terms.make(opcode, kind, key, operands)
     if all(operand.opcode == "constant" for operand in operands):
         found = value_of(opcode, kind, key, operands)
@@ -40,6 +44,12 @@ def folded(terms: Terms, opcode: str, kind: str, key: Any, operands: tuple[Term,
         if is_commutative(opcode):
             return terms.make(opcode, kind, key, operands[::-1])
     return terms.make(opcode, kind, key, operands)
+
+
+def _whole(real: Term, imag: Term) -> Term | None:
+    """The complex number that both parts are of."""
+    are_parts = (real.opcode, imag.opcode) == PARTS and real.operands == imag.operands
+    return real.operands[0] if are_parts else None
 
 
 def is_commutative(opcode: str) -> bool:

@@ -15,22 +15,25 @@ from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.ir import HloModule
 from ...hlo.parser import parse_module
 from ...hlo.shapes import ArrayShape
+from .folding import folded
 from .reading import Reading
-from .terms import NAMED, Term, Terms
+from .terms import COMPLEX_OF, NAMED, PARTS, Term, Terms
 from .with_numbers import arguments_of, roots
 
 _FOLDER = Path(__file__).parent / "patterns"
 _NUMBER = re.compile(r"= (\w+)\[\] constant\(([^)]*)\)")
 _WITH_NUMBERS = frozenset(("f16", "f32", "f64", "s32", "s64", "u32", "u64"))  # those that ``numbers_of`` takes
+_LEAST_OPERATIONS = 9  # of a part of a complex number that is known alone: fewer are anybody's
 _KEPT = re.compile(r"^// numbers that arguments leave: (.*)$", re.MULTILINE)
 
 
 class Pattern(NamedTuple):
-    """Holds what is written for a function of some parameters."""
+    """Holds what is written for a function of some parameters, or for the ``part`` of a complex one: real or imag."""
 
     function: str
     parameters: list[Term]
     root: Term
+    part: str = ""
 
 
 class _Chosen(NamedTuple):
@@ -50,7 +53,11 @@ class Library:
         self.terms = Terms()
         self.patterns: dict[tuple[str, str], list[Pattern]] = {}
         self.with_numbers: dict[tuple[str, str], list[Pattern]] = {}
-        for path, is_whole, takes_numbers in chosen:
+        files = tuple(chosen)
+        for _ in range(2):  # parts are parts of others
+            for path in (path for path, *_ in files if path.suffixes[-2] in (".c64", ".c128")):
+                self._add_parts(function_of(path), _module(path))
+        for path, is_whole, takes_numbers in files:
             self._add(function_of(path), _module(path), is_whole=is_whole, takes_numbers=takes_numbers)
 
     @classmethod
@@ -61,12 +68,9 @@ class Library:
         return library
 
     def _add(self, name: str, module: HloModule, *, is_whole: bool, takes_numbers: bool) -> None:
-        shapes = (parameter.array_shape.element_type.name for parameter in module.entry.parameters)
-        parameters = [self.terms.make("parameter", shape, number) for number, shape in enumerate(shapes)]
+        parameters = self._parameters(module)
         for of_scalars in (False, True):
-            reading = Reading(self.terms, self.named, of_scalars)
-            reading.measure(module.computations)
-            root = reading.values(module.entry, parameters)[module.entry.root]
+            root = self._root(module, parameters, of_scalars=of_scalars)
             if root.opcode == NAMED and root.key == name:  # scalars may make no difference
                 continue
             pattern = Pattern(name, parameters, root)
@@ -74,6 +78,26 @@ class Library:
                 self.patterns.setdefault((root.opcode, root.element_type), []).append(pattern)
             for opcode in sorted(roots(root)) if takes_numbers else ():
                 self.with_numbers.setdefault((opcode, root.element_type), []).append(pattern)
+
+    def _add_parts(self, name: str, module: HloModule) -> None:
+        """Know the parts of complex numbers, which a program may ask for alone, by more than a few operations."""
+        parameters = self._parameters(module)
+        root = self._root(module, parameters)
+        if root.opcode != "complex":
+            return
+        for part, term in zip(PARTS, root.operands, strict=True):
+            if _count(term) >= _LEAST_OPERATIONS:
+                pattern = Pattern(name, parameters, term, part)
+                self.patterns.setdefault((term.opcode, term.element_type), []).append(pattern)
+
+    def _parameters(self, module: HloModule) -> list[Term]:
+        kinds = (parameter.array_shape.element_type.name for parameter in module.entry.parameters)
+        return [self.terms.make("parameter", kind, number) for number, kind in enumerate(kinds)]
+
+    def _root(self, module: HloModule, parameters: list[Term], *, of_scalars: bool = False) -> Term:
+        reading = Reading(self.terms, self.named, of_scalars)
+        reading.measure(module.computations)
+        return reading.values(module.entry, parameters)[module.entry.root]
 
     def named(self, term: Term) -> Term:
         """The special function that a term is, or the term itself."""
@@ -83,9 +107,11 @@ class Library:
     def _known(self, term: Term) -> Term | None:
         place = term.opcode, term.element_type
         for pattern in self.patterns.get(place, ()):
-            arguments = match(pattern.root, term)
+            arguments = match(self.terms, pattern.root, term)
             if arguments is not None:
-                return self.terms.make(NAMED, term.element_type, pattern.function, tuple(arguments))
+                kind = COMPLEX_OF[term.element_type] if pattern.part else term.element_type
+                whole = self.terms.make(NAMED, kind, pattern.function, tuple(arguments))
+                return self.terms.part(pattern.part, whole) if pattern.part else whole
         for pattern in self.with_numbers.get(place, ()):
             given = arguments_of(self.terms, pattern.parameters, pattern.root, term)
             if given is not None:
@@ -112,8 +138,9 @@ def function_of(path: Path) -> str:
     return path.name.rsplit(".", 2)[0]
 
 
-def match(pattern: Term, term: Term) -> Sequence[Term] | None:
-    """Return what a pattern's parameters stand for, where a term is of its form."""
+def match(terms: Terms, pattern: Term, term: Term) -> Sequence[Term] | None:
+    """Return what a pattern's parameters stand for, where a term is of its form. Both parts of a complex parameter may
+    stand for any two numbers."""
     found: dict[Term, Term] = {}
     waiting = [(pattern, term)]
     while waiting:
@@ -123,18 +150,44 @@ def match(pattern: Term, term: Term) -> Sequence[Term] | None:
                 return None
             continue
         found[wanted] = given
-        if wanted.opcode == "parameter":
+        if wanted.opcode == "parameter" or _is_part_of_parameter(wanted):
             if wanted.element_type != given.element_type:
                 return None
             continue
-        if wanted is given:
+        if wanted is given and not wanted.operands:
             continue
         is_same = (wanted.opcode, wanted.element_type, wanted.key) == (given.opcode, given.element_type, given.key)
         if not wanted.operands or not is_same or len(wanted.operands) != len(given.operands):
             return None
         waiting.extend(zip(wanted.operands, given.operands, strict=True))
-    parameters = {each.key: given for each, given in found.items() if each.opcode == "parameter"}
-    return [parameters[number] for number in sorted(parameters)]
+    parameters = {each: given for each, given in found.items() if each.opcode == "parameter"}
+    parts = {each: given for each, given in found.items() if _is_part_of_parameter(each)}
+    for parameter in {each.operands[0] for each in parts} - set(parameters):
+        both = tuple([parts[part] for name in PARTS if (part := terms.part(name, parameter)) in parts])
+        if len(both) < len(PARTS):
+            return None
+        parameters[parameter] = folded(terms, "complex", parameter.element_type, (), both)
+    if any(
+        folded(terms, each.opcode, each.element_type, (), (parameters[each.operands[0]],)) is not given
+        for each, given in parts.items()
+    ):
+        return None
+    return [parameters[each] for each in sorted(parameters, key=lambda parameter: parameter.key)]
+
+
+def _is_part_of_parameter(term: Term) -> bool:
+    return term.opcode in PARTS and term.operands[0].opcode == "parameter"
+
+
+def _count(term: Term) -> int:
+    """The number of different terms that a term needs, itself among them."""
+    found = {term}
+    waiting = [term]
+    while waiting:
+        added = set(waiting.pop().operands) - found
+        found |= added
+        waiting += added
+    return len(found)
 
 
 def numbers_of(module: HloModule) -> set[float]:

@@ -12,6 +12,9 @@ from ...dataclass import dataclass
 from ..outlining.traced_calls import described
 
 NAMED = "named"  # the opcode of terms that are special functions; their key is the name
+PARTS = ("real", "imag")  # the opcodes of the parts of a complex number
+COMPLEX_OF = {"f32": "c64", "f64": "c128"}  # the type of a number by that of its parts
+REAL_OF = {whole: part for part, whole in COMPLEX_OF.items()}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -71,3 +74,7 @@ class Terms:
         if whole.opcode == "tuple":
             return whole.operands[index]
         return self.make("get-tuple-element", element_type, index, (whole,))
+
+    def part(self, opcode: str, whole: Term) -> Term:
+        """The term of a part of a complex number: real or imag."""
+        return self.make(opcode, REAL_OF[whole.element_type], (), (whole,))
