@@ -64,17 +64,19 @@ def _tidy(text: str, value: float) -> str:
 
 def _complex(scalar: np.ndarray, namespace: str) -> str:
     real, imag = scalar.real, scalar.imag
+    imaginary = f"{abs(imag[()])!s}".removesuffix(".0") + "j"
+    if np.isfinite(imag) and imag < 0 and real == 0:  # of which a minus makes -0
+        return f"-{imaginary}"
     if (
         np.isfinite(real)
         and np.isfinite(imag)
         and not (np.signbit(real) and real == 0)
         and not (np.signbit(imag) and imag == 0)
     ):
-        imaginary = f"{abs(imag[()])!s}".removesuffix(".0") + "j"
         if imag == 0:
             return _real(real, namespace)
         if real == 0:
-            return f"-{imaginary}" if imag < 0 else imaginary
+            return imaginary
         return f"{_real(real, namespace)} {'-' if imag < 0 else '+'} {imaginary}"
     return f"complex({_signed(real, namespace)}, {_signed(imag, namespace)})"
 

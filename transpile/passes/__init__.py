@@ -13,6 +13,7 @@ from .activation_functions.softmaxes import softmaxes
 from .activation_functions.softplus import softplus
 from .algebra.choices import choices
 from .algebra.clips import clips
+from .algebra.factors import factors
 from .algebra.known_choices import known_choices
 from .algebra.magnitudes import magnitudes
 from .algebra.masks import masks
@@ -114,6 +115,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     nan_reductions,
     sigmoids,
     quotients,
+    factors,
     variances,
     norms,
     triangles,

@@ -230,20 +230,31 @@ def _simpler_shift(lowering: FunctionLowering, instruction: Instruction, a: Valu
     return Value.repeated(lowering.graph.literal(0, a.node.type), a.shape)
 
 
-def _is_integer_zero(constant: np.ndarray) -> bool:
-    return constant.dtype.kind in "iu" and not constant
+def _simpler_complex(lowering: FunctionLowering, instruction: Instruction, real: Value, imag: Value) -> Value | None:
+    """A complex constant of two real ones."""
+    parts = literal_of(real), literal_of(imag)
+    if parts[0] is None or parts[1] is None:
+        return None
+    number = np.asarray(complex(parts[0], parts[1])).astype(instruction.array_shape.element_type.dtype)
+    return Value.repeated(lowering.graph.literal(number, instruction.array_shape.element_type), real.shape)
+
+
+def _is_zero(constant: np.ndarray) -> bool:
+    """A zero that changes nothing that is added to it: XLA leaves it out, too, where it would make 0 of -0."""
+    return constant.dtype.kind in "iufc" and not constant
 
 
 def _is_one(constant: np.ndarray) -> bool:
-    return constant.dtype.kind in "iuf" and constant == 1
+    return constant.dtype.kind in "iufc" and constant == 1
 
 
 _SIMPLER: dict[str, Callable[..., Value | None]] = {
     "compare": _simpler_compare,
     "select": _simpler_select,
     "clamp": _simpler_clamp,
-    "add": _neutral(_is_integer_zero),
-    "subtract": _neutral(_is_integer_zero, left=False),
+    "add": _neutral(_is_zero),
+    "complex": _simpler_complex,
+    "subtract": _neutral(_is_zero, left=False),
     "multiply": _neutral(_is_one),
     "divide": _neutral(_is_one, left=False),
     "maximum": _further(True, _neutral(lambda constant: constant.dtype.kind == "f" and constant == -np.inf)),

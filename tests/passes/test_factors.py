@@ -1,0 +1,92 @@
+"""Numbers that a value is multiplied by are one where rounding stays as it was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, main
+
+X = np.float32([0.1, -0.0, 7, 1e30, -np.inf, np.nan])
+
+
+def chain(*steps: str) -> str:
+    """``x`` by one number after the other: ``multiply 2``."""
+    lines, last = ["x = f32[6] parameter(0)"], "x"
+    for k, step in enumerate(steps):
+        opcode, number = step.split()
+        lines += [f"c{k} = f32[] constant({number})", f"b{k} = f32[6] broadcast(c{k}), dimensions={{}}"]
+        lines.append(f"v{k} = f32[6] {opcode}({last}, b{k})")
+        last = f"v{k}"
+    return entry(*lines)
+
+
+RAISED = {
+    ("multiply 2", "multiply -0.5", "divide 2"): "x * -0.5",
+    ("multiply 2", "multiply 0.5"): "x",
+    ("multiply 3", "multiply 0.25"): "x * 0.75",
+    ("multiply 2", "divide 3"): "x / 1.5",
+    ("divide 48", "multiply 2"): "x / 24",
+    ("divide 128", "multiply 7"): "x * 0.0546875",
+    ("divide 3", "divide 2"): "x / 6",
+    ("add 0", "multiply 3"): "x * 3",
+    ("subtract 0", "multiply 3"): "x * 3",
+}
+STAYING = {
+    ("multiply 3", "multiply 5"): "x * 3 * 5",
+    ("divide 3", "multiply 5"): "x / 3 * 5",
+    ("multiply 2", "add 1"): "x * 2 + 1",
+}
+
+
+@pytest.mark.parametrize(("steps", "expected"), (RAISED | STAYING).items())
+def test_chains(steps, expected):
+    text = chain(*steps)
+    assert main(text) == f"return {expected}"
+    assert_agrees(text, X, without="factors")  # XLA multiplies by reciprocals
+    values = [xla2py.emit(text, disable_passes=disabled).load().main(X) for disabled in ([], ["factors"])]
+    np.testing.assert_array_equal(*values)
+
+
+def test_a_product_without_all_digits_stays_two():
+    assert main(chain("multiply 1e-38", "multiply 0.0625")) == "return x * 1e-38 * 0.0625"
+
+
+SUMS = {
+    "s = f32[6] add(x, x)": "x * 2",
+    "p = f32[6] multiply(x, y)\nq = f32[6] multiply(y, x)\ns = f32[6] add(p, q)": "x * y * 2",
+    "z = f32[] constant(0)\nb = f32[6] broadcast(z), dimensions={}\ns = f32[6] add(b, x)": "x",
+    "p = f32[6] multiply(x, y)\nq = f32[6] multiply(x, x)\ns = f32[6] add(p, q)": "x * y + x * x",
+}
+
+
+@pytest.mark.parametrize(("lines", "expected"), SUMS.items())
+def test_sums(lines, expected):
+    text = entry("x = f32[6] parameter(0)", "y = f32[6] parameter(1)", *lines.splitlines())
+    assert main(text) == f"return {expected}"
+    assert_agrees(text, X, X[::-1].copy(), without="factors", budget=EXACT)
+
+
+def test_a_complex_one_is_left_out():
+    text = entry(
+        "z = c64[3] parameter(0)",
+        "one = f32[] constant(1)",
+        "zero = f32[] constant(0)",
+        "c = c64[] complex(one, zero)",
+        "b = c64[3] broadcast(c), dimensions={}",
+        "m = c64[3] multiply(b, z)",
+    )
+    assert main(text) == "return z"
+    assert_agrees(text, np.complex64([complex(1, np.inf), 2j, complex(np.nan, 1)]), without="factors")
+
+
+def test_an_imaginary_unit_is_written_short():
+    text = entry(
+        "z = c64[3] parameter(0)",
+        "c = c64[] constant((-0, -1))",
+        "b = c64[3] broadcast(c), dimensions={}",
+        "m = c64[3] multiply(b, z)",
+    )
+    assert main(text) == "return -1j * z"
+    assert_agrees(text, np.complex64([1, 2j, 3 + 1j]), without="factors")
