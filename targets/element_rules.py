@@ -153,7 +153,7 @@ RULES: dict[str, Rule] = {
 # What would hide work on elements that kernels do together with what is around it.
 _HIDING = {
     "library": frozenset("angle conj copysign diff hypot log10 log2 mod nan_to_num repeat signbit trunc".split()),
-    "prelude": frozenset("complex_exp exact_gelu gelu linspace log_softmax logsumexp softmax".split()),
+    "prelude": frozenset("complex_exp exact_gelu gelu linspace log_softmax logsumexp softmax tie_share".split()),
 }
 
 

@@ -17,8 +17,8 @@ def refuses(node: Node) -> str | None:
 
 # Functions of CuPy that give what NumPy's of the same name do.
 LIBRARY = frozenset(
-    "angle arctan arctanh conj copysign diff fmod full_like hypot linalg.cholesky linalg.eigh linalg.eigvalsh "
-    "linalg.solve linalg.svd nextafter log10 log2 pad repeat signbit tile trunc".split()
+    "angle arccos arccosh arcsin arcsinh arctan arctanh conj copysign diff fmod full_like hypot linalg.cholesky "
+    "linalg.eigh linalg.eigvalsh linalg.solve linalg.svd nextafter log10 log2 pad repeat signbit tile trunc".split()
 )
 
 

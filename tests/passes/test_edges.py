@@ -22,6 +22,7 @@ rng = np.random.default_rng(11)
 X = rng.normal(size=(6, 5)).astype(np.float32)
 NUMBERS = np.array([7, -7, 12, -12, 5], np.int32)
 DIVISORS = np.array([2, 2, -5, -5, 3], np.int32)
+NUMBERS_IN_THE_PLANE = (X[0] + 1j * X[1]).astype(np.complex64)
 COUNTS = np.array([7, 9, 12], np.uint32)
 ROWS = np.array([0, 5, -1, -6], np.int32)
 MATRIX = rng.normal(size=(5, 5)).astype(np.float32) + 4 * np.eye(5, dtype=np.float32)
@@ -38,6 +39,11 @@ CASES = [
     (lambda x, y: lax.div(x, y), (COUNTS, COUNTS[::-1]), "return x // y", "division"),
     (lambda x, y: lax.rem(x, y), (NUMBERS, DIVISORS), "return np.fmod(x, y)", "division"),
     (lambda x, y: lax.rem(x, y), (COUNTS, COUNTS[::-1]), "return x % y", "division"),
+    (lambda x: jnp.where(x > 0, 0 - x, x), (X,), "np.where(x > 0, -x, x)", "zeros"),
+    (lambda x: x % 2, (X,), "return np.mod(x, 2)", "zeros"),
+    (lambda z: jnp.sqrt(z) * lax.asin(z), (NUMBERS_IN_THE_PLANE,), "return np.sqrt(z) * np.arcsin(z)", "complex"),
+    (lambda z: jnp.sin(z) - jnp.cos(z), (NUMBERS_IN_THE_PLANE,), "return np.sin(z) - np.cos(z)", "complex"),
+    (lambda z: jnp.square(z), (NUMBERS_IN_THE_PLANE,), "return np.square(z)", "complex"),
     (lambda x, i: x[i], (X, ROWS), "return x[i]", "indices"),
     (lambda x, i: jnp.take(x, i, axis=0), (X, ROWS), "return x[i]", "indices"),
     (lambda x, i: jnp.take_along_axis(x, i[:, None], axis=0), (X, ROWS), "x[", "indices"),

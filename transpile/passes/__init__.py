@@ -13,6 +13,7 @@ from .activation_functions.softmaxes import softmaxes
 from .activation_functions.softplus import softplus
 from .algebra.choices import choices
 from .algebra.clips import clips
+from .algebra.derivatives import derivatives
 from .algebra.factors import factors
 from .algebra.known_choices import known_choices
 from .algebra.magnitudes import magnitudes
@@ -128,6 +129,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     softmaxes,
     gelus,
     magnitudes,
+    derivatives,
     linspaces,
     squares,
     reshapes,

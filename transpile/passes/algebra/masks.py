@@ -1,6 +1,7 @@
 """A mask becomes a number in one step: ``mask.astype(np.int32).astype(np.float32)`` is ``mask.astype(np.float32)``.
 
-JAX takes the mean of a mask in two steps. A choice by a mask that has turned out to be one constant is none.
+JAX takes the mean of a mask in two steps. A choice by a mask that has turned out to be one constant is none, and
+``isclose`` asks for what is equal beside what is close.
 """
 
 from __future__ import annotations
@@ -32,7 +33,14 @@ def _chosen(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return chosen if chosen.shape == node.shape else graph.add("broadcast_to", (chosen,), shape=node.shape)
 
 
+def _near(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """What is equal to 0 is within a distance of it, too."""
+    near: Node = found["near"]
+    return near if literal_value(found["DISTANCE"]) >= 0 else None
+
+
 RULES = (
+    Rule("or_(compare(x, 0, direction='EQ'), (near := compare(abs(x), DISTANCE, direction='LE')))", _near),
     Rule("convert((number := convert(mask)))", _converted, once=("number",)),
     Rule("select(M, x, y)", _chosen),
 )

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...array.graph import Graph
 from ...array.live import live_nodes
-from ...array.node import Node, Slot
+from ...array.node import Node, Slot, literal_value
 from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import call_parameters, called
@@ -55,9 +55,9 @@ def table() -> tuple[Edge, ...]:
 def edges(function: Function, supports: Support) -> Iterator[str]:
     """Write the library's own calls; the names of the rows that are used."""
     for name, rules in RULES.items():
-        before = set(live_nodes(function).of(("prelude",)))
+        before = set(live_nodes(function))
         apply_rules(function, rules, supports)
-        if before - set(live_nodes(function).of(("prelude",))):
+        if before - set(live_nodes(function)):
             yield name
     if any(map(_is_trusted, live_nodes(function).of(_INDEXED))):
         yield "indices"
@@ -91,6 +91,11 @@ def _remainder(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if _is_not_negative(a) and _is_not_negative(b):
         return graph.add("remainder", (a, b), interval=node.interval)
     return called(graph, "np.fmod", (a, b), node)
+
+
+def _mod(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    divisor: Node = found["Y"]
+    return called(graph, "np.mod", (found["x"], divisor), node) if literal_value(divisor) > 0 else None
 
 
 # -- indices
@@ -198,12 +203,30 @@ def _of_library(call: Node) -> dict[str, Any]:
     return {**given, "UPLO": "U"} if given.pop("lower", True) is False else given
 
 
+_ARCS = ("arccos", "arccosh", "arcsin", "arcsinh")
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "conversions": (Rule("prelude.to_int(x)", _converted, when=_is_native),),
     "sigmoids": (Rule("prelude.sigmoid(x)", "logistic(x)", when=is_full_float),),
     "division": (
         Rule("prelude.int_divide(a, b)", _quotient, when=_is_native),
         Rule("prelude.int_remainder(a, b)", _remainder, when=_is_native),
+    ),
+    "zeros": (
+        Rule("add(x, 0)", "x", when=is_full_float),
+        Rule("subtract(0, x)", "negate(x)", when=is_full_float),
+        Rule(
+            "select(compare((rest := remainder(x, Y)), 0, direction='LT'), add(rest, Y), rest)",
+            _mod,
+            once=("rest",),
+            when=is_full_float,
+        ),
+    ),
+    "complex": (
+        *(Rule(f"prelude.complex_{name}(z)", f"{name}(z)") for name in ("sqrt", "square")),
+        Rule("prelude.complex_sin(z)", "sine(z)"),
+        Rule("prelude.complex_cos(z)", "cosine(z)"),
+        *(Rule(f"prelude.complex_{name}(z)", f"np.{name}(z)") for name in _ARCS),
     ),
     "powers": (Rule("prelude.int_power(a, b)", "power(a, b)", when=_is_native),),
     "indices": (

@@ -1,0 +1,47 @@
+"""Derivatives by their rule: shares of what a maximum chose, the slope of softplus, a vector by its norm."""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function
+from ...array.support import Support
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules, is_full_float
+from .magnitudes import has_no_sign
+
+
+def _of_known_sign(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """A quotient that is NaN where its divisor has no sign that is known."""
+    ratio: Node = found["ratio"]
+    return ratio if has_no_sign(found["size"]) else None
+
+
+_FINITE = "select(compare({0}, inf, direction='EQ'), 0, {1})"
+_SOFTPLUS = _FINITE.format("(sum := logaddexp(x, 0))", "sum")
+
+RULES = (
+    Rule(
+        "divide(convert(compare(x, chosen, direction='EQ')), select(compare(y, chosen, direction='EQ'), 2, 1))",
+        "prelude.tie_share(x, y, chosen)",
+        when=is_full_float,
+    ),
+    Rule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SOFTPLUS}))", "logistic(x)", when=is_full_float),
+    Rule(
+        "select(compare(size, 0, direction='GE'), (ratio := divide(x, size)), subtract(0, ratio))",
+        _of_known_sign,
+        when=is_full_float,
+    ),
+    Rule("multiply(x, (r := divide(1, y)))", "divide(x, y)", once=("r",), when=is_full_float),
+    Rule(
+        "multiply((half := multiply(x, (r := divide(0.5, y)))), 2)",
+        "divide(x, y)",
+        once=("half", "r"),
+        when=is_full_float,
+    ),
+)
+
+
+def derivatives(function: Function, supports: Support) -> None:
+    """Raise what derivatives are made of."""
+    apply_rules(function, RULES, supports)
