@@ -90,7 +90,8 @@ def complex_square(z: np.ndarray) -> np.ndarray:
 
 def complex_sqrt(z: np.ndarray) -> np.ndarray:
     """`np.sqrt`; -0 counts as 0, which is above the branch cut."""
-    return np.sqrt(z + 0)
+    root: np.ndarray = np.sqrt(z + 0)
+    return root
 
 
 def complex_sin(z: np.ndarray) -> np.ndarray:
@@ -107,19 +108,23 @@ def complex_cos(z: np.ndarray) -> np.ndarray:
 
 def complex_arcsin(z: np.ndarray) -> np.ndarray:
     """`np.arcsin`; an imaginary part of -0 counts as 0: above the branch cuts."""
-    return np.arcsin(complex_from_parts(z.real, z.imag + 0))
+    angle: np.ndarray = np.arcsin(complex_from_parts(z.real, z.imag + 0))
+    return angle
 
 
 def complex_arccos(z: np.ndarray) -> np.ndarray:
     """`np.arccos`; an imaginary part of -0 counts as 0: above the branch cuts."""
-    return np.arccos(complex_from_parts(z.real, z.imag + 0))
+    angle: np.ndarray = np.arccos(complex_from_parts(z.real, z.imag + 0))
+    return angle
 
 
 def complex_arcsinh(z: np.ndarray) -> np.ndarray:
     """`np.arcsinh`; a real part of -0 counts as 0: right of the branch cuts."""
-    return np.arcsinh(complex_from_parts(z.real + 0, z.imag))
+    result: np.ndarray = np.arcsinh(complex_from_parts(z.real + 0, z.imag))
+    return result
 
 
 def complex_arccosh(z: np.ndarray) -> np.ndarray:
     """`np.arccosh`; an imaginary part of -0 counts as 0: above the branch cut."""
-    return np.arccosh(complex_from_parts(z.real, z.imag + 0))
+    result: np.ndarray = np.arccosh(complex_from_parts(z.real, z.imag + 0))
+    return result

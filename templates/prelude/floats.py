@@ -164,4 +164,5 @@ def tie_share(x: Any, y: Any, chosen: np.ndarray) -> np.ndarray:
     equal, too, or 0.
     """
     share = np.where(y == chosen, chosen.dtype.type(0.5), chosen.dtype.type(1))
-    return np.where(x == chosen, share, chosen.dtype.type(0))
+    result: np.ndarray = np.where(x == chosen, share, chosen.dtype.type(0))
+    return result

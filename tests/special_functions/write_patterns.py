@@ -30,7 +30,11 @@ from xla2py.transpile.passes.special_functions.library import _files, function_o
 _FORMS = (("f32", jnp.float32, False), ("f32_x64", jnp.float32, True), ("f64", jnp.float64, True))
 _NARROW = (("f16", jnp.float16, False), ("bf16", jnp.bfloat16, False))  # written out in their own type
 _COMPLEX = (("c64", jnp.complex64, False), ("c128", jnp.complex128, True))
-_OWN_FORMS = {"complex_sinc": _COMPLEX[:1]} | dict.fromkeys(COMPLEX, _COMPLEX) | dict.fromkeys(("kl_div", "np.hypot", "rel_entr"), _FORMS + _NARROW)
+_OWN_FORMS = (
+    {"complex_sinc": _COMPLEX[:1]}
+    | dict.fromkeys(COMPLEX, _COMPLEX)
+    | dict.fromkeys(("kl_div", "np.hypot", "rel_entr"), _FORMS + _NARROW)
+)
 _TYPES = {name: dtype for name, dtype, _ in _FORMS + _NARROW + _COMPLEX if name != "f32_x64"}
 _NUMBERS = (0.3, 1.75, 3.0)  # to give for arguments
 _COMMON = {-1.0, 0.0, 0.5, 1.0, 2.0}  # in any program: a function that leaves no other ones is short

@@ -164,7 +164,7 @@ def _number(graph: Graph, piece: Node) -> Node | None:
     """The only element of an array, where it has a name of its own."""
     if set(piece.shape) != {1}:
         return None
-    if piece.opcode == "expand":
+    if piece.opcode == "expand" or piece.operation.is_filled:
         return piece.operands[0] if not piece.operands[0].ndim else None
     if piece.opcode == "getitem" and piece.operands[0].ndim == piece.ndim == len(piece.operands) == 1:
         (item,) = piece.parameters["index"]
