@@ -118,28 +118,18 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
 
 
 def _of_part(graph: Graph, node: Node, items: tuple[Any, ...]) -> Node | None:
-    """Elements of arrays that were joined, where all are of one of them."""
-    if NEW in items or node.opcode != "concatenate":
+    """What one place of arrays that were joined has, where it is one of them: ``np.array([x])``."""
+    axis = node.parameters["axis"] if node.opcode == "concatenate" else node.ndim
+    place = items[axis] if axis < len(items) and NEW not in items else None
+    if not isinstance(place, int) or place < 0:
         return None
-    whole = (*items, *(FULL,) * (node.ndim - len(items)))
-    axis, start = node.parameters["axis"], 0
     for part in node.operands:
-        item = _moved(whole[axis], start, part.shape[axis], node.shape[axis])
-        if item is not None:
-            return getitem(graph, part, (*whole[:axis], item, *whole[axis + 1 :]))
-        start += part.shape[axis]
+        if place < part.shape[axis]:
+            if part.opcode != "expand":
+                return None
+            return getitem(graph, part, (*items[:axis], place, *items[axis + 1 :]))
+        place -= part.shape[axis]
     return None
-
-
-def _moved(item: Any, start: int, size: int, whole: int) -> Any:
-    """What an item of an index takes of a part of an axis, which begins at a place; None where it takes others, too."""
-    if isinstance(item, int):
-        return item - start if 0 <= item - start < size else None
-    if item == FULL:
-        return FULL if size == whole else None
-    taken = range(whole)[slice(*item)]
-    is_within = bool(taken) and taken.step == 1 and start <= taken.start and taken.stop <= start + size
-    return (taken.start - start, taken.stop - start, None) if is_within else None
 
 
 def _drops_unit_axes(node: Node, items: Sequence[Any]) -> bool:

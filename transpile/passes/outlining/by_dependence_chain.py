@@ -28,7 +28,7 @@ _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a layer worth a name
 _LONG_CHAIN = 16  # copies that may be of a single operation, where each only works on what the last one gave
 _ALONE = 2  # values of what works on nothing but what it is given: that, and what it gives
-_MOST_VALUES = 12  # inputs and outputs, or one for each operation
+_MOST_VALUES = 12  # that nobody knows, or one for each operation
 _MOST_LENGTHS = 4  # numbers of copies that are tried
 _MOST_ANCHORS = 4  # anchors that are tried for each number of copies
 _MOST_CUTS = 6  # places that are tried to cut copies anew
@@ -85,6 +85,7 @@ def _left_to_trees(program: Program, function: Function) -> set[Node]:
 def _best(function: Function, left_out: set[Node]) -> list[Part]:
     """The parts that save the reader most; none where nothing is worth a function."""
     around = Surroundings(function, left_out)
+    known = {*function.parameters, *tree_nodes(function.results)}
     best: Copies | None = None
     found: list[Part] = []
     most = 0
@@ -92,7 +93,7 @@ def _best(function: Function, left_out: set[Node]) -> list[Part]:
         is_long = len(anchors) >= _LONG_CHAIN
         copies = Copies.grown(around, anchors, 1 if is_long else _LEAST_WORK)
         parts = copies.parts() if copies is not None else []
-        if copies is None or parts[0].values > max(_MOST_VALUES, copies.work):
+        if copies is None or _lists_numbers(parts[0], copies.work, known):
             continue
         if copies.work >= _LEAST_WORK or _are_alone(parts):
             # Calls on nothing but what the last one gave are the two lines of a loop.
@@ -101,6 +102,14 @@ def _best(function: Function, left_out: set[Node]) -> list[Part]:
             if saving > (_MOST_LOST * most if has_more else most):
                 best, found, most = copies, parts, saving
     return _recut(function, around, best, found, most) if best is not None else []
+
+
+def _lists_numbers(part: Part, work: int, known: set[Node]) -> bool:
+    """Tell whether a call would list more values than it saves operations, of which none is known to the author as an
+    argument, a result or what another call gave."""
+    values = [*part.inputs, *(part.nodes[k] for k in part.outputs)]
+    is_anonymous = all(node not in known and node.opcode != "item" for node in values)
+    return is_anonymous and len(values) > max(_MOST_VALUES, work)
 
 
 def _are_alone(parts: list[Part]) -> bool:
