@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, main
+from xla2py.tests.passes.raising import assert_agrees, entry, main
 
 X = np.float32([0.1, -0.0, 7, 1e30, -np.inf, np.nan])
 
@@ -30,8 +30,6 @@ RAISED = {
     ("divide 48", "multiply 2"): "x / 24",
     ("divide 128", "multiply 7"): "x * 0.0546875",
     ("divide 3", "divide 2"): "x / 6",
-    ("add 0", "multiply 3"): "x * 3",
-    ("subtract 0", "multiply 3"): "x * 3",
 }
 STAYING = {
     ("multiply 3", "multiply 5"): "x * 3 * 5",
@@ -51,21 +49,6 @@ def test_chains(steps, expected):
 
 def test_a_product_without_all_digits_stays_two():
     assert main(chain("multiply 1e-38", "multiply 0.0625")) == "return x * 1e-38 * 0.0625"
-
-
-SUMS = {
-    "s = f32[6] add(x, x)": "x * 2",
-    "p = f32[6] multiply(x, y)\nq = f32[6] multiply(y, x)\ns = f32[6] add(p, q)": "x * y * 2",
-    "z = f32[] constant(0)\nb = f32[6] broadcast(z), dimensions={}\ns = f32[6] add(b, x)": "x",
-    "p = f32[6] multiply(x, y)\nq = f32[6] multiply(x, x)\ns = f32[6] add(p, q)": "x * y + x * x",
-}
-
-
-@pytest.mark.parametrize(("lines", "expected"), SUMS.items())
-def test_sums(lines, expected):
-    text = entry("x = f32[6] parameter(0)", "y = f32[6] parameter(1)", *lines.splitlines())
-    assert main(text) == f"return {expected}"
-    assert_agrees(text, X, X[::-1].copy(), without="factors", budget=EXACT)
 
 
 def test_a_complex_one_is_left_out():

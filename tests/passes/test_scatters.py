@@ -197,22 +197,3 @@ def test_long_rows_are_combined_in_rounds(width, combine, ufunc):
     function = "scatter_rows" if width == 32 and ufunc else "scatter_at"
     assert f"return {function}(" in main(text) and (ufunc or "") in main(text)
     assert_agrees(text, x, rows, WILD, without="scatters", budget=EXACT)
-
-
-INTO_ZEROS = [
-    (lambda y: jnp.zeros((5, 4)).at[jnp.array([3, 0])].add(y[:2]), "updated[np.array([3, 0]"),
-    (lambda y: jnp.zeros((4, 3)).at[:, jnp.array([1, 2, 0])].add(y[:4, :3]), "updated[:, np.array([1, 2, 0]"),
-    (lambda y: jnp.zeros((7, 4)).at[jnp.argsort(y[:, 0])].add(y), "updated[np.argsort("),
-]
-NOT_SET = [
-    (lambda y: jnp.zeros((5, 4)).at[jnp.array([3, 1, 3])].add(y[:3]), "np.add.at("),  # one place twice
-    (lambda y: jnp.ones((5, 4)).at[jnp.array([3, 0])].add(y[:2]), "np.add.at("),
-    (lambda y: jnp.zeros((5, 4)).at[jnp.array([3, 0])].max(y[:2]), "np.maximum.at("),
-]
-
-
-@pytest.mark.parametrize(("function", "expected"), INTO_ZEROS + NOT_SET)
-def test_what_is_added_to_zeros_at_different_places_is_written(function, expected):
-    text = hlo(function, ROWS)
-    assert expected in main(text)
-    assert_agrees(text, ROWS, without="scatters", budget=EXACT)

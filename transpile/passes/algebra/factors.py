@@ -1,5 +1,5 @@
 """Numbers that a value is multiplied by one after the other are one where that rounds alike, as XLA has it:
-``x * 2 * -0.5 / 4`` is ``x * -0.25``; and what is added to itself is twice that.
+``x * 2 * -0.5 / 4`` is ``x * -0.25``.
 """
 
 from __future__ import annotations
@@ -59,11 +59,7 @@ _CHAINS = {
     "divide((inner := multiply(x, INNER)), OUTER)": _SCALED,
     "multiply((inner := divide(x, INNER)), OUTER)": _DIVIDED,
 }
-RULES = (
-    *(Rule(text, _together(*choices), once=("inner",), when=is_full_float) for text, choices in _CHAINS.items()),
-    Rule("add(x, x)", "multiply(x, 2)", when=is_full_float),
-    Rule("add((a := multiply(x, y)), (b := multiply(y, x)))", "multiply(multiply(x, y), 2)", once=("a", "b")),
-)
+RULES = (*(Rule(text, _together(*choices), once=("inner",), when=is_full_float) for text, choices in _CHAINS.items()),)
 
 
 def factors(function: Function, supports: Support) -> None:

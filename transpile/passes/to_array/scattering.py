@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ...array.affine import integer_value
-from ...array.node import Node, Slot, Ufunc, literal_value
+from ...array.node import Node, Slot, Ufunc
 from ...array.program import Function
 from ...array.value import FULL, NEW, Value, arranged, common_order, getitem, materialise, permute, without_dimensions
 from ...dataclass import dataclass
@@ -194,10 +192,6 @@ class _Scatter:
         all_fit = all(fits(lowering, node, shape[d] - 1) for d, node in zip(indexed, index, strict=True))
         node = permute(graph, lowering.plain(self.operand), [*indexed, *rest])
         slots = tuple(Slot(2 + k) for k in range(len(index)))
-        if combine is not None and self._is_set(combine, need, index):
-            combine = None
-        if all_fit and combine is None and len(need) == len(index) == 1 and indexed[0]:
-            return self._columns(indexed[0], self.batch[need[0]], index[0])
         if all_fit:
             index = [*map(untyped, index)]
             opcode = "setitem" if combine is None else "update_at"
@@ -216,23 +210,6 @@ class _Scatter:
             )
         placed = [*indexed, *rest]
         return Value(made, tuple(placed.index(d) for d in range(len(shape))), shape)
-
-    def _is_set(self, combine: Ufunc, need: Sequence[int], index: Sequence[Node]) -> bool:
-        """Tell whether what is added is all that a place has: each place of zeros is given one value."""
-        node = self.operand.node
-        is_zero = node.is_literal and not literal_value(node)
-        return combine.opcode == "add" and len(need) == 1 and is_zero and any(map(_differ, index))
-
-    def _columns(self, dimension: int, batch: int, index: Node) -> Value:
-        """``x[:, i] = y``."""
-        graph, dimensions = self.lowering.graph, range(len(self.operand.shape))
-        places = [batch if d == dimension else self.window_places[d] for d in dimensions]
-        values = self._values([place for place in places if place is not None])
-        if not values.is_literal:
-            values = getitem(graph, values, [FULL if place is not None else NEW for place in places])
-        whole = (FULL,) * dimension
-        operands = (self.lowering.plain(self.operand), values, untyped(index))
-        return Value.of(graph.add("setitem", operands, index=(*whole, Slot(2))))
 
     def _rows_of_part(self, combine: Ufunc | None) -> Value | None:
         """``x[:, 1:3][i] = y``: rows of a part of the operand, where its place is known along what is not indexed."""
@@ -296,12 +273,3 @@ def _item(places: range, size: int) -> Any:
     if places == range(size):
         return FULL
     return places.start or None, None if places.stop >= size else places.stop, None if places.step == 1 else places.step
-
-
-def _differ(places: Node) -> bool:
-    """Tell whether places along an axis are known to be different ones."""
-    if places.opcode == "convert":
-        return _differ(places.operands[0])
-    if places.opcode == "array" and places.ndim == 1:
-        return np.unique(places.parameters["constant"].array).size == places.shape[0]
-    return places.ndim == 1 and places.opcode in ("arange", "range", "argsort")

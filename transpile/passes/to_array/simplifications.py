@@ -239,9 +239,8 @@ def _simpler_complex(lowering: FunctionLowering, instruction: Instruction, real:
     return Value.repeated(lowering.graph.literal(number, instruction.array_shape.element_type), real.shape)
 
 
-def _is_zero(constant: np.ndarray) -> bool:
-    """A zero that changes nothing that is added to it: XLA leaves it out, too, where it would make 0 of -0."""
-    return constant.dtype.kind in "iufc" and not constant
+def _is_integer_zero(constant: np.ndarray) -> bool:
+    return constant.dtype.kind in "iu" and not constant
 
 
 def _is_one(constant: np.ndarray) -> bool:
@@ -252,9 +251,9 @@ _SIMPLER: dict[str, Callable[..., Value | None]] = {
     "compare": _simpler_compare,
     "select": _simpler_select,
     "clamp": _simpler_clamp,
-    "add": _neutral(_is_zero),
+    "add": _neutral(_is_integer_zero),
     "complex": _simpler_complex,
-    "subtract": _neutral(_is_zero, left=False),
+    "subtract": _neutral(_is_integer_zero, left=False),
     "multiply": _neutral(_is_one),
     "divide": _neutral(_is_one, left=False),
     "maximum": _further(True, _neutral(lambda constant: constant.dtype.kind == "f" and constant == -np.inf)),
