@@ -1,4 +1,4 @@
-"""Derivatives by their rule: shares of what a maximum chose, the slope of softplus, a vector by its norm."""
+"""Derivatives by their rule: shares of what a maximum chose, the slope of softplus."""
 
 from __future__ import annotations
 
@@ -33,12 +33,6 @@ RULES = (
         when=is_full_float,
     ),
     Rule("multiply(x, (r := divide(1, y)))", "divide(x, y)", once=("r",), when=is_full_float),
-    Rule(
-        "multiply((half := multiply(x, (r := divide(0.5, y)))), 2)",
-        "divide(x, y)",
-        once=("half", "r"),
-        when=is_full_float,
-    ),
 )
 
 
