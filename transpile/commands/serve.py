@@ -22,14 +22,14 @@ _TEXTS = (Kind.HLO_TEXT, Kind.STABLEHLO_TEXT)
 
 @click.command(cls=Command)
 @click.argument("source", metavar="[FILE]", required=False)
-@click.option("--port", type=int, default=0, metavar="N", help="The port of 127.0.0.1 (a free one).")
+@click.option("--port", type=int, default=0, metavar="N", help="The port on 127.0.0.1. Default: a free one.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
 def command(source: str | None, port: int, opens: bool) -> None:
     """Show a page that turns HLO and StableHLO into Python as you type.
 
-    The page can run and compare what it shows, in every style and with every array library that is installed here.
-    FILE is the program that it begins with; the page follows it when it changes. Only this machine reaches the page,
-    and only with the address that is printed.
+    The page can run and compare modules, in every style and with every array library that is installed on this
+    machine. It opens FILE, and reloads it when it changes. Only this machine can reach the page, at the address that
+    the command prints.
     """
     from ..playground.server import ADDRESS, Playground
 
@@ -42,7 +42,7 @@ def command(source: str | None, port: int, opens: bool) -> None:
         raise UsageError(Diagnostic("XP401", f"cannot serve on {ADDRESS}:{port}: {error}")) from error
     with server:
         click.echo(server.url)
-        note("Ctrl-C ends it")
+        note("Press Ctrl-C to stop.")
         if opens:
             webbrowser.open(server.url)
         with suppress(KeyboardInterrupt):
