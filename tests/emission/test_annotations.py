@@ -10,6 +10,7 @@ import xla2py
 from xla2py.tests.recording.tools import black_layout
 from xla2py.transpile.compilation import optional_names, stage_names
 from xla2py.transpile.emission.module.annotations import MOST, comments
+from xla2py.transpile.emission.naming.explanation import EXPLAINED
 from xla2py.transpile.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +71,7 @@ def test_passes_are_told_apart_by_name():
     seen = {}
     xla2py.emit(xla2py.load(EXAMPLES[0]), observe=seen.__setitem__)
     assert list(seen)[:3] == ["special_functions", "outlining", "to_array"]
-    assert set(seen) <= set(stage_names())
+    assert set(seen) <= {*stage_names(), EXPLAINED}
     assert seen["to_array"] != seen["keepdims"]
     without = {}
     xla2py.emit(xla2py.load(EXAMPLES[0]), observe=without.__setitem__, disable_passes=["keepdims"])
@@ -80,7 +81,7 @@ def test_passes_are_told_apart_by_name():
 def test_stages_are_named_before_they_run():
     begun, done = [], []
     xla2py.emit(xla2py.load(EXAMPLES[0]), begin=begun.append, observe=lambda name, text: done.append(name))
-    assert begun == [*done, "writing", "formatting"]
+    assert [*begun, EXPLAINED] == [*done[:-1], "writing", "formatting", done[-1]]
 
 
 def test_every_switch_in_the_passes_has_a_name():

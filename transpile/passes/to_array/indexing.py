@@ -142,6 +142,8 @@ def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node],
             dropped.add(axis)
         else:
             index[axis] = (slot, shape[d])
+    if len(nodes) == 1:  # the same value at all places
+        return Value(operand.node, operand.axes, shape)
     kept = [axis for axis in range(operand.node.ndim) if axis not in dropped]
     node = lowering.graph.add(
         "getitem",
