@@ -60,7 +60,7 @@ TWO_ARGUMENTS = ("atan2_f32", "pow_f32")
 def names() -> list[str]:
     """Return the names of what is measured: ``exp_f32``, ``exp_f64``, .."""
     every = (f"{name}_{kind}" for name in EXACT for kind in ("f32", "f64"))
-    return [name for name in every if name in FUNCTIONS]
+    return [name for name in every if name in FUNCTIONS and name != "erf_inv_f64"]  # SciPy's has no wider type
 
 
 def loop(name: str) -> Callable[..., None]:

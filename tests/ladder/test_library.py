@@ -27,6 +27,7 @@ PROGRAMS = [
     (lambda x: tuple(jnp.pad(x, 2, mode=mode) for mode in ("wrap", "edge", "reflect", "symmetric")), (ROWS,)),
     (jnp.nextafter, (X, Y)),
     (lambda z: (jnp.conj(z) * z, jnp.angle(z)), (Z,)),
+    (lambda z: (jnp.arcsin(z), jnp.arccos(z), jnp.arctan(z), jnp.arcsinh(z), jnp.arccosh(z), jnp.arctanh(z)), (Z,)),
 ]
 
 # Programs that call the library's functions by their plain names only with ``edges="library"``.

@@ -8,6 +8,8 @@ import pytest
 
 from xla2py.benchmarks import complex_mathematics
 from xla2py.benchmarks.mathematics import EXACT, FUNCTIONS, TWO_ARGUMENTS, errors, largest_error, loop, names
+from xla2py.templates.numpy.prelude.mathematics_f64 import erf_inv_f64
+from xla2py.templates.prelude.special import erf_inv_float64
 
 INF, NAN = math.inf, math.nan
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 3.0, -3.0, 1e30, -1e30, 1e-30, -1e-30, INF, -INF, NAN)
@@ -138,6 +140,13 @@ def test_errors_see_wrong_signs_infinities_and_nan():
     got = np.array([-0.0, 1.0, 1.0, NAN, np.float32(1) + np.finfo(np.float32).eps], np.float32)
     assert errors(got, exact).tolist() == [INF, INF, INF, INF, 1.0]
     assert errors(exact.astype(np.float32), exact).tolist() == [0.0] * 5
+
+
+def test_the_inverse_error_function_of_float64():
+    """In a loop it is what it is for arrays; both lose digits near 1, as XLA does."""
+    x = np.concatenate([np.linspace(-1, 1, 2001), 1 - np.logspace(-16, -2, 200), [-2, 2, np.nan]])
+    found = np.array([erf_inv_f64(float(number)) for number in x])
+    np.testing.assert_allclose(found, erf_inv_float64(x), rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", names())
