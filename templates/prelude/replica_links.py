@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .replica_heads import Heads
+
 ROOM = 1 << 13  # bytes that are received before it is known what they are
 # A message begins with the bytes of its head and of its array, and with its key: a
 # channel, if there is one, and a number.
@@ -45,9 +47,7 @@ class Link:
         self.is_full = False  # it is watched for room to send more
         self.room = memoryview(bytearray(ROOM))
         self.begin = self.end = 0  # of the bytes in it that are not read yet
-        # Heads that were sent and received: programs say the same again and again.
-        self.said: dict[Any, bytes] = {}
-        self.heard: dict[bytes, Any] = {}
+        self.heads = Heads()
         self.key: Any = None  # of the message that is arriving
         self.head: Any = None  # of it
         self.array: Any = None  # that it brings
@@ -57,11 +57,7 @@ class Link:
 
     def put(self, key: Any, tag: str, array: Any) -> None:
         """Let an array wait to be sent; its memory is read when it is."""
-        kind = tag, array.dtype, array.shape
-        head = self.said.get(kind)
-        if head is None:
-            says = {"tag": tag, "dtype": str(array.dtype), "shape": array.shape}
-            head = self.said[kind] = json.dumps(says).encode()
+        head = self.heads.written(tag, array)
         self.put_message(key, head, octets_of(np.ascontiguousarray(array)))
 
     def put_end(self, how: Any) -> None:
@@ -157,7 +153,7 @@ class Link:
         start = self.begin + FRONT_SIZE
         self.begin = start + head_size
         self.key = channel if has_channel else None, number
-        self.head = self.read_head(bytes(self.room[start : self.begin]))
+        self.head = self.heads.read(bytes(self.room[start : self.begin]))
         if "end" not in self.head:
             self.array = self.offered.pop(self.key, None)
             kind = self.head["shape"], self.head["dtype"]
@@ -167,19 +163,6 @@ class Link:
         if len(self.missing) != data_size:
             raise ValueError(f"{data_size} bytes for {self.head}")
         return True
-
-    def read_head(self, text: bytes) -> Any:
-        """Return what a head says: how the other side has ended, or the tag, shape and
-        dtype of an array.
-        """
-        head = self.heard.get(text)
-        if head is None:
-            head = json.loads(text)
-            if "end" not in head:
-                head["shape"] = tuple(head["shape"])
-                head["dtype"] = np.dtype(head["dtype"])
-            self.heard[text] = head
-        return head
 
 
 def octets_of(array: Any) -> memoryview:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .replica import ReplicaMismatch, ReplicaStopped, ReplicaTimeout
+from .replica_heads import Heads
 from .replica_snapshots import Snapshots, forget_snapshots, newest_snapshots
 
 HEAD_TAG = 0  # of MPI
@@ -40,8 +41,7 @@ class Ranks:
         # Requests, and the memory that they read, which may be the program's own.
         self.sending: list[tuple[Any, Any]] = []
         self.sending_copies: list[tuple[Any, Any]] = []
-        self.heads: dict[Any, bytes] = {}
-        self.read: dict[bytes, Any] = {}
+        self.heads = Heads()
 
     def post(self, source: int, target: int, key: Any, tag: str, array: Any) -> None:
         """Start to send an array. On a channel that is a copy: nobody knows when it
@@ -51,12 +51,7 @@ class Ranks:
         if target == source:
             self.messages[source, key] = tag, array.copy()[()]
             return
-        kind = tag, array.dtype, array.shape
-        head = self.heads.get(kind)
-        if head is None:
-            says = {"tag": tag, "dtype": str(array.dtype), "shape": array.shape}
-            head = self.heads[kind] = json.dumps(says).encode()
-        self.send(target, key, head, array)
+        self.send(target, key, self.heads.written(tag, array), array)
 
     def send(self, target: int, key: Any, head: bytes, array: Any) -> None:
         """Start to send a head, and an array with it or behind it."""
@@ -105,7 +100,7 @@ class Ranks:
         message.Recv([text, self.bytes])
         size, has_channel, channel, number = struct.unpack_from(HEAD_FRONT, text)
         start = struct.calcsize(HEAD_FRONT)
-        head = self.head(bytes(text[start : start + size]))
+        head = self.heads.read(bytes(text[start : start + size]))
         if "end" in head:
             self.end(source, head["end"], tag)
             return True
@@ -121,16 +116,6 @@ class Ranks:
             self.comm.Recv([octets, self.bytes], source, ARRAY_TAG)
         self.messages[source, key] = head["tag"], array if array.ndim else array[()]
         return True
-
-    def head(self, text: bytes) -> Any:
-        """Return what a head says: programs say the same again and again."""
-        head = self.read.get(text)
-        if head is None:
-            head = self.read[text] = json.loads(text)
-            if "end" not in head:
-                head["shape"] = tuple(head["shape"])
-                head["dtype"] = np.dtype(head["dtype"])
-        return head
 
     def wait(self, begun: float, what: str) -> None:
         """Let others have the processor. Raises ReplicaTimeout after too long."""
