@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ...array.result_trees import mapped
 from ...errors import Diagnostic, UsageError
 from ...frontends.jax import required_jax
 from ...hlo.ir import Built, ResultTree
+from ..trees.result_trees import with_objects
 
 
 class Emitted(Protocol):
@@ -28,11 +29,6 @@ class Emitted(Protocol):
     @property
     def result_tree(self) -> ResultTree: ...
     def load(self) -> ModuleType: ...
-
-
-class _Array(NamedTuple):
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
 
 
 def function_of_jax(generated: Emitted, gradient: Emitted | None) -> Callable[..., Any]:
@@ -50,15 +46,13 @@ def function_of_jax(generated: Emitted, gradient: Emitted | None) -> Callable[..
 def _called_back(jax: Any, generated: Emitted) -> Callable[..., Any]:
     """Return a function that calls ``main`` on the host, at each execution."""
     module, tree = generated.load(), jax.tree_util
-    results = _results(generated, module)
+    shapes = _shapes(jax, generated, module)
+    structure = tree.tree_structure(shapes)
 
     def on_host(*arguments: Any, **named: Any) -> Any:
         positional, by_name = tree.tree_map(np.asarray, (arguments, named))
         leaves = tree.tree_leaves(module.main(*positional, **by_name))
         return tree.tree_unflatten(structure, [np.asarray(leaf) for leaf in leaves])
-
-    shapes = mapped_objects(results, module, lambda node: jax.ShapeDtypeStruct(*node))
-    structure = tree.tree_structure(shapes)
 
     def called(*arguments: Any, **named: Any) -> Any:
         return jax.pure_callback(on_host, shapes, *arguments, vmap_method="sequential", **named)
@@ -67,33 +61,24 @@ def _called_back(jax: Any, generated: Emitted) -> Callable[..., Any]:
     return called
 
 
-def _results(generated: Emitted, module: ModuleType) -> Any:
-    """Return the tree of results, with shapes and dtypes as leaves. Raises UsageError (XP726) where it is not known."""
+def _shapes(jax: Any, generated: Emitted, module: ModuleType) -> Any:
+    """Return what ``main`` returns, with shapes in place of arrays. Raises UsageError (XP726) where it is not known."""
     program = generated.program
     nodes = program.entry.results if program is not None and hasattr(module, "main") else None
     parts = list(nodes) if isinstance(nodes, tuple | list) else [nodes]
     arrays = [
-        _Array(part.shape, part.element_type.dtype)
+        jax.ShapeDtypeStruct(part.shape, part.element_type.dtype)
         for part in parts
         if isinstance(part, Node) and part.element_type is not None
     ]
     if len(arrays) < len(parts) or generated.sizes:
         hint = "emit a program for one device, with all sizes, in this process"
         raise UsageError(Diagnostic("XP726", f"the shapes that {generated.name} returns are not known", hint=hint))
-    numbers: ResultTree = generated.result_tree
-    if numbers is None:
-        return arrays[0] if len(arrays) == 1 and not isinstance(nodes, tuple | list) else tuple(arrays)
-    return mapped(numbers, arrays.__getitem__)
+    if generated.result_tree is None:
+        return arrays[0] if isinstance(nodes, Node) else tuple(arrays)
 
+    def made(built: Built) -> Any:
+        build = getattr(module, built.name)
+        return build(**dict(zip(built.fields, built.parts, strict=True))) if built.fields else build(*built.parts)
 
-def mapped_objects(results: Any, module: ModuleType, made: Callable[[_Array], Any]) -> Any:
-    """Return the tree of results with what is ``made`` of its leaves, and objects of the module's classes."""
-    if isinstance(results, Built):
-        parts = [mapped_objects(part, module, made) for part in results.parts]
-        build = getattr(module, results.name)
-        return build(**dict(zip(results.fields, parts, strict=True))) if results.fields else build(*parts)
-    if isinstance(results, dict):
-        return {key: mapped_objects(part, module, made) for key, part in results.items()}
-    if isinstance(results, list | tuple) and not isinstance(results, _Array):
-        return type(results)(mapped_objects(part, module, made) for part in results)
-    return None if results is None else made(results)
+    return with_objects(mapped(generated.result_tree, arrays.__getitem__), made)
