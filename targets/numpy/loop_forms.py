@@ -82,32 +82,28 @@ def _part(graph: Graph, node: Node) -> Node | None:
     """A part that begins where numbers say, moved inside."""
     x, *starts = node.operands
     _, slots, sizes = node.parameters["arguments"]
-    found = _places(graph, x, [starts[slot.index - 1] for slot in slots], sizes)
+    found = _places(graph, x, [starts[slot.index - 1] for slot in slots], sizes, first=1)
     if found is None:
         return None
     index, places = found
-    slot = iter(range(1, len(places) + 1))
-    items = tuple(item if item == FULL else (Slot(next(slot)), item) for item in index)
-    return graph.add("getitem", (x, *places), interval=node.interval, index=items)
+    return graph.add("getitem", (x, *places), interval=node.interval, index=index)
 
 
 def _changed_part(graph: Graph, node: Node) -> Node | None:
     """An update that begins where numbers say, moved inside."""
     x, value, *starts = node.operands
     slots = node.parameters["arguments"][2]
-    found = _places(graph, x, [starts[slot.index - 2] for slot in slots], value.shape)
+    found = _places(graph, x, [starts[slot.index - 2] for slot in slots], value.shape, first=2)
     if found is None:
         return None
     index, places = found
-    slot = iter(range(2, len(places) + 2))
-    items = tuple(item if item == FULL else (Slot(next(slot)), item) for item in index)
-    return graph.add("setitem", (x, value, *places), index=items)
+    return graph.add("setitem", (x, value, *places), index=index)
 
 
 def _places(
-    graph: Graph, x: Node, starts: list[Node], sizes: tuple[int, ...]
-) -> tuple[list[object], list[Node]] | None:
-    """The size along each axis that is cut, and where the part begins there."""
+    graph: Graph, x: Node, starts: list[Node], sizes: tuple[int, ...], first: int
+) -> tuple[tuple[object, ...], list[Node]] | None:
+    """The index of a part, and where it begins along each axis that is cut: operands from the ``first`` slot on."""
     index: list[object] = []
     places: list[Node] = []
     for start, size, whole in zip(starts, sizes, x.shape, strict=True):
@@ -117,11 +113,10 @@ def _places(
         number = graph.add("scalar", (start,), element_type=S32) if start.is_python_int else start
         if number.type.name not in _STARTS:
             return None
-        limits = (graph.literal(limit, number.type) for limit in (0, whole - size))
-        low, high = limits
-        index.append(size)
+        low, high = (graph.literal(limit, number.type) for limit in (0, whole - size))
+        index.append((Slot(first + len(places)), size))
         places.append(graph.add("clamp", (low, number, high)))
-    return index, places
+    return tuple(index), places
 
 
 def _convolution(graph: Graph, node: Node) -> Node | None:
