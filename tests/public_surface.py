@@ -64,7 +64,7 @@ def _members(cls: type, public: Collection[str]) -> Iterator[str]:
 def _signature(value: Any) -> str:
     """The signature of a function or a class, its types without quotes, and without ``self``."""
     text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(value)))
-    return re.sub(r"\(self(, )?", "(", text)
+    return re.sub(r"\(self(: \w+)?(, )?", "(", text)
 
 
 def _command() -> Iterator[str]:

@@ -39,6 +39,7 @@ class Operand(Protocol):
 
 
 Parameters = Mapping[str, Any]
+Row = dict[str, Any]  # columns that rows have in common
 ShapeRule = Callable[[Sequence[Any], Parameters], "Shape | None"]
 TypeRule = Callable[[Sequence[Any], Parameters], "ElementType | None"]
 ResultsRule = Callable[[Sequence[Any], Parameters], "tuple[tuple[Shape, ElementType | None], ...] | None"]
@@ -157,11 +158,20 @@ class Table:
         self.rows: dict[str, Operation] = {}
         self.traits = traits  # of all rows that do not say otherwise
 
-    def define(self, names: str, operands: str = "", **row: Any) -> None:
+    def define(
+        self, rows: str, operands: str = "", *, names: str = "", after: str = "", traits: str = "", **row: Any
+    ) -> None:
         """Add a row of these operands, ``"x *indices"``, for each of some names.
 
+        ``names`` are its default names, ``after`` the names after operands, ``traits`` its flags without ``is_``.
         Raises AssertionError where a name has a row already.
         """
-        for name in names.split():
+        flags = {_flag(trait): True for trait in traits.split()}
+        words = {"default_names": tuple(names.split()), "names_after": tuple(after.split())}
+        for name in rows.split():
             assert name not in self.rows, f"{name} has two rows"
-            self.rows[name] = Operation(name, tuple(operands.split()), **{**self.traits, **row})
+            self.rows[name] = Operation(name, tuple(operands.split()), **{**self.traits, **words, **flags, **row})
+
+
+def _flag(trait: str) -> str:
+    return trait if trait in Operation.__dataclass_fields__ else f"is_{trait}"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...hlo.element_types import U32, ElementType
-from ..operation import AxisMap, Operand, Parameters, Shape, Table
+from ..operation import AxisMap, Operand, Parameters, Row, Shape, Table
 from . import axes
 from .inference import like_first, scalar, type_of_first
 from .parameters import ANY, INT, WORD
@@ -78,31 +78,24 @@ def _of_branches(operands: Sequence[Operand], parameters: Parameters) -> tuple[A
 
 
 OPERATIONS.define(
-    "loop",
-    "*initials",
-    parameters={"loop": ANY},
-    results=_carried,
-    axes=axes.nothing,
-    has_body=True,
-    stands_alone=True,
+    "loop", "*initials", traits="has_body stands_alone", parameters={"loop": ANY}, results=_carried, axes=axes.nothing
 )
 OPERATIONS.define(
     "conditional",
     "which",
+    traits="has_body stands_alone",
     parameters={"branches": ANY},
     results=_of_branches,
     axes=axes.nothing,
-    has_body=True,
-    stands_alone=True,
 )
 
 
 # -- kernels of a target's own, and what is read of arrays in them or of chunks
 
-OPERATIONS.define("kernel", "*arrays", axes=axes.nothing, allocates=True)
-OPERATIONS.define("read", "x", axes=axes.nothing, is_light=True)
-OPERATIONS.define("gather", "x *indices", axes=axes.nothing, default_names=("taken",))
-OPERATIONS.define("guarded_gather", "x which fill *indices", axes=axes.nothing, default_names=("taken",))
+OPERATIONS.define("kernel", "*arrays", traits="allocates", axes=axes.nothing)
+OPERATIONS.define("read", "x", traits="light", axes=axes.nothing)
+OPERATIONS.define("gather", "x *indices", names="taken", axes=axes.nothing)
+OPERATIONS.define("guarded_gather", "x which fill *indices", names="taken", axes=axes.nothing)
 
 
 # -- one of several results
@@ -126,12 +119,12 @@ def _item_axes(node: Any) -> list[AxisMap]:
 OPERATIONS.define(
     "item",
     "whole",
+    names="value",
+    traits="light",
     parameters={"index": INT, "count": INT.optional},
     shape=_item_shape,
     element_type=_item_type,
     axes=_item_axes,
-    default_names=("value",),
-    is_light=True,
 )
 
 
@@ -142,8 +135,8 @@ def _numbers(operands: Sequence[Operand], parameters: Parameters) -> ElementType
     return U32
 
 
-_host: dict[str, Any] = {"axes": axes.nothing, "has_effect": True, "stands_alone": True, "asks_host": True}
-_exchange: dict[str, Any] = {"axes": axes.nothing, "has_effect": True, "stands_alone": True}
+_host: Row = {"axes": axes.nothing, "has_effect": True, "stands_alone": True, "asks_host": True}
+_exchange: Row = {"axes": axes.nothing, "has_effect": True, "stands_alone": True}
 OPERATIONS.define(
     "collective",
     "*operands",
@@ -154,15 +147,15 @@ OPERATIONS.define("send", "x", parameters={"channel": ANY, "pairs": ANY}, **_exc
 OPERATIONS.define(
     "recv",
     "otherwise",
+    names="received",
     parameters={"channel": ANY, "pairs": ANY},
     shape=like_first,
     element_type=type_of_first,
-    default_names=("received",),
     **_exchange,
 )
-OPERATIONS.define("infeed", parameters={"config": ANY.optional}, default_names=("fed",), **_host)
+OPERATIONS.define("infeed", names="fed", parameters={"config": ANY.optional}, **_host)
 OPERATIONS.define("outfeed", "*operands", parameters={"config": ANY.optional}, **_host)
 OPERATIONS.define("to_host", "*operands", parameters={"channel": ANY}, **_host)
-OPERATIONS.define("from_host", parameters={"channel": ANY}, default_names=("received",), **_host)
+OPERATIONS.define("from_host", names="received", parameters={"channel": ANY}, **_host)
 for _name in ("replica-id", "partition-id"):
     OPERATIONS.define(_name, shape=scalar, element_type=_numbers, default_names=(_name.replace("-", "_"),))

@@ -9,7 +9,7 @@ from typing import Any
 from ...hlo.element_types import ElementType
 from .. import intervals, magnitudes
 from ..intervals import of_either, of_operands
-from ..operation import Operand, Parameters, Table
+from ..operation import Operand, Parameters, Row, Table
 from . import axes
 from .inference import broadcast, common_type, pred
 from .parameters import WORD
@@ -44,187 +44,138 @@ def _define(names: str, operands: str, default_name: str = "", **row: Any) -> No
             operands,
             axes=axes.elementwise,
             is_elementwise=True,
-            default_names=(default_name or name.replace("-", "_"),),
+            names=default_name or name.replace("-", "_"),
             **{"shape": broadcast, "element_type": common_type, "allocates": True, **row},
         )
 
 
-_logic: dict[str, Any] = {"is_idempotent": True, "is_known_on_host": True, "is_commutative": True}
-_MASK = ("{}_mask",)
+_logic: Row = {"traits": "idempotent known_on_host commutative"}
+_choice: Row = {"traits": "quiet idempotent commutative", "magnitude": magnitudes.largest}
 # What is an int again of Python ints.
-_counting: dict[str, Any] = {"python_int": _is_count, "is_known_on_host": True}
+_counting: Row = {"python_int": _is_count, "is_known_on_host": True}
 
 _define(
     "add",
     "x y",
     "total",
+    after="shifted_{} {}_plus_{}",
+    traits="wraps promotes commutative",
     magnitude=magnitudes.total,
-    wraps=True,
-    promotes=True,
-    **_counting,
-    is_commutative=True,
     interval=of_operands(intervals.total),
-    names_after=("shifted_{}", "{}_plus_{}"),
+    **_counting,
 )
 _define(
     "multiply",
     "x y",
     "product",
+    after="scaled_{} {}_times_{}",
+    traits="wraps promotes commutative",
     magnitude=magnitudes.product,
-    wraps=True,
-    promotes=True,
-    **_counting,
-    is_commutative=True,
     interval=of_operands(intervals.product),
-    names_after=("scaled_{}", "{}_times_{}"),
+    **_counting,
 )
 _define(
     "subtract",
     "x y",
     "difference",
+    after="shifted_{} {}_minus_{}",
+    traits="wraps promotes",
     magnitude=magnitudes.total,
-    wraps=True,
-    promotes=True,
-    **_counting,
     interval=of_operands(intervals.difference),
-    names_after=("shifted_{}", "{}_minus_{}"),
+    **_counting,
 )
 _define(
     "divide",
     "x y",
     "ratio",
+    after="scaled_{} {}_over_{}",
+    traits="promotes costly",
     magnitude=magnitudes.quotient,
-    promotes=True,
-    is_costly=True,
     python_int=_is_count,
     interval=of_operands(intervals.quotient),
-    names_after=("scaled_{}", "{}_over_{}"),
 )
-_define("remainder", "x y", "rest", is_costly=True, python_int=_is_count, interval=of_operands(intervals.rest))
-_define("power", "x y", "power", is_costly=True)
-_define(
-    "maximum",
-    "x y",
-    "larger",
-    magnitude=magnitudes.largest,
-    is_quiet=True,
-    is_idempotent=True,
-    is_commutative=True,
-    interval=of_either(intervals.larger),
-)
-_define(
-    "minimum",
-    "x y",
-    "smaller",
-    magnitude=magnitudes.largest,
-    is_quiet=True,
-    is_idempotent=True,
-    is_commutative=True,
-    interval=of_either(intervals.smaller),
-)
-_define("atan2", "y x", "angle", is_costly=True)
-_define("logaddexp", "x y", is_commutative=True)
-_define(
-    "and",
-    "x y",
-    "mask",
-    is_idempotent=True,
-    is_known_on_host=True,
-    is_commutative=True,
-    interval=of_either(intervals.both),
-    names_after=_MASK,
-)
-_define("or", "x y", "mask", **_logic, names_after=_MASK)
-_define("xor", "x y", "mask", is_known_on_host=True, is_commutative=True, names_after=_MASK)
+_define("remainder", "x y", "rest", traits="costly", python_int=_is_count, interval=of_operands(intervals.rest))
+_define("power", "x y", "power", traits="costly")
+_define("maximum", "x y", "larger", interval=of_either(intervals.larger), **_choice)
+_define("minimum", "x y", "smaller", interval=of_either(intervals.smaller), **_choice)
+_define("atan2", "y x", "angle", traits="costly")
+_define("logaddexp", "x y", traits="commutative")
+_define("and", "x y", "mask", after="{}_mask", interval=of_either(intervals.both), **_logic)
+_define("or", "x y", "mask", after="{}_mask", **_logic)
+_define("xor", "x y", "mask", traits="known_on_host commutative", after="{}_mask")
 _define("shift-left", "x count", "shifted")
 _define("shift-right-logical", "x count", "shifted", interval=of_operands(intervals.shifted))
 _define("shift-right-arithmetic", "x count", "shifted")
 
-_define(
-    "negate",
-    "x",
-    "negative",
-    magnitude=magnitudes.largest,
-    wraps=True,
-    is_quiet=True,
-    is_known_on_host=True,
-    names_after=("minus_{}",),
-)
-_define("not", "x", "mask", is_known_on_host=True, names_after=_MASK)
+_define("negate", "x", "negative", after="minus_{}", traits="wraps quiet known_on_host", magnitude=magnitudes.largest)
+_define("not", "x", "mask", traits="known_on_host", after="{}_mask")
 _define(
     "abs",
     "x",
     "magnitude",
+    after="abs_{}",
+    traits="quiet blind_to_minus",
     magnitude=magnitudes.largest,
-    is_quiet=True,
     element_type=_real,
-    is_blind_to_minus=True,
-    names_after=("abs_{}",),
 )
-_define("sign", "x", magnitude=magnitudes.one, is_quiet=True, is_discontinuous=True, names_after=("{}_sign",))
-_define("floor", "x", magnitude=magnitudes.largest, is_quiet=True, is_discontinuous=True, rounds=floor)
-_define("ceil", "x", magnitude=magnitudes.largest, is_quiet=True, is_discontinuous=True, rounds=ceil)
-_define("round-nearest-even", "x", "rounded", is_quiet=True, is_discontinuous=True, rounds=round)
-_define("sqrt", "x", "root", is_costly=True, names_after=("sqrt_{}",))
-_define("cbrt", "x", "root", is_costly=True, names_after=("cbrt_{}",))
-_define("rsqrt", "x", "scale", is_costly=True)
-_define("square", "x", "square", magnitude=magnitudes.square, is_blind_to_minus=True, names_after=("{}_squared",))
-_define("exponential", "x", "exp", is_costly=True, is_blind_to_minus=True, names_after=("exp_{}",))
-_define("exponential-minus-one", "x", "expm1", is_costly=True)
-_define("exp2", "x", is_costly=True, is_blind_to_minus=True, names_after=("exp2_{}",))
-_define("log2", "x", is_costly=True, names_after=("log2_{}",))
-_define("log", "x", is_costly=True, names_after=("log_{}",))
-_define("log-plus-one", "x", "log1p", is_costly=True)
-_define("logistic", "x", "gate", is_costly=True, is_blind_to_minus=True, names_after=("{}_gate",))
-_define("sine", "x", "sin", magnitude=magnitudes.one, is_costly=True, names_after=("sin_{}",))
-_define("cosine", "x", "cos", magnitude=magnitudes.one, is_costly=True, is_blind_to_minus=True, names_after=("cos_{}",))
-_define("tan", "x", is_costly=True, names_after=("tan_{}",))
-_define("tanh", "x", magnitude=magnitudes.one, is_costly=True, names_after=("tanh_{}",))
-_define("sinh cosh acos acosh asin asinh atanh", "x", is_costly=True)
+_define("sign", "x", after="{}_sign", traits="quiet discontinuous", magnitude=magnitudes.one)
+_define("floor", "x", traits="quiet discontinuous", magnitude=magnitudes.largest, rounds=floor)
+_define("ceil", "x", traits="quiet discontinuous", magnitude=magnitudes.largest, rounds=ceil)
+_define("round-nearest-even", "x", "rounded", traits="quiet discontinuous", rounds=round)
+_define("sqrt", "x", "root", after="sqrt_{}", traits="costly")
+_define("cbrt", "x", "root", after="cbrt_{}", traits="costly")
+_define("rsqrt", "x", "scale", traits="costly")
+_define("square", "x", "square", after="{}_squared", traits="blind_to_minus", magnitude=magnitudes.square)
+_define("exponential", "x", "exp", after="exp_{}", traits="costly blind_to_minus")
+_define("exponential-minus-one", "x", "expm1", traits="costly")
+_define("exp2", "x", after="exp2_{}", traits="costly blind_to_minus")
+_define("log2", "x", after="log2_{}", traits="costly")
+_define("log", "x", after="log_{}", traits="costly")
+_define("log-plus-one", "x", "log1p", traits="costly")
+_define("logistic", "x", "gate", after="{}_gate", traits="costly blind_to_minus")
+_define("sine", "x", "sin", after="sin_{}", traits="costly", magnitude=magnitudes.one)
+_define("cosine", "x", "cos", after="cos_{}", traits="costly blind_to_minus", magnitude=magnitudes.one)
+_define("tan", "x", after="tan_{}", traits="costly")
+_define("tanh", "x", after="tanh_{}", traits="costly", magnitude=magnitudes.one)
+_define("sinh cosh acos acosh asin asinh atanh", "x", traits="costly")
 
 _define(
     "compare",
     "x y",
     "mask",
-    is_quiet=True,
+    traits="quiet known_on_host blind_to_minus promotes discontinuous",
     element_type=pred,
     parameters={"direction": WORD, "type": WORD.optional},
-    is_known_on_host=True,
-    is_blind_to_minus=True,
-    promotes=True,
-    is_discontinuous=True,
-    names_after=_MASK,
+    after="{}_mask",
 )
-_define("is-finite", "x", "finite", is_quiet=True, element_type=pred, is_blind_to_minus=True, names_after=_MASK)
-_define("isnan", "x", "missing", is_quiet=True, element_type=pred, names_after=_MASK)
+_define("is-finite", "x", "finite", traits="quiet blind_to_minus", element_type=pred, after="{}_mask")
+_define("isnan", "x", "missing", traits="quiet", element_type=pred, after="{}_mask")
 _define(
     "select",
     "mask x y",
     "chosen",
+    traits="quiet promotes",
     magnitude=magnitudes.largest,
-    is_quiet=True,
     element_type=_chosen,
-    promotes=True,
     interval=intervals.chosen,
 )
 _define(
     "clamp",
     "low x high",
     "clipped",
+    after="clipped_{}",
+    traits="quiet",
     magnitude=magnitudes.largest,
-    is_quiet=True,
     interval=of_operands(intervals.clamped),
-    names_after=("clipped_{}",),
 )
 
-_define("real imag", "x", moves=True, element_type=_real, is_view=True, allocates=False)
+_define("real imag", "x", traits="moves view", element_type=_real, allocates=False)
 _define(
     "convert",
     "x",
     "converted",
+    traits="known_on_host discontinuous",
     magnitude=magnitudes.largest,
     element_type=None,
-    is_known_on_host=True,
-    is_discontinuous=True,
     interval=of_operands(intervals.itself),
 )

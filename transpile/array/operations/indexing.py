@@ -7,7 +7,7 @@ from typing import Any
 
 from ...hlo.element_types import ElementType
 from .. import magnitudes
-from ..operation import AxisMap, Interval, Operand, Parameters, Shape, Table
+from ..operation import AxisMap, Interval, Operand, Parameters, Row, Shape, Table
 from . import axes
 from .inference import broadcast_shapes, indexed, interval_of_first, like_first, type_of_first
 from .parameters import ANY, AXIS, FLAG, INDEX
@@ -41,7 +41,7 @@ def _part_axes(node: Any) -> list[AxisMap]:
     return [index_axes(node.parameters["index"], operand.ndim), *((None,) * index.ndim for index in indices)]
 
 
-_part = {
+_part: Row = {
     "parameters": {"index": INDEX},
     "shape": indexed,
     "element_type": type_of_first,
@@ -52,7 +52,7 @@ _part = {
     "is_light": True,
 }
 OPERATIONS.define("expand", "x", **_part)
-OPERATIONS.define("getitem", "x *indices", default_names=("part",), **_part)
+OPERATIONS.define("getitem", "x *indices", names="part", **_part)
 
 
 # -- elements by position
@@ -108,7 +108,7 @@ def _picked_axes(node: Any) -> list[AxisMap]:
     return [rows, *(tuple(None if axis is None else first + axis for axis in part) for part in batch)]
 
 
-_taking = {
+_taking: Row = {
     "element_type": type_of_first,
     "interval": interval_of_first,
     "magnitude": magnitudes.largest,
@@ -152,30 +152,11 @@ def _written_axes(node: Any) -> list[AxisMap]:
     return [whole, of_value, *((None,) * index.ndim for index in indices)]
 
 
-_writing = {
-    "shape": like_first,
-    "element_type": type_of_first,
-    "changes": True,
-    "allocates": True,
-    "default_names": ("updated",),
-}
+_writing: Row = {"shape": like_first, "element_type": type_of_first, "names": "updated", "traits": "changes allocates"}
+_updating: Row = {"parameters": {"index": INDEX, "ufunc": ANY}, "axes": axes.nothing, **_writing}
 OPERATIONS.define(
     "setitem", "x value *indices", parameters={"index": INDEX}, interval=_written, axes=_written_axes, **_writing
 )
-OPERATIONS.define(
-    "update_at",
-    "x value *indices",
-    parameters={"index": INDEX, "ufunc": ANY},
-    axes=axes.nothing,
-    is_quiet=False,
-    **_writing,
-)
+OPERATIONS.define("update_at", "x value *indices", **_updating)
 # Updates one after the other, of which those outside of the array are left out; without a ufunc the last one stays.
-OPERATIONS.define(
-    "scatter",
-    "x value *indices",
-    parameters={"index": INDEX, "ufunc": ANY},
-    axes=axes.nothing,
-    is_quiet=False,
-    **_writing,
-)
+OPERATIONS.define("scatter", "x value *indices", **_updating)

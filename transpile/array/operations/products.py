@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...hlo.element_types import ElementType
-from ..operation import AxisMap, Operand, Parameters, Shape, Table
+from ..operation import AxisMap, Operand, Parameters, Row, Shape, Table
 from . import axes
 from .inference import broadcast_shapes, common_type
 from .parameters import ANY, WORD
@@ -65,7 +65,7 @@ def _einsum_axes(node: Any) -> list[AxisMap]:
     return [tuple(result.index(c) if c in result else None for c in part) for part in given.split(",")]
 
 
-_product: dict[str, Any] = {
+_product: Row = {
     "element_type": common_type,
     "is_product": True,
     "allocates": True,
@@ -75,10 +75,10 @@ _precision = {"precision": WORD.optional}  # in which float32 is multiplied, whe
 OPERATIONS.define(
     "matmul",
     "a b",
+    names_after=("", "{}_dot_{}"),
     parameters=_precision,
     shape=matmul_shape,
     axes=matmul_axes,
-    names_after=("", "{}_dot_{}"),
     **_product,
 )
 OPERATIONS.define(
@@ -100,4 +100,4 @@ def _qr(operands: Sequence[Operand], parameters: Parameters) -> tuple[tuple[Shap
     return ((*batch, m, k), own), ((*batch, k, n), own)
 
 
-OPERATIONS.define("qr", "a", results=_qr, axes=axes.matrices, default_names=("q", "r"))
+OPERATIONS.define("qr", "a", names="q r", results=_qr, axes=axes.matrices)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...hlo.element_types import C64, C128, F32, F64, ElementType
 from .. import intervals, magnitudes
-from ..operation import AxisMap, Interval, Operand, Parameters, Shape, Table
+from ..operation import AxisMap, Interval, Operand, Parameters, Row, Shape, Table
 from . import axes
 from .inference import interval_of_first, like_first, pred, reduced, type_of_first
 from .parameters import AXES, AXIS, FLAG, INT, INTS, WORD
@@ -17,8 +17,8 @@ OPERATIONS = Table()
 
 # -- reductions
 
-_reduction = {"shape": reduced, "axes": axes.reduction, "is_reduction": True, "allocates": True}
-_along_axes = {"parameters": {"axes": AXES, "keepdims": FLAG.optional}, **_reduction}
+_reduction: Row = {"shape": reduced, "axes": axes.reduction, "is_reduction": True, "allocates": True}
+_along_axes: Row = {"parameters": {"axes": AXES, "keepdims": FLAG.optional}, **_reduction}
 
 
 def _real(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
@@ -30,90 +30,43 @@ def _position(operands: Sequence[Operand], parameters: Parameters, result: Eleme
     return 0, max(operands[0].shape[parameters["axis"]] - 1, 0)
 
 
+_sums: Row = {"element_type": type_of_first, "traits": "widens", **_along_axes}
+_choice: Row = {"element_type": type_of_first, "interval": interval_of_first, "magnitude": magnitudes.largest}
+_chosen: Row = {"traits": "quiet", **_choice, **_along_axes}
+OPERATIONS.define("sum", "x", names="total", after="{}_sum", folds="add", magnitude=magnitudes.folded, **_sums)
+OPERATIONS.define("prod", "x", names="product", after="{}_prod", folds="multiply", **_sums)
+OPERATIONS.define("max", "x", names="peak", after="{}_max", folds="maximum", **_chosen)
+OPERATIONS.define("min", "x", names="lowest", after="{}_min", folds="minimum", **_chosen)
 OPERATIONS.define(
-    "sum",
-    "x",
-    magnitude=magnitudes.folded,
-    element_type=type_of_first,
-    widens=True,
-    folds="add",
-    default_names=("total",),
-    names_after=("{}_sum",),
-    **_along_axes,
+    "mean", "x", names="mean", after="{}_mean", magnitude=magnitudes.folded, element_type=type_of_first, **_along_axes
 )
-OPERATIONS.define(
-    "prod",
-    "x",
-    element_type=type_of_first,
-    widens=True,
-    folds="multiply",
-    default_names=("product",),
-    names_after=("{}_prod",),
-    **_along_axes,
-)
-OPERATIONS.define(
-    "max",
-    "x",
-    magnitude=magnitudes.largest,
-    is_quiet=True,
-    element_type=type_of_first,
-    interval=interval_of_first,
-    folds="maximum",
-    default_names=("peak",),
-    names_after=("{}_max",),
-    **_along_axes,
-)
-OPERATIONS.define(
-    "min",
-    "x",
-    magnitude=magnitudes.largest,
-    is_quiet=True,
-    element_type=type_of_first,
-    interval=interval_of_first,
-    folds="minimum",
-    default_names=("lowest",),
-    names_after=("{}_min",),
-    **_along_axes,
-)
-OPERATIONS.define(
-    "mean",
-    "x",
-    magnitude=magnitudes.folded,
-    element_type=type_of_first,
-    default_names=("mean",),
-    names_after=("{}_mean",),
-    **_along_axes,
-)
-OPERATIONS.define("any", "x", is_quiet=True, element_type=pred, folds="or", default_names=("found",), **_along_axes)
-OPERATIONS.define("all", "x", is_quiet=True, element_type=pred, folds="and", default_names=("holds",), **_along_axes)
-_spread = {**_along_axes, "parameters": {**_along_axes["parameters"], "ddof": INT.optional}}  # type: ignore[dict-item]
-OPERATIONS.define("var", "x", element_type=_real, default_names=("variance",), names_after=("{}_var",), **_spread)
-OPERATIONS.define("std", "x", element_type=_real, default_names=("deviation",), names_after=("{}_std",), **_spread)
+OPERATIONS.define("any", "x", names="found", traits="quiet", element_type=pred, folds="or", **_along_axes)
+OPERATIONS.define("all", "x", names="holds", traits="quiet", element_type=pred, folds="and", **_along_axes)
+_spread: Row = {**_along_axes, "parameters": {**_along_axes["parameters"], "ddof": INT.optional}}
+OPERATIONS.define("var", "x", names="variance", after="{}_var", element_type=_real, **_spread)
+OPERATIONS.define("std", "x", names="deviation", after="{}_std", element_type=_real, **_spread)
 OPERATIONS.define(
     "bitwise_reduce",
     "x",
+    names="bits",
     element_type=type_of_first,
-    default_names=("bits",),
     **{**_reduction, "parameters": {"axes": AXES, "ufunc": WORD}},
 )
-OPERATIONS.define(
-    "median", "x", element_type=type_of_first, parameters={"axis": AXIS}, default_names=("median",), **_reduction
-)
+OPERATIONS.define("median", "x", names="median", element_type=type_of_first, parameters={"axis": AXIS}, **_reduction)
 OPERATIONS.define(
     "argmax argmin",
     "x",
-    is_quiet=True,
+    names="best",
+    traits="quiet counts",
     parameters={"axis": AXIS, "plain": FLAG.optional},
     interval=_position,
-    default_names=("best",),
-    counts=True,
     **_reduction,
 )
 
 
 # -- along one axis
 
-_along = {"shape": like_first, "axes": axes.all_but_one, "parameters": {"axis": AXIS}, "allocates": True}
+_along: Row = {"shape": like_first, "axes": axes.all_but_one, "parameters": {"axis": AXIS}, "allocates": True}
 
 for _name, _folds, _noun in (
     ("cumsum", "add", "total"),
@@ -133,35 +86,19 @@ for _name, _folds, _noun in (
         counts=_name == "cumsum",
         **{**_along, "parameters": {"axis": AXIS, "backwards": FLAG.optional}},  # backwards: within kernels only
     )
-OPERATIONS.define(
-    "cumlogaddexp",
-    "x",
-    default_names=("running_log_sum",),
-    element_type=type_of_first,
-    widens=True,
-    **_along,
-)
+OPERATIONS.define("cumlogaddexp", "x", names="running_log_sum", traits="widens", element_type=type_of_first, **_along)
 OPERATIONS.define(
     "sort",
     "x",
+    names="ordered",
+    after="sorted_{}",
+    traits="quiet",
     magnitude=magnitudes.largest,
-    is_quiet=True,
     element_type=type_of_first,
     interval=interval_of_first,
-    default_names=("ordered",),
-    names_after=("sorted_{}",),
     **_along,
 )
-OPERATIONS.define(
-    "argsort",
-    "x",
-    is_quiet=True,
-    interval=_position,
-    default_names=("order",),
-    names_after=("{}_order",),
-    counts=True,
-    **_along,
-)
+OPERATIONS.define("argsort", "x", names="order", after="{}_order", traits="quiet counts", interval=_position, **_along)
 
 
 # -- transforms
@@ -196,11 +133,11 @@ def _transform_axes(node: Any) -> list[AxisMap]:
 OPERATIONS.define(
     "fft",
     "x",
+    names="spectrum",
+    after="{}_spectrum",
+    traits="allocates",
     parameters={"kind": WORD, "lengths": INTS, "own_length": FLAG},
     shape=_transformed,
     element_type=_spectrum,
     axes=_transform_axes,
-    allocates=True,
-    default_names=("spectrum",),
-    names_after=("{}_spectrum",),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...hlo.element_types import S32, ElementType
 from .. import magnitudes
-from ..operation import AxisMap, Interval, Operand, Parameters, Shape, Table
+from ..operation import AxisMap, Interval, Operand, Parameters, Row, Shape, Table
 from . import axes
 from .inference import (
     common_type,
@@ -55,65 +55,54 @@ def _always(operands: Sequence[Operand]) -> bool:
     return True
 
 
-_atom: dict[str, Any] = {"is_atom": True, "is_light": True}
+_atom: Row = {"is_atom": True, "is_light": True}
 
 
 OPERATIONS.define("parameter", parameters={"argument": INT.optional, "count": INT.optional}, **_atom)
 OPERATIONS.define(
-    "literal",
-    parameters={"constant": ANY},
-    shape=scalar,
-    interval=_only,
-    is_generated=True,
-    is_known_on_host=True,
-    **_atom,
+    "literal", traits="generated known_on_host", parameters={"constant": ANY}, shape=scalar, interval=_only, **_atom
 )
 OPERATIONS.define(
     "integer",
+    traits="known_on_host",
     parameters={"value": INT},
     shape=scalar,
     interval=_value,
     python_int=_always,
-    is_known_on_host=True,
     **_atom,
 )
-OPERATIONS.define("array", parameters={"constant": ANY}, shape=_of_constant, default_names=("table",))
+OPERATIONS.define("array", names="table", parameters={"constant": ANY}, shape=_of_constant)
 OPERATIONS.define(
     "arange",
+    names="positions",
+    traits="counts generated allocates",
     magnitude=magnitudes.counted,
     parameters={"stop": INT},
     shape=_counted,
     interval=_positions,
-    default_names=("positions",),
-    counts=True,
-    is_generated=True,
-    allocates=True,
 )
 OPERATIONS.define(
     "range",
+    names="positions",
+    traits="counts generated allocates",
     magnitude=magnitudes.counted,
     parameters={"start": INT, "stop": INT, "step": INT},
     shape=_in_range,
-    default_names=("positions",),
-    counts=True,
-    is_generated=True,
-    allocates=True,
 )
 for _name, _noun in (("zeros", "zeros"), ("ones", "ones"), ("full", "filled")):
     OPERATIONS.define(
         _name,
         "fill",
+        traits="generated allocates",
         element_type=type_of_first,
         interval=interval_of_first,
         magnitude=magnitudes.largest,
         axes=axes.nothing,
         default_names=(_noun,),
-        is_generated=True,
-        allocates=True,
     )
-OPERATIONS.define("empty", "*count", default_names=("out",), stands_alone=True, allocates=True)
-OPERATIONS.define("tri", parameters={"diagonal": INT}, default_names=("mask",), is_generated=True, allocates=True)
-OPERATIONS.define("eye", parameters={"diagonal": INT}, default_names=("identity",), is_generated=True, allocates=True)
+OPERATIONS.define("empty", "*count", names="out", traits="stands_alone allocates")
+OPERATIONS.define("tri", names="mask", traits="generated allocates", parameters={"diagonal": INT})
+OPERATIONS.define("eye", names="identity", traits="generated allocates", parameters={"diagonal": INT})
 
 
 # -- what has the elements of one operand
@@ -169,39 +158,23 @@ def _bits_axes(node: Any) -> list[AxisMap]:
     return axes.elementwise(node) if same else axes.nothing(node)
 
 
-_same_elements = {"element_type": type_of_first, "interval": interval_of_first, "magnitude": magnitudes.largest}
+_same_elements: Row = {"element_type": type_of_first, "interval": interval_of_first, "magnitude": magnitudes.largest}
 
 OPERATIONS.define(
-    "copy",
-    "x",
-    shape=like_first,
-    axes=axes.elementwise,
-    stands_alone=True,
-    allocates=True,
-    default_names=("out",),
-    **_same_elements,
+    "copy", "x", names="out", traits="stands_alone allocates", shape=like_first, axes=axes.elementwise, **_same_elements
 )
 OPERATIONS.define(
     "transpose",
     "x",
+    traits="view light",
     parameters={"axes": AXES},
     shape=_transposed,
     axes=_transposed_axes,
-    is_view=True,
-    is_light=True,
     **_same_elements,
 )
+OPERATIONS.define("reshape", "x *lengths", names="reshaped", traits="view", axes=_reshaped_axes, **_same_elements)
 OPERATIONS.define(
-    "reshape", "x *lengths", axes=_reshaped_axes, is_view=True, default_names=("reshaped",), **_same_elements
-)
-OPERATIONS.define(
-    "broadcast_to",
-    "x",
-    axes=axes.elementwise,
-    is_view=True,
-    is_read_only=True,
-    default_names=("repeated",),
-    **_same_elements,
+    "broadcast_to", "x", names="repeated", traits="view read_only", axes=axes.elementwise, **_same_elements
 )
 OPERATIONS.define(
     "view",
@@ -216,21 +189,20 @@ OPERATIONS.define(
 OPERATIONS.define(
     "scalar",
     "x",
+    names="value",
+    traits="known_on_host",
     shape=scalar,
     interval=interval_of_first,
     axes=axes.elementwise,
-    is_known_on_host=True,
-    default_names=("value",),
 )
 OPERATIONS.define(
     "retype",
     "x",
+    traits="view known_on_host",
     shape=like_first,
     interval=interval_of_first,
     python_int=_always,
     axes=axes.elementwise,
-    is_view=True,
-    is_known_on_host=True,
     **_atom,
 )
 
@@ -260,24 +232,23 @@ for _name, _noun in (("tril", "lower"), ("triu", "upper")):
     OPERATIONS.define(
         _name,
         "x",
+        traits="allocates",
         parameters={"diagonal": INT},
         shape=like_first,
         element_type=type_of_first,
         axes=axes.elementwise,
-        allocates=True,
         default_names=(_noun,),
         names_after=(f"{_noun}_{{}}",),
     )
 OPERATIONS.define(
     "diagonal",
     "x",
+    names="diagonal",
+    after="{}_diagonal",
+    traits="view read_only",
     parameters={"offset": INT, "axes": ANY},
     shape=_diagonal,
     axes=_diagonal_axes,
-    is_view=True,
-    is_read_only=True,
-    default_names=("diagonal",),
-    names_after=("{}_diagonal",),
     **_same_elements,
 )
 
@@ -321,48 +292,47 @@ def _rolled_axes(node: Any) -> list[AxisMap]:
     return [tuple(axis if axis not in rolled else None for axis in range(node.ndim))]
 
 
-_joins = {"element_type": common_type, "interval": interval_of_all, "allocates": True, "joins": True}
+_joins: Row = {"element_type": common_type, "interval": interval_of_all, "allocates": True, "joins": True}
 
 OPERATIONS.define(
     "concatenate",
     "*parts",
+    names="joined",
     magnitude=magnitudes.largest,
     parameters={"axis": AXIS},
     shape=_joined,
     axes=axes.all_but_one,
-    default_names=("joined",),
     **_joins,
 )
 OPERATIONS.define(
     "stack",
     "*parts",
+    names="stacked",
     magnitude=magnitudes.largest,
     parameters={"axis": AXIS},
     shape=_stacked,
     axes=_stacked_axes,
-    default_names=("stacked",),
     **_joins,
 )
 OPERATIONS.define(
     "pad",
     "x fill",
+    names="padded",
+    after="padded_{}",
     parameters={"widths": PAIRS},
     shape=_padded,
     axes=_padded_axes,
-    default_names=("padded",),
-    names_after=("padded_{}",),
     **_joins,
 )
 OPERATIONS.define(
     "roll",
     "x",
+    names="rolled",
+    after="rolled_{}",
+    traits="joins allocates",
     parameters={"shift": INT_OR_INTS, "axis": INT_OR_INTS},
     shape=like_first,
     axes=_rolled_axes,
-    joins=True,
-    allocates=True,
-    default_names=("rolled",),
-    names_after=("rolled_{}",),
     **_same_elements,
 )
 
@@ -381,11 +351,11 @@ def _s32(operands: Sequence[Operand], parameters: Parameters) -> ElementType:
 OPERATIONS.define(
     "axis_size",
     "x",
+    names="size",
+    traits="counts",
     parameters={"axis": AXIS},
     shape=scalar,
     element_type=_s32,
     interval=_at_most,
     axes=axes.nothing,
-    counts=True,
-    default_names=("size",),
 )

@@ -5,7 +5,8 @@ Source: operation-semantics seed, the element-wise sections; the implicit broadc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol, cast
 
 from ..broadcasting import Step, plan_broadcast, stretch_steps
 from ..shape_rules.common import Operation, is_scalar, refuse, shape_text
@@ -18,150 +19,85 @@ from .op import Operand, XlaOp
 Dimensions = Sequence[int] | None
 
 
+class Unary(Protocol):
+    """A method of one operand."""
+
+    def __call__(self, operand: Operand) -> XlaOp: ...
+
+
+class Binary(Protocol):
+    """A method of two operands, which ``broadcast_dimensions`` relate where they have different ranks."""
+
+    def __call__(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp: ...
+
+
+def _unary(opcode: str, meaning: str) -> Unary:
+    def method(self: ElementwiseOperations, operand: Operand) -> XlaOp:
+        return self._instruction(opcode, (self._operand(operand),), {})
+
+    method.__doc__ = meaning
+    return cast(Unary, method)
+
+
+def _binary(opcode: str, meaning: str, **attributes: str) -> Binary:
+    def method(
+        self: ElementwiseOperations, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None
+    ) -> XlaOp:
+        return self._of_two(opcode, lhs, rhs, broadcast_dimensions, attributes)
+
+    method.__doc__ = meaning
+    return cast(Binary, method)
+
+
+def _comparison(direction: str, meaning: str) -> Binary:
+    return _binary("compare", f"Tell whether lhs is {meaning}.", direction=direction)
+
+
+def _total_order(direction: str) -> Binary:
+    meaning = f"Compare as :meth:`{direction.lower()}` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."
+    return _binary("compare", meaning, direction=direction, type="TOTALORDER")
+
+
 class ElementwiseOperations(BuilderCore):
     """Binary operations and comparisons take ``broadcast_dimensions``, needed between operands of different rank."""
 
     # -- unary
 
-    def abs(self, operand: Operand) -> XlaOp:
-        """Absolute value; for complex numbers the real magnitude."""
-        return self._unary("abs", operand)
-
-    def acos(self, operand: Operand) -> XlaOp:
-        """Inverse cosine."""
-        return self._unary("acos", operand)
-
-    def acosh(self, operand: Operand) -> XlaOp:
-        """Inverse hyperbolic cosine."""
-        return self._unary("acosh", operand)
-
-    def asin(self, operand: Operand) -> XlaOp:
-        """Inverse sine."""
-        return self._unary("asin", operand)
-
-    def asinh(self, operand: Operand) -> XlaOp:
-        """Inverse hyperbolic sine."""
-        return self._unary("asinh", operand)
-
-    def atanh(self, operand: Operand) -> XlaOp:
-        """Inverse hyperbolic tangent."""
-        return self._unary("atanh", operand)
-
-    def cbrt(self, operand: Operand) -> XlaOp:
-        """Cube root."""
-        return self._unary("cbrt", operand)
-
-    def ceil(self, operand: Operand) -> XlaOp:
-        """Smallest integer not below."""
-        return self._unary("ceil", operand)
-
-    def clz(self, operand: Operand) -> XlaOp:
-        """Number of leading zero bits."""
-        return self._unary("count-leading-zeros", operand)
-
-    def cos(self, operand: Operand) -> XlaOp:
-        """Cosine."""
-        return self._unary("cosine", operand)
-
-    def cosh(self, operand: Operand) -> XlaOp:
-        """Hyperbolic cosine."""
-        return self._unary("cosh", operand)
-
-    def erf(self, operand: Operand) -> XlaOp:
-        """Error function."""
-        return self._unary("erf", operand)
-
-    def exp(self, operand: Operand) -> XlaOp:
-        """``e**x``."""
-        return self._unary("exponential", operand)
-
-    def exp2(self, operand: Operand) -> XlaOp:
-        """``2**x``."""
-        return self._unary("exp2", operand)
-
-    def expm1(self, operand: Operand) -> XlaOp:
-        """``e**x - 1``, exact near 0."""
-        return self._unary("exponential-minus-one", operand)
-
-    def floor(self, operand: Operand) -> XlaOp:
-        """Largest integer not above."""
-        return self._unary("floor", operand)
-
-    def imag(self, operand: Operand) -> XlaOp:
-        """Imaginary part; 0 for real numbers."""
-        return self._unary("imag", operand)
-
-    def is_finite(self, operand: Operand) -> XlaOp:
-        """Tell whether neither infinite nor NaN."""
-        return self._unary("is-finite", operand)
-
-    def log(self, operand: Operand) -> XlaOp:
-        """Natural logarithm."""
-        return self._unary("log", operand)
-
-    def log1p(self, operand: Operand) -> XlaOp:
-        """``log(1 + x)``, exact near 0."""
-        return self._unary("log-plus-one", operand)
-
-    def log2(self, operand: Operand) -> XlaOp:
-        """Logarithm to base 2."""
-        return self._unary("log2", operand)
-
-    def logistic(self, operand: Operand) -> XlaOp:
-        """``1 / (1 + e**-x)``."""
-        return self._unary("logistic", operand)
-
-    def neg(self, operand: Operand) -> XlaOp:
-        """``-x``."""
-        return self._unary("negate", operand)
-
-    def not_(self, operand: Operand) -> XlaOp:
-        """Logical not of pred, bitwise not of integers."""
-        return self._unary("not", operand)
-
-    def population_count(self, operand: Operand) -> XlaOp:
-        """Number of set bits."""
-        return self._unary("popcnt", operand)
-
-    def real(self, operand: Operand) -> XlaOp:
-        """Real part; real numbers themselves."""
-        return self._unary("real", operand)
-
-    def round(self, operand: Operand) -> XlaOp:
-        """Round to the nearest integer, halves away from zero."""
-        return self._unary("round-nearest-afz", operand)
-
-    def round_nearest_even(self, operand: Operand) -> XlaOp:
-        """Round to the nearest integer, halves to the even one."""
-        return self._unary("round-nearest-even", operand)
-
-    def rsqrt(self, operand: Operand) -> XlaOp:
-        """``1 / sqrt(x)``."""
-        return self._unary("rsqrt", operand)
-
-    def sign(self, operand: Operand) -> XlaOp:
-        """-1, 0 or 1; keeps -0 and NaN; ``x / abs(x)`` for complex numbers."""
-        return self._unary("sign", operand)
-
-    def sin(self, operand: Operand) -> XlaOp:
-        """Sine."""
-        return self._unary("sine", operand)
-
-    def sinh(self, operand: Operand) -> XlaOp:
-        """Hyperbolic sine."""
-        return self._unary("sinh", operand)
-
-    def sqrt(self, operand: Operand) -> XlaOp:
-        """Square root."""
-        return self._unary("sqrt", operand)
-
-    def tan(self, operand: Operand) -> XlaOp:
-        """Tangent."""
-        return self._unary("tan", operand)
-
-    def tanh(self, operand: Operand) -> XlaOp:
-        """Hyperbolic tangent."""
-        return self._unary("tanh", operand)
+    abs = _unary("abs", "Absolute value; for complex numbers the real magnitude.")
+    acos = _unary("acos", "Inverse cosine.")
+    acosh = _unary("acosh", "Inverse hyperbolic cosine.")
+    asin = _unary("asin", "Inverse sine.")
+    asinh = _unary("asinh", "Inverse hyperbolic sine.")
+    atanh = _unary("atanh", "Inverse hyperbolic tangent.")
+    cbrt = _unary("cbrt", "Cube root.")
+    ceil = _unary("ceil", "Smallest integer not below.")
+    clz = _unary("count-leading-zeros", "Number of leading zero bits.")
+    cos = _unary("cosine", "Cosine.")
+    cosh = _unary("cosh", "Hyperbolic cosine.")
+    erf = _unary("erf", "Error function.")
+    exp = _unary("exponential", "``e**x``.")
+    exp2 = _unary("exp2", "``2**x``.")
+    expm1 = _unary("exponential-minus-one", "``e**x - 1``, exact near 0.")
+    floor = _unary("floor", "Largest integer not above.")
+    imag = _unary("imag", "Imaginary part; 0 for real numbers.")
+    is_finite = _unary("is-finite", "Tell whether neither infinite nor NaN.")
+    log = _unary("log", "Natural logarithm.")
+    log1p = _unary("log-plus-one", "``log(1 + x)``, exact near 0.")
+    log2 = _unary("log2", "Logarithm to base 2.")
+    logistic = _unary("logistic", "``1 / (1 + e**-x)``.")
+    neg = _unary("negate", "``-x``.")
+    not_ = _unary("not", "Logical not of pred, bitwise not of integers.")
+    population_count = _unary("popcnt", "Number of set bits.")
+    real = _unary("real", "Real part; real numbers themselves.")
+    round = _unary("round-nearest-afz", "Round to the nearest integer, halves away from zero.")
+    round_nearest_even = _unary("round-nearest-even", "Round to the nearest integer, halves to the even one.")
+    rsqrt = _unary("rsqrt", "``1 / sqrt(x)``.")
+    sign = _unary("sign", "-1, 0 or 1; keeps -0 and NaN; ``x / abs(x)`` for complex numbers.")
+    sin = _unary("sine", "Sine.")
+    sinh = _unary("sinh", "Hyperbolic sine.")
+    sqrt = _unary("sqrt", "Square root.")
+    tan = _unary("tan", "Tangent.")
+    tanh = _unary("tanh", "Hyperbolic tangent.")
 
     # -- unary with arguments
 
@@ -208,123 +144,38 @@ class ElementwiseOperations(BuilderCore):
 
     # -- binary
 
-    def add(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Sum; for pred, logical or."""
-        return self._binary("add", lhs, rhs, broadcast_dimensions)
-
-    def and_(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Logical and of pred, bitwise and of integers."""
-        return self._binary("and", lhs, rhs, broadcast_dimensions)
-
-    def atan2(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Angle of the point ``(rhs, lhs)``."""
-        return self._binary("atan2", lhs, rhs, broadcast_dimensions)
-
-    def complex(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Complex number from real and imaginary part."""
-        return self._binary("complex", lhs, rhs, broadcast_dimensions)
-
-    def div(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Quotient; for integers, rounded toward zero."""
-        return self._binary("divide", lhs, rhs, broadcast_dimensions)
-
-    def max(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """The larger; NaN wins."""
-        return self._binary("maximum", lhs, rhs, broadcast_dimensions)
-
-    def min(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """The smaller; NaN wins."""
-        return self._binary("minimum", lhs, rhs, broadcast_dimensions)
-
-    def mul(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Product; for pred, logical and."""
-        return self._binary("multiply", lhs, rhs, broadcast_dimensions)
-
-    def mulhi(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """High half of the double-width product of integers."""
-        return self._binary("mulhi", lhs, rhs, broadcast_dimensions)
-
-    def or_(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Logical or of pred, bitwise or of integers."""
-        return self._binary("or", lhs, rhs, broadcast_dimensions)
-
-    def pow(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """``lhs ** rhs``."""
-        return self._binary("power", lhs, rhs, broadcast_dimensions)
-
-    def rem(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Remainder with the dividend's sign."""
-        return self._binary("remainder", lhs, rhs, broadcast_dimensions)
-
-    def shift_left(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Shift to higher bits; 0 if the amount is the width or more."""
-        return self._binary("shift-left", lhs, rhs, broadcast_dimensions)
-
-    def shift_right_arithmetic(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Shift to lower bits, filled with the sign."""
-        return self._binary("shift-right-arithmetic", lhs, rhs, broadcast_dimensions)
-
-    def shift_right_logical(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Shift to lower bits, filled with zeros."""
-        return self._binary("shift-right-logical", lhs, rhs, broadcast_dimensions)
-
-    def sub(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Difference."""
-        return self._binary("subtract", lhs, rhs, broadcast_dimensions)
-
-    def xor(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Logical or bitwise exclusive or."""
-        return self._binary("xor", lhs, rhs, broadcast_dimensions)
+    add = _binary("add", "Sum; for pred, logical or.")
+    and_ = _binary("and", "Logical and of pred, bitwise and of integers.")
+    atan2 = _binary("atan2", "Angle of the point ``(rhs, lhs)``.")
+    complex = _binary("complex", "Complex number from real and imaginary part.")
+    div = _binary("divide", "Quotient; for integers, rounded toward zero.")
+    max = _binary("maximum", "The larger; NaN wins.")
+    min = _binary("minimum", "The smaller; NaN wins.")
+    mul = _binary("multiply", "Product; for pred, logical and.")
+    mulhi = _binary("mulhi", "High half of the double-width product of integers.")
+    or_ = _binary("or", "Logical or of pred, bitwise or of integers.")
+    pow = _binary("power", "``lhs ** rhs``.")
+    rem = _binary("remainder", "Remainder with the dividend's sign.")
+    shift_left = _binary("shift-left", "Shift to higher bits; 0 if the amount is the width or more.")
+    shift_right_arithmetic = _binary("shift-right-arithmetic", "Shift to lower bits, filled with the sign.")
+    shift_right_logical = _binary("shift-right-logical", "Shift to lower bits, filled with zeros.")
+    sub = _binary("subtract", "Difference.")
+    xor = _binary("xor", "Logical or bitwise exclusive or.")
 
     # -- comparisons
 
-    def eq(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Tell whether lhs is equal to rhs; IEEE, so false for NaN."""
-        return self._comparison("EQ", lhs, rhs, broadcast_dimensions)
-
-    def ne(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Tell whether lhs is not equal to rhs; IEEE, so true for NaN."""
-        return self._comparison("NE", lhs, rhs, broadcast_dimensions)
-
-    def ge(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Tell whether lhs is greater or equal to rhs; IEEE, so false for NaN."""
-        return self._comparison("GE", lhs, rhs, broadcast_dimensions)
-
-    def gt(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Tell whether lhs is greater than rhs; IEEE, so false for NaN."""
-        return self._comparison("GT", lhs, rhs, broadcast_dimensions)
-
-    def le(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Tell whether lhs is less or equal to rhs; IEEE, so false for NaN."""
-        return self._comparison("LE", lhs, rhs, broadcast_dimensions)
-
-    def lt(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Tell whether lhs is less than rhs; IEEE, so false for NaN."""
-        return self._comparison("LT", lhs, rhs, broadcast_dimensions)
-
-    def eq_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Compare as :meth:`eq` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
-        return self._comparison("EQ", lhs, rhs, broadcast_dimensions, total=True)
-
-    def ne_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Compare as :meth:`ne` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
-        return self._comparison("NE", lhs, rhs, broadcast_dimensions, total=True)
-
-    def ge_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Compare as :meth:`ge` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
-        return self._comparison("GE", lhs, rhs, broadcast_dimensions, total=True)
-
-    def gt_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Compare as :meth:`gt` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
-        return self._comparison("GT", lhs, rhs, broadcast_dimensions, total=True)
-
-    def le_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Compare as :meth:`le` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
-        return self._comparison("LE", lhs, rhs, broadcast_dimensions, total=True)
-
-    def lt_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Compare as :meth:`lt` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
-        return self._comparison("LT", lhs, rhs, broadcast_dimensions, total=True)
+    eq = _comparison("EQ", "equal to rhs; IEEE, so false for NaN")
+    ne = _comparison("NE", "not equal to rhs; IEEE, so true for NaN")
+    ge = _comparison("GE", "greater or equal to rhs; IEEE, so false for NaN")
+    gt = _comparison("GT", "greater than rhs; IEEE, so false for NaN")
+    le = _comparison("LE", "less or equal to rhs; IEEE, so false for NaN")
+    lt = _comparison("LT", "less than rhs; IEEE, so false for NaN")
+    eq_total_order = _total_order("EQ")
+    ne_total_order = _total_order("NE")
+    ge_total_order = _total_order("GE")
+    gt_total_order = _total_order("GT")
+    le_total_order = _total_order("LE")
+    lt_total_order = _total_order("LT")
 
     # -- three operands
 
@@ -353,11 +204,8 @@ class ElementwiseOperations(BuilderCore):
 
     # -- how they are made
 
-    def _unary(self, opcode: str, operand: Operand) -> XlaOp:
-        return self._instruction(opcode, (self._operand(operand),), {})
-
-    def _binary(
-        self, opcode: str, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions, **attributes: str | None
+    def _of_two(
+        self, opcode: str, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions, attributes: Mapping[str, str]
     ) -> XlaOp:
         # A Python number takes its type from the other operand.
         left = self._operand(lhs, like=rhs if isinstance(rhs, XlaOp) else None)
@@ -366,18 +214,10 @@ class ElementwiseOperations(BuilderCore):
         dimensions = None if broadcast_dimensions is None else integers(opcode, broadcast_dimensions)
         plan = plan_broadcast(opcode, *shapes, dimensions)
         operands = (self._stretched(left, plan.lhs), self._stretched(right, plan.rhs))
-        return self._instruction(opcode, operands, attributes)
-
-    def _comparison(
-        self, direction: str, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions, *, total: bool = False
-    ) -> XlaOp:
-        kind = "TOTALORDER" if total and self._is_floating(lhs, rhs) else None
-        return self._binary("compare", lhs, rhs, broadcast_dimensions, direction=direction, type=kind)
-
-    def _is_floating(self, *operands: Operand) -> bool:
-        """Integers have one order only, so XLA compares them alike in both ways."""
-        shapes = [operand.shape for operand in operands if isinstance(operand, XlaOp)]
-        return all(isinstance(s, ArrayShape) and default_comparison(s.element_type) == "FLOAT" for s in shapes)
+        # Integers have one order only, so XLA compares them alike in both ways.
+        is_floating = all(default_comparison(shape.element_type) == "FLOAT" for shape in shapes)
+        kept = {key: value for key, value in attributes.items() if key != "type" or is_floating}
+        return self._instruction(opcode, operands, kept)
 
     def _stretched(self, op: XlaOp, steps: Sequence[Step]) -> XlaOp:
         """Carry out one side of a broadcast plan."""
@@ -389,3 +229,8 @@ class ElementwiseOperations(BuilderCore):
     def _stretched_scalar(self, op: XlaOp, shape: ArrayShape) -> XlaOp:
         """Broadcast a scalar to a shape's sizes; any other op as it is."""
         return self._stretched(op, stretch_steps(op.array_shape, shape)) if is_scalar(op.shape) else op
+
+
+for _name, _member in vars(ElementwiseOperations).items():
+    if getattr(_member, "__name__", "") == "method":
+        _member.__name__ = _name  # computations are called after methods that they consist of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -20,28 +20,20 @@ class Operations(Protocol):
 
     def _element(self, op: XlaOp, index: object) -> XlaOp: ...
     def _index(self, op: XlaOp, index: tuple[object, ...]) -> XlaOp: ...
-    def neg(self, operand: Operand, /) -> XlaOp: ...
-    def not_(self, operand: Operand, /) -> XlaOp: ...
-    def abs(self, operand: Operand, /) -> XlaOp: ...
-    def add(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def sub(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def mul(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def div(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def rem(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def pow(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def dot(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def and_(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def or_(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def xor(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def shift_left(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
     def shift_right_arithmetic(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
     def shift_right_logical(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def eq(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def ne(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def lt(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def le(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def gt(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
-    def ge(self, lhs: Operand, rhs: Operand, /) -> XlaOp: ...
+
+
+def _of_one(name: str) -> Callable[[XlaOp], XlaOp]:
+    return lambda self: getattr(self.builder, name)(self)
+
+
+def _of_two(name: str) -> Callable[[XlaOp, Operand], XlaOp]:
+    return lambda self, other: getattr(self.builder, name)(self, other)
+
+
+def _reflected(name: str) -> Callable[[XlaOp, Operand], XlaOp]:
+    return lambda self, other: getattr(self.builder, name)(other, self)
 
 
 class XlaOp:
@@ -104,103 +96,25 @@ class XlaOp:
     def __pos__(self) -> XlaOp:
         return self
 
-    def __neg__(self) -> XlaOp:
-        return self.builder.neg(self)
-
-    def __invert__(self) -> XlaOp:
-        return self.builder.not_(self)
-
-    def __abs__(self) -> XlaOp:
-        return self.builder.abs(self)
-
-    def __add__(self, other: Operand) -> XlaOp:
-        return self.builder.add(self, other)
-
-    def __radd__(self, other: Operand) -> XlaOp:
-        return self.builder.add(other, self)
-
-    def __sub__(self, other: Operand) -> XlaOp:
-        return self.builder.sub(self, other)
-
-    def __rsub__(self, other: Operand) -> XlaOp:
-        return self.builder.sub(other, self)
-
-    def __mul__(self, other: Operand) -> XlaOp:
-        return self.builder.mul(self, other)
-
-    def __rmul__(self, other: Operand) -> XlaOp:
-        return self.builder.mul(other, self)
-
-    def __truediv__(self, other: Operand) -> XlaOp:
-        return self.builder.div(self, other)
-
-    def __rtruediv__(self, other: Operand) -> XlaOp:
-        return self.builder.div(other, self)
-
-    def __mod__(self, other: Operand) -> XlaOp:
-        return self.builder.rem(self, other)
-
-    def __rmod__(self, other: Operand) -> XlaOp:
-        return self.builder.rem(other, self)
-
-    def __pow__(self, other: Operand) -> XlaOp:
-        return self.builder.pow(self, other)
-
-    def __rpow__(self, other: Operand) -> XlaOp:
-        return self.builder.pow(other, self)
-
-    def __matmul__(self, other: Operand) -> XlaOp:
-        return self.builder.dot(self, other)
-
-    def __rmatmul__(self, other: Operand) -> XlaOp:
-        return self.builder.dot(other, self)
-
-    def __and__(self, other: Operand) -> XlaOp:
-        return self.builder.and_(self, other)
-
-    def __rand__(self, other: Operand) -> XlaOp:
-        return self.builder.and_(other, self)
-
-    def __or__(self, other: Operand) -> XlaOp:
-        return self.builder.or_(self, other)
-
-    def __ror__(self, other: Operand) -> XlaOp:
-        return self.builder.or_(other, self)
-
-    def __xor__(self, other: Operand) -> XlaOp:
-        return self.builder.xor(self, other)
-
-    def __rxor__(self, other: Operand) -> XlaOp:
-        return self.builder.xor(other, self)
-
-    def __lshift__(self, other: Operand) -> XlaOp:
-        return self.builder.shift_left(self, other)
-
-    def __rlshift__(self, other: Operand) -> XlaOp:
-        return self.builder.shift_left(other, self)
+    __neg__, __invert__, __abs__ = _of_one("neg"), _of_one("not_"), _of_one("abs")
+    __add__, __radd__ = _of_two("add"), _reflected("add")
+    __sub__, __rsub__ = _of_two("sub"), _reflected("sub")
+    __mul__, __rmul__ = _of_two("mul"), _reflected("mul")
+    __truediv__, __rtruediv__ = _of_two("div"), _reflected("div")
+    __mod__, __rmod__ = _of_two("rem"), _reflected("rem")
+    __pow__, __rpow__ = _of_two("pow"), _reflected("pow")
+    __matmul__, __rmatmul__ = _of_two("dot"), _reflected("dot")
+    __and__, __rand__ = _of_two("and_"), _reflected("and_")
+    __or__, __ror__ = _of_two("or_"), _reflected("or_")
+    __xor__, __rxor__ = _of_two("xor"), _reflected("xor")
+    __lshift__, __rlshift__ = _of_two("shift_left"), _reflected("shift_left")
+    __lt__, __le__, __gt__, __ge__ = _of_two("lt"), _of_two("le"), _of_two("gt"), _of_two("ge")
+    __eq__, __ne__ = _of_two("eq"), _of_two("ne")  # type: ignore[assignment]
 
     def __rshift__(self, other: Operand) -> XlaOp:
         if self.array_shape.element_type.is_signed:
             return self.builder.shift_right_arithmetic(self, other)
         return self.builder.shift_right_logical(self, other)
-
-    def __eq__(self, other: Operand) -> XlaOp:  # type: ignore[override]
-        return self.builder.eq(self, other)
-
-    def __ne__(self, other: Operand) -> XlaOp:  # type: ignore[override]
-        return self.builder.ne(self, other)
-
-    def __lt__(self, other: Operand) -> XlaOp:
-        return self.builder.lt(self, other)
-
-    def __le__(self, other: Operand) -> XlaOp:
-        return self.builder.le(self, other)
-
-    def __gt__(self, other: Operand) -> XlaOp:
-        return self.builder.gt(self, other)
-
-    def __ge__(self, other: Operand) -> XlaOp:
-        return self.builder.ge(self, other)
 
 
 Operand = XlaOp | bool | int | float | complex | np.generic | npt.NDArray[Any] | Sequence[Any]
