@@ -33,7 +33,6 @@ from ..options import (
 )
 from ..python.verifier import require_sound
 from ..target import Target, load_target
-from .any_size import emit_any_size
 from .formatting import formatted
 from .functions.constants import TENSORS
 from .layout import Layout
@@ -133,6 +132,8 @@ def emit(
     if isinstance(source, Witnesses):
         nested = nested if nested is not None else _takes_trees(source.modules[0])
         given = {**locals(), "target": _target(target)}
+        from .any_size import emit_any_size  # few programs have open sizes
+
         return emit_any_size(given.pop("source"), emit, given)
     module = source if isinstance(source, HloModule) else load(source, examples=examples)
     if not isinstance(source, HloModule):

@@ -165,8 +165,8 @@ def has_odd_nan(array: npt.NDArray[Any]) -> bool:
     elements = array.reshape(-1)
     parts = (elements[i : i + _LOOKED_AT_ONCE] for i in range(0, array.size, _LOOKED_AT_ONCE))
     with np.errstate(invalid="ignore"):
-        found = (np.unique(part[np.isnan(part)].view(f"u{array.itemsize}")) for part in parts)
-        return any(bits.tobytes() not in _nans(array.dtype) for part in found for bits in part)
+        found = (part[np.isnan(part)].view(f"u{array.itemsize}") for part in parts)
+        return any(bits.tobytes() not in _nans(array.dtype) for part in found if part.size for bits in np.unique(part))
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...templates.prelude import complex as complexes
-from ...templates.prelude import conversion, floats, integers, keys, special
+from ...templates.prelude import conversion, floats, integers, special
 from ..array.node import Node
 
 Function = Callable[..., Any]
@@ -21,6 +21,12 @@ _COMPARISONS: dict[str, Function] = {
     "GT": np.greater,
     "GE": np.greater_equal,
 }
+
+
+def _uniform_of(*operands: Any) -> Any:
+    from ...templates.prelude import keys  # brings NumPy's generators with it
+
+    return keys.uniform_of(*operands)
 
 
 def _clamp(low: Any, x: Any, high: Any) -> Any:
@@ -132,7 +138,7 @@ FUNCTIONS: dict[str, Function] = {
     "normal_cdf": special.normal_cdf,
     "normal_cdf_float64": special.normal_cdf_float64,
     "sigmoid": special.sigmoid,
-    "uniform_of": keys.uniform_of,
+    "uniform_of": _uniform_of,
     **{
         function.__name__: function
         for function in (
