@@ -64,7 +64,7 @@ def modules():
         yield Path("dask" if style == "readable" else "dask_fast") / f"{name}.py", generated
     for hlo in sorted((ROOT / "examples" / "replicas").glob("*.hlo")):
         generated = xla2py.emit(
-            hlo.read_text("utf-8"), name=f"examples/replicas/{hlo.name}", sources=ROOT, helpers="beside"
+            hlo.read_text("utf-8"), name=f"examples/replicas/{hlo.name}", sources=ROOT, helpers="shared"
         )
         yield Path("replicas") / f"{hlo.stem}.py", generated
 

@@ -149,9 +149,9 @@ class Options:
     helpers: str = _option(
         AUTO,
         OUTPUT,
-        "Copy helper functions into each module (own), or into one file per package (shared) or folder (beside). "
+        "Copy helper functions into each module (own), or into one file per folder (shared). "
         "With auto, only a module for several replicas gets such a file.",
-        (AUTO, OWN, "shared", "beside"),
+        (AUTO, OWN, "shared"),
     )
     classes: str = _option(
         OWN,

@@ -64,7 +64,7 @@ def test_a_runtime_in_a_file_of_its_own_travels_with_the_program(workers, tmp_pa
     """Workers can import neither the module nor the file beside it."""
     program = SeveralDevices("", programs.COUNTED)
     monkeypatch.syspath_prepend(str(tmp_path))
-    xla2py.emit(program.module(), target="dask", helpers="beside").save(tmp_path / "counted.py")
+    xla2py.emit(program.module(), target="dask", helpers="shared").save(tmp_path / "counted.py")
     assert "def on_workers" not in (tmp_path / "counted.py").read_text(encoding="utf-8")
     module, inputs = imported_from(tmp_path / "counted.py"), program.inputs()
     assert_same_bits(module.run_replicas(workers.client, inputs, timeout=30), module.run_local(inputs))

@@ -81,7 +81,7 @@ BF16 = next(one for one in programs.element_types() if one.name == "bf16")
 @pytest.mark.parametrize(("program", "target"), [(LARGE, "numpy"), (BF16, "dask")], ids=["large", "bf16"])
 def test_a_module_is_a_command_on_files(mpirun, tmp_path, program, target):
     """The inputs of all devices lie along an axis in front; bfloat16 lies in float32."""
-    path = saved(program, tmp_path / "program.py", target, "beside")
+    path = saved(program, tmp_path / "program.py", target, "shared")
     columns = [np.stack(column) for column in zip(*program.inputs(), strict=True)]
     np.savez(tmp_path / "in.npz", x=columns[0].astype(np.float32))
     ended = mpirun(4, path, tmp_path / "in.npz", "-o", tmp_path / "out.npz")

@@ -190,14 +190,14 @@ def _emit(
     read: Callable[[], HloModule | Witnesses], jobs: Sequence[Job], options: dict[str, Any], deliver: Deliver
 ) -> int:
     """Emit one program for its targets; the exit code."""
-    from ..emission.module.shared_helpers import form_in
+    from ..emission.module.shared_helpers import helpers_in_files
 
     module = read()
     if not options["nested"]:
         _note_leaves(module)
 
     def emit_for(job: Job) -> int:
-        helpers = options["helpers"] if job.destination is None else form_in(job.destination.parent, options, module)
+        helpers = options["helpers"] if job.destination is None else helpers_in_files(options, module)
         generated = generate(module, job.target, shown_name(job.source), {**options, "helpers": helpers})
         return deliver(generated, job.destination)
 
@@ -277,6 +277,7 @@ def _save(generated: GeneratedModule, destination: Path | None, *, force: bool) 
 def _compare(generated: GeneratedModule, destination: Path | None, *, show: bool) -> int:
     """Tell whether the files hold what was generated; what is different goes to stdout (``show``) or is noted."""
     assert destination is not None, "the command asks for one"
+    generated = generated.placed_in(destination.parent)
     old = read_bytes(destination).decode("utf-8", "replace") if destination.exists() else ""
     is_stale = old != generated.source
     if show and is_stale:

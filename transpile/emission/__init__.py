@@ -39,7 +39,7 @@ from .layout import Layout
 from .module.generated import GeneratedModule
 from .module.header import Origin, body_sha256, with_body_hash
 from .module.module_writer import joined, write_module
-from .module.shared_helpers import SHARING, helper_names, helpers_file, require_sharing
+from .module.shared_helpers import SHARED, helper_names, helpers_file, require_sharing
 from .naming.identifiers import identifier
 from .trees.argument_trees import captured_objects, leaf_paths
 from .trees.likely_trees import with_likely_trees
@@ -180,7 +180,7 @@ def emit(
     if debug:
         require_sound(text, [function.name for function in written.functions])
     text, title = with_body_hash(text), identifier(module.name) or "module"
-    names = helper_names(text, chosen.name) if options.helpers in SHARING else ()
+    names = helper_names(text, chosen.name) if options.helpers == SHARED else ()
     handed = known_functions(module) if device_count(module) == 1 else {}
     return GeneratedModule(
         text,

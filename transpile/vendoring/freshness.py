@@ -11,7 +11,7 @@ from ..dataclass import dataclass
 from ..emission import GeneratedModule, body_sha256, emit
 from ..emission.module.header import recorded_hashes
 from ..emission.module.helper_modules import names_in_folder
-from ..emission.module.shared_helpers import form_in, helpers_file, stem
+from ..emission.module.shared_helpers import helpers_file, helpers_in_files, stem
 from ..files import read_bytes
 from ..options import keywords
 from .manifest import Project, VendoredModule
@@ -77,8 +77,8 @@ def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
         return package_file(project, module)
     program = program_of(project, module)
     options = keywords({**project.settings.values, **module.options})
-    options["helpers"] = form_in(project.place(module.output).parent, options, program)
-    return emit(program, module.target, name=module.source, **options)
+    options["helpers"] = helpers_in_files(options, program)
+    return emit(program, module.target, name=module.source, **options).placed_in(project.place(module.output).parent)
 
 
 def as_edited(project: Project, module: VendoredModule) -> GeneratedModule | None:

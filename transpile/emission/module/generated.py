@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from inspect import unwrap
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +22,7 @@ from ...target import Plan, load_target
 from ..functions.sidecars import Sidecar, sidecars, storable
 from ..lines import WrittenFunction
 from .compiled_functions import is_compiled, kept_module, without_cache
-from .helper_modules import HelpersFile, add_helpers, as_in_package
+from .helper_modules import HelpersFile, add_helpers, with_import
 from .line_map import LineMap, map_lines
 from .loaded_lines import show_lines
 from .shared_helpers import helper_names, stem
@@ -80,8 +80,13 @@ class GeneratedModule:
         files = list(self.sidecars(path))
         for sidecar in files:
             sidecar.write()
-        write_atomically(path, self.source.encode())
+        write_atomically(path, self.placed_in(path.parent).source.encode())
         return [path, *(sidecar.path for sidecar in files)]
+
+    def placed_in(self, folder: Path) -> GeneratedModule:
+        """The module as it stands in a folder: its import of helpers is relative only in a package."""
+        is_in_package = (folder / "__init__.py").exists()
+        return replace(self, source=with_import(self.source, self.target, is_in_package=is_in_package))
 
     def sidecars(self, path: Path) -> Iterator[Sidecar | HelpersFile]:
         """The files with constants and helpers that the module needs beside it where its source is at a path."""
@@ -106,7 +111,7 @@ class GeneratedModule:
         if self.helpers:
             add_helpers(module, self.helpers, stem(self.target))
         source, filename = self.source if keep_compiled else without_cache(self.source), str(module.__file__)
-        source = as_in_package(source, self.target) if self.helpers else source
+        source = with_import(source, self.target) if self.helpers else source
         if not keep_compiled:
             show_lines(module.__dict__, filename, source)
         exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)

@@ -12,7 +12,7 @@ from ...dataclass import dataclass
 from ...errors import Diagnostic, UsageError
 from ...files import read_bytes, write_atomically
 from ...options import LINE_LENGTH
-from .header import body_sha256, recorded_hashes
+from .header import body_sha256, recorded_hashes, with_new_body_hash
 from .loaded_lines import show_lines
 from .shared_helpers import defined_names, helper_names, helpers_file, stem
 
@@ -78,6 +78,8 @@ def add_helpers(module: ModuleType, source: str, name: str) -> None:
     module.__package__ = package
 
 
-def as_in_package(source: str, target: str) -> str:
-    """The source of a module with its import of helpers relative, wherever the module stands."""
-    return source.replace(f"\nfrom {stem(target)} import ", f"\nfrom .{stem(target)} import ", 1)
+def with_import(source: str, target: str, *, is_in_package: bool = True) -> str:
+    """The source of a module with its import of helpers relative, or by the plain name of their file."""
+    plain, relative = (f"\nfrom {dot}{stem(target)} import " for dot in ("", "."))
+    old, new = (plain, relative) if is_in_package else (relative, plain)
+    return with_new_body_hash(source.replace(old, new, 1)) if old in source else source

@@ -53,7 +53,7 @@ from .header import NUMPY, Origin, header
 from .imports import imported_names, imports
 from .names import brought_in, foreign_names, function_name, prelude_calls, prelude_names
 from .sections import add_sections
-from .shared_helpers import SHARING, divided, import_line
+from .shared_helpers import SHARED, divided, import_line
 
 _ML_DTYPE = re.compile(r"\bml_dtypes\.\w+")
 _BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
@@ -104,7 +104,7 @@ class _ModuleWriter:
         self.target = target
         self.options = options
         self.origin = origin
-        self.is_cut = "cutting" not in options.disable_passes and options.helpers not in SHARING
+        self.is_cut = "cutting" not in options.disable_passes and options.helpers != SHARED
         self.library = prelude(target, in_graph=options.graph, kernels=kernels_in(options.style, target))
         self.replicas = replicas_of(program, target.runners)
         self.parts: list[Part] = [Replay()] if options.graph else []
@@ -314,9 +314,7 @@ class _ModuleWriter:
         types, functions = without_lone_types(self._types(), functions)
         typing = typing_imports(renderer, [*types, *functions])
         used = {*renderer.used_prelude, *(use for definition in definitions for use in definition.uses)}
-        from_file = import_line(
-            self.options.helpers, self.target.name, (each.name for each in helpers if each.name in used)
-        )
+        from_file = import_line(self.target.name, (each.name for each in helpers if each.name in used))
         needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *kernels.imports(), *typing}
         named = [line for part in self.parts for line in part.constants(renderer)]
         told = self._narrow_dtypes([*functions, *self.constants.lines])

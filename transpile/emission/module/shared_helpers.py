@@ -1,7 +1,7 @@
 """Helpers that the modules of a folder share: a file of whole functions of the prelude, which modules import from.
 
-A module has its helpers of its own, or imports them (``shared`` in a package, ``beside`` by the plain name of the file,
-where the folder is no package). What finds files by the module's own name stays in it, and so do texts of kernels.
+A module has its helpers of its own, or imports them: by a relative import, or by the plain name of the file where the
+folder is no package. What finds files by the module's own name stays in it, and so do texts of kernels.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from ...errors import Diagnostic, UsageError
@@ -26,7 +25,7 @@ from ..prelude.library import DEVICE, NAME_BY_TEXT, ON_HOST, Definition, prelude
 from .header import with_body_hash
 from .imports import imports
 
-SHARED, BESIDE = SHARING = "shared", "beside"
+SHARED = "shared"
 _STAYS = ON_HOST | {DEVICE}
 _NAME = re.compile(r"^(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
 
@@ -36,19 +35,17 @@ def stem(target: str) -> str:
     return "_xla2py" if target == "numpy" else f"_xla2py_{target.replace('-', '_')}"
 
 
-def form_in(folder: Path, options: Mapping[str, Any], program: HloModule | Witnesses) -> str:
-    """Return how a module of a folder has its helpers: shared by the plain name of the file where it is no package."""
+def helpers_in_files(options: Mapping[str, Any], program: HloModule | Witnesses) -> str:
+    """Return where a module that is written to a file has its helpers."""
     helpers: str = options.get("helpers", AUTO)
-    if helpers == AUTO:
-        is_plain = options.get("style", READABLE) == READABLE and not options.get("graph")
-        several = device_count(program.modules[0] if isinstance(program, Witnesses) else program) > 1
-        helpers = SHARED if several and is_plain else AUTO
-    return BESIDE if helpers == SHARED and not (folder / "__init__.py").exists() else helpers
+    is_plain = options.get("style", READABLE) == READABLE and not options.get("graph")
+    several = device_count(program.modules[0] if isinstance(program, Witnesses) else program) > 1
+    return SHARED if helpers == AUTO and several and is_plain else helpers
 
 
 def require_sharing(helpers: str, is_plain: bool) -> None:
     """Raise UsageError (XP419) where the helpers of a module cannot be shared: those of kernels and graphs."""
-    if helpers in SHARING and not is_plain:
+    if helpers == SHARED and not is_plain:
         message = "helpers are shared by modules in the readable style, without a graph"
         raise UsageError(Diagnostic("XP419", message, hint="leave --helpers out"))
 
@@ -57,7 +54,7 @@ def divided(
     definitions: Sequence[Definition], names: Iterable[str], helpers: str
 ) -> tuple[list[Definition], list[Definition]]:
     """Return the definitions that stay in a module, which names some of them, and those that it shares."""
-    if helpers not in SHARING:
+    if helpers != SHARED:
         return list(definitions), []
     named, stays = set(names), [definition for definition in definitions if definition.module in _STAYS]
     for definition in reversed(stays):  # what they use stands before them
@@ -66,10 +63,10 @@ def divided(
     return own, [definition for definition in definitions if definition not in own]
 
 
-def import_line(helpers: str, target: str, names: Iterable[str]) -> str:
+def import_line(target: str, names: Iterable[str]) -> str:
     """The statement by which a module gets its helpers; empty where it needs none."""
     listed = ", ".join(sorted(names))
-    return f"from {'.' * (helpers == SHARED)}{stem(target)} import {listed}" if listed else ""
+    return f"from .{stem(target)} import {listed}" if listed else ""
 
 
 def helper_names(text: str, target: str) -> tuple[str, ...]:
