@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+# Before NumPy is imported: threads of BLAS within threads of Dask, within workers of pytest, wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 

@@ -74,10 +74,10 @@ def test_float64_is_not_left():
 
 def test_long_rows_are_summed_in_float64():
     """One after the other in float32 would be wrong from the third digit on."""
-    x = np.full(3_000_000, 0.1, np.float32)
+    x = np.full(1_000_000, 0.1, np.float32)
     module = xla2py.emit(xla2py.from_jax(lambda x: jnp.cumsum(x) * 2, x), style="fast")
     made = module.load(keep_compiled=False).main(x)
-    np.testing.assert_allclose(made[-1], 6e5, rtol=1e-6)
+    np.testing.assert_allclose(made[-1], 2e5, rtol=1e-6)
 
 
 def test_totals_join_what_is_around_them():
