@@ -37,6 +37,16 @@ ENTRY main {
   ROOT y = bf16[4] multiply(x, halves)
 }
 """
+CELL = """
+HloModule jit_cell
+
+ENTRY main {
+  h = f32[2] parameter(0), metadata={op_name="h"}
+  x = f32[2] parameter(1), metadata={op_name="x"}
+  y = f32[2] add(h, x)
+  ROOT both = (f32[2], f32[2]) tuple(y, y)
+}
+"""
 
 
 @pytest.fixture
@@ -72,6 +82,16 @@ def test_a_package_is_a_project_whose_tests_pass(sources, xla2py, wrong_types):
     assert 'dependencies = ["ml_dtypes>=0.5", "numpy>=2.0"]' in text
     readme = (project / "README.md").read_text(encoding="utf-8")
     assert "| `step` | `params`: 2 arrays, `x`: float32[3] | float32[3] |" in readme
+
+
+def test_a_function_of_a_state_is_a_class_too(sources, xla2py, wrong_types):
+    Path("cell.hlo").write_text(CELL, encoding="utf-8")
+    assert xla2py("package", "cell.hlo", "-o", "cells")[0] == 0
+    code = "import cells, numpy as np; x = np.ones(2, np.float32); c = cells.Cell(x); c(x); print(c(x), c.h)"
+    done = python(Path("cells"), "-c", code)
+    assert done.stdout.split() == ["[3.", "3.]", "[3.", "3.]"], done.stderr
+    assert "cell = cells.Cell(h)  # keeps the state\ncell(x)\n" in Path("cells/README.md").read_text(encoding="utf-8")
+    assert wrong_types(Path("cells/src"), "-p", "cells") == ""
 
 
 def test_edits_are_kept_and_new_sources_recorded_again(sources, xla2py):

@@ -6,9 +6,10 @@ They are written from the manifest and the modules beside it, so that an update 
 from __future__ import annotations
 
 import ast
+import copy
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
 from pathlib import Path, PurePosixPath
@@ -23,16 +24,12 @@ from ..emission.formatting import formatted
 from ..emission.layout import Layout
 from ..emission.module.header import with_body_hash
 from ..emission.places import main_of
-from ..emission.trees.argument_trees import leaf_paths, tree_of
+from ..emission.trees.argument_trees import tree_of
 from ..errors import Diagnostic, UsageError
-from ..files import read_bytes
-from ..frontends.witnesses import Witnesses
-from ..hlo.ir import HloModule
-from ..hlo.shapes import ArrayShape, leaves
 from ..version import VERSION
+from .arguments import argument_leaves, first_program, source_of
 from .manifest import Project, VendoredModule
-from .programs import program_of
-from .text_files import TextFile
+from .states import States, states_of
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "package"
 INIT, MAIN, FILES, TESTS = "__init__.py", "__main__.py", "_files.py", "test_recorded.py"
@@ -89,7 +86,7 @@ def _digest(text: str) -> str:
 
 
 def _init_values(project: Project) -> dict[str, Any]:
-    functions = [_signature(project, module) for module in functions_of(project)]
+    functions = [signature(project, module) for module in functions_of(project)]
     title = listed([each.name.replace("_", " ") for each in functions])
     imports = sorted({line for each in functions for line in each.imports})
     return {
@@ -97,8 +94,12 @@ def _init_values(project: Project) -> dict[str, Any]:
         "functions": functions,
         "imports": imports,
         "modules": sorted(each.module for each in functions),
-        "names": sorted(each.name for each in functions),
+        "names": sorted(name for each in functions for name in _public(each)),
     }
+
+
+def _public(function: Signature) -> list[str]:
+    return [function.name, *([function.state.name] if function.state is not None else [])]
 
 
 def _files_values(project: Project) -> dict[str, Any]:
@@ -130,15 +131,34 @@ class Signature:
     result: str
     doc: str
     imports: tuple[str, ...]
+    state: StateClass | None
 
 
-def _signature(project: Project, module: VendoredModule) -> Signature:
+@dataclass(frozen=True, slots=True)
+class StateClass:
+    """A class that keeps the states of a function, as ``__init__`` has it: texts of what it takes and gives."""
+
+    name: str
+    states: Mapping[str, str]  # their types, by name
+    parameters: str  # of a call
+    call: str  # its arguments
+    arguments: str  # of the function
+    result: str  # the type of what it returns
+    targets: str  # what the results of the function are assigned to
+    returned: str
+
+
+def signature(project: Project, module: VendoredModule) -> Signature:
+    """Return a function of a package as ``__init__`` has it."""
     tree = ast.parse(source_of(project, module))
     main = main_of(tree)
     name = PurePosixPath(module.output).stem
     types = _Qualified(name, tree)
     arguments = types.visit(main.args)
     result = types.visit(main.returns) if main.returns is not None else ast.Constant(None)
+    states = states_of(first_program(project, module), argument_leaves(project, module))
+    taken = [each.function for each in functions_of(project)]
+    has_class = class_name(module.function) not in taken
     doc = module.doc or ast.get_docstring(tree) or module.function
     return Signature(
         module.function,
@@ -148,13 +168,47 @@ def _signature(project: Project, module: VendoredModule) -> Signature:
         ast.unparse(result),
         docstring_text(doc),
         tuple(types.imports),
+        _state_class(module.function, states, arguments, result) if states and has_class else None,
     )
 
 
-def source_of(project: Project, module: VendoredModule) -> str:
-    """The text of a module as it lies there. Raises ``UsageError``: XP401 where it is missing."""
-    path = project.place(module.output)
-    return TextFile.decode(read_bytes(path), path).text
+def _state_class(function: str, states: States, arguments: ast.arguments, result: ast.expr) -> StateClass:
+    """The class for a function with states, where ``arguments`` and ``result`` are typed as ``__init__`` types them."""
+    kept = {
+        each.arg: ast.unparse(each.annotation or ast.Constant(None))
+        for each in _all(arguments)
+        if each.arg in states.places
+    }
+    call = copy.deepcopy(arguments)
+    for own in (call.posonlyargs, call.args, call.kwonlyargs):
+        own[:] = [each for each in own if each.arg not in kept]
+    names = {place: f"self.{name}" for name, place in states.places.items()}
+    others = [place for place in range(states.results or 0) if place not in names]
+    names |= {place: "result" if len(others) == 1 else f"result_{k}" for k, place in enumerate(others)}
+    return StateClass(
+        class_name(function),
+        kept,
+        ast.unparse(call),
+        ", ".join(_passed(call)),
+        ", ".join(_passed(arguments, kept)),
+        _type_of(result, others, states.results),
+        ", ".join(names[place] for place in sorted(names)),
+        ", ".join(names[place] for place in others or ([0] if states.results is None else [])) or "None",
+    )
+
+
+def class_name(function: str) -> str:
+    """``decode_step`` as ``DecodeStep``."""
+    return "".join(word.capitalize() for word in function.split("_"))
+
+
+def _type_of(result: ast.expr, places: list[int], count: int | None) -> str:
+    """The type of the results at some ``places``, of that of a tuple of ``count``."""
+    types = result.slice.elts if isinstance(result, ast.Subscript) and isinstance(result.slice, ast.Tuple) else []
+    if count is None or len(types) != count:
+        return ast.unparse(result)
+    chosen = [ast.unparse(types[place]) for place in places]
+    return chosen[0] if len(chosen) == 1 else f"tuple[{', '.join(chosen)}]" if chosen else "None"
 
 
 def docstring_text(text: str) -> str:
@@ -164,12 +218,18 @@ def docstring_text(text: str) -> str:
     return f"{lines}\n    " if "\n" in lines else lines
 
 
-def _passed(arguments: ast.arguments) -> Iterator[str]:
-    """Yield how a function hands its arguments on."""
-    yield from (each.arg for each in (*arguments.posonlyargs, *arguments.args))
+def _all(arguments: ast.arguments) -> list[ast.arg]:
+    """The arguments with names of their own."""
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def _passed(arguments: ast.arguments, kept: Container[str] = ()) -> Iterator[str]:
+    """Yield how a function hands its arguments on, a method those that it has ``kept``."""
+    own = {each.arg: f"self.{each.arg}" if each.arg in kept else each.arg for each in _all(arguments)}
+    yield from (own[each.arg] for each in (*arguments.posonlyargs, *arguments.args))
     if arguments.vararg is not None:
         yield f"*{arguments.vararg.arg}"
-    yield from (f"{each.arg}={each.arg}" for each in arguments.kwonlyargs)
+    yield from (f"{each.arg}={own[each.arg]}" for each in arguments.kwonlyargs)
     if arguments.kwarg is not None:
         yield f"**{arguments.kwarg.arg}"
 
@@ -207,51 +267,3 @@ def _defined(node: ast.stmt) -> list[str]:
         return [node.name]
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     return [target.id for target in targets if isinstance(target, ast.Name)]
-
-
-@dataclass(frozen=True, slots=True)
-class ArgumentLeaf:
-    """An array among the arguments of a function: the argument, the keys that lead to it, its name and its type."""
-
-    argument: str
-    keys: tuple[Any, ...]
-    name: str
-    type: str
-    is_narrow: bool  # files have no name for the type
-
-    @property
-    def entry(self) -> tuple[str, tuple[Any, ...], str]:
-        return self.argument, self.keys, self.name
-
-
-def argument_leaves(project: Project, module: VendoredModule) -> list[ArgumentLeaf]:
-    """The arrays that ``main`` of a module takes, in the order of the program's parameters, tuples flattened."""
-    program = program_of(project, module)
-    first = program.modules[0] if isinstance(program, Witnesses) else program
-    return list(_leaves(first, main_of(ast.parse(source_of(project, module))).args))
-
-
-def _leaves(program: HloModule, arguments: ast.arguments) -> Iterator[ArgumentLeaf]:
-    paths = leaf_paths(program)
-    roots = dict.fromkeys(path.root if path is not None else number for number, path in enumerate(paths))
-    names = dict(zip(roots, _names(arguments), strict=True))
-    for number, (path, parameter) in enumerate(zip(paths, program.entry.parameters, strict=True)):
-        argument = names[path.root if path is not None else number]
-        for place, shape in leaves(parameter.shape):
-            if isinstance(shape, ArrayShape):
-                keys = (*(path.keys if path is not None else ()), *place)
-                words = (argument.lstrip("*"), *map(_word, keys))
-                element_type = shape.element_type
-                yield ArgumentLeaf(argument, keys, ".".join(words), str(element_type.dtype), element_type.is_extension)
-
-
-def _names(arguments: ast.arguments) -> list[str]:
-    """The names of arguments, with the stars of those that collect others."""
-    found = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-    found += [f"*{arguments.vararg.arg}"] if arguments.vararg is not None else []
-    found += [each.arg for each in arguments.kwonlyargs]
-    return found + ([f"**{arguments.kwarg.arg}"] if arguments.kwarg is not None else [])
-
-
-def _word(key: Any) -> str:
-    return "_".join(key) if isinstance(key, tuple) else str(key).removeprefix(".")

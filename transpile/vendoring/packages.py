@@ -29,20 +29,19 @@ from ..hlo.printer import print_module
 from ..hlo.shapes import leaves
 from ..options import Value
 from ..version import VERSION
+from .arguments import argument_leaves, first_program, source_of
 from .manifest import PACKAGE, Project, VendoredModule, is_name, read_project, with_module
 from .package_files import (
     FILES,
     INIT,
     MAIN,
     TESTS,
-    argument_leaves,
     environment,
     functions_of,
     listed,
     package_name,
-    source_of,
+    signature,
 )
-from .programs import program_of
 from .recordings import Agreement, record
 from .update import Outcome, add_module, prepare_update, update_module, write_update
 
@@ -314,8 +313,7 @@ def _needs(project: Project) -> list[tuple[str, str]]:
 
 def _row(project: Project, module: VendoredModule, agreement: Agreement) -> dict[str, Any]:
     """What the README tells of a function."""
-    program = program_of(project, module)
-    first = program.modules[0] if isinstance(program, Witnesses) else program
+    first = first_program(project, module)
     found = argument_leaves(project, module)
     shapes = [shape for parameter in first.entry.parameters for _, shape in leaves(parameter.shape)]
     by_argument: dict[str, list[str]] = {}
@@ -327,6 +325,7 @@ def _row(project: Project, module: VendoredModule, agreement: Agreement) -> dict
     ]
     return {
         "name": module.function,
+        "state": signature(project, module).state,
         "arguments": ", ".join(by_argument),
         "takes": ", ".join(takes) or "nothing",
         "gives": ", ".join(dict.fromkeys(map(type_text, first.entry.root.element_shapes))),

@@ -24,8 +24,8 @@ from ..files import write_atomically
 from ..frontends.witnesses import Witnesses
 from ..hlo.element_types import from_dtype
 from ..hlo.printer import print_module
+from .arguments import argument_leaves
 from .manifest import Project, VendoredModule
-from .package_files import argument_leaves
 from .programs import program_of
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -1,0 +1,78 @@
+"""The arrays that a function of a package takes, with their names in files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from ..dataclass import dataclass
+from ..emission.places import main_of
+from ..emission.trees.argument_trees import leaf_paths
+from ..files import read_bytes
+from ..frontends.witnesses import Witnesses
+from ..hlo.ir import HloModule
+from ..hlo.shapes import ArrayShape, leaves
+from .manifest import Project, VendoredModule
+from .programs import program_of
+from .text_files import TextFile
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentLeaf:
+    """An array among the arguments of a function: the argument, the keys that lead to it, its name and its type."""
+
+    argument: str
+    keys: tuple[Any, ...]
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    is_narrow: bool  # files have no name for the type
+
+    @property
+    def entry(self) -> tuple[str, tuple[Any, ...], str]:
+        return self.argument, self.keys, self.name
+
+
+def argument_leaves(project: Project, module: VendoredModule) -> list[ArgumentLeaf]:
+    """The arrays that ``main`` of a module takes, in the order of the program's parameters, tuples flattened."""
+    return list(_leaves(first_program(project, module), main_of(ast.parse(source_of(project, module))).args))
+
+
+def first_program(project: Project, module: VendoredModule) -> HloModule:
+    """The program that a module comes from, at the first of several sizes."""
+    program = program_of(project, module)
+    return program.modules[0] if isinstance(program, Witnesses) else program
+
+
+def _leaves(program: HloModule, arguments: ast.arguments) -> Iterator[ArgumentLeaf]:
+    paths = leaf_paths(program)
+    roots = dict.fromkeys(path.root if path is not None else number for number, path in enumerate(paths))
+    names = dict(zip(roots, _names(arguments), strict=True))
+    for number, (path, parameter) in enumerate(zip(paths, program.entry.parameters, strict=True)):
+        argument = names[path.root if path is not None else number]
+        for place, shape in leaves(parameter.shape):
+            if isinstance(shape, ArrayShape):
+                keys = (*(path.keys if path is not None else ()), *place)
+                words = (argument.lstrip("*"), *map(_word, keys))
+                element_type = shape.element_type
+                name, kind = ".".join(words), str(element_type.dtype)
+                yield ArgumentLeaf(argument, keys, name, kind, shape.dimensions, element_type.is_extension)
+
+
+def _names(arguments: ast.arguments) -> list[str]:
+    """The names of arguments, with the stars of those that collect others."""
+    found = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    found += [f"*{arguments.vararg.arg}"] if arguments.vararg is not None else []
+    found += [each.arg for each in arguments.kwonlyargs]
+    return found + ([f"**{arguments.kwarg.arg}"] if arguments.kwarg is not None else [])
+
+
+def _word(key: Any) -> str:
+    return "_".join(key) if isinstance(key, tuple) else str(key).removeprefix(".")
+
+
+def source_of(project: Project, module: VendoredModule) -> str:
+    """The text of a module as it lies there. Raises ``UsageError``: XP401 where it is missing."""
+    path = project.place(module.output)
+    return TextFile.decode(read_bytes(path), path).text

@@ -1,0 +1,83 @@
+"""States of functions: an argument that a function gives back changed, such as ``step(state, x) -> state, y``.
+
+The name of the argument says that it is a state; the tree of the result is that of the argument, types and shapes too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..dataclass import dataclass
+from ..hlo.ir import Built, HloModule, ResultTree
+from ..hlo.shapes import ArrayShape, TupleShape, leaves
+from .arguments import ArgumentLeaf
+
+_STATES = frozenset({"state", "states", "carry", "cache", "caches", "hidden", "h"})  # words of names
+_BESIDE_STATES = frozenset({"params", "variables", "weights", "key", "rng"})  # kept where a state is, too
+_Tree = frozenset[tuple[tuple[Any, ...], str, tuple[int, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """The arguments of a function that are states, each with the place of the result that is the next, and how many
+    results there are: None for one that is no part of a tuple.
+    """
+
+    places: dict[str, int]
+    results: int | None
+
+
+def states_of(program: HloModule, arguments: Sequence[ArgumentLeaf]) -> States | None:
+    """Return the states of a function, None where it has none."""
+    root = program.entry.root.shape
+    shapes = [shape for _, shape in leaves(root) if isinstance(shape, ArrayShape)]
+    tree = program.trees.results if program.trees is not None else None
+    if tree is None:
+        tree = tuple(range(len(shapes))) if isinstance(root, TupleShape) else 0
+    names = list(dict.fromkeys(leaf.argument for leaf in arguments))
+    given = {name: frozenset((e.keys, e.type, e.shape) for e in arguments if e.argument == name) for name in names}
+    whole = _with_types(tree, shapes)
+    if same := [name for name in names if _has_word(name, _STATES) and given[name] == whole]:
+        return States({same[0]: 0}, None)
+    parts = [_with_types(part, shapes) for part in tree] if isinstance(tree, tuple) else []
+    places = dict(_places(names, given, parts))
+    return States(places, len(parts)) if any(_has_word(name, _STATES) for name in places) else None
+
+
+def _places(names: list[str], given: dict[str, _Tree], parts: list[_Tree]) -> Iterator[tuple[str, int]]:
+    """Yield each state with the place of its result: where several agree, the one that is as far from an end."""
+    taken: set[int] = set()
+    for number, name in enumerate(names):
+        agreeing = [k for k, part in enumerate(parts) if part == given[name]]
+        likely = [number, len(parts) - len(names) + number]
+        found = agreeing if len(agreeing) == 1 else [k for k in likely if k in agreeing]
+        if _has_word(name, _STATES | _BESIDE_STATES) and found and found[0] not in taken:
+            taken.add(found[0])
+            yield name, found[0]
+
+
+def _has_word(name: str, words: frozenset[str]) -> bool:
+    return not words.isdisjoint(name.lower().split("_"))
+
+
+def _with_types(tree: ResultTree, shapes: Sequence[ArrayShape]) -> _Tree:
+    """The leaves of a result as :class:`.ArgumentLeaf` has those of arguments: keys, type, shape."""
+    return frozenset((keys, str(shapes[k].element_type.dtype), shapes[k].dimensions) for keys, k in _leaves(tree))
+
+
+def _leaves(tree: ResultTree, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], int]]:
+    if isinstance(tree, int):
+        yield keys, tree
+    elif tree is not None:
+        for key, part in _parts(tree):
+            yield from _leaves(part, (*keys, key))
+
+
+def _parts(tree: Any) -> Iterator[tuple[Any, ResultTree]]:
+    if isinstance(tree, dict):
+        yield from tree.items()
+    elif isinstance(tree, Built):
+        yield from zip([f".{name}" for name in tree.fields] or range(len(tree.parts)), tree.parts, strict=True)
+    else:
+        yield from enumerate(tree)
