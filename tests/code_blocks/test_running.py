@@ -49,6 +49,7 @@ FILES: dict[str, dict[str, str]] = {
     "docs/finding_the_fault.md": {"model.hlo": SOFTMAX},
     "docs/layouts.md": {},
     "docs/packages.md": {"model.py": PROGRAMS},
+    "docs/minimize.md": {},
     "docs/page.md": {},
     "docs/replicas.md": {
         "examples/replicas/data_parallel_training.hlo": "examples/replicas/data_parallel_training.hlo"

@@ -122,6 +122,7 @@ def test_edits_are_kept_and_new_sources_recorded_again(sources, xla2py):
         (["step.hlo", "-o", "out", "-t", "dask"], "XP402"),
         (["step.hlo"], "XP402"),
         (["--check", "full"], "XP707"),
+        (["step.hlo", "-o", "out", "--value-and-grad", "0"], "XP710"),
     ],
 )
 def test_what_is_refused_writes_nothing(sources, xla2py, arguments, code):
@@ -195,3 +196,31 @@ def test_a_live_function_has_the_authors_name_docstring_and_trees(tmp_path):
     assert 'y = x * params["w"]' in module and 'return {"total": y.sum(), "y": y}' in module
     program = (tmp_path / "scaling/programs/scale.hlo").read_text(encoding="utf-8")
     assert str(Path(__file__).parent) not in program
+
+
+def fit(x, y):
+    return ((x - y) ** 2).sum()
+
+
+def test_a_gradient_is_what_scipy_takes(tmp_path, wrong_types, monkeypatch):
+    jax = pytest.importorskip("jax")
+    x = jax.ShapeDtypeStruct((3, 2), "float32")
+    packages.package(fit, x, x, to=tmp_path / "fitted", value_and_grad=0)
+    monkeypatch.syspath_prepend(str(tmp_path / "fitted/src"))
+    import fitted  # type: ignore[import-not-found]
+
+    wanted = np.arange(6, dtype=np.float32).reshape(3, 2)
+    value, gradient = fitted.value_and_grad(np.zeros(6), wanted, order="F")
+    assert (type(value), value) == (float, 55.0)
+    assert gradient.flags.writeable and gradient.dtype == np.float64
+    np.testing.assert_array_equal(gradient, -2 * wanted.ravel(order="F"))
+    assert fitted.value_and_grad(np.zeros((3, 2)), wanted)[1].shape == (3, 2)
+    assert wrong_types(tmp_path / "fitted/src", "-p", "fitted") == ""
+
+
+def test_a_gradient_by_a_tree_is_refused(tmp_path):
+    jax = pytest.importorskip("jax")
+    x = jax.ShapeDtypeStruct((2,), "float32")
+    source = {"total": (lambda p, y: (p["w"] * y).sum(), {"w": x}, x)}
+    with pytest.raises(UsageError, match="XP710"):
+        packages.package(source, to=tmp_path / "out", value_and_grad=0)

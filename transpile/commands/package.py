@@ -26,6 +26,12 @@ _NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.DOTALL)
 @click.option("--check", metavar="DIR", help="Exit with 1 if the package in DIR is not up to date with its sources.")
 @click.option("--update", metavar="DIR", help="Rewrite what changed in the package in DIR, and merge your edits.")
 @click.option("--discard-edits", is_flag=True, help="With --update, discard your edits.")
+@click.option(
+    "--value-and-grad",
+    type=click.IntRange(0),
+    metavar="ARGUMENT",
+    help="Add value_and_grad for SciPy's minimize(jac=True), by the argument with this number.",
+)
 @setting_options(*SETTINGS)
 def command(
     programs: tuple[str, ...],
@@ -34,6 +40,7 @@ def command(
     check: str | None,
     update: str | None,
     discard_edits: bool,
+    value_and_grad: int | None,
     **given: Any,
 ) -> int:
     """Write a project that pip can install, with a function for each SOURCE.
@@ -49,10 +56,12 @@ def command(
         return _checked(Path(check))
     if update is not None:
         return _updated(Path(update), discard_edits)
-    return _written(programs, Path(str(output)), name, given)
+    return _written(programs, Path(str(output)), name, value_and_grad, given)
 
 
-def _written(programs: tuple[str, ...], folder: Path, name: str, given: dict[str, Any]) -> int:
+def _written(
+    programs: tuple[str, ...], folder: Path, name: str, value_and_grad: int | None, given: dict[str, Any]
+) -> int:
     from ..vendoring.packages import package_all
 
     target, *others = require_targets(choose(given, load_settings(Path.cwd()))["target"])
@@ -61,7 +70,7 @@ def _written(programs: tuple[str, ...], folder: Path, name: str, given: dict[str
     options = {each: value for each in SETTINGS if (value := given[each.replace("-", "_")]) is not None}
     options.pop("target", None)
     with working(f"packaging {', '.join(programs)}"):
-        package_all(list(map(_named, programs)), (), folder, name, target, options)
+        package_all(list(map(_named, programs)), (), folder, name, target, options, value_and_grad)
     note(f"wrote {folder}: 'pip install {folder}' installs it, 'pytest {folder}' runs its tests")
     return 0
 

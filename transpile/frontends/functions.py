@@ -43,10 +43,11 @@ def referenced(reference: str, folder: Path) -> Any:
         return _object(*reference_parts(reference))
 
 
-def load_function(reference: str, folder: Path, sizes: Sizes = MappingProxyType({})) -> HloModule:
+def load_function(reference: str, folder: Path, sizes: Sizes = MappingProxyType({}), gradient: str = "") -> HloModule:
     """The program that an importable object is. Its module is imported with ``folder`` first on the path.
 
-    ``sizes`` has the numbers of those that have names. Arguments of 64 bits switch on JAX's types of so many, as
+    ``sizes`` has the numbers of those that have names. ``gradient`` is the number of an argument: the program is then
+    ``jax.value_and_grad`` of the function. Arguments of 64 bits switch on JAX's types of so many, as
     ``JAX_ENABLE_X64`` does. Raises ``UsageError``: XP425 where a name has no number, XP721 where there is no such
     object or its import fails, XP722 where it is no program or does not take such arguments; ``HloSyntaxError`` for
     types that are none.
@@ -63,8 +64,14 @@ def load_function(reference: str, folder: Path, sizes: Sizes = MappingProxyType(
         if not has_arguments and is_function(found):
             hint = "say what it takes: 'module:function(f32[4,8], s32[])', or 'module:function()'"
             raise UsageError(Diagnostic("XP722", "the shapes of the function's arguments are not known", hint=hint))
+        found = with_gradient(found, gradient) if gradient else found
         module = of_object(found, _examples(arguments, sizes) if has_arguments else (), name)
     return module if module.source is None else replace(module, source=replace(module.source, name=reference))
+
+
+def with_gradient(function: Any, argument: str) -> Any:
+    """Return ``jax.value_and_grad`` of a function by the argument with that number."""
+    return required_jax().value_and_grad(function, int(argument))
 
 
 def _object(module: str, name: str) -> Any:

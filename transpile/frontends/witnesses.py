@@ -105,17 +105,20 @@ def free_sizes(reference: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if opening and NAME.fullmatch(word)))
 
 
-def function_at_sizes(reference: str, folder: Path, sizes: Mapping[str, tuple[int, ...]] | None = None) -> Witnesses:
+def function_at_sizes(
+    reference: str, folder: Path, sizes: Mapping[str, tuple[int, ...]] | None = None, gradient: str = ""
+) -> Witnesses:
     """The programs of ``module:function(f32[B,T,64])`` at chosen sizes, or at those of ``sizes``; where these have one
     number each, it is planned for them.
 
-    Raises what :func:`.functions.load_function` raises, and ``UsageError`` (XP425) for sizes of other names.
+    ``gradient`` is as for :func:`.functions.load_function`. Raises what that raises, ``UsageError`` (XP425) for sizes
+    of other names.
     """
     names, planned = free_sizes(reference), are_planned(sizes or {})
     if sizes:
         _require_names(sizes, names)
     chosen = None if planned else sizes
-    found = witnesses(names, lambda chosen: load_function(reference, folder, chosen), chosen)
+    found = witnesses(names, lambda chosen: load_function(reference, folder, chosen, gradient), chosen)
     if planned:
         return found.planned_for(**{name: number for name, (number,) in (sizes or {}).items()})
     return replace(found, command=_option(sizes) if sizes else "")

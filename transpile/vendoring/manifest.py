@@ -3,7 +3,8 @@
 Each has ``source`` and ``output``, relative to the file, and optionally ``target``, ``edited`` and any setting of
 ``[tool.xla2py]``, which it overrides. Of modules for any size, ``sizes`` are the words of ``--sizes``, and ``others``
 further dumps of the program. The modules of a package have the name of their ``function``, its docstring ``doc``, and
-``imports``, the folder that a source in Python is imported from, relative to the file.
+``imports``, the folder that a source in Python is imported from, relative to the file; ``gradient`` is the number of an
+argument whose gradient the function gives beside the value of the source.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ HELPERS = "@helpers"  # the source of the file that modules import helpers from
 PACKAGE = "@package"  # the source of files that make a package of the modules
 _HEADER = "[[tool.xla2py.module]]"
 _LISTS = ("others", "sizes")
-_WORDS = ("function", "doc", "imports")
+_WORDS = ("function", "doc", "imports", "gradient")
 KEYS = ("source", *_LISTS, "output", "target", "edited", *_WORDS, *OPTIONS)
 
 
@@ -52,6 +53,7 @@ class VendoredModule:
     function: str = ""  # of a package: the name that it gives what the module computes
     doc: str = ""
     imports: str = ""
+    gradient: str = ""  # the number of an argument: the function is value_and_grad of the source by it
 
     @property
     def is_of_package(self) -> bool:

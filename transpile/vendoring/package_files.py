@@ -9,7 +9,8 @@ import ast
 import copy
 import hashlib
 import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
 from pathlib import Path, PurePosixPath
@@ -26,6 +27,7 @@ from ..emission.module.header import with_body_hash
 from ..emission.places import main_of
 from ..emission.trees.argument_trees import tree_of
 from ..errors import Diagnostic, UsageError
+from ..frontends.witnesses import free_sizes
 from ..version import VERSION
 from .arguments import argument_leaves, first_program, source_of
 from .manifest import Project, VendoredModule
@@ -33,6 +35,10 @@ from .states import States, states_of
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "package"
 INIT, MAIN, FILES, TESTS = "__init__.py", "__main__.py", "_files.py", "test_recorded.py"
+
+
+_OF_GRADIENTS = ("import numpy as np", "from numpy.typing import ArrayLike")  # and where flat arrays have an order:
+_OF_ORDERS = ("from typing import Literal",)
 
 
 @cache
@@ -88,14 +94,27 @@ def _digest(text: str) -> str:
 def _init_values(project: Project) -> dict[str, Any]:
     functions = [signature(project, module) for module in functions_of(project)]
     title = listed([each.name.replace("_", " ") for each in functions])
-    imports = sorted({line for each in functions for line in each.imports})
+    imports = {line for each in functions for line in each.imports}
     return {
         "title": f"{title[0].upper()}{title[1:]}.",
         "functions": functions,
-        "imports": imports,
+        "imports": _grouped(imports),
         "modules": sorted(each.module for each in functions),
         "names": sorted(name for each in functions for name in _public(each)),
     }
+
+
+def _grouped(imports: Collection[str]) -> list[str]:
+    """Imports in the order of PEP 8, those from one module in one line, the standard library's before an empty line."""
+    lines = sorted(line for line in imports if line.startswith("import "))
+    words: dict[str, list[str]] = {}
+    for line in sorted({*imports}.difference(lines)):
+        head, _, word = line.partition(" import ")
+        words.setdefault(head, []).append(word)
+    lines += [f"{head} import {', '.join(own)}" for head, own in words.items()]
+    standard = [line for line in lines if line.split()[1].partition(".")[0] in sys.stdlib_module_names]
+    others = [line for line in lines if line not in standard]
+    return [*standard, *([""] if standard and others else []), *others]
 
 
 def _public(function: Signature) -> list[str]:
@@ -132,6 +151,16 @@ class Signature:
     doc: str
     imports: tuple[str, ...]
     state: StateClass | None
+    gradient: Gradient | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """The argument by which a function gives a gradient: its name, its type, and its shape, as text."""
+
+    argument: str
+    type: str
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +188,11 @@ def signature(project: Project, module: VendoredModule) -> Signature:
     states = states_of(first_program(project, module), argument_leaves(project, module))
     taken = [each.function for each in functions_of(project)]
     has_class = class_name(module.function) not in taken
+    gradient = _gradient(project, module) if module.gradient else None
+    if gradient is not None:
+        types.imports |= dict.fromkeys(_OF_GRADIENTS + _OF_ORDERS * (len(gradient.shape) > 1))
+        _all(arguments)[int(module.gradient)].annotation = ast.Name("ArrayLike", ast.Load())
+        result = ast.parse(f"tuple[float, {name}.Array]", mode="eval").body
     doc = module.doc or ast.get_docstring(tree) or module.function
     return Signature(
         module.function,
@@ -166,10 +200,29 @@ def signature(project: Project, module: VendoredModule) -> Signature:
         ast.unparse(arguments),
         ", ".join(_passed(main.args)),
         ast.unparse(result),
-        docstring_text(doc),
+        docstring_text(module.doc if gradient is not None else doc),
         tuple(types.imports),
-        _state_class(module.function, states, arguments, result) if states and has_class else None,
+        _state_class(module.function, states, arguments, result) if states and has_class and not gradient else None,
+        gradient,
     )
+
+
+def _gradient(project: Project, module: VendoredModule) -> Gradient:
+    """Return the argument by which a function gives a gradient. Raises ``UsageError`` (XP710) for one that is none."""
+    found = argument_leaves(project, module)
+    name = list(dict.fromkeys(leaf.argument for leaf in found))[int(module.gradient)]
+    first, *others = [leaf for leaf in found if leaf.argument == name]
+    problem = ""
+    if others or first.keys:
+        problem = "is a tree"
+    elif free_sizes(module.source) and len(first.shape) > 1:
+        problem = "has free sizes and several axes"
+    elif first.is_narrow:
+        problem = f"is {first.type}"
+    if problem:
+        hint = "have the function take a flat array; jax.flatten_util.ravel_pytree gives one, and the way back"
+        raise UsageError(Diagnostic("XP710", f"SciPy gives a flat array of floats, and {name} {problem}", hint=hint))
+    return Gradient(name, first.type, first.shape)
 
 
 def _state_class(function: str, states: States, arguments: ast.arguments, result: ast.expr) -> StateClass:

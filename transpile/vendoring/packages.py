@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from inspect import getdoc
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from ..emission.naming.identifiers import identifier
 from ..errors import Diagnostic, UsageError
 from ..files import file_error, write_atomically
 from ..frontends import from_jax, load
-from ..frontends.functions import is_reference, reference_parts, referenced
+from ..frontends.functions import is_reference, reference_parts, referenced, with_gradient
 from ..frontends.jax import source_folder
 from ..frontends.tree_files import SUFFIX, trees_as_json
 from ..frontends.witnesses import Witnesses
@@ -67,6 +69,7 @@ class Part:
     program: HloModule | None
     doc: str
     sources: Path | None  # the folder of the author's Python
+    gradient: str = ""  # the number of the argument, of a function that gives value and gradient
 
 
 def package(
@@ -76,6 +79,7 @@ def package(
     name: str = "",
     target: str = "numpy",
     options: Mapping[str, Value] | None = None,
+    value_and_grad: int | None = None,
 ) -> Path:
     """Write a project that pip can install, with a function for each program, into the folder ``to``.
 
@@ -84,13 +88,14 @@ def package(
     holds a function and its arguments: ``{"encode": (encode, params, x)}``. The package has the modules, ``python -m
     NAME``, tests against the results that XLA gives now, a README, and the manifest that :func:`update_package` reads.
     ``name`` is the name of the package, by default that of the folder; ``options`` are settings of emission by name,
-    such as ``{"style": "fast"}``.
+    such as ``{"style": "fast"}``. ``value_and_grad`` is the number of an array among the arguments: the package then
+    has ``value_and_grad``, too, for ``scipy.optimize.minimize(.., jac=True)``; of several functions one for each.
 
     Raises ``UsageError``: XP707 if the folder is not empty, XP708 for a name that cannot be imported, XP709 if a module
     computes other values than XLA; and whatever reading and emitting the programs raises. Nothing is written then.
     """
     pairs = list(source.items()) if isinstance(source, Mapping) else [("", source)]
-    return package_all(pairs, arguments, Path(to), name, target, options or {})
+    return package_all(pairs, arguments, Path(to), name, target, options or {}, value_and_grad)
 
 
 def package_all(
@@ -100,6 +105,7 @@ def package_all(
     name: str,
     target: str,
     options: Mapping[str, Value],
+    value_and_grad: int | None = None,
 ) -> Path:
     """Do as :func:`package` says, for pairs of a name, empty for the source's own, and a source."""
     name = name or identifier(folder.resolve().name)
@@ -109,6 +115,11 @@ def package_all(
         raise UsageError(Diagnostic("XP402", f"a package is for numpy, not {target}", hint=hint))
     require_empty(folder)
     parts = [_part(word, each, arguments) for word, each in sources]
+    if value_and_grad is not None:
+        parts += [
+            _part_with_gradient(part, each, arguments, str(value_and_grad), len(parts) == 1)
+            for part, (_, each) in zip(parts, sources, strict=True)
+        ]
     require_distinct(parts)
     with _appearing(folder.resolve()) as project:
         write_package(project, parts, name, target, options)
@@ -205,6 +216,17 @@ def _part(name: str, source: Any, arguments: Sequence[Any]) -> Part:
     return part
 
 
+def _part_with_gradient(part: Part, source: Any, arguments: Sequence[Any], number: str, is_only: bool) -> Part:
+    """The function that gives the value of a part and its gradient. Raises ``UsageError`` (XP710) where it has none."""
+    name = "value_and_grad" if is_only else f"{part.name}_value_and_grad"
+    if isinstance(source, tuple):
+        source, *arguments = source
+    program = _program(with_gradient(source, number), arguments) if callable(source) else None
+    if program is None and not is_reference(part.source):
+        raise UsageError(Diagnostic("XP710", f"{part.name} has no gradient: it is no function of JAX"))
+    return replace(part, name=name, program=program, gradient=number)
+
+
 def _program(source: Any, arguments: Sequence[Any]) -> HloModule:
     program = from_jax(source, *arguments) if callable(source) else load(source, examples=arguments)
     if isinstance(program, Witnesses):
@@ -259,13 +281,14 @@ def _with_files(
             source = str(_written_program(project.folder / PROGRAMS / f"{part.name}.hlo", part))
         if part.sources is not None:
             own.setdefault("sources", str(part.sources))
+        facts = {"function": part.name, "doc": part.doc, "gradient": part.gradient}
         project, _ = add_module(
             project,
             source,
             project.folder / "src" / name / f"_{part.name}.py",
             target,
             {"nested": True, "constants": TENSORS, **own},
-            facts={"function": part.name, "doc": part.doc, "imports": _imports(project, source)},
+            facts={**facts, "imports": _imports(project, source)},
         )
     for each in _FILES:
         file = VendoredModule(PACKAGE, each.format(name=name), target)
@@ -323,12 +346,15 @@ def _row(project: Project, module: VendoredModule, agreement: Agreement) -> dict
         f"`{name}`: {types[0]}" if len(types) == 1 else f"`{name}`: {len(types)} arrays"
         for name, types in by_argument.items()
     ]
+    gives = [type_text(shape) for shape in first.entry.root.element_shapes]
+    if module.gradient:  # __init__ gives both in float64
+        gives = [re.sub(r"^float\d+", "float64", text) for text in gives]
     return {
         "name": module.function,
         "state": signature(project, module).state,
         "arguments": ", ".join(by_argument),
         "takes": ", ".join(takes) or "nothing",
-        "gives": ", ".join(dict.fromkeys(map(type_text, first.entry.root.element_shapes))),
+        "gives": ", ".join(dict.fromkeys(gives)),
         "arrays": [leaf.name for leaf in found],
         "source": f"`{Path(module.source).name if not is_reference(module.source) else module.source}`",
         "compared": agreement.runs,

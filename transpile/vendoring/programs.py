@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..frontends import load_program
-from ..frontends.functions import is_reference
+from ..frontends.functions import is_reference, load_function
 from ..frontends.tree_files import with_trees_beside
 from ..frontends.witnesses import Witnesses, files_at_sizes, free_sizes, function_at_sizes, parse_sizes
 from ..hlo.ir import HloModule
@@ -18,10 +18,10 @@ def program_of(project: Project, module: VendoredModule) -> HloModule | Witnesse
     sizes = parse_sizes(module.sizes)
     imports = project.folder / module.imports
     if free_sizes(module.source):
-        return function_at_sizes(module.source, imports, sizes or None)
+        return function_at_sizes(module.source, imports, sizes or None, module.gradient)
     names = (module.source, *module.others)
     programs = [
-        load_program(name, imports)
+        load_function(name, imports, gradient=module.gradient)
         if is_reference(name)
         else with_trees_beside(load_program(name, project.folder), project.place(name))
         for name in names
