@@ -130,9 +130,10 @@ def walk(operations: Sequence[Operation]) -> Iterator[Operation]:
     """Operations and all within them, without recursion."""
     waiting = [iter(operations)]
     while waiting:
-        operation = next(waiting[-1], None)
-        if operation is None:
+        for operation in waiting[-1]:
+            yield operation
+            if operation.regions:
+                waiting.extend(iter(region.operations) for region in reversed(operation.regions))
+                break
+        else:
             waiting.pop()
-            continue
-        yield operation
-        waiting.extend(iter(region.operations) for region in reversed(operation.regions))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..collection import collection_paused
 from ..hlo.ir import HloModule
 from ..hlo.source import SourceText
 from .forms import check_forms
@@ -15,6 +16,7 @@ from .text import TextReader
 from .translation import Translator
 
 
+@collection_paused()
 def read_text(source: SourceText, function: str | None = None, platform: int | None = None) -> HloModule:
     """The module that a text of MLIR says.
 
@@ -28,6 +30,7 @@ def read_text(source: SourceText, function: str | None = None, platform: int | N
     return _translated(program, origins, source, function, platform)
 
 
+@collection_paused()
 def read_bytecode(content: bytes, name: str, function: str | None = None, platform: int | None = None) -> HloModule:
     """The module in a portable artefact; ``name`` is what errors call it.
 

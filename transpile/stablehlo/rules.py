@@ -45,8 +45,6 @@ def _plain(translator: Translator, writer: Writer, operation: Operation) -> None
     attributes = translator.read_attributes(operation)
     if operation.regions:
         attributes = {**attributes, **_called(translator, operation)}
-    if any("." in key for key in operation.attributes):
-        attributes = {**attributes, **marks(operation.attributes, translator.meshes)}
     shape, operands = translator.result_shape(operation), operands_of(writer, operation)
     if operands and (OPCODES[row.opcode].is_elementwise or row.opcode == "reverse"):
         shape = _as_it_lies(shape, operands[0].shape)
@@ -55,8 +53,10 @@ def _plain(translator: Translator, writer: Writer, operation: Operation) -> None
 
 def _as_it_lies(shape: Shape, given: Shape) -> Shape:
     """The shape of a result that lies as the operand does."""
-    is_alike = isinstance(shape, ArrayShape) and isinstance(given, ArrayShape) and shape.dimensions == given.dimensions
-    return replace(shape, layout=given.layout) if is_alike else shape  # type: ignore[call-arg, attr-defined]
+    if shape is given or not (isinstance(shape, ArrayShape) and isinstance(given, ArrayShape)):
+        return shape
+    is_alike = shape.dimensions == given.dimensions and shape.layout != given.layout
+    return replace(shape, layout=given.layout) if is_alike else shape
 
 
 def _called(translator: Translator, operation: Operation) -> dict[str, Computation]:

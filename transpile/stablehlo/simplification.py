@@ -51,6 +51,7 @@ class _Simplifier:
     def __init__(self, region: Region) -> None:
         self.region = region
         self.made: dict[Value, Operation] = {}
+        self.constants: dict[Value, Any] = {}
         self.replaced: dict[Value, Value] = {}
         self.uses: dict[Value, int] = {}
         for operation in walk(region.operations):
@@ -75,7 +76,8 @@ class _Simplifier:
         waiting = region.operations[::-1]
         while waiting:
             operation = waiting.pop()
-            operation.operands = [self.final(value) for value in operation.operands]
+            if self.replaced:
+                operation.operands = [self.final(value) for value in operation.operands]
             if (branch := self.only_branch(operation)) is not None:
                 self.replaced.update(zip(operation.results, branch.returned, strict=False))
                 waiting += branch.operations[-2::-1]
@@ -90,7 +92,10 @@ class _Simplifier:
             if replacement is not None:
                 self.replaced.update(zip(operation.results, replacement, strict=True))
                 continue
-            self.made.update(dict.fromkeys(operation.results, operation))
+            for result in operation.results:
+                self.made[result] = operation
+            if operation.name == "stablehlo.constant" and operation.results:
+                self.constants[operation.results[0]] = operation.attributes.get("value")
             kept.append(operation)
         region.operations = kept
 
@@ -101,11 +106,11 @@ class _Simplifier:
         if operation.regions:
             return None
         for _ in range(8):
-            before = (operation.name, id(operation.attributes), list(operation.operands))
+            name, attributes, operands = operation.name, operation.attributes, operation.operands
             found = self.once(operation)
             if found is not None:
                 return found
-            if before == (operation.name, id(operation.attributes), list(operation.operands)):
+            if operation.name == name and operation.attributes is attributes and operation.operands is operands:
                 break
         return None
 
@@ -126,8 +131,7 @@ class _Simplifier:
 
     def constant(self, value: Value) -> Any:
         """The array that a value always is; None where that is not known."""
-        made = self.made.get(value)
-        return made.attributes.get("value") if made is not None and made.name == "stablehlo.constant" else None
+        return self.constants.get(value)
 
     def is_all(self, value: Value, number: int) -> bool:
         """Tell whether a value is one number everywhere."""
@@ -140,11 +144,13 @@ class _Simplifier:
 
     def fold(self, operation: Operation) -> None:
         """Make an operation on constants the constant that it gives."""
+        operands: list[Any] = []
+        for value in operation.operands:
+            operands.append(self.constants.get(value))
+            if not isinstance(operands[-1], np.ndarray):
+                return
         (result,) = operation.results
         if not isinstance(result.type, ArrayShape) or result.type.dynamic or result.type.size < 0:
-            return
-        operands = [self.constant(value) for value in operation.operands]
-        if any(not isinstance(operand, np.ndarray) for operand in operands):
             return
         if result.type.size > _MOST_FOLDED and not all(map(_is_splat, operands)):
             return
@@ -180,7 +186,8 @@ class _Simplifier:
                 operands += inner.operands
             else:
                 operands.append(value)
-        operation.operands = operands
+        if len(operands) > len(operation.operands):
+            operation.operands = operands
 
     def without_invariants(self, loop: Operation) -> None:
         """What the body hands back as it was, is seen from outside instead."""

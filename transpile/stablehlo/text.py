@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from ..collection import collection_paused
 from ..dataclass import dataclass
 from ..hlo.lexer import STRING, Cursor, quote, unescape
 from ..hlo.parser_state import did_you_mean
@@ -23,6 +22,7 @@ from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unr
 from .types import parse_type, parse_types
 
 VALUE = re.compile(r"%[\w$.\-]++(?:#\d++)?", re.ASCII)
+_VALUES = re.compile(r"(%[\w$.\-]++(?:#\d++)?)", re.ASCII)  # a line is split at them into what is alike and names
 _VALUE_NAME = re.compile(r"%[\w$.\-]++", re.ASCII)
 _RESULTS = re.compile(r"%[\w$.\-]++(?::\d+)?(?:\s*,\s*%[\w$.\-]++(?::\d+)?)*+\s*=(?!=)", re.ASCII)
 _RESULT = re.compile(r"(%[\w$.\-]++)(?::(\d{1,4}))?", re.ASCII)
@@ -80,12 +80,11 @@ class TextReader:
         self._open_aliases: set[str] = set()
         self._resources: dict[str, str] | None = None
         self._values: dict[str, Value] = {}
-        self._templates: dict[str, _Template] = {}
+        self._templates: dict[tuple[str, ...], _Template] = {}
         for name in self.aliases:
             if name.startswith("!"):
                 self.types[name] = self._aliased(name, lambda: parse_type(self.cursor))
 
-    @collection_paused()
     def read(self) -> Program:
         """The program that the text is."""
         cursor = self.cursor
@@ -245,35 +244,33 @@ class TextReader:
             before, _, alias = line.rpartition(" loc(")
             if before and alias.startswith("#"):
                 line, location = before, alias[:-1]
-        template = self._templates.get(VALUE.sub("%", line))
+        parts = _VALUES.split(line)
+        template = self._templates.get(tuple(parts[::2]))
         if template is None:
             return False
-        names = VALUE.findall(line)
-        counts = template.counts
-        values = self._values
-        operands = [values.get(names[place]) for place in template.order]
-        if None in operands:
+        names, counts, values = parts[1::2], template.counts, self._values
+        try:
+            operands = [values[names[place]] for place in template.order]
+        except KeyError:
             return False  # the general way says what is wrong
-        first = start + (line.index("=") + 2 if counts else 0)
+        first = start + line.index("=") + 2 if counts else start
         results = [Value(each) for each in template.types]
-        operation = Operation(
-            template.name,
-            operands,  # type: ignore[arg-type]
-            results,
-            template.attributes,
-            [],
-            location,
-            Span(first, start + len(line)),
-        )
         if not self._name_results(names, counts, results):
             return False
-        region.operations.append(operation)
+        span = Span(first, start + len(line))
+        region.operations.append(Operation(template.name, operands, results, template.attributes, [], location, span))
         cursor.position = end
         return True
 
     def _name_results(self, names: Sequence[str], counts: Sequence[int], results: Sequence[Value]) -> bool:
         """Give results their names; False where one is taken."""
         values, number = self._values, 0
+        if len(results) == 1 and counts == (1,):
+            name = names[0]
+            if name in values or f"{name}#0" in values:
+                return False
+            values[name] = values[f"{name}#0"] = results[0]
+            return True
         for name, count in zip(names, counts, strict=False):
             if name in values or f"{name}#0" in values:
                 return False
@@ -314,15 +311,16 @@ class TextReader:
         if not self._name_results(made.names, made.counts, results):
             raise cursor.error("XP114", f"there are two values {quote(made.names[0])}", start, made.span.start)
         region.operations.append(operation)
-        line = self.text[start : cursor.position]
+        line = self.text[start : cursor.position].rstrip()  # looking for a location passes space
         if made.regions or "\n" in line or len(line) > _LONGEST_TEMPLATE or made.name in _NAMELESS:
             return
         if '"' in line and any("%" in string for string in STRING.findall(line)):
             return
         key = line.rpartition(" loc(")[0] if location is not None and "loc(" in line else line
-        if len(VALUE.findall(key)) == len(made.names):
+        parts = _VALUES.split(key)
+        if len(parts) // 2 == len(made.names):
             template = _Template(made.name, made.counts, tuple(made.places), made.attributes, tuple(types))
-            self._templates[VALUE.sub("%", key)] = template
+            self._templates[tuple(parts[::2])] = template
 
     def _result_types(self, made: _Statement) -> Sequence[Type]:
         """The types of the results, of which there must be as many as are named; those without a name have one, too."""

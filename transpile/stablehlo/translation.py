@@ -190,6 +190,8 @@ class Translator:
         if known is None:
             try:
                 known = ROWS[operation.name].read(operation.attributes)
+                if any("." in name for name in operation.attributes):
+                    known |= marks(operation.attributes, self.meshes)
             except AttributeValueError as error:
                 raise self.error("XP123", f"{operation.name}: {error}", operation.span) from None
             self.attributes[key] = known

@@ -25,12 +25,17 @@ class Names:
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
+        self._cleaned: dict[str, str] = {}
         self.written: dict[Computation, list[Instruction]] = {}  # in the order of the program
 
     def fresh(self, stem: str) -> str:
         """A name that nothing has yet; what HLO does not allow in it is an underscore."""
-        stem = _NOT_IN_NAMES.sub("_", stem)
-        stem = stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
+        cleaned = self._cleaned.get(stem)
+        if cleaned is None:
+            cleaned = _NOT_IN_NAMES.sub("_", stem)
+            cleaned = cleaned if cleaned[:1].isalpha() or cleaned[:1] == "_" else f"_{cleaned}"
+            self._cleaned[stem] = cleaned
+        stem = cleaned
         self._numbers[stem] = number = self._numbers.get(stem, 0) + 1
         return f"{stem}.{number}"
 
@@ -172,21 +177,18 @@ def post_order(instructions: Sequence[Instruction], root: Instruction) -> list[I
     used = {id(operand) for instruction in instructions for operand in instruction.operands}
     ordered: list[Instruction] = []
     done: set[int] = set()
-    opened: set[int] = set()
     for start in instructions:
-        if id(start) in used and start is not root:
-            continue
-        waiting = [start]
+        waiting = [start] if id(start) not in used or start is root else []
         while waiting:
             each = waiting[-1]
-            if id(each) in opened:
-                waiting.pop()
-                if id(each) not in done:
-                    done.add(id(each))
-                    ordered.append(each)
+            needed = [operand for operand in each.operands if id(operand) not in done]
+            if needed:
+                waiting += needed[::-1]
                 continue
-            opened.add(id(each))
-            waiting += reversed(each.operands)
+            waiting.pop()
+            if id(each) not in done:
+                done.add(id(each))
+                ordered.append(each)
     return ordered
 
 
@@ -197,5 +199,5 @@ def in_order(entry: Computation, written: Mapping[Computation, Sequence[Instruct
 
 def _called(instruction: Instruction) -> tuple[Computation, ...]:
     """What an instruction calls; of a loop the body comes first."""
-    called = instruction.called
+    called = instruction.called if instruction.attributes else ()
     return called[::-1] if instruction.opcode == "while" else called
