@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .hlo.source import (
     Diagnostic,
     HloSyntaxError,
@@ -15,6 +17,7 @@ __all__ = [
     "HloSyntaxError",
     "HloVerificationError",
     "InputValueError",
+    "OpenSizes",
     "UnsupportedError",
     "UsageError",
     "XlaToPythonError",
@@ -23,6 +26,14 @@ __all__ = [
 
 class UsageError(XlaToPythonError):
     """A file, a setting or an argument is invalid (codes ``XP4xx``)."""
+
+
+class OpenSizes(UsageError):
+    """The sizes of a program's arguments are left open (XP425); ``names`` are those that need numbers."""
+
+    def __init__(self, names: Sequence[str], *diagnostics: Diagnostic) -> None:
+        super().__init__(*diagnostics)
+        self.names = tuple(names)
 
 
 class InputValueError(XlaToPythonError):

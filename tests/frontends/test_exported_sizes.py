@@ -5,10 +5,10 @@ import pytest
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
-from jax import export  # noqa: E402
+from jax import export, lax  # noqa: E402
 
 import xla2py  # noqa: E402
-from xla2py.transpile.errors import UsageError  # noqa: E402
+from xla2py.transpile.errors import OpenSizes, UsageError  # noqa: E402
 
 
 def exported(function, sizes, *shapes):
@@ -36,6 +36,82 @@ def test_a_size_of_several_symbols_needs_a_name():
         xla2py.from_jax(program)
 
 
-def test_a_program_for_one_size_has_no_symbols():
-    with pytest.raises(UsageError, match=r"XP425: .* has symbols as sizes: N"):
-        xla2py.emit(exported(jnp.sin, "N", ("N",)))
+def numbers(shape):
+    return np.random.default_rng(0).standard_normal(shape, np.float32)
+
+
+PROGRAMS = {  # a function, its sizes, the shapes of arguments
+    "sizes of a quotient": (lambda x: x[x.shape[0] // 2 :], "N", ("N", 3)),
+    "a cumulative sum": (lambda x: jnp.cumsum(jnp.concatenate([x, x[1:]]), 0)[::2], "N", ("N", 4)),
+    "loops": (
+        lambda x: lax.fori_loop(0, x.shape[0], lambda i, c: c + x[i], lax.scan(lambda c, a: (c + a, a), x[0], x)[0]),
+        "N",
+        ("N", 4),
+    ),
+    "a branch": (lambda x: lax.cond(x.sum() > 0, lambda a: a * 2, jnp.tanh, x), "N", ("N", 3)),
+    "random numbers": (lambda x: x + jax.random.uniform(jax.random.key(0), x.shape), "N", ("N", 4)),
+    "a convolution": (lambda x: lax.conv(x, jnp.ones((5, 3, 3, 3)), (2, 2), "SAME"), "N, H", ("N", 3, "H", "H")),
+    "windows": (lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 3), (1, 2), "SAME"), "N, H", ("N", "H")),
+    "the largest": (lambda x: lax.top_k(x, 2)[0] + jnp.sort(x, 0)[:, :2], "N", ("N", 3)),
+    "moved": (lambda x: jnp.roll(x, 1, 0) + jnp.pad(x, ((1, 0), (0, 0)))[:-1], "N", ("N", 3)),
+    "a custom call": (lambda x: jnp.linalg.cholesky(x @ x.mT + jnp.eye(3)), "N", ("N", 3, 3)),
+    "updates": (lambda x: x.at[0].set(1).at[:, 1].add(2) * jnp.arange(x.shape[0])[:, None], "N", ("N", 3)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_text_and_the_bytes_of_an_export_are_read_at_any_size(name):
+    function, sizes, *shapes = PROGRAMS[name]
+    program = exported(function, sizes, *shapes)
+    chosen = dict(zip(sizes.split(", "), (6, 9), strict=False))
+    arguments = [numbers([chosen.get(size, size) for size in shape]) for shape in shapes]
+    expected = program.call(*arguments)
+    for source in (program.mlir_module(), program):
+        module = xla2py.emit(source)
+        assert list(module.sizes) == list(chosen)
+        np.testing.assert_allclose(module.load().main(*arguments), expected, rtol=1e-4, atol=1e-5)
+
+
+MESSAGE = "Half of {0}. Using the following: 'N' = {0} from specification 'N' for dimension args[0].shape[0] (= {0}), ."
+TEXT = f"""
+module @m {{
+  func.func public @main(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {{
+    %c = stablehlo.constant dense<2> : tensor<i32>
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x4xf32>) -> tensor<i32>
+    %1 = stablehlo.remainder %0, %c : tensor<i32>
+    %2 = stablehlo.compare EQ, %1, %z, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.custom_call @shape_assertion(%2, %0) {{error_message = "{MESSAGE}"}} : (tensor<i1>, tensor<i32>) -> ()
+    OPERATION
+    return %3 : tensor<?x4xf32>
+  }}
+}}
+"""
+SINE = "%3 = stablehlo.sine %x : tensor<?x4xf32>"
+
+
+def test_a_text_is_read_at_sizes_that_its_assertions_allow():
+    text = TEXT.replace("OPERATION", SINE)
+    with pytest.raises(OpenSizes, match=r"<string>:3:\d+: XP425: the sizes of arguments are left open: argument 1"):
+        xla2py.load(text)
+    assert xla2py.load(text, sizes={"N": 6}).entry.root.shape.dimensions == (6, 4)
+    with pytest.raises(UsageError, match=r"<string>:9:\d+: XP425: Half of 5\."):
+        xla2py.load(text, sizes={"N": 5})
+    assert xla2py.emit(text).sizes["N"].step == 2
+
+
+REFUSED = {
+    "nobody names the axis": (TEXT.replace("specification 'N'", "nothing"), "3:.* argument 1 is"),
+    "a size of several": (TEXT.replace("specification 'N'", "specification '2*N'"), "3:.* an axis of size 2\\*N"),
+    "a size that does not follow": (
+        TEXT.replace("OPERATION", "%3 = stablehlo.custom_call @unknown(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32>"),
+        "10:.* `stablehlo.custom_call` gives do not follow",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_at_the_users_own_line(name):
+    text, message = REFUSED[name]
+    with pytest.raises(UsageError, match=f"<string>:{message}"):
+        xla2py.load(text.replace("OPERATION", SINE), sizes={"N": 6})

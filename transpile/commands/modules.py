@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import XlaToPythonError
 from ..files import file_error
+from ..frontends.exported import or_at_sizes
 from ..frontends.folders import programs_in
 from ..frontends.functions import is_reference
 from ..frontends.witnesses import Witnesses, files_at_sizes, free_sizes, function_at_sizes, parse_sizes
@@ -19,9 +20,15 @@ from .terminal import note, session, working
 STDIN = "-"
 
 
-def read_module(argument: str, function: str | None = None) -> HloModule:
-    """Load and verify a file, or stdin for ``-``; ``function`` is the one of several in StableHLO.
+def read_module(
+    argument: str,
+    function: str | None = None,
+    sizes: Mapping[str, int] | None = None,
+    content: bytes | None = None,
+) -> HloModule:
+    """Load and verify a file, or stdin for ``-``, whose ``content`` may have been read before.
 
+    ``function`` is the one of several in StableHLO, ``sizes`` are numbers for those that it leaves open.
     Raises ``XlaToPythonError`` with places in it.
     """
     from ..frontends import load, load_program
@@ -29,11 +36,10 @@ def read_module(argument: str, function: str | None = None) -> HloModule:
 
     name = "<stdin>" if argument == STDIN else argument
     with working(f"reading {name}"):
-        is_stdin = argument == STDIN
-        if is_stdin:
-            module = load(_stdin(), name=name, function=function)
+        if argument == STDIN:
+            module = load(_stdin() if content is None else content, name=name, function=function, sizes=sizes)
         else:
-            module = load_program(argument, Path(), function=function)
+            module = load_program(argument, Path(), function=function, sizes=sizes)
         verify(module, module.source)
     for left_out in module.notes:
         note(f"{left_out.location}: {left_out.message}: it is left out")
@@ -49,13 +55,20 @@ def readers(
     are free. Raises ``UsageError`` (XP425) for words that give no sizes.
     """
     at_sizes = parse_sizes(sizes)
-    if at_sizes and not free_sizes(files[0]):
+    if len(files) > 1 and at_sizes and not free_sizes(files[0]):
         shown = [shown_name(name) for name in files]
         return {files[0]: lambda: files_at_sizes([read_module(name, function) for name in files], at_sizes, shown)}
     return {
-        name: partial(_read_at_sizes, name, at_sizes) if free_sizes(name) else partial(read_module, name, function)
+        name: partial(_read_at_sizes, name, at_sizes) if free_sizes(name) else partial(_read, name, at_sizes, function)
         for name in files
     }
+
+
+def _read(argument: str, sizes: Mapping[str, tuple[int, ...]], function: str | None) -> HloModule | Witnesses:
+    """Load a file, or an export at several sizes. Raises ``XlaToPythonError``; XP425 for sizes of what has none."""
+    content = _stdin() if argument == STDIN else None
+    found = or_at_sizes(partial(read_module, argument, function, content=content), sizes)
+    return files_at_sizes([found], sizes) if sizes and isinstance(found, HloModule) else found
 
 
 def _read_at_sizes(argument: str, sizes: Mapping[str, tuple[int, ...]]) -> Witnesses:

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from ..collection import collection_paused
 from ..compilation import compile, kernels_in, written_as
 from ..errors import Diagnostic, UsageError
 from ..frontends import load
+from ..frontends.exported import or_at_sizes
 from ..frontends.witnesses import Witnesses
 from ..hlo.custom_calls import known_functions
 from ..hlo.device_groups import device_count
@@ -129,14 +131,15 @@ def emit(
     if edges:
         warnings.warn("edges is called edge_cases now", DeprecationWarning, stacklevel=3)
         edge_cases, edges = edges, ""
-    if isinstance(source, Witnesses):
-        nested = nested if nested is not None else _takes_trees(source.modules[0])
-        given = {**locals(), "target": _target(target)}
+    is_read = isinstance(source, HloModule | Witnesses)
+    module = source if is_read else or_at_sizes(partial(load, source, examples=examples))
+    if isinstance(module, Witnesses):
+        nested = nested if nested is not None else _takes_trees(module.modules[0])
+        given = {key: value for key, value in locals().items() if key not in ("source", "module", "is_read")}
         from .any_size import emit_any_size  # few programs have open sizes
 
-        return emit_any_size(given.pop("source"), emit, given)
-    module = source if isinstance(source, HloModule) else load(source, examples=examples)
-    if not isinstance(source, HloModule):
+        return emit_any_size(module, emit, {**given, "target": _target(target)})
+    if not is_read:
         verify(module)
     if sources is not None:
         module = with_sources(module, Path(sources))

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import date
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +22,7 @@ from ..dataclass import dataclass
 from ..emission import GeneratedModule, emit
 from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
+from ..frontends.exported import or_at_sizes
 from ..frontends.witnesses import Witnesses
 from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
@@ -115,7 +117,7 @@ def check(
     require_targets(plan.targets)
     with Checker(plan, limits) as checker:
         for source in sources:
-            loaded = source if isinstance(source, HloModule | Witnesses) else load(source)
+            loaded = source if isinstance(source, HloModule | Witnesses) else or_at_sizes(partial(load, source))
             for each in loaded.modules if isinstance(loaded, Witnesses) else (loaded,):
                 verify(each, each.source)
             checker.check(loaded, os.fspath(source) if isinstance(source, os.PathLike) else "", inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..hlo.ir import HloModule
@@ -12,12 +13,19 @@ from .loading import load
 __all__ = ["array", "from_jax", "load", "load_program"]
 
 
-def load_program(argument: str, folder: Path, name: str | None = None, *, function: str | None = None) -> HloModule:
+def load_program(
+    argument: str,
+    folder: Path,
+    name: str | None = None,
+    *,
+    function: str | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> HloModule:
     """The program that a word of a command or of a manifest names: a file, or ``module:function(shapes)`` in Python.
 
-    Both are looked for from ``folder``; ``function`` is the one of StableHLO. Raises what
-    :func:`load` and :func:`.functions.load_function` raise.
+    Both are looked for from ``folder``; ``function`` is the one of StableHLO, ``sizes`` are those that it leaves open.
+    Raises what :func:`load` and :func:`.functions.load_function` raise.
     """
     if is_reference(argument):
         return load_function(argument, folder)
-    return load(folder / argument, name=name or argument, function=function)
+    return load(folder / argument, name=name or argument, function=function, sizes=sizes)

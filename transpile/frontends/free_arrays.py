@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
-from .exported import program_of_symbols
+from .exported import or_at_sizes
 from .jax import WIDE, lower, not_lowered, required_jax, wide_types
-from .loading import is_function, of_object, symbols_of
+from .loading import is_function, of_object
 from .witnesses import NAME, Assignment, Witnesses, witnesses
 
 
@@ -55,10 +56,8 @@ def from_jax(fn: Any, *example_args: Any, **example_kwargs: Any) -> HloModule | 
     switches it on. Raises ``UsageError``: XP425 if a symbol depends on several names, XP430 without jax, XP722 for an
     object that is not a program; and whatever tracing ``fn`` raises.
     """
-    if symbols_of(fn):
-        return program_of_symbols(fn)
     if not is_function(fn):
-        return of_object(fn)
+        return or_at_sizes(partial(of_object, fn))
     leaves = list(_leaves((example_args, example_kwargs)))
     free = dict.fromkeys(size for leaf in leaves for size in leaf.sizes if isinstance(size, str))
     if not leaves:

@@ -22,7 +22,7 @@ from .sniffing import Kind, module_in
 JAXLIB_NAMES = {
     "HloModule": "jaxlib._hlo",
     "HloPrintOptions": "jaxlib._hlo",
-    "mlir": "jaxlib._jax",  # mlir.mlir_module_to_xla_computation, mlir.refine_polymorphic_shapes
+    "mlir": "jaxlib._jax",  # mlir.mlir_module_to_xla_computation
     "register_dialects": "jaxlib.mlir._mlir_libs._jax_mlir_ext",
 }
 _SECONDS = 300
@@ -131,14 +131,6 @@ def bytecode(module: Any) -> bytes:
     written = io.BytesIO()
     module.operation.write_bytecode(written)
     return written.getvalue()
-
-
-def refined_to_hlo(module: Any) -> ConvertedModule:
-    """A module of jaxlib's MLIR whose arguments have sizes, and nothing else need have, as HLO text.
-
-    Raises what jaxlib raises where sizes do not follow from those of the arguments.
-    """
-    return _converted(_name("mlir").refine_polymorphic_shapes(bytecode(module)))
 
 
 def _converted(content: bytes) -> ConvertedModule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,12 @@ _JAXPR = re.compile(rb"\s*(?:let\s[^{]*=\s*)?\{\s*(?:\x1b\[[\d;]*m\s*)*lambda\b"
 
 
 def load(
-    source: Any, *, name: str | None = None, examples: Sequence[Any] = (), function: str | None = None
+    source: Any,
+    *,
+    name: str | None = None,
+    examples: Sequence[Any] = (),
+    function: str | None = None,
+    sizes: Mapping[str, int] | None = None,
 ) -> HloModule:
     """Load the module from a file, a text, bytes or a JAX object; a module is returned unchanged.
 
@@ -49,26 +54,30 @@ def load(
     the format: HLO text, a serialized HloModuleProto, HloProto or HloSnapshot, a serialized ``Exported``, or StableHLO
     as MLIR text, bytecode or portable artifact (jaxlib, the ``xla`` extra, reads the protos). Error messages call the
     source ``name``. ``function`` is the StableHLO function to read, if it is neither ``main`` nor the only public one.
-    An export for several platforms is read for the CPU if possible, otherwise for the first platform.
+    An export for several platforms is read for the CPU if possible, otherwise for the first platform. ``sizes`` are
+    numbers for the symbols that an export has as sizes of its arguments.
 
     Unknown attributes that cannot change a value are ignored and listed in the module's ``notes``.
 
     Raises ``HloSyntaxError`` (XP1xx) for malformed text and ``UsageError``: XP401 if a file cannot be read, XP425 if
-    argument sizes are open, XP430 without jaxlib, XP431 if jaxlib refuses the content, XP720 for a truncated message,
-    XP722 if an object is not a program or cannot be traced.
+    argument sizes are open (``OpenSizes`` if ``sizes`` are all that is missing), XP430 without jaxlib, XP431 if jaxlib
+    refuses the content, XP720 for a truncated message, XP722 if an object is not a program or cannot be traced.
     """
     if isinstance(source, HloModule):
         return source
     if not isinstance(source, str | bytes | os.PathLike):
-        return of_object(source, examples, name)
+        return of_object(source, examples, name, sizes=sizes)
     if isinstance(source, bytes):
-        return _from_bytes(source, name or "<bytes>", function=function)
+        return _from_bytes(source, name or "<bytes>", function=function, sizes=sizes)
     if isinstance(source, str) and ("\n" in source or not source.strip() or _TEXT.match(source)):
-        return _from_bytes(source.encode("utf-8", "surrogatepass"), name or "<string>", function=function)
-    return _from_bytes(_read(source), name or os.fspath(source), function=function)
+        text = source.encode("utf-8", "surrogatepass")
+        return _from_bytes(text, name or "<string>", function=function, sizes=sizes)
+    return _from_bytes(_read(source), name or os.fspath(source), function=function, sizes=sizes)
 
 
-def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None) -> HloModule:
+def of_object(
+    found: Any, examples: Sequence[Any] = (), name: str | None = None, *, sizes: Mapping[str, int] | None = None
+) -> HloModule:
     """The module that an object of JAX is: see :func:`load`. ``name`` is what errors call it."""
     if isinstance(found, HloModule):
         return found
@@ -78,12 +87,9 @@ def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None)
             return lower(found, *examples)
         if hasattr(found, "lower"):  # Traced
             found = found.lower()
-        if symbols := symbols_of(found):
-            hint = "xla2py.from_jax(exported) is the program at several sizes, of which emit makes a module for any"
-            raise UsageError(Diagnostic("XP425", f"{name} has symbols as sizes: {', '.join(symbols)}", hint=hint))
         if hasattr(found, "mlir_module_serialized"):  # Exported
             program = bytes(found.mlir_module_serialized)
-            return with_trees(_from_bytes(program, name, _platform(found.platforms)), found)
+            return with_trees(_from_bytes(program, name, _platform(found.platforms), sizes=sizes), found)
         if hasattr(found, "as_serialized_hlo_module_proto"):  # compiler_ir("hlo")
             return _from_bytes(found.as_serialized_hlo_module_proto(), name)
         if hasattr(getattr(found, "operation", None), "write_bytecode"):  # compiler_ir("stablehlo")
@@ -99,12 +105,6 @@ def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None)
     except Exception as error:  # whatever tracing the user's function raises
         raise not_lowered(name, error) from error
     raise UsageError(Diagnostic("XP722", f"an object of type {type(found).__name__} is not a program"))
-
-
-def symbols_of(exported: Any) -> tuple[str, ...]:
-    """The sizes of the arguments of a ``jax.export.Exported`` that are no numbers, in order; none of anything else."""
-    avals = getattr(exported, "in_avals", ()) if hasattr(exported, "mlir_module_serialized") else ()
-    return tuple(dict.fromkeys(str(size) for aval in avals for size in aval.shape if not isinstance(size, int)))
 
 
 def is_function(found: Any) -> bool:
@@ -128,12 +128,18 @@ def _platform(names: Sequence[str]) -> int | None:
     return names.index(_CPU) if _CPU in names else 0
 
 
-def _from_bytes(content: bytes, name: str, platform: int | None = None, function: str | None = None) -> HloModule:
+def _from_bytes(
+    content: bytes,
+    name: str,
+    platform: int | None = None,
+    function: str | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> HloModule:
     content = _in_utf8(content)
     kind = sniff(content)
     if kind is Kind.EXPORTED:
         exported = read_exported(content)
-        module = _from_bytes(bytes(exported.program), name, _platform(exported.platforms), function)
+        module = _from_bytes(bytes(exported.program), name, _platform(exported.platforms), function, sizes)
         fits = len(exported.trees.leaves) == len(module.entry.parameters)
         return replace(module, trees=exported.trees) if fits else module
     if kind is Kind.HLO_TEXT and _JAXPR.match(content):
@@ -144,7 +150,7 @@ def _from_bytes(content: bytes, name: str, platform: int | None = None, function
     if kind is Kind.HLO_TEXT:
         return _divided(parse_module(SourceText(_decode(content, name), name)))
     if kind in (Kind.STABLEHLO_TEXT, Kind.STABLEHLO_BYTECODE):
-        return _divided(_from_stablehlo(content, kind, name, function, platform))
+        return _divided(_from_stablehlo(content, kind, name, function, platform, sizes))
     converted = to_hlo(content, kind, name)
     literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
     module = _divided(parse_module(TranslatedText(converted.text, name), literals))
@@ -153,15 +159,22 @@ def _from_bytes(content: bytes, name: str, platform: int | None = None, function
     return module
 
 
-def _from_stablehlo(content: bytes, kind: Kind, name: str, function: str | None, platform: int | None) -> HloModule:
+def _from_stablehlo(
+    content: bytes,
+    kind: Kind,
+    name: str,
+    function: str | None,
+    platform: int | None,
+    sizes: Mapping[str, int] | None,
+) -> HloModule:
     """StableHLO by our reader; where it lacks an operation, by jaxlib, if that is there and reads it."""
     from ..stablehlo.forms import NoSuchOperation  # programs of HLO need not wait for these
     from ..stablehlo.reading import read_bytecode, read_text
 
     try:
         if kind is Kind.STABLEHLO_TEXT:
-            return read_text(SourceText(_decode(content, name), name), function, platform)
-        return read_bytecode(content, name, function, platform)
+            return read_text(SourceText(_decode(content, name), name), function, platform, sizes)
+        return read_bytecode(content, name, function, platform, sizes)
     except NoSuchOperation:
         raise
     except HloSyntaxError as error:

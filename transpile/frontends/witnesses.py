@@ -114,11 +114,19 @@ def function_at_sizes(
     ``gradient`` is as for :func:`.functions.load_function`. Raises what that raises, ``UsageError`` (XP425) for sizes
     of other names.
     """
-    names, planned = free_sizes(reference), are_planned(sizes or {})
+    return at_named_sizes(
+        free_sizes(reference), lambda chosen: load_function(reference, folder, chosen, gradient), sizes
+    )
+
+
+def at_named_sizes(
+    names: Sequence[str], at: Callable[[Assignment], HloModule], sizes: Mapping[str, tuple[int, ...]] | None = None
+) -> Witnesses:
+    """The program as ``at`` reads it, at chosen sizes, or at those of ``sizes``, like :func:`function_at_sizes`."""
+    planned = are_planned(sizes or {})
     if sizes:
         _require_names(sizes, names)
-    chosen = None if planned else sizes
-    found = witnesses(names, lambda chosen: load_function(reference, folder, chosen, gradient), chosen)
+    found = witnesses(names, at, None if planned else sizes)
     if planned:
         return found.planned_for(**{name: number for name, (number,) in (sizes or {}).items()})
     return replace(found, command=_option(sizes) if sizes else "")

@@ -72,7 +72,23 @@ def _binary(operation: Operation, operands: Sequence[Any], shape: ArrayShape) ->
 
 
 def _divide(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
+    if _exact(operands):
+        return _of_integers(operands, shape, lambda quotient, rest: quotient)
     return _elementwise(operands, shape, np.divide) if shape.element_type.is_floating else None
+
+
+def _remainder(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
+    return _of_integers(operands, shape, lambda quotient, rest: rest) if _exact(operands) else None
+
+
+def _of_integers(operands: Sequence[Any], shape: ArrayShape, chosen: Callable[[Any, Any], Any]) -> Any:
+    """A part of the division of one number by another, which is cut towards zero."""
+    left, right = (operand.ravel()[:1].tolist() for operand in operands)
+    if shape.rank or not right or not right[0]:
+        return None
+    quotient, rest = divmod(abs(left[0]), abs(right[0]))
+    signs = (quotient if (left[0] < 0) == (right[0] < 0) else -quotient, -rest if left[0] < 0 else rest)
+    return np.array(chosen(*signs), shape.element_type.dtype)
 
 
 def _compare(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
@@ -164,6 +180,7 @@ def _concatenate(operation: Operation, operands: Sequence[Any], shape: ArrayShap
 _RULES: dict[str, Callable[[Operation, Sequence[Any], ArrayShape], Any]] = {
     **dict.fromkeys(_BINARY, _binary),
     "divide": _divide,
+    "remainder": _remainder,
     "compare": _compare,
     "select": _select,
     "convert": _convert,

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UsageError
 from ..hlo.lexer import quote
 from ..hlo.parser_state import did_you_mean
-from ..hlo.shapes import UNBOUNDED, ArrayShape
+from ..hlo.shapes import ArrayShape
 from ..hlo.source import Diagnostic, HloSyntaxError, SourceText
 from .program import Location, Operation, Program, Unread
 
@@ -20,10 +19,6 @@ _PLATFORM_INDEX = "_platform_index"
 _GLOBAL_CONSTANT = "jax.global_constant"
 _KNOWN = frozenset(("sdy", "mpmd", "stablehlo", "chlo", "mhlo", "vhlo"))
 _DIALECT = re.compile(r"[#!]([A-Za-z_][\w$]*)", re.ASCII)
-_ANY_SIZE = (
-    "xla2py.from_jax(exported), of the jax.export.Exported that this came from, is a program for any size; "
-    "or write it again with numbers"
-)
 
 
 def functions_of(program: Program) -> dict[str, Operation]:
@@ -46,19 +41,6 @@ def main_function(program: Program, name: str | None, source: SourceText) -> Ope
         hint = "--function NAME takes one of them" if public else None
         raise HloSyntaxError(Diagnostic("XP116", message, None, source, hint))
     return functions[public[0]]
-
-
-def require_sizes(function: Operation, source: SourceText) -> None:
-    """Raise ``UsageError`` (XP425) where an argument has an axis of any size; a bound is enough."""
-    arguments = function.regions[0].arguments if function.regions else []
-    found = [
-        Diagnostic("XP425", f"the sizes of arguments are left open: argument {k} is {each.type}", each.span, source)
-        for k, each in enumerate(arguments, 1)
-        if isinstance(each.type, ArrayShape) and UNBOUNDED in each.type.dimensions
-    ]
-    if found:
-        first, *others = found
-        raise UsageError(Diagnostic(first.code, first.message, first.span, source, _ANY_SIZE), *others)
 
 
 def choose_platform(function: Operation, platform: int | None) -> None:

@@ -7,7 +7,7 @@ below.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from ..dataclass import dataclass
@@ -124,6 +124,28 @@ class Program:
     def inside(self, function: Operation) -> Iterator[Operation]:
         """All operations of a function."""
         return walk([operation for region in function.regions for operation in region.operations])
+
+
+def cloned(function: Operation) -> Operation:
+    """A copy of a function, with values of its own."""
+    values: dict[Value, Value] = {}
+
+    def of(value: Value) -> Value:
+        return values.get(value, value)
+
+    def region_of(region: Region) -> Region:
+        for argument in region.arguments:
+            values[argument] = replace(argument)
+        return Region(list(map(of, region.arguments)), list(map(copy, region.operations)), region.span)
+
+    def copy(operation: Operation) -> Operation:
+        for result in operation.results:
+            values[result] = replace(result)
+        regions = list(map(region_of, operation.regions))
+        operands = list(map(of, operation.operands))
+        return replace(operation, operands=operands, results=list(map(of, operation.results)), regions=regions)
+
+    return copy(function)
 
 
 def walk(operations: Sequence[Operation]) -> Iterator[Operation]:

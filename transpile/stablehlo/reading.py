@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..collection import collection_paused
 from ..hlo.ir import HloModule
 from ..hlo.source import SourceText
 from .forms import check_forms
 from .origins import Locations, Origins
 from .portable import read_artifact
-from .preparation import choose_platform, left_out, main_function, require_sizes
+from .preparation import choose_platform, left_out, main_function
 from .program import UNKNOWN, Location, Program
 from .rules import RULES
-from .simplification import simplified
+from .simplification import at_sizes, simplified
+from .sizes import put_sizes
 from .text import TextReader
 from .translation import Translator
 
+Sizes = Mapping[str, int] | None
+
 
 @collection_paused()
-def read_text(source: SourceText, function: str | None = None, platform: int | None = None) -> HloModule:
+def read_text(
+    source: SourceText, function: str | None = None, platform: int | None = None, sizes: Sizes = None
+) -> HloModule:
     """The module that a text of MLIR says.
 
     ``function`` names the one of several that is the program, ``platform`` is the number of the one, of several, that
-    the program is for; None leaves that to an argument. Raises ``HloSyntaxError`` (XP1xx) with a place in the text, and
-    ``UsageError`` (XP425) where the size of an argument is left open.
+    the program is for; None leaves that to an argument. ``sizes`` are numbers for the axes of arguments that are left
+    open, by the names that its assertions give them. Raises ``HloSyntaxError`` (XP1xx) with a place in the text, and
+    ``UsageError`` (XP425) where an axis is left open, ``OpenSizes`` where numbers are all that is missing.
     """
     reader = TextReader(source)
     program = reader.read()
     origins = Origins(Locations(source.text, reader.aliases).__getitem__, source)
-    return _translated(program, origins, source, function, platform)
+    return _translated(program, origins, source, function, platform, sizes)
 
 
 @collection_paused()
-def read_bytecode(content: bytes, name: str, function: str | None = None, platform: int | None = None) -> HloModule:
+def read_bytecode(
+    content: bytes, name: str, function: str | None = None, platform: int | None = None, sizes: Sizes = None
+) -> HloModule:
     """The module in a portable artefact; ``name`` is what errors call it.
 
     Raises ``UsageError`` (XP431) with the number of a byte, and what :func:`read_text` raises, without a place.
@@ -39,16 +49,19 @@ def read_bytecode(content: bytes, name: str, function: str | None = None, platfo
     source = SourceText("", name)
     program = read_artifact(content, name)
     origins = Origins(lambda location: location if isinstance(location, Location) else UNKNOWN, None)
-    return _translated(program, origins, source, function, platform)
+    return _translated(program, origins, source, function, platform, sizes)
 
 
 def _translated(
-    program: Program, origins: Origins, source: SourceText, function: str | None, platform: int | None
+    program: Program, origins: Origins, source: SourceText, function: str | None, platform: int | None, sizes: Sizes
 ) -> HloModule:
     main = main_function(program, function, source)
-    require_sizes(main, source)
+    is_open = put_sizes(main, sizes, source)
     choose_platform(main, platform)
     program.notes += left_out(program, source)
     check_forms(program, source)
-    simplified(program)
+    if is_open:
+        at_sizes(program, main, source)
+    else:
+        simplified(program, source)
     return Translator(program, origins, source, RULES).module(main)

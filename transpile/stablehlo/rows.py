@@ -15,6 +15,7 @@ import numpy as np
 from ..dataclass import dataclass
 from ..hlo.attribute_parsers import parse_dim_labels
 from ..hlo.attributes import PaddingDimension, ReplicaGroups, SliceDimension, Window, WindowDimension
+from ..hlo.shapes import ArrayShape
 from .attributes import integers
 
 Attributes = Mapping[str, Any]
@@ -248,6 +249,37 @@ def convolution_numbers(attributes: Attributes) -> Any:
         raise AttributeValueError(f"the dimension numbers of a convolution are wrong: {error}") from None
 
 
+def convolution(attributes: Attributes, kernel: ArrayShape) -> dict[str, Any]:
+    """The attributes of a convolution with a kernel, which says the sizes of the window."""
+    labels = convolution_numbers(attributes)
+    if max(labels.kernel_spatial, default=0) >= kernel.rank:
+        raise AttributeValueError("the kernel has fewer dimensions than its labels")
+    sizes = tuple(kernel.dimensions[d] for d in labels.kernel_spatial)
+    found: dict[str, Any] = {"window": window(_window_of_convolution(attributes), sizes), "dim_labels": labels}
+    for key in ("feature_group_count", "batch_group_count"):
+        count = number(key, default=1)(attributes)
+        found |= {key: count} if count != 1 else {}
+    precision = _precisions(attributes)
+    return found | ({"operand_precision": precision} if precision else {})
+
+
+def _window_of_convolution(attributes: Attributes) -> dict[str, Any]:
+    """The window of a convolution, which its pretty form keeps apart, under the names of the generic one."""
+    pretty = attributes.get("window")
+    own = {
+        "stride": "window_strides",
+        "pad": "padding",
+        "lhs_dilate": "base_dilations",
+        "rhs_dilate": "window_dilations",
+    }
+    found = {name: pretty[key] for key, name in own.items() if key in pretty} if isinstance(pretty, dict) else {}
+    if isinstance(pretty, dict) and "reverse" in pretty:
+        found["window_reversal"] = pretty["reverse"]
+    generic = {"lhs_dilation": "base_dilations", "rhs_dilation": "window_dilations"}
+    found |= {generic.get(key, key): value for key, value in attributes.items() if key != "window"}
+    return found
+
+
 def _flat_convolution(attributes: Attributes) -> Any:
     """The same, of attributes with a number each."""
     texts: list[str] = []
@@ -428,7 +460,7 @@ __all__ = [
     "AttributeValueError",
     "Row",
     "channel",
-    "convolution_numbers",
+    "convolution",
     "number",
     "numbers",
     "replica_groups",

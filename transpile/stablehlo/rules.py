@@ -18,8 +18,7 @@ from .custom_calls import custom_call, written
 from .expansions import NAMES, expand
 from .manual_computations import manual_computation, sharding_constraint
 from .program import Operation, Value
-from .rows import ROWS, AttributeValueError, channel, convolution_numbers, number, numbers, replica_groups, window
-from .shardings import marks
+from .rows import ROWS, AttributeValueError, channel, convolution, number, numbers, replica_groups
 from .static_forms import STATIC_FORMS
 from .translation import Rule, Translator, callee_name
 from .writer import Writer, array_of
@@ -304,43 +303,10 @@ def _tuple(translator: Translator, writer: Writer, operation: Operation) -> None
 
 
 def _convolution(translator: Translator, writer: Writer, operation: Operation) -> None:
-    labels = _read(translator, operation, convolution_numbers)
     kernel = translator.array(operation.operands[1], operation.span)
-    if max(labels.kernel_spatial, default=0) >= kernel.rank:
-        raise translator.error("XP123", "the kernel has fewer dimensions than its labels", operation.span)
-    sizes = tuple(kernel.dimensions[d] for d in labels.kernel_spatial)
-    own = _window_attributes(operation.attributes)
-    try:
-        window_ = window(own, sizes)
-    except AttributeValueError as error:
-        raise translator.error("XP123", f"{operation.name}: {error}", operation.span) from None
-    attributes: dict[str, Any] = {"window": window_, "dim_labels": labels}
-    for key in ("feature_group_count", "batch_group_count"):
-        count = _read(translator, operation, number(key, default=1))
-        if count != 1:
-            attributes[key] = count
-    precision = _read(translator, operation, ROWS["stablehlo.dot_general"].attributes[""])
-    if "operand_precision" in precision:
-        attributes["operand_precision"] = precision["operand_precision"]
+    attributes = _read(translator, operation, lambda own: convolution(own, kernel))
     shape = translator.result_shape(operation)
     give(writer, operation, writer.add("convolution", shape, operands_of(writer, operation), attributes))
-
-
-def _window_attributes(attributes: Any) -> dict[str, Any]:
-    """The window of a convolution, which its pretty form keeps apart, under the names of the generic one."""
-    pretty = attributes.get("window")
-    own = {
-        "stride": "window_strides",
-        "pad": "padding",
-        "lhs_dilate": "base_dilations",
-        "rhs_dilate": "window_dilations",
-    }
-    found = {name: pretty[key] for key, name in own.items() if key in pretty} if isinstance(pretty, dict) else {}
-    if isinstance(pretty, dict) and "reverse" in pretty:
-        found["window_reversal"] = pretty["reverse"]
-    generic = {"lhs_dilation": "base_dilations", "rhs_dilation": "window_dilations"}
-    found |= {generic.get(key, key): value for key, value in attributes.items() if key != "window"}
-    return found
 
 
 def _rng(translator: Translator, writer: Writer, operation: Operation) -> None:

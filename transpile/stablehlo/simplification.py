@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..hlo.shapes import ArrayShape
+from ..hlo.source import SourceText
 from .attributes import integers
 from .folding import FOLDED, folded
 from .program import Operation, Program, Region, Value, walk
 from .rows import ROWS, AttributeValueError
+from .sizes import BRANCHES, Refiner, holds, is_assertion
 from .static_forms import STATIC_FORMS
 
 _MOST_FOLDED = 65536  # elements
@@ -38,18 +40,34 @@ _WITHOUT_EFFECT = ("stablehlo.", "chlo.")
 Replacement = Sequence[Value] | None  # of the results; None where the operation stays
 
 
-def simplified(program: Program) -> None:
+def simplified(program: Program, source: SourceText) -> None:
     """Simplify all functions of a program."""
     for function in program.operations:
         if function.name == "func.func" and function.regions:
-            _Simplifier(function.regions[0]).run()
+            _Simplifier(function.regions[0], source).run()
+
+
+def at_sizes(program: Program, main: Operation, source: SourceText) -> None:
+    """Simplify a program whose arguments have sizes, with all sizes that follow from these.
+
+    Raises ``UsageError`` (XP425) where one does not, and where an assertion of sizes does not hold.
+    """
+
+    def simplify(function: Operation, refiner: Refiner) -> dict[Value, Any]:
+        simplifier = _Simplifier(function.regions[0], source, refiner)
+        simplifier.run()
+        return simplifier.constants
+
+    Refiner(program, source, simplify).run(main)
 
 
 class _Simplifier:
     """Simplifies one function."""
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: Region, source: SourceText, refiner: Refiner | None = None) -> None:
         self.region = region
+        self.source = source
+        self.refiner = refiner
         self.made: dict[Value, Operation] = {}
         self.constants: dict[Value, Any] = {}
         self.replaced: dict[Value, Value] = {}
@@ -78,6 +96,8 @@ class _Simplifier:
             operation = waiting.pop()
             if self.replaced:
                 operation.operands = [self.final(value) for value in operation.operands]
+            if self.refiner is not None:
+                self.refiner.refine(operation, self.constants)
             if (branch := self.only_branch(operation)) is not None:
                 self.replaced.update(zip(operation.results, branch.returned, strict=False))
                 waiting += branch.operations[-2::-1]
@@ -86,6 +106,8 @@ class _Simplifier:
                 self.without_invariants(operation)
             for inner in operation.regions:
                 self.in_region(inner)
+            if self.refiner is not None and operation.name in BRANCHES:
+                self.refiner.branches(operation)
             if operation.name == "stablehlo.while":
                 self.without_invariants(operation)
             replacement = self.rewritten(operation)
@@ -530,7 +552,13 @@ def _tuple_element(simplifier: _Simplifier, operation: Operation) -> Replacement
     return [inner.operands[index]] if 0 <= index < len(inner.operands) else None
 
 
+def _assertion(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    """Nothing is left of an assertion of sizes that holds."""
+    return [] if is_assertion(operation) and holds(operation, simplifier.constants, simplifier.source) else None
+
+
 _RULES: dict[str, Callable[[_Simplifier, Operation], Replacement]] = {
+    "stablehlo.custom_call": _assertion,
     "stablehlo.add": _number_noop(0),
     "stablehlo.subtract": _subtract,
     "stablehlo.multiply": _multiply,

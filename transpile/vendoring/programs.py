@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..frontends import load_program
+from ..frontends.exported import or_at_sizes
 from ..frontends.functions import is_reference, load_function
 from ..frontends.tree_files import with_trees_beside
-from ..frontends.witnesses import Witnesses, files_at_sizes, free_sizes, function_at_sizes, parse_sizes
+from ..frontends.witnesses import Assignment, Witnesses, files_at_sizes, free_sizes, function_at_sizes, parse_sizes
 from ..hlo.ir import HloModule
 from ..hlo.verifier import verify
 from .manifest import Project, VendoredModule
@@ -20,12 +23,16 @@ def program_of(project: Project, module: VendoredModule) -> HloModule | Witnesse
     if free_sizes(module.source):
         return function_at_sizes(module.source, imports, sizes or None, module.gradient)
     names = (module.source, *module.others)
-    programs = [
-        load_function(name, imports, gradient=module.gradient)
-        if is_reference(name)
-        else with_trees_beside(load_program(name, project.folder), project.place(name))
-        for name in names
-    ]
-    for program in programs:
+
+    def read(name: str, sizes: Assignment | None = None) -> HloModule:
+        if is_reference(name):
+            program = load_function(name, imports, gradient=module.gradient)
+        else:
+            program = with_trees_beside(load_program(name, project.folder, sizes=sizes), project.place(name))
         verify(program, program.source)
-    return files_at_sizes(programs, sizes, names) if sizes or module.others else programs[0]
+        return program
+
+    first = or_at_sizes(partial(read, module.source), sizes)
+    if isinstance(first, Witnesses) or not (sizes or module.others):
+        return first
+    return files_at_sizes([first, *map(read, module.others)], sizes, names)
