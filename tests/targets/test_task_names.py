@@ -62,12 +62,12 @@ def written(folder: Path, factor: int, name: str = "scaled_rows") -> Path:
 
 
 def small_chunks(path: Path) -> str:
-    """A transformer of chunks of 1 KiB has 25,000 tasks."""
-    return "8KiB" if path.name.startswith("transformer_block") else "1KiB"
+    """A transformer of chunks of 4 KiB has thousands of tasks."""
+    return "16KiB" if path.name.startswith("transformer_block") else "4KiB"
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name.partition(".")[0])
-@pytest.mark.parametrize("is_cut_by", [small_chunks, lambda path: "3"], ids=["bytes", "elements"])
+@pytest.mark.parametrize("is_cut_by", [small_chunks, lambda path: "7"], ids=["bytes", "elements"])
 def test_the_same_call_gives_the_same_tasks(path, is_cut_by):
     chunks = is_cut_by(path)
     program, rng = xla2py.load(path.read_text()), np.random.default_rng(0)
