@@ -170,7 +170,7 @@ def child(status, stderr=b""):
 
 
 def test_without_jaxlib_the_error_names_what_to_install(monkeypatch, module_proto):
-    code = "import sys; sys.modules['jaxlib'] = None; sys.argv[1:] = ['HLO_MODULE_PROTO']; import runpy; "
+    code = "import sys; sys.modules['jaxlib'] = None; import runpy; "
     code += "runpy.run_module('xla2py.transpile.frontends.jaxlib_conversion', run_name='__main__')"
     answer = subprocess.run([sys.executable, "-c", code], input=module_proto, capture_output=True, check=False)
     monkeypatch.setattr(subprocess, "run", child(answer.returncode))

@@ -21,8 +21,8 @@ EXPORTED = sorted((Path(__file__).parents[1] / "frontends" / "exported").glob("*
 
 
 def translated(content):
+    from xla2py.tests.stablehlo.jaxlib_reader import converted_stablehlo
     from xla2py.transpile.frontends.hlo_proto import read_literal
-    from xla2py.transpile.frontends.jaxlib_conversion import converted_stablehlo
 
     found = converted_stablehlo(content)
     literals = {name: read_literal(literal) for name, literal in found.literals.items()}
@@ -44,7 +44,7 @@ def test_a_text_in_generic_form_and_as_an_artefact(name):
     from jaxlib.mlir import ir
     from jaxlib.mlir.dialects import stablehlo
 
-    from xla2py.transpile.frontends.jaxlib_conversion import mlir_context
+    from xla2py.tests.stablehlo.jaxlib_reader import mlir_context
 
     expected = read_text(SourceText(TEXTS[name]))
     with mlir_context():

@@ -28,7 +28,7 @@ def artefact() -> bytes:
     ir = pytest.importorskip("jaxlib.mlir.ir")
     from jaxlib.mlir.dialects import stablehlo
 
-    from xla2py.transpile.frontends.jaxlib_conversion import mlir_context
+    from xla2py.tests.stablehlo.jaxlib_reader import mlir_context
 
     with mlir_context():
         parsed = ir.Module.parse(TEXT)

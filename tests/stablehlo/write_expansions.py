@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from xla2py.transpile.frontends.jaxlib_conversion import converted_stablehlo
+from xla2py.tests.stablehlo.jaxlib_reader import converted_stablehlo
 from xla2py.transpile.hlo.ir import Computation, HloModule
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.printer import print_module

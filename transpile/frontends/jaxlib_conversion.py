@@ -1,14 +1,12 @@
 """Protos to HLO text, by jaxlib, in a child process: malformed input may abort XLA, not the caller.
 
-Run as a module it is that child: bytes on stdin, HLO text on stdout, the kind as its argument. These are jaxlib's
-private names; a test says which of them a new jaxlib lacks. StableHLO has a reader of its own; what jaxlib makes of it
-is here for operations that the reader lacks, for programs whose sizes jaxlib works out, and for tests that compare.
+Run as a module it is that child: a proto on stdin, HLO text on stdout. These are jaxlib's private names; a test says
+which of them a new jaxlib lacks.
 """
 
 from __future__ import annotations
 
 import importlib
-import io
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -19,16 +17,10 @@ from ..hlo.source import SourceText
 from .hlo_proto import without_large_literals
 from .sniffing import Kind, module_in
 
-JAXLIB_NAMES = {
-    "HloModule": "jaxlib._hlo",
-    "HloPrintOptions": "jaxlib._hlo",
-    "mlir": "jaxlib._jax",  # mlir.mlir_module_to_xla_computation
-    "register_dialects": "jaxlib.mlir._mlir_libs._jax_mlir_ext",
-}
+JAXLIB_NAMES = {"HloModule": "jaxlib._hlo", "HloPrintOptions": "jaxlib._hlo"}
 _SECONDS = 300
 _NO_JAXLIB = 3
 _REFUSED = 4
-_STABLEHLO = (Kind.STABLEHLO_TEXT, Kind.STABLEHLO_BYTECODE)
 _INSTALL = "pip install 'xla2py[xla]'"
 
 
@@ -48,11 +40,8 @@ def to_hlo(content: bytes, kind: Kind, name: str) -> ConvertedModule:
     """
     import subprocess  # most programs need no jaxlib
 
-    literals: dict[str, memoryview] = {}
-    sent: bytes | memoryview = content
-    if kind not in _STABLEHLO:
-        sent, literals = without_large_literals(module_in(memoryview(content), kind))
-    command = [sys.executable, "-P", "-m", __name__, kind.name]
+    sent, literals = without_large_literals(module_in(memoryview(content), kind))
+    command = [sys.executable, "-P", "-m", __name__]
     try:
         answer = subprocess.run(command, input=sent, capture_output=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -97,57 +86,11 @@ def _in_full(module: Any) -> str:
     return str(module.to_string(options))
 
 
-def converted_stablehlo(content: bytes) -> ConvertedModule:
-    """StableHLO of any form as HLO text, by the jaxlib of this process. Raises what jaxlib raises."""
-    return _converted(_from_artifact(content) if content.startswith(b"ML\xefR") else content)
-
-
-def _stablehlo_text(content: bytes) -> str:
-    """The same with all literals in the text."""
-    program = _from_artifact(content) if content.startswith(b"ML\xefR") else content
-    return module_text(_proto(program))
-
-
-def _from_artifact(content: bytes) -> bytes:
-    """A portable artefact as bytecode of StableHLO."""
-    stablehlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
-    return bytecode(stablehlo.deserialize_portable_artifact(mlir_context(), content))
-
-
-def mlir_context() -> Any:
-    """A context of jaxlib's MLIR with the dialects that a program of JAX may use."""
-    mlir = importlib.import_module("jaxlib.mlir.ir")
-    context, registry = mlir.Context(), mlir.DialectRegistry()
-    importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
-    context.append_dialect_registry(registry)
-    context.load_all_available_dialects()
-    for name in ("sdy", "mpmd", "chlo", "stablehlo"):
-        importlib.import_module(f"jaxlib.mlir.dialects.{name}").register_dialect(context)
-    return context
-
-
-def bytecode(module: Any) -> bytes:
-    """The bytecode of a module of jaxlib's MLIR."""
-    written = io.BytesIO()
-    module.operation.write_bytecode(written)
-    return written.getvalue()
-
-
-def _converted(content: bytes) -> ConvertedModule:
-    proto, literals = without_large_literals(memoryview(_proto(content)))
-    return ConvertedModule(module_text(proto), literals)
-
-
-def _proto(content: bytes) -> bytes:
-    computation = _name("mlir").mlir_module_to_xla_computation(content, False, False)
-    return bytes(computation.as_serialized_hlo_module_proto())
-
-
-def main(kind: Kind) -> int:
+def main() -> int:
     """The child: its exit status says what happened, its last line on stderr why."""
     content = sys.stdin.buffer.read()
     try:
-        text = _stablehlo_text(content) if kind in _STABLEHLO else module_text(content)
+        text = module_text(content)
     except ImportError:
         return _NO_JAXLIB
     except Exception as error:  # whatever jaxlib raises: the input is not what it should be
@@ -164,4 +107,4 @@ def _first_complaint(said: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Kind[sys.argv[1]]))
+    sys.exit(main())

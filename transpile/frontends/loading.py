@@ -29,7 +29,6 @@ _TEXT = re.compile(
     r"\s*(?:HloModule\b|ENTRY\b|(?:ROOT\s+)?(?:%[\w.\-]+\s*|[\w.\-]+\s+)=\s|" + SHAPE_TEXT + r"\s+[a-z][a-z\-]*\()"
 )
 _CPU = "cpu"
-_LACKING = frozenset(("XP110", "XP111", "XP123"))  # of an operation, or a form of it, that our reader lacks
 _BYTE_ORDER_MARK = "\ufeff"
 _UTF_16 = {  # by the byte order mark, or a text's first letters
     re.compile(rb"\xff\xfe|(?:[\n\r\t -~]\0){8}"): "utf-16-le",
@@ -167,25 +166,11 @@ def _from_stablehlo(
     platform: int | None,
     sizes: Mapping[str, int] | None,
 ) -> HloModule:
-    """StableHLO by our reader; where it lacks an operation, by jaxlib, if that is there and reads it."""
-    from ..stablehlo.forms import NoSuchOperation  # programs of HLO need not wait for these
-    from ..stablehlo.reading import read_bytecode, read_text
+    from ..stablehlo.reading import read_bytecode, read_text  # programs of HLO need not wait for these
 
-    try:
-        if kind is Kind.STABLEHLO_TEXT:
-            return read_text(SourceText(_decode(content, name), name), function, platform, sizes)
-        return read_bytecode(content, name, function, platform, sizes)
-    except NoSuchOperation:
-        raise
-    except HloSyntaxError as error:
-        is_lacking = any(each.code in _LACKING for each in error.diagnostics)
-        if not is_lacking or function is not None or platform is not None:
-            raise
-        try:
-            converted = to_hlo(content, kind, name)
-        except UsageError:
-            raise error from None
-    return parse_module(TranslatedText(converted.text, name))
+    if kind is Kind.STABLEHLO_TEXT:
+        return read_text(SourceText(_decode(content, name), name), function, platform, sizes)
+    return read_bytecode(content, name, function, platform, sizes)
 
 
 def _divided(module: HloModule) -> HloModule:

@@ -13,20 +13,10 @@ from .program import Operation, Program, Region
 from .rows import ROWS
 
 MANY = None
-_INSTALL = "with jaxlib this can be read: pip install 'xla2py[xla]'"
-BY_JAXLIB = frozenset(  # operations that only jaxlib's translation has
-    (
-        "chlo._asin_acos_kernel chlo.ragged_dot chlo.scan stablehlo.async_done stablehlo.async_start "
-        "stablehlo.cross-replica-sum stablehlo.einsum stablehlo.infeed stablehlo.outfeed stablehlo.recv stablehlo.send "
-        "stablehlo.torch_index_select"
-    ).split()
+NOT_READ = frozenset(  # operations of programs that are not finished, or that talk to a host
+    "chlo._asin_acos_kernel chlo.scan stablehlo.async_done stablehlo.async_start stablehlo.recv stablehlo.send".split()
 )
-_DIALECTS = ("builtin", "chlo", "func", "sdy", "stablehlo")  # that are known here as a whole
 NOT_IN_HLO = frozenset(("stablehlo.uniform_dequantize", "stablehlo.uniform_quantize", "stablehlo.unary_einsum"))
-
-
-class NoSuchOperation(HloSyntaxError):
-    """An operation that its dialect does not have: no other reader has it, either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +71,11 @@ FORMS: dict[str, Form] = {
     "stablehlo.dynamic_pad": Form((5, 5)),
     "stablehlo.dynamic_reshape": Form((2, 2)),
     "stablehlo.real_dynamic_slice": Form((4, 4)),
+    "stablehlo.einsum": Form((2, 2)),
+    "stablehlo.torch_index_select": Form((2, 2)),
+    "stablehlo.cross-replica-sum": Form((1, 1)),
+    "stablehlo.infeed": Form((1, 1), _SOME),
+    "stablehlo.outfeed": Form(_SOME),
     "chlo.top_k": Form((1, 1), (2, 2)),
     "chlo.square": Form((1, 1)),
     "chlo.constant": Form((0, 0)),
@@ -140,12 +135,13 @@ def _check(operation: Operation, source: SourceText) -> None:
 def _unknown(operation: Operation, source: SourceText) -> HloSyntaxError:
     """What is raised for an operation without a form."""
     name, place = operation.name, (operation.span, source)
-    if name in BY_JAXLIB:
-        return HloSyntaxError(Diagnostic("XP110", f"{quote(name)} is not read here", *place, _INSTALL))
+    if name in NOT_READ:
+        return HloSyntaxError(Diagnostic("XP110", f"{quote(name)} is not read", *place))
     if name in NOT_IN_HLO or name.startswith("shape."):
         return HloSyntaxError(Diagnostic("XP110", f"HLO has no operation for {quote(name)}", *place))
-    kind = NoSuchOperation if name.partition(".")[0] in _DIALECTS else HloSyntaxError
-    return kind(Diagnostic("XP110", f"there is no operation {quote(name)} here", *place, did_you_mean(name, FORMS)))
+    return HloSyntaxError(
+        Diagnostic("XP110", f"there is no operation {quote(name)} here", *place, did_you_mean(name, FORMS))
+    )
 
 
 def _check_returns(region: Region, source: SourceText) -> None:

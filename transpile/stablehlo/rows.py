@@ -206,6 +206,16 @@ def _contraction(attributes: Attributes) -> dict[str, Any]:
     return {**found, **({"operand_precision": precision} if precision else {}), **_algorithm(attributes)}
 
 
+def _ragged_contraction(attributes: Attributes) -> dict[str, Any]:
+    """A product of rows with the matrices of their groups."""
+    numbers_ = attributes.get("ragged_dot_dimension_numbers", attributes)
+    if not isinstance(numbers_, Mapping):
+        raise AttributeValueError("the dimension numbers are missing")
+    own = {"dot_dimension_numbers": numbers_, "precision_config": attributes.get("precision_config", ())}
+    ragged = {"lhs_ragged_dims": "lhs_ragged_dimensions", "rhs_group_dims": "rhs_group_dimensions"}
+    return {**_contraction(own), **{key: numbers(name)(numbers_) for key, name in ragged.items()}}
+
+
 _ALGORITHMS = {  # by operand types, accumulation, components and products
     ("f8E4M3FN", "f32", 1, 1): "dot_any_f8_any_f8_f32",
     ("f16", "f16", 1, 1): "dot_f16_f16_f16",
@@ -386,6 +396,7 @@ ROWS: dict[str, Row] = {
     "stablehlo.sort": Row("sort", {"dimensions": one_dimension("dimension"), "is_stable": flag("is_stable")}),
     "stablehlo.map": Row("map", {"dimensions": numbers("dimensions", default=())}),
     "stablehlo.dot_general": Row("dot", {"": _contraction}),
+    "chlo.ragged_dot": Row("ragged-dot", {"": _ragged_contraction}),
     "stablehlo.fft": Row(
         "fft",
         {

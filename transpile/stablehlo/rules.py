@@ -17,6 +17,7 @@ from .broadcasts import BROADCASTS, broadcasting
 from .custom_calls import custom_call, written
 from .expansions import NAMES, expand
 from .manual_computations import manual_computation, sharding_constraint
+from .other_forms import dynamic_slice, einsum, index_select, infeed, outfeed
 from .program import Operation, Value
 from .rows import ROWS, AttributeValueError, channel, convolution, number, numbers, replica_groups
 from .static_forms import STATIC_FORMS
@@ -281,6 +282,17 @@ def _applied(translator: Translator, writer: Writer, operation: Operation) -> Co
     return inner.computation("region", root, operation.span)
 
 
+def _summed(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """``cross-replica-sum``: an ``all_reduce`` whose computation goes without saying."""
+    plain = replace(operation, name="stablehlo.all_reduce", attributes={**operation.attributes, "applies": _ADD})
+    attributes = {**translator.read_attributes(plain), "to_apply": _applied(translator, writer, plain)}
+    shape = translator.result_shape(operation)
+    give(writer, operation, writer.add("all-reduce", shape, operands_of(writer, operation), attributes))
+
+
+_ADD = "stablehlo.add"
+
+
 def _barrier(translator: Translator, writer: Writer, operation: Operation) -> None:
     operands = operands_of(writer, operation)
     whole = operands[0] if len(operands) == 1 else writer.tuple(operands, is_marked=True)
@@ -424,6 +436,12 @@ RULES: dict[str, Rule] = {
     "chlo.conj": _conjugate,
     "chlo.square": _square,
     "stablehlo.all_to_all": _all_to_all,
+    "stablehlo.cross-replica-sum": _summed,
+    "stablehlo.einsum": einsum,
+    "stablehlo.torch_index_select": index_select,
+    "stablehlo.infeed": infeed,
+    "stablehlo.outfeed": outfeed,
     **dict.fromkeys(STATIC_FORMS, _dynamic),
+    "stablehlo.real_dynamic_slice": dynamic_slice,
     **dict.fromkeys(BROADCASTS, broadcasting),
 }
