@@ -7,6 +7,7 @@ import pytest
 
 import xla2py
 from xla2py.targets.cupy.refusals import RULES
+from xla2py.transpile.array.operations import OPERATIONS
 from xla2py.transpile.emission.expression import TEMPLATES
 from xla2py.transpile.errors import UnsupportedError
 from xla2py.transpile.target import Target, load_target
@@ -59,13 +60,16 @@ def macros(folder: str) -> set[str]:
     for path in (TEMPLATES / folder).glob("*.j2"):
         for found in re.finditer(r"macro (\w+)\(node\b([^)]*)\)", path.read_text(encoding="utf-8")):
             names.add(found[1].rstrip("_"))
-    parts = "modulo reduction listed recut guarded narrowed as_array constant mask ddof typed is_retyped"
+    parts = (
+        "library_function modulo reduction listed recut guarded narrowed as_array constant mask ddof typed is_retyped"
+    )
     return names - set(parts.split())
 
 
 def test_a_table_decides_about_every_operation_that_has_words():
     listed = {opcode.replace("-", "_") for opcode in RULES}
     written = macros("array") | macros("cupy")
+    written |= {row.name.replace("-", "_") for row in OPERATIONS.values() if row.function}
     assert written - listed == LEFT_TO_NUMPY | MADE_LATER
     assert listed - written - {"update_at"} == WRITTEN_BY_STATEMENTS - {"update_at"}
 
@@ -75,5 +79,6 @@ def test_cupy_has_every_function_that_macros_of_element_wise_operations_call():
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
     texts = [(TEMPLATES / folder / "elementwise.j2").read_text(encoding="utf-8") for folder in ("array", "cupy")]
     called = {name for text in texts for name in re.findall(r"\{\{ xp \}\}\.(\w+)", text)}
+    called |= {row.function for row in OPERATIONS.values() if row.function}
     assert len(called) > 30
     assert [name for name in sorted(called) if not hasattr(cupy, name)] == []

@@ -85,6 +85,7 @@ class Operation:
     magnitude: MagnitudeRule | None = None  # of floats
     python_int: PythonIntRule | None = None
     axes: AxesRule | None = None
+    function: str = ""  # of the library, where a call of it with the operands is all that is written
     default_names: tuple[str, ...] = ()
     names_after: tuple[str, ...] = ()
     # what it computes

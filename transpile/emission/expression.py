@@ -155,14 +155,18 @@ class Renderer:
         """Return how long a text counts as: where sizes are free, integers and floats count as alike at every size."""
         return self.layout.columns(text)
 
-    def has(self, opcode: str) -> bool:
-        return opcode.replace("-", "_") in self.macros
+    def macro_of(self, node: Node) -> str:
+        """The name of the macro that writes a node: its opcode's, but for remainders of integers and where a column of
+        the row names the function.
+        """
+        name = "modulo" if node.opcode == "remainder" and node.type.is_integral else node.opcode.replace("-", "_")
+        return "library_function" if node.operation.function and name not in self.macros else name
 
     def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
         """The text of a node over the texts of its operands."""
         if node.is_python_int and node.opcode == "retype":
             return operands[0]
-        return self.expression("array_of" if self.lists(node) else macro_of(node), node, *operands)
+        return self.expression("array_of" if self.lists(node) else self.macro_of(node), node, *operands)
 
     def lists(self, node: Node) -> bool:
         """Tell whether a node is a stack of numbers that the library takes in a list, some as they are."""
@@ -182,7 +186,7 @@ class Renderer:
 
     def is_operator(self, node: Node) -> bool:
         """Tell whether a node is written by an operator of Python's."""
-        name = macro_of(node)
+        name = self.macro_of(node)
         if name not in self._operators:
             holes = [Hole.at(0, number, Expression("x")) for number in range(len(node.operands))]
             self._operators[name] = self.expression(name, node, *holes).level < PRIMARY
@@ -367,8 +371,3 @@ UFUNCS = {
     "greater-equal": "greater_equal",
     "logaddexp": "logaddexp",
 }
-
-
-def macro_of(node: Node) -> str:
-    """The name of the macro that writes a node: its opcode's, but for remainders of integers."""
-    return "modulo" if node.opcode == "remainder" and node.type.is_integral else node.opcode.replace("-", "_")

@@ -64,6 +64,9 @@ class Macros(Mapping[str, Macro]):
             self._read[name] = self._value(spelled, file)
         return self._read[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)
 

@@ -7,6 +7,7 @@ The rows are XLA's ``hlo_opcode.h``; the attribute names and kinds are those of 
 from __future__ import annotations
 
 from dataclasses import field, replace
+from typing import Any
 
 from ..dataclass import dataclass
 from .attributes import AttributeKind as K
@@ -19,7 +20,8 @@ MANY = None  # no upper bound on the number of operands
 class OpSpec:
     """The form of a valid instruction of one opcode.
 
-    ``arity`` is (fewest, most) operands; ``topic`` groups opcodes in the documentation; ``replica_only`` marks what
+    ``arity`` is (fewest, most) operands; ``takes`` is a word for the element types of operands where the result has
+    their shape and type; ``topic`` groups opcodes in the documentation; ``replica_only`` marks what
     has no meaning on one replica; ``has_side_effect`` keeps an unused instruction alive.
     """
 
@@ -27,6 +29,7 @@ class OpSpec:
     topic: str
     arity: tuple[int, int | None]
     attributes: dict[str, AttributeSpec] = field(default_factory=dict)
+    takes: str = ""
     has_side_effect: bool = False
     replica_only: bool = False
 
@@ -105,26 +108,33 @@ def _rows() -> list[OpSpec]:
         names: str,
         arity: int | tuple[int, int | None],
         *attributes: dict[str, AttributeSpec],
-        **flags: bool,
+        **columns: Any,
     ) -> None:
         bounds = (arity, arity) if isinstance(arity, int) else arity
         merged = {key: spec for table in attributes for key, spec in table.items()}
-        rows.extend(OpSpec(name, topic, bounds, merged, **flags) for name in names.split())
+        rows.extend(OpSpec(name, topic, bounds, merged, **columns) for name in names.split())
 
     # -- element-wise
+    add("elementwise", "ceil floor round-nearest-afz round-nearest-even cbrt erf exp2 log2", 1, takes="floating")
     add(
         "elementwise",
-        "abs acos acosh asin asinh atanh bitcast-convert cbrt ceil convert cosine cosh count-leading-zeros erf exp2 "
-        "exponential exponential-minus-one floor imag is-finite log log-plus-one log2 logistic negate not popcnt real "
-        "round-nearest-afz round-nearest-even rsqrt sign sine sinh sqrt tan tanh",
+        "acos acosh asin asinh atanh cosine cosh exponential exponential-minus-one log log-plus-one logistic rsqrt "
+        "sine sinh sqrt tan tanh",
         1,
+        takes="inexact",
     )
-    add(
-        "elementwise",
-        "add and atan2 complex divide maximum minimum mulhi multiply or power remainder shift-left "
-        "shift-right-arithmetic shift-right-logical stochastic-convert subtract xor",
-        2,
-    )
+    add("elementwise", "count-leading-zeros popcnt", 1, takes="integer")
+    add("elementwise", "not", 1, takes="bits")
+    add("elementwise", "negate", 1, takes="number")
+    add("elementwise", "sign", 1, takes="signed")
+    add("elementwise", "abs bitcast-convert convert imag is-finite real", 1)
+    add("elementwise", "add maximum minimum multiply", 2, takes="any")
+    add("elementwise", "divide power remainder subtract", 2, takes="number")
+    add("elementwise", "atan2", 2, takes="inexact")
+    add("elementwise", "and or xor", 2, takes="bits")
+    add("elementwise", "mulhi shift-left shift-right-arithmetic shift-right-logical", 2, takes="integer")
+    add("elementwise", "complex stochastic-convert", 2)
+    rows.sort(key=lambda row: (row.arity, row.opcode))
     add("elementwise", "clamp select", 3)
     add(
         "elementwise",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....transpile.array.node import Node
-from ....transpile.emission.expression import Renderer, macro_of
+from ....transpile.emission.expression import Renderer
 from ....transpile.emission.kernels.kernel_renderer import KernelRenderer
 from ....transpile.emission.literals import number
 from ....transpile.hlo.element_types import ElementType
@@ -83,7 +83,7 @@ class CudaRenderer(KernelRenderer):
         return levels
 
     def is_operator(self, node: Node) -> bool:
-        return macro_of(node) in self._levels
+        return self.macro_of(node) in self._levels
 
     def expression(self, name: str, *arguments: Any) -> Expression:
         return Expression(self.statement(name, *arguments), self._levels.get(name, PRIMARY))

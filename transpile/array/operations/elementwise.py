@@ -94,12 +94,20 @@ _define(
     python_int=_is_count,
     interval=of_operands(intervals.quotient),
 )
-_define("remainder", "x y", "rest", traits="costly", python_int=_is_count, interval=of_operands(intervals.rest))
+_define(
+    "remainder",
+    "x y",
+    "rest",
+    function="fmod",
+    traits="costly",
+    python_int=_is_count,
+    interval=of_operands(intervals.rest),
+)
 _define("power", "x y", "power", traits="costly")
-_define("maximum", "x y", "larger", interval=of_either(intervals.larger), **_choice)
-_define("minimum", "x y", "smaller", interval=of_either(intervals.smaller), **_choice)
-_define("atan2", "y x", "angle", traits="costly")
-_define("logaddexp", "x y", traits="commutative")
+_define("maximum", "x y", "larger", function="maximum", interval=of_either(intervals.larger), **_choice)
+_define("minimum", "x y", "smaller", function="minimum", interval=of_either(intervals.smaller), **_choice)
+_define("atan2", "y x", "angle", function="arctan2", traits="costly")
+_define("logaddexp", "x y", function="logaddexp", traits="commutative")
 _define("and", "x y", "mask", after="{}_mask", interval=of_either(intervals.both), **_logic)
 _define("or", "x y", "mask", after="{}_mask", **_logic)
 _define("xor", "x y", "mask", traits="known_on_host commutative", after="{}_mask")
@@ -113,31 +121,35 @@ _define(
     "abs",
     "x",
     "magnitude",
+    function="abs",
     after="abs_{}",
     traits="quiet blind_to_minus",
     magnitude=magnitudes.largest,
     element_type=_real,
 )
-_define("sign", "x", after="{}_sign", traits="quiet discontinuous", magnitude=magnitudes.one)
-_define("floor", "x", traits="quiet discontinuous", magnitude=magnitudes.largest, rounds=floor)
-_define("ceil", "x", traits="quiet discontinuous", magnitude=magnitudes.largest, rounds=ceil)
-_define("round-nearest-even", "x", "rounded", traits="quiet discontinuous", rounds=round)
-_define("sqrt", "x", "root", after="sqrt_{}", traits="costly")
-_define("cbrt", "x", "root", after="cbrt_{}", traits="costly")
+_define("sign", "x", function="sign", after="{}_sign", traits="quiet discontinuous", magnitude=magnitudes.one)
+_define("floor", "x", function="floor", traits="quiet discontinuous", magnitude=magnitudes.largest, rounds=floor)
+_define("ceil", "x", function="ceil", traits="quiet discontinuous", magnitude=magnitudes.largest, rounds=ceil)
+_define("round-nearest-even", "x", "rounded", function="rint", traits="quiet discontinuous", rounds=round)
+_define("sqrt", "x", "root", function="sqrt", after="sqrt_{}", traits="costly")
+_define("cbrt", "x", "root", function="cbrt", after="cbrt_{}", traits="costly")
 _define("rsqrt", "x", "scale", traits="costly")
-_define("square", "x", "square", after="{}_squared", traits="blind_to_minus", magnitude=magnitudes.square)
-_define("exponential", "x", "exp", after="exp_{}", traits="costly blind_to_minus")
-_define("exponential-minus-one", "x", "expm1", traits="costly")
-_define("exp2", "x", after="exp2_{}", traits="costly blind_to_minus")
-_define("log2", "x", after="log2_{}", traits="costly")
-_define("log", "x", after="log_{}", traits="costly")
-_define("log-plus-one", "x", "log1p", traits="costly")
+_define(
+    "square", "x", "square", function="square", after="{}_squared", traits="blind_to_minus", magnitude=magnitudes.square
+)
+_define("exponential", "x", "exp", function="exp", after="exp_{}", traits="costly blind_to_minus")
+_define("exponential-minus-one", "x", "expm1", function="expm1", traits="costly")
+_define("exp2", "x", function="exp2", after="exp2_{}", traits="costly blind_to_minus")
+_define("log2", "x", function="log2", after="log2_{}", traits="costly")
+_define("log", "x", function="log", after="log_{}", traits="costly")
+_define("log-plus-one", "x", "log1p", function="log1p", traits="costly")
 _define("logistic", "x", "gate", after="{}_gate", traits="costly blind_to_minus")
-_define("sine", "x", "sin", after="sin_{}", traits="costly", magnitude=magnitudes.one)
-_define("cosine", "x", "cos", after="cos_{}", traits="costly blind_to_minus", magnitude=magnitudes.one)
-_define("tan", "x", after="tan_{}", traits="costly")
-_define("tanh", "x", after="tanh_{}", traits="costly", magnitude=magnitudes.one)
-_define("sinh cosh acos acosh asin asinh atanh", "x", traits="costly")
+_define("sine", "x", "sin", function="sin", after="sin_{}", traits="costly", magnitude=magnitudes.one)
+_define("cosine", "x", "cos", function="cos", after="cos_{}", traits="costly blind_to_minus", magnitude=magnitudes.one)
+_define("tan", "x", function="tan", after="tan_{}", traits="costly")
+_define("tanh", "x", function="tanh", after="tanh_{}", traits="costly", magnitude=magnitudes.one)
+for _function in "sinh cosh arccos arccosh arcsin arcsinh arctanh".split():
+    _define(_function.replace("arc", "a"), "x", function=_function, traits="costly")
 
 _define(
     "compare",
@@ -148,12 +160,15 @@ _define(
     parameters={"direction": WORD, "type": WORD.optional},
     after="{}_mask",
 )
-_define("is-finite", "x", "finite", traits="quiet blind_to_minus", element_type=pred, after="{}_mask")
-_define("isnan", "x", "missing", traits="quiet", element_type=pred, after="{}_mask")
+_define(
+    "is-finite", "x", "finite", function="isfinite", traits="quiet blind_to_minus", element_type=pred, after="{}_mask"
+)
+_define("isnan", "x", "missing", function="isnan", traits="quiet", element_type=pred, after="{}_mask")
 _define(
     "select",
     "mask x y",
     "chosen",
+    function="where",
     traits="quiet promotes",
     magnitude=magnitudes.largest,
     element_type=_chosen,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..element_types import C64, C128, F32, F64, PRED, ElementType
+from ..opcodes import OPCODES
 from ..shapes import ArrayShape, Shape
 from .common import (
     Operation,
@@ -23,20 +24,16 @@ _Allowed = tuple[Callable[[ElementType], bool], str]
 
 _FLOAT: _Allowed = (lambda t: t.is_floating, "floating-point")
 _FLOAT_OR_COMPLEX: _Allowed = (lambda t: t.is_floating or t.is_complex, "floating-point or complex")
-_INTEGER: _Allowed = (lambda t: t.is_integral, "integer")
-_INTEGER_OR_PRED: _Allowed = (lambda t: t.is_integral or t is PRED, "pred or integer")
 _SIGNED: _Allowed = (lambda t: t.is_signed or t.is_floating or t.is_complex, "signed integer, float or complex")
-_NUMBER: _Allowed = (lambda t: t is not PRED, "numeric")
-_ANY: _Allowed = (lambda t: True, "any")
-
-
-def _unary(allowed: _Allowed) -> Rule:
-    def rule(op: Operation) -> Shape:
-        operand = op.array(0)
-        require_type(op, operand, *allowed)
-        return operand.without_layout()
-
-    return rule
+_TAKES: dict[str, _Allowed] = {  # the words of rows of opcodes
+    "floating": _FLOAT,
+    "inexact": _FLOAT_OR_COMPLEX,
+    "integer": (lambda t: t.is_integral, "integer"),
+    "bits": (lambda t: t.is_integral or t is PRED, "pred or integer"),
+    "signed": _SIGNED,
+    "number": (lambda t: t is not PRED, "numeric"),
+    "any": (lambda t: True, "any"),
+}
 
 
 def _real_part(allowed: _Allowed) -> Rule:
@@ -63,10 +60,12 @@ def _joined(op: Operation, shapes: tuple[ArrayShape, ...]) -> ArrayShape:
     return array_of(shapes[0].element_type, shapes[0].dimensions, dynamic)
 
 
-def _binary(allowed: _Allowed) -> Rule:
+def _of_types(allowed: _Allowed) -> Rule:
     def rule(op: Operation) -> Shape:
         operands = op.arrays()
         require_type(op, operands[0], *allowed)
+        if len(operands) == 1:
+            return operands[0].without_layout()
         require_same_type(op, operands)
         return _joined(op, operands)
 
@@ -177,26 +176,8 @@ def _reduce_precision(op: Operation) -> Shape:
     return operand.without_layout()
 
 
-_UNARY: dict[str, _Allowed] = {
-    "ceil floor round-nearest-afz round-nearest-even cbrt erf exp2 log2": _FLOAT,
-    "acos acosh asin asinh atanh cosine cosh exponential exponential-minus-one log log-plus-one logistic "
-    "rsqrt sine sinh sqrt tan tanh": _FLOAT_OR_COMPLEX,
-    "count-leading-zeros popcnt": _INTEGER,
-    "not": _INTEGER_OR_PRED,
-    "negate": _NUMBER,
-    "sign": _SIGNED,
-}
-_BINARY: dict[str, _Allowed] = {
-    "add maximum minimum multiply": _ANY,
-    "divide power remainder subtract": _NUMBER,
-    "atan2": _FLOAT_OR_COMPLEX,
-    "and or xor": _INTEGER_OR_PRED,
-    "mulhi shift-left shift-right-arithmetic shift-right-logical": _INTEGER,
-}
-
 RULES: dict[str, Rule] = {
-    **{name: _unary(allowed) for names, allowed in _UNARY.items() for name in names.split()},
-    **{name: _binary(allowed) for names, allowed in _BINARY.items() for name in names.split()},
+    **{name: _of_types(_TAKES[row.takes]) for name, row in OPCODES.items() if row.takes},
     "abs": _real_part(_SIGNED),
     "real": _real_part(_FLOAT_OR_COMPLEX),
     "imag": _real_part(_FLOAT_OR_COMPLEX),
