@@ -132,14 +132,10 @@ STATEMENT = re.compile(
 # Texts like statements in what writes modules, and why they are none that is written.
 READ = {
     "transpile/emission/any_size/places.py": "where a function begins",
-    "transpile/emission/functions/function_writer.py": "lines that macros wrote are read again",
     "transpile/emission/prelude/specialization/blocks.py": "functions of the prelude are written again",
     "transpile/emission/prelude/specialization/dead_code.py": "functions of the prelude are written again",
-    "transpile/emission/prelude/specialization/specialize.py": "how definitions of the prelude begin",
     "transpile/emission/prelude/specialization/heads.py": "functions of the prelude are written again",
     "transpile/emission/formatting.py": "what black is shown around one line",
-    "transpile/emission/lines.py": "what the compiler is shown around lines",
-    "transpile/emission/places.py": "lines that macros wrote are read again",
 }
 
 

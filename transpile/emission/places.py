@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from ..python.templates import template_of
 from .lines import Line, WrittenFunction
 
 
@@ -25,7 +26,7 @@ def definition_of(tree: ast.Module, function: WrittenFunction) -> ast.FunctionDe
 
 def statements(tree: ast.Module, function: WrittenFunction) -> list[tuple[Line, ast.stmt]]:
     """Yield each line of an emitted function with its statement in the syntax tree of the module, unedited."""
-    lines = [line for line in function.lines if line.text != "else:"]
+    lines = [line for line in function.lines if not template_of(line.text).is_else]
     return list(zip(lines, in_order(definition_of(tree, function).body), strict=True))
 
 

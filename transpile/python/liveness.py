@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import field
 
 from ..dataclass import dataclass
@@ -28,11 +28,15 @@ class Block:
     body: list[Block] = field(default_factory=list)
     otherwise: list[Block] = field(default_factory=list)
 
-    def all(self) -> Iterable[str]:
-        """Yield all names, those inside, too."""
-        yield from self.names.all
+    def walk(self) -> Iterator[Block]:
+        """Yield the statement and those inside."""
+        yield self
         for inner in (*self.body, *self.otherwise):
-            yield from inner.all()
+            yield from inner.walk()
+
+    def all(self) -> set[str]:
+        """Return all names, those inside, too."""
+        return {name for block in self.walk() for name in block.names.all}
 
 
 def blocks(rows: Sequence[tuple[int, str]]) -> list[Block]:
@@ -109,7 +113,7 @@ class LiveNames:
                     if {own, given} <= self.tracked:
                         self._interfere([own], {given})  # as one name this would be ``x = x``
                 return self._bind(names.bound, after | (self.tracked & names.behind)) | read
-        inside = self.tracked & set(block.all())
+        inside = self.tracked & block.all()
         self.fixed |= inside if block.body else _NONE
         return after | inside
 

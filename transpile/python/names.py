@@ -12,10 +12,10 @@ from functools import lru_cache
 from ..dataclass import dataclass
 from .templates import Expression, Made, Template, hole, template, template_of
 
-# These may read names after their statement has run; the places of names in format strings are not known.
-_LATER = (ast.Lambda, ast.FunctionDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
+_LATER = (ast.Lambda, ast.FunctionDef, ast.GeneratorExp)  # these may read names after their statement has run
+_OWN_SCOPE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.JoinedStr)  # of format strings, names have no known place
 _BINDING = (ast.NamedExpr, ast.With, ast.Try, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Delete)
-_NOT_FOLLOWED = (*_LATER, *_BINDING)
+_NOT_FOLLOWED = (*_LATER, *_OWN_SCOPE, *_BINDING)
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _NONE: frozenset[str] = frozenset()
@@ -26,13 +26,15 @@ class Names:
     """The names of an expression or a statement without its body.
 
     ``behind`` are those of what is read that targets read, ``x`` and ``i`` of ``x[i] = y``; ``fixed`` those that are
-    read or bound in a way that is not followed; ``copies`` pairs of a name and the other whose value it is given.
+    read or bound in a way that is not followed, ``later`` those that may be read when the statement has run; ``copies``
+    pairs of a name and the other whose value it is given.
     """
 
     read: frozenset[str]
     bound: frozenset[str] = _NONE
     behind: frozenset[str] = _NONE
     fixed: frozenset[str] = _NONE
+    later: frozenset[str] = _NONE
     copies: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -60,6 +62,7 @@ def names_of(text: str) -> Names:
         names(own.bound - items),
         names(own.behind | items),
         names(own.fixed).union(*[part.fixed for part in parts.values()]),
+        names(own.later).union(*[part.later for part in parts.values()]),
         _own_names(template(str(text))).copies if own.copies else (),
     )
 
@@ -111,11 +114,14 @@ def _own_names(made: Template) -> Names:
     read = frozenset(name.id for name in made.names if not isinstance(name.ctx, ast.Store))
     not_followed = [node for node in ast.walk(made.tree) if isinstance(node, _NOT_FOLLOWED)]
     fixed = frozenset(name.id for node in not_followed for name in _in(node))
+    later = frozenset(name.id for node in not_followed if isinstance(node, _LATER) for name in _in(node))
     if not isinstance(made.tree, ast.Assign):
-        return Names(read, bound, fixed=fixed)
+        return Names(read, bound, fixed=fixed, later=later)
     targets, value = made.tree.targets, made.tree.value
     behind = frozenset(name.id for target in targets for name in _in(target) if isinstance(name.ctx, ast.Load))
-    return Names(read, bound, behind, fixed, tuple(pair for target in targets for pair in _copies(target, value)))
+    return Names(
+        read, bound, behind, fixed, later, tuple(pair for target in targets for pair in _copies(target, value))
+    )
 
 
 def _in(node: ast.AST) -> Iterator[ast.Name]:

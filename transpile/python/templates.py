@@ -92,6 +92,11 @@ class Template:
         """Whether it is ``elif`` or ``else``, which continue the statement before them."""
         return self.row_of_tree > 1
 
+    @property
+    def is_else(self) -> bool:
+        """Whether it is ``else``, which is no statement of its own."""
+        return self.continues and isinstance(self.tree, ast.Pass)
+
     @cached_property
     def row_of_tree(self) -> int:
         """The number that the syntax tree has for the first row."""

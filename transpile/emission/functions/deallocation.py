@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING
 from ...array.node import Node
 from ...array.program import Loop
 from ...dataclass import dataclass
-from ..lines import LARGE, Line, parsed
+from ...python.liveness import Block, blocks
+from ...python.templates import template_of
+from ..lines import LARGE, Line
 
 if TYPE_CHECKING:
     from .function_writer import FunctionWriter
 
 _PART_TO_SAVE = 0.25  # of the peak
 _PART_TO_WASTE = 0.05  # of the peak, for fewer lines
-
-_LATER = (ast.Lambda, ast.FunctionDef, ast.GeneratorExp)  # what may read names after its statement has run
 
 Array = tuple[int, str]  # the statement that made an array, and the name that it got there
 
@@ -88,29 +88,22 @@ def _bytes(node: Node) -> int:
 
 
 def _steps(writer: FunctionWriter, peaks: Mapping[str, int]) -> list[_Step]:
-    definition, rows = parsed(writer.lines)
-    starts = [rows[statement.lineno - 2][0] for statement in definition.body]
-    ends = [*starts[1:], len(writer.lines)]
+    lines = writer.lines
+    starts = [k for k, line in enumerate(lines) if line.indent == 1 and not template_of(line.text).continues]
+    statements = blocks([(line.indent, line.text) for line in lines])
     return [
-        _step(writer, statement, writer.lines[start:end], end, peaks)
-        for statement, start, end in zip(definition.body, starts, ends, strict=True)
+        _step(writer, block, lines[start:end], end, peaks)
+        for block, start, end in zip(statements, starts, [*starts[1:], len(lines)], strict=True)
     ]
 
 
-def _step(writer: FunctionWriter, statement: ast.stmt, lines: list[Line], end: int, peaks: Mapping[str, int]) -> _Step:
-    step = _Step(end, isinstance(statement, ast.Assign))
-    called: set[str] = set()
-    bound_in = statement.targets if isinstance(statement, ast.Assign) else [statement]
-    parts = [part for target in bound_in for part in ast.walk(target)]
-    targets = {id(part) for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    for part in ast.walk(statement):
-        if isinstance(part, ast.Name):
-            (step.binds if id(part) in targets else step.reads).add(part.id)
-        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
-            called.add(part.func.id)
-        elif isinstance(part, _LATER):
-            step.captured |= {name.id for name in ast.walk(part) if isinstance(name, ast.Name)}
-    step.passing = max((peaks.get(name, 0) for name in called), default=0)
+def _step(writer: FunctionWriter, block: Block, lines: list[Line], end: int, peaks: Mapping[str, int]) -> _Step:
+    step = _Step(end, isinstance(block.tree, ast.Assign))
+    for part in block.walk():
+        step.reads |= part.names.read
+        step.binds |= part.names.bound - part.names.fixed
+        step.captured |= part.names.later | (part.all() if isinstance(part.tree, ast.FunctionDef) else set())
+    step.passing = max((size for name, size in peaks.items() if name in step.reads), default=0)
     for line in lines:
         for node, name in line.after.items():
             if str(name).isidentifier():
@@ -119,8 +112,8 @@ def _step(writer: FunctionWriter, statement: ast.stmt, lines: list[Line], end: i
                 step.looks.setdefault(name, set()).update(looks)
         inner = [_bytes(node) for node in line.values if node not in line.after and node.operation.allocates]
         step.passing = max([step.passing, *inner])
-    counter = statement.target if isinstance(statement, ast.For) else None
-    for name in step.binds - set(step.made) - ({counter.id} if isinstance(counter, ast.Name) else set()):
+    counters = block.names.bound if isinstance(block.tree, ast.For) and len(block.names.bound) == 1 else set()
+    for name in step.binds - set(step.made) - counters:
         step.looks[name] = set(step.reads)
     return step
 

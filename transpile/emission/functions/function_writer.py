@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -10,12 +9,13 @@ from ...array.in_place import may_change_in_place
 from ...array.node import Node, Region, literal_value
 from ...array.program import Carry, Function, Loop, Store, Tree, tree_nodes
 from ...python.grammar import ATOM, SIGN
+from ...python.names import names_of
 from ...python.templates import Expression
 from ..arrangement.folding import Plan, plan, source_line
 from ..arrangement.schedule import Body, Reads, Statement, schedule
 from ..arrangement.takeovers import Takeovers
 from ..expression import Renderer
-from ..lines import Line, WrittenFunction
+from ..lines import EQUALS_SIGN, Line, WrittenFunction
 from ..naming.allocation import NameAllocation
 from ..naming.hints import WantedNames
 from ..naming.identifiers import Names
@@ -33,6 +33,8 @@ from .rerolled_loop_writer import ChainWriter
 from .rerolled_loops import Chain, chains
 from .stored_rows import StoredRows
 from .tree_writer import TreeWriter
+
+_RETURN = 7  # columns of the word, with its space
 
 
 class FunctionWriter:
@@ -124,7 +126,7 @@ class FunctionWriter:
             self.chain_writer.expect(chain, is_written=False)
         self.leaf_maps.find()
         self.region(self.graph.root)
-        self.line(self.renderer.statement("return", self.trees.fitted(0, "return ")))
+        self.line(self.renderer.statement("return", self.trees.fitted(0, _RETURN)))
 
     def written_function(self, parameters: list[str]) -> WrittenFunction:
         """Return what has been written, with what each line computes."""
@@ -136,10 +138,10 @@ class FunctionWriter:
         self.written = {}
 
     def name_namespaces(self, lines: Sequence[str], begin: int) -> None:
-        """Put those lines, ``name = value``, before the line of number ``begin`` whose names the body reads."""
+        """Put those lines before the line of number ``begin`` that bind a name which the body reads."""
         for text in reversed(lines):
-            name = re.compile(rf"\b{re.escape(text.split(' = ')[0])}\b")
-            if any(name.search(line.text) for line in self.lines):
+            bound = names_of(text).bound
+            if any(bound & names_of(line.text).read for line in self.lines):
                 self.lines.insert(begin, Line(1, text))
 
     def put_inside(self, statement: str) -> None:
@@ -285,7 +287,7 @@ class FunctionWriter:
     def taken(self, node: Node) -> int:
         """The columns of the line that assigns a node, but for its value."""
         name = self.texts.get(node) or self.names.free(self.wanted.of(node))
-        return 4 * self.indent + len(name) + len(" = ")
+        return 4 * self.indent + len(name) + EQUALS_SIGN
 
     def _several(self, node: Node) -> None:
         """A call with several results: one target each, or one for all where they have names."""
@@ -295,7 +297,7 @@ class FunctionWriter:
             return
         targets = self.targets(node)
         targets = targets if len(targets) > 1 else [f"({targets[0]},)"]
-        taken = 4 * self.indent + len(", ".join(targets)) + len(" = ")
+        taken = 4 * self.indent + len(", ".join(targets)) + EQUALS_SIGN
         self.assign(targets, self.fitting.fitted(node, partial(self.value, node), taken), node)
         parts = list(self.items.get(node, {}).values())
         self.bind_results(parts if node.opcode == "kernel" else [], parts)
@@ -308,7 +310,7 @@ class FunctionWriter:
         own = self.renderer.function_names[function]
         number = self.arguments.numbers(function, calls)[calls.index(node)]
         name = self.names.fresh(name_of_call(own, number) if len(calls) > 1 else f"{own}_results")
-        taken = 4 * self.indent + len(name) + len(" = ")
+        taken = 4 * self.indent + len(name) + EQUALS_SIGN
         self.assign([name], self.fitting.fitted(node, partial(self.value, node), taken), node)
         parts = self.items.get(node, {})
         for index, part in parts.items():

@@ -15,6 +15,7 @@ from ...hlo.ir import Built
 from ...passes.outlining.tree_maps import LeafCalls, leaf_calls, part_at, pruned
 from ...python.grammar import PRIMARY
 from ...python.templates import Expression
+from ..lines import EQUALS_SIGN
 from ..naming.identifiers import identifier
 from ..naming.scopes import GRADIENT, is_gradient
 from ..naming.updates import updates
@@ -102,7 +103,7 @@ class LeafMaps:
             if not isinstance(tree, str):
                 number, word = self._made(tree)
                 name = writer.names.fresh(word)
-                writer.assign([name], writer.trees.fitted(number, f"{name} = "), made.last)
+                writer.assign([name], writer.trees.fitted(number, len(name) + EQUALS_SIGN), made.last)
                 tree = name
             texts.append(tree)
         shared = [writer.array_text(node) for node in made.shared]

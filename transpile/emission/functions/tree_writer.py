@@ -43,10 +43,10 @@ class TreeWriter:
     def all(self) -> Sequence[tuple[Any, str]]:
         return (self.writer.results, ""), *self.made
 
-    def fitted(self, number: int, head: str) -> Expression:
-        """Return the text of a tree behind the ``head`` of its line; leaves whose lines are too long get names."""
+    def fitted(self, number: int, head: int) -> Expression:
+        """Return the text of a tree behind so many columns of its line; leaves whose lines are too long get names."""
         writer, (tree, _) = self.writer, self.all[number]
-        together = 4 * writer.indent + len(head)
+        together = 4 * writer.indent + head
         if not writer.renderer.layout.fits(self._text(number), together):
             for node, columns in leaf_columns(tree):
                 alone = node is tree

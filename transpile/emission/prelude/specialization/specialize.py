@@ -90,9 +90,14 @@ def _folded() -> dict[str, Callable[..., Any]]:
 
 
 @cache
+def _statement(source: str) -> ast.stmt:
+    return ast.parse(source).body[0]
+
+
+@cache
 def _parsed(source: str) -> ast.FunctionDef | None:
     """The syntax tree of a definition that can be cut."""
-    statement = ast.parse(source).body[0]
+    statement = _statement(source)
     if not isinstance(statement, ast.FunctionDef) or statement.decorator_list or not source.isascii():
         return None
     parts = list(ast.walk(statement))
@@ -108,7 +113,7 @@ def _names_in(source: str) -> frozenset[str]:
 @cache
 def _constant(source: str) -> Fact:
     """The value of a constant of the prelude that is a number or a tuple of numbers."""
-    statement = ast.parse(source).body[0]
+    statement = _statement(source)
     if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
         return Evaluator({}, {}).of(statement.value, {})
     return None
@@ -156,7 +161,7 @@ class _Cutter:
             function = _parsed(definition.source)
             if function is not None:
                 self.functions[name] = function
-            elif not definition.source.lstrip("#").startswith(("def ", "class ", "@")):
+            elif isinstance(_statement(definition.source), ast.Assign | ast.AnnAssign):
                 self.constants[name] = _constant(definition.source)
 
     # -- what is known
