@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -33,6 +33,14 @@ from .core import BuilderCore, Type, as_array_shape, as_element_type
 from .op import Operand, XlaOp
 
 Ints = Sequence[int]
+
+
+class ConvolutionOptions(TypedDict, total=False):
+    """The options that all convolutions have."""
+
+    feature_group_count: int
+    batch_group_count: int
+    preferred_element_type: Type | None
 
 
 class ContractionOperations(BuilderCore):
@@ -110,26 +118,10 @@ class ContractionOperations(BuilderCore):
     # -- convolution
 
     def conv(
-        self,
-        lhs: Operand,
-        rhs: Operand,
-        window_strides: Ints,
-        padding: Padding,
-        *,
-        feature_group_count: int = 1,
-        batch_group_count: int = 1,
-        preferred_element_type: Type | None = None,
+        self, lhs: Operand, rhs: Operand, window_strides: Ints, padding: Padding, **options: Unpack[ConvolutionOptions]
     ) -> XlaOp:
         """A convolution with SAME or VALID padding; see :meth:`conv_general_dilated`."""
-        return self.conv_general_dilated(
-            lhs,
-            rhs,
-            window_strides,
-            padding,
-            feature_group_count=feature_group_count,
-            batch_group_count=batch_group_count,
-            preferred_element_type=preferred_element_type,
-        )
+        return self.conv_general_dilated(lhs, rhs, window_strides, padding, **options)
 
     def conv_with_general_padding(
         self,
@@ -139,23 +131,10 @@ class ContractionOperations(BuilderCore):
         padding: Sequence[tuple[int, int]],
         lhs_dilation: Ints | None = None,
         rhs_dilation: Ints | None = None,
-        *,
-        feature_group_count: int = 1,
-        batch_group_count: int = 1,
-        preferred_element_type: Type | None = None,
+        **options: Unpack[ConvolutionOptions],
     ) -> XlaOp:
         """A convolution with a ``(low, high)`` pair for each spatial dimension; see :meth:`conv_general_dilated`."""
-        return self.conv_general_dilated(
-            lhs,
-            rhs,
-            window_strides,
-            padding,
-            lhs_dilation,
-            rhs_dilation,
-            feature_group_count=feature_group_count,
-            batch_group_count=batch_group_count,
-            preferred_element_type=preferred_element_type,
-        )
+        return self.conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, **options)
 
     def conv_with_general_dimensions(
         self,
@@ -164,21 +143,11 @@ class ContractionOperations(BuilderCore):
         window_strides: Ints,
         padding: Padding,
         dimension_numbers: ConvolutionDimensionNumbers,
-        *,
-        feature_group_count: int = 1,
-        batch_group_count: int = 1,
-        preferred_element_type: Type | None = None,
+        **options: Unpack[ConvolutionOptions],
     ) -> XlaOp:
         """A convolution with SAME or VALID padding over dimensions in any order; see :meth:`conv_general_dilated`."""
         return self.conv_general_dilated(
-            lhs,
-            rhs,
-            window_strides,
-            padding,
-            dimension_numbers=dimension_numbers,
-            feature_group_count=feature_group_count,
-            batch_group_count=batch_group_count,
-            preferred_element_type=preferred_element_type,
+            lhs, rhs, window_strides, padding, dimension_numbers=dimension_numbers, **options
         )
 
     def conv_general(
@@ -188,21 +157,11 @@ class ContractionOperations(BuilderCore):
         window_strides: Ints,
         padding: Sequence[tuple[int, int]],
         dimension_numbers: ConvolutionDimensionNumbers,
-        *,
-        feature_group_count: int = 1,
-        batch_group_count: int = 1,
-        preferred_element_type: Type | None = None,
+        **options: Unpack[ConvolutionOptions],
     ) -> XlaOp:
         """A convolution with explicit padding and dimensions in any order; see :meth:`conv_general_dilated`."""
         return self.conv_general_dilated(
-            lhs,
-            rhs,
-            window_strides,
-            padding,
-            dimension_numbers=dimension_numbers,
-            feature_group_count=feature_group_count,
-            batch_group_count=batch_group_count,
-            preferred_element_type=preferred_element_type,
+            lhs, rhs, window_strides, padding, dimension_numbers=dimension_numbers, **options
         )
 
     def conv_general_dilated(
