@@ -54,10 +54,10 @@ def variants(name: str) -> dict[str, Callable[[], Any]]:
     import numpy as np
 
     import xla2py
-    from xla2py.benchmarks.cpu_kit import arrays, kernels, models
+    from xla2py.benchmarks.cpu_kit.programs import PROGRAMS
     from xla2py.transpile.target import load_target
 
-    (program,) = [each for each in (*arrays.PROGRAMS, *models.PROGRAMS, *kernels.PROGRAMS) if each.name == name]
+    (program,) = [each for each in PROGRAMS if each.name == name]
     arguments = program.arguments()
     held = [np.asarray(argument) for argument in arguments]
     compiled, on_device = jax.jit(program.function), [jax.numpy.asarray(argument) for argument in arguments]
@@ -199,10 +199,10 @@ def main() -> None:
         times: dict[str, float] = json.loads(done.stdout)
         return times
 
-    from xla2py.benchmarks.cpu_kit import arrays, kernels, models
+    from xla2py.benchmarks.cpu_kit.programs import PROGRAMS
 
-    chosen, every = tuple(given.names) or ("",), (*arrays.PROGRAMS, *models.PROGRAMS, *kernels.PROGRAMS)
-    programs = [each for each in every if each.kind.startswith(chosen) or each.name.startswith(chosen)]
+    chosen = tuple(given.names) or ("",)
+    programs = [each for each in PROGRAMS if each.kind.startswith(chosen) or each.name.startswith(chosen)]
     if given.statements:
         count_statements(programs)
         return

@@ -9,7 +9,7 @@ import pytest
 
 import xla2py
 from xla2py.benchmarks import collectives, cpu, emit_programs, out_of_core
-from xla2py.benchmarks.cpu_kit import arrays, kernels, models
+from xla2py.benchmarks.cpu_kit.programs import PROGRAMS
 from xla2py.tests.targets.running import on_numpy
 from xla2py.transpile.equivalence.inputs.generate import make_inputs
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
@@ -34,8 +34,8 @@ def test_tables_leave_out_what_was_not_measured():
 
 
 def test_programs_have_names_of_their_own():
-    names = Counter(program.name for program in (*arrays.PROGRAMS, *models.PROGRAMS, *kernels.PROGRAMS))
-    assert len(names) >= 60 and set(names.values()) == {1}
+    names = Counter(program.name for program in PROGRAMS)
+    assert len(names) >= 120 and set(names.values()) == {1}
 
 
 def test_the_page_has_a_place_for_the_table():
@@ -50,7 +50,7 @@ def test_variants_of_a_program_agree(name):
 
 
 def test_statements_are_those_of_modules_without_what_is_copied():
-    (program,) = [each for each in arrays.PROGRAMS if each.name == "select, 8e3"]
+    (program,) = [each for each in PROGRAMS if each.name == "select, 8e3"]
     module = xla2py.emit(xla2py.from_jax(program.function, *program.arguments()), format=False)
     assert "def check_arguments" in module.source
     head = ["docstring", "import typing", "import numpy", "if", "raise", "Array = "]

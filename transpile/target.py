@@ -96,7 +96,8 @@ class Kernels:
     array that the caller makes and a kernel fills, unless that is None. Where one ``saves_launches``, parts of what is
     computed are computed where they are read, and arrays that change in most places are computed anew. Where one
     ``recomputes``, it computes what is cheap again in place of reading an array of it. Kernels that compute several
-    elements at once add them up themselves where else the function that ``sums`` names would. Loops over
+    elements at once add them up themselves where else the function that ``sums`` names would. Those that ``cut_lines``
+    reduce the interval of a line that a mask selects, and nothing beside it. Loops over
     ``parallel_from`` elements and more may run in several threads, where a target has these; ``at_once(kernel,
     least)`` is how many neighbouring elements each thread of a kernel computes that writes no rows of what a loop
     stacks, where it computes the ``least`` of elements, a large number if none is given. ``any_size`` are the
@@ -127,6 +128,7 @@ class Kernels:
     saves_launches: bool = False
     recomputes: bool = False
     sums: str = ""
+    cut_lines: bool = False
     parallel_from: int | None = None
     at_once: Callable[..., int] = _one
     requires: tuple[str, ...] = ()

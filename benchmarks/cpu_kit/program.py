@@ -67,3 +67,15 @@ def uniform(*shape: int, low: float = 0.0, high: float = 1.0) -> Callable[[], np
 def integers(*shape: int, below: int, dtype: Any = np.int32) -> Callable[[], np.ndarray]:
     """Whole numbers from 0."""
     return lambda: np.random.default_rng(2).integers(0, below, shape).astype(dtype)
+
+
+def at_sizes(
+    name: str,
+    function: Function,
+    by_hand: Function | None,
+    in_loops: Function | None,
+    sizes: tuple[int, int],
+    arguments: Callable[[int], tuple[Callable[[], Any], ...]],
+) -> list[Program]:
+    """A scientific kernel at two sizes."""
+    return [kernel(f"{name}, {size}", function, by_hand, in_loops, *arguments(size)) for size in sizes]

@@ -250,6 +250,7 @@ KERNELS = Kernels(
     own_function=compiled_function,
     round_function=round_function,
     loop_form=loop_form,
+    cut_lines=True,
     most_elements=2**62,
     most_arguments=32,
     bytes_by_caller=_HUGE,

@@ -61,12 +61,13 @@ def _of_numbers(graph: Graph, node: Node) -> Node | None:
 
 
 def _product(graph: Graph, node: Node) -> Node | None:
-    """A product of small matrices, or of vectors: the sum of what is multiplied element by element."""
+    """A product of small matrices, or of chosen parts of vectors: the sum of what is multiplied element by element."""
     x, y = node.operands
     if min(x.ndim, y.ndim) < 1 or node.type.name not in _SUMMED or 0 in (*x.shape, *y.shape):
         return None
     is_small = max(*x.shape[-2:], *y.shape[-2:]) <= _MOST_WRITTEN_OUT
-    if not is_small or any(operand.element_type is not node.element_type for operand in node.operands):
+    is_of_parts = x.opcode == y.opcode == "select" and x.ndim == y.ndim == 1
+    if not (is_small or is_of_parts) or any(operand.element_type is not node.element_type for operand in node.operands):
         return None
     if y.ndim == 1:  # rows of x with y
         return graph.add("sum", (graph.add("multiply", (x, y)),), axes=(x.ndim - 1,))

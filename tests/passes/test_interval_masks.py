@@ -24,30 +24,45 @@ def rows(row):
     return program
 
 
+# A row of what is summed up or stored; the part in readable modules, and the loop in those of the style fast.
 CASES = {
-    "below": (lambda i, a, k, _: jnp.where(k < i, a[i], 0).sum(), "a[i, :i].sum()"),
-    "up to": (lambda i, a, k, _: jnp.where(k <= i, a[i], 0).sum(), "a[i, : i + 1].sum()"),
-    "above": (lambda i, a, k, _: jnp.where(i < k, a[i], 0).sum(), "a[i, i + 1 :].sum()"),
-    "between": (lambda i, a, k, _: jnp.where((k >= i) & (k < i + 2), a[i], 0).sum(), "a[i, i : i + 2].sum()"),
-    "product": (lambda i, a, k, _: jnp.where(k < i, a[i] * 2, 1).prod(), "(a[i, :i] * 2).prod()"),
-    "dot": (lambda i, a, k, _: jnp.where(k < i, a[i], 0) @ jnp.where(k < i, a[0], 0), "a[i, :i] @ a[0, :i]"),
-    "squares": (lambda i, a, k, _: (jnp.where(k < i, a[i], 0) ** 2).sum(), "np.square(a[i, :i]).sum()"),
-    "sparse": (lambda i, a, k, b: jnp.where((k >= b[i]) & (k < b[i + 1]), a[i], 0).sum(), "a[i, "),
+    "below": (lambda i, a, k, _: jnp.where(k < i, a[i], 0).sum(), "a[i, :i].sum()", "range(i4(i))"),
+    "up to": (lambda i, a, k, _: jnp.where(k <= i, a[i], 0).sum(), "a[i, : i + 1].sum()", "range(i4(i4(i) + 1))"),
+    "above": (lambda i, a, k, _: jnp.where(i < k, a[i], 0).sum(), "a[i, i + 1 :].sum()", "range(i4(i4(i) + 1), 5)"),
+    "between": (
+        lambda i, a, k, _: jnp.where((k >= i) & (k < i + 2), a[i], 0).sum(),
+        "a[i, i : i + 2].sum()",
+        "range(i4(i), min(i4(i + 2), 5))",
+    ),
+    "product": (lambda i, a, k, _: jnp.where(k < i, a[i] * 2, 1).prod(), "(a[i, :i] * 2).prod()", "range(i4(i))"),
+    "dot": (
+        lambda i, a, k, _: jnp.where(k < i, a[i], 0) @ jnp.where(k < i, a[0], 0),
+        "a[i, :i] @ a[0, :i]",
+        "range(i4(i))",
+    ),
+    "squares": (lambda i, a, k, _: (jnp.where(k < i, a[i], 0) ** 2).sum(), "np.square(a[i, :i]).sum()", "range(i4(i))"),
+    "sparse": (
+        lambda i, a, k, b: jnp.where((k >= b[i]) & (k < b[i + 1]), a[i], 0).sum(),
+        "a[i, ",
+        "range(max(part, 0), min(part_2, 5))",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_intervals_select(name):
-    row, part = CASES[name]
+    row, part, loop = CASES[name]
     text = hlo(rows(row), A, PLACES)
     assert part in main(text) and "where" not in main(text)
     for a in (A, NAN):
         assert_agrees(text, a, PLACES, without="interval_masks", budget=ROUNDED)
     expected = np.asarray(jax.jit(rows(row))(NAN, PLACES))
+    compiled = emit(text, style="fast", debug=True)
+    assert loop in compiled.source
     for found in (
         on_device(text, [NAN, PLACES])[0],
         on_dask(text, [NAN, PLACES], uneven)[0],
-        emit(text, style="fast").load().main(NAN, PLACES),
+        compiled.load().main(NAN, PLACES),
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
@@ -98,3 +113,62 @@ def test_what_a_store_does_not_leave_as_it_was():
     text = hlo(old_content_of_another_row, A, PLACES)
     assert "where" in main(text)
     assert_agrees(text, A, PLACES, without="interval_masks", budget=EXACT)
+
+
+# What kernels of compiled loops do not see as an interval, or only in part.
+IN_KERNELS = {
+    "an extreme": (lambda i, a, k, b: jnp.where(k < b[i], a[i], -jnp.inf).max(), "range(min(part, 5))"),
+    "a condition beside": (lambda i, a, k, b: jnp.where((k < b[i]) & (a[i] > 0), a[i], 0).sum(), "range(min(part, 5))"),
+    "a column": (lambda i, a, k, b: jnp.where(k < b[i], a[:, i], 0).sum(), "range(min(part, 5))"),
+    "a mask that is known": (lambda i, a, k, b: jnp.where((k < b[i]) & (k >= 1), a[i], 0).sum(), "range(min(part, 5))"),
+    # near misses
+    "another extreme": (lambda i, a, k, b: jnp.where(k < b[i], a[i], 0).max(), "range(5)"),
+    "what is multiplied": (lambda i, a, k, b: (jnp.where(k < b[i], a[i], 0) * a[0]).sum(), "range(5)"),
+    "positions that fall": (lambda i, a, k, b: jnp.where(4 - k < b[i], a[i], 0).sum(), "range(5)"),
+    "a bound for each": (lambda i, a, k, b: jnp.where(k < b[:5], a[i], 0).sum(), "range(5)"),
+    "two intervals": (lambda i, a, k, b: (a[i] * (k < b[i])).sum() + jnp.where(k < 2, a[i], 0).sum(), ""),
+    "half of it": (lambda i, a, k, b: jnp.where(k < b[i], a[i], 0).sum() + a[i].sum(), "if 0 <= j < min(part, 5):"),
+}
+
+
+@pytest.mark.parametrize("name", IN_KERNELS)
+def test_intervals_in_compiled_loops(name):
+    row, wanted = IN_KERNELS[name]
+    text = hlo(rows(row), A, PLACES)
+    compiled = emit(text, style="fast", debug=True)
+    assert wanted in compiled.source
+    for a in (A, NAN) if name != "two intervals" else (A,):
+        expected = np.asarray(jax.jit(rows(row))(a, PLACES))
+        np.testing.assert_allclose(compiled.load().main(a, PLACES), expected, rtol=1e-5)
+
+
+def changed(row):
+    """``a[i] = row(i, a, places)`` for some rows of a matrix."""
+    return lambda a, bounds: lax.fori_loop(0, 4, lambda i, a: a.at[i].set(row(i, a, jnp.arange(5), bounds)), a)
+
+
+IN_PLACE = {
+    "above": (lambda i, a, k, b: jnp.where(k > i, a[i] - a[i + 1] * a[i, i], a[i]), "range(i4("),
+    "between": (lambda i, a, k, b: jnp.where((k >= b[i]) & (k < b[i + 1]), 2 * a[i], a[i]), "range(max(part, 0), min("),
+    "a condition beside": (
+        lambda i, a, k, b: jnp.where((k < b[i]) & (a[i + 1] > 0), 2 * a[i], a[i]),
+        "range(min(part, 5))",
+    ),
+    # near misses
+    "the other way round": (lambda i, a, k, b: jnp.where(k < b[i], a[i], a[i] * 2), "range("),
+    "the content of another row": (lambda i, a, k, b: jnp.where(k < b[i], a[i] * 2, a[i + 1]), "range(5)"),
+    "a number": (lambda i, a, k, b: jnp.where(k < b[i], a[i] * 2, 0), "range(5)"),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_what_is_changed_in_an_interval(name):
+    row, wanted = IN_PLACE[name]
+    text = hlo(changed(row), A, PLACES)
+    compiled = emit(text, style="fast", debug=True)
+    assert wanted in compiled.source
+    for a in (A, NAN):
+        before = a.copy()
+        expected = np.asarray(jax.jit(changed(row))(a, PLACES))
+        np.testing.assert_allclose(compiled.load().main(a, PLACES), expected, rtol=1e-5)
+        np.testing.assert_array_equal(a, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .node import Node, literal_value
+from .program import Loop
 
 Affine = tuple[dict[Node, int], int]  # the sum of nodes times their coefficients, and a constant
 
@@ -42,3 +43,32 @@ def combined(opcode: str, left: Affine, right: Affine) -> Affine | None:
     for node, coefficient in others.items():
         merged[node] = merged.get(node, 0) + sign * coefficient
     return {node: coefficient for node, coefficient in merged.items() if coefficient}, constant + sign * other
+
+
+def extreme(terms: dict[Node, int], constant: int, sign: int) -> int:
+    """The least value of a sum (``sign`` -1), or the greatest (1)."""
+    while terms:
+        inner = max(terms, key=lambda node: (node.region.depth, node.number))
+        factor, end = terms[inner], _end(inner, sign * terms[inner] > 0)
+        others = {node: each for node, each in terms.items() if node is not inner}
+        scaled = {node: each * factor for node, each in end[0].items()}, end[1] * factor
+        total = combined("add", (others, constant), scaled)
+        assert total is not None
+        terms, constant = total
+    return constant
+
+
+def _end(node: Node, greatest: bool) -> Affine:
+    """The greatest or the least that a Python int may be: in terms of other counters where its loop has such bounds."""
+    loop = loop_of(node)
+    if loop is None or loop.bounds is None:
+        assert node.interval is not None
+        return {}, node.interval[greatest]
+    (start, from_start), (stop, from_stop) = map(affine, loop.bounds)
+    return (stop, from_stop - loop.step) if greatest == (loop.step > 0) else (start, from_start)
+
+
+def loop_of(node: Node) -> Loop | None:
+    """The loop with bounds that a counter belongs to."""
+    loop: Loop | None = node.parameters.get("counter")
+    return loop if loop is not None and loop.bounds is not None else None

@@ -197,6 +197,10 @@ class Renderer:
         text, operands = self._rendered(name, arguments)
         return template(text).expression(self._depth, operands)
 
+    def store(self, target: str, index: str, text: str, value: Node, items: Sequence[Any], ndim: int) -> str:
+        """Return the statement that writes a value where the ``items`` of an index say in an array of ``ndim`` axes."""
+        return self.statement("store", target, index, text)
+
     def statement(self, name: str, *arguments: Any) -> str:
         """Return one line of a statement, or another text, written by its macro."""
         text, operands = self._rendered(name, arguments)

@@ -20,7 +20,7 @@ from ..array.program import Branch, Loop, tree_nodes
 from ..array.traversal import topological
 from .index_maps import Offset
 from .kernel import Kernel
-from .operations import RUNNING, is_backwards, kernel_operation
+from .operations import RUNNING, is_backwards, kernel_operation, start_value
 from .scalars import SCALARS, quotient_of, scalar_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -133,10 +133,11 @@ class Interpreter:
         ]
 
     def _folded(self, node: Node, part: list[Values]) -> Any:
-        row, (x,) = kernel_operation(node), node.operands
+        row, (x, *bounds) = kernel_operation(node), node.operands
         assert row is not None
+        part = part[slice(*(int(part[0][bound]) for bound in bounds))] if bounds else part
         fold, numbers = SCALARS[row.folds], [own[x] for own in part]
-        start = [node.type.dtype.type(node.opcode == "prod")] if node.opcode in ("sum", "prod") else []
+        start = [start_value(node.opcode, node.type)[()]] if bounds or node.opcode in ("sum", "prod") else []
         return reduce(lambda a, b: node.type.dtype.type(fold(a, b)), [*start, *numbers])
 
     def _compute(self, region: Region, at: int, values: Values) -> None:

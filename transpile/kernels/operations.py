@@ -7,6 +7,8 @@ carried from round to round, and what the elements of a line give together.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..array import operations as array_operations
 from ..array.node import Node
 from ..dataclass import dataclass
@@ -51,7 +53,8 @@ _CONTROL = {
 # Over the elements of a line. The extreme of places is the first.
 _FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 _FOLDS |= {"argmax": "minimum", "argmin": "minimum"}
-REDUCTIONS = {name: KernelOperation(1, (), is_like_operand=True, folds=fold) for name, fold in _FOLDS.items()}
+# Behind the elements there may be two numbers: the first element of a line that counts, and the one behind the last.
+REDUCTIONS = {name: KernelOperation(None, (), is_like_operand=True, folds=fold) for name, fold in _FOLDS.items()}
 # Over the elements of a line up to each, in the order of the axis, or ``backwards``: all of a loop go one way.
 RUNNING = {
     name: KernelOperation(1, ("axis",), is_like_operand=True, folds=fold)
@@ -86,3 +89,15 @@ def element_type_of(node: Node) -> ElementType | None:
         return node.operands[0].element_type if row.is_like_operand else None
     rule = node.operation.element_type
     return rule(node.operands, node.parameters) if rule is not None and not node.operation.widens else None
+
+
+def start_value(reduction: str, element_type: ElementType) -> np.ndarray:
+    """The number of a type that changes no result of a reduction."""
+    dtype = element_type.dtype
+    if reduction in ("sum", "prod"):
+        return np.asarray(dtype.type(reduction == "prod"))
+    is_largest = reduction == "max"
+    if element_type.is_floating:
+        return np.asarray(dtype.type(-np.inf if is_largest else np.inf))
+    bounds = np.iinfo(dtype)
+    return np.asarray(dtype.type(bounds.min if is_largest else bounds.max))

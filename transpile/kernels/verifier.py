@@ -107,14 +107,24 @@ def _node_problems(kernel: Kernel, node: Node) -> Iterator[str]:
         if needed in kernel.whole and "at" not in node.parameters:
             yield f"the array {needed!r} is no element"
     yield from _RULES.get(node.opcode, _no_problems)(kernel, node)
-    if node.opcode in REDUCTIONS and node not in kernel.reductions:
-        yield "it folds a line, and is not among the reductions"
+    if node.opcode in REDUCTIONS:
+        yield from _reduction_problems(kernel, node)
     if node.opcode in RUNNING and kernel.lines != Lines.along(kernel.loop, (node.parameters["axis"],)):
         yield "it runs along another axis than the lines"
     if node.opcode in RUNNING and kernel.parts > 1:
         yield "it runs along lines that are cut"
     if node.opcode in (*REDUCTIONS, *RUNNING) and node.region is not kernel.function.graph.root:
         yield "it folds a line where not all elements of it come by"
+
+
+def _reduction_problems(kernel: Kernel, node: Node) -> Iterator[str]:
+    if node not in kernel.reductions:
+        yield "it folds a line, and is not among the reductions"
+    bounds = node.operands[1:]
+    if bounds and (len(bounds) != 2 or kernel.parts > 1):
+        yield "it goes over no interval of a whole line"
+    if not set(bounds) <= once_for_a_line(kernel, topological(bounds)):
+        yield "its interval differs between the elements of a line"
 
 
 def _row_problems(kernel: Kernel) -> Iterator[str]:

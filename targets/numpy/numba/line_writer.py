@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from ....transpile.array.node import Node
 from ....transpile.hlo.element_types import C128, F64, S32, S64, ElementType
 from ....transpile.kernels.index_maps import Index, Map
 from ....transpile.kernels.kernel import Kernel
-from ....transpile.kernels.operations import REDUCTION_OF, RUNNING, is_backwards
+from ....transpile.kernels.operations import REDUCTION_OF, RUNNING, is_backwards, start_value
 from ....transpile.kernels.phases import Phase, phases
 from ....transpile.python.templates import Expression
 from .writer import NestWriter
@@ -33,6 +35,7 @@ class LineNestWriter(NestWriter):
     def prepare(self) -> None:
         super().prepare()
         kernel, reduced = self.kernel, _reduced_axes(self.kernel)
+        self.reduced = reduced
         first = min(self.axes.index(axis) for axis in reduced)
         self.outer, self.inner = self.axes[:first], self.axes[first:]
         self.columns = [axis for axis in self.inner if axis not in reduced]
@@ -168,16 +171,19 @@ class LineNestWriter(NestWriter):
 
     def _loop(self, phase: Phase) -> None:
         made = {node: self._begin(node) for node in phase.reductions}
+        interval = self._interval(phase)
         totals = {node: self._begin_total(node) for node in _running(phase)}
         outside = set(self.texts) | self.phases.kept
+        self.within = dict.fromkeys(self.reduced, interval) if interval else {}
         count = self._open_line(totals)
+        self.within = {}
         for node in phase.inside:
             if node in totals:
                 self._run(node, totals[node])
             elif node in self.plan.named and node.opcode not in ("parameter", "read"):
                 self.statement(node)
         for node in phase.reductions:
-            self._accumulate(node, made[node])
+            self._accumulate(node, made[node], () if node.operands[1:] == interval else node.operands[1:])
         for k, node in enumerate(self.results):
             if node in phase.results:
                 self.store(k)
@@ -186,6 +192,11 @@ class LineNestWriter(NestWriter):
             self.earlier[node] = self.texts.pop(node)
         for node in phase.reductions:
             self._end(node, made[node])
+
+    def _interval(self, phase: Phase) -> tuple[Node, ...]:
+        """Return the bounds between which all that a loop over a line does is, if there are any."""
+        bounds = {node.operands[1:] for node in phase.reductions}
+        return bounds.pop() if len(bounds) == 1 and not phase.results and not _running(phase) else ()
 
     def _open_line(self, totals: Iterable[Node]) -> int:
         """Begin loops over a line, from its end on if totals go backwards."""
@@ -213,6 +224,8 @@ class LineNestWriter(NestWriter):
         """Write what folds a line before its first element, and return the text of what folds."""
         renderer, kind = self.renderer, self._accumulator_type(node)
         start = renderer.start(node.opcode, kind)
+        if node.operands[1:] and kind in _KEYS.values() and node.type.is_floating:
+            start = renderer.plain_number(_key(start_value(node.opcode, node.type)))  # of a line, there may be nothing
         if not self.columns:
             apart = kind is not node.type
             own = self.texts[node] = self.texts.get(node) or super()._name(node)
@@ -239,13 +252,19 @@ class LineNestWriter(NestWriter):
         is_own = k is not None and self.kernel.at[k] == _own(self.columns) and self.is_stored_as_it_is(k)
         return self.arrays[k] if k is not None and is_own and self.texts[node] == self.stored(k) else ""
 
-    def _accumulate(self, node: Node, made: Expression) -> None:
-        (x,) = node.operands
+    def _accumulate(self, node: Node, made: Expression, interval: tuple[Node, ...]) -> None:
+        """Write the fold of one element more, where it is in an ``interval``, if any."""
+        x = node.operands[0]
 
         def line() -> Expression:
             return Expression(self.renderer.statement("fold", node, made, self.text(x), not self.columns))
 
+        if interval:
+            (counter,) = (self.counters[axis] for axis in self.reduced)
+            self.line(self.renderer.statement("begin_if_between", counter, *map(self.text, interval)))
+            self.indent += 1
         self.line(self.fitting.fitted(node, line, 4 * self.indent, alone=False), node)
+        self.indent -= bool(interval)
 
     def _name_of_total(self, node: Node) -> Expression:
         return self._name(node) if node not in self.texts else Expression(self.names.fresh(self.wanted.of(node)))
@@ -289,6 +308,12 @@ class LineNestWriter(NestWriter):
             macro = "of_key" if node.opcode in ("max", "min") else "sum_of"
             value = self.renderer.statement(macro, node, made)
             self.line(self.renderer.statement("define_value", "", self.texts[node], value), node)
+
+
+def _key(infinity: np.ndarray) -> int:
+    """The whole number that orders as an infinity does."""
+    bits = infinity.view(f"i{infinity.itemsize}")
+    return int(bits ^ (bits >> 8 * infinity.itemsize - 1 & np.iinfo(bits.dtype).max))
 
 
 def _running(phase: Phase) -> list[Node]:

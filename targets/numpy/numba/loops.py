@@ -13,6 +13,7 @@ from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.program import Function
 from ....transpile.array.traversal import body_and_captured, is_inside
 from ....transpile.array.value import FULL
+from ....transpile.emission.arrangement.assignments import mentions
 from ....transpile.emission.expression import Renderer
 from ....transpile.emission.functions.function_writer import FunctionWriter
 from ....transpile.emission.naming.identifiers import Names
@@ -68,6 +69,15 @@ class LoopRenderer(Renderer):
 
     def statement(self, name: str, *arguments: Any) -> str:
         return "" if name == "typed_numbers" else super().statement(name, *arguments)
+
+    def store(self, target: str, index: str, text: str, value: Node, items: Sequence[Any], ndim: int) -> str:
+        """Arrays are copied by a loop: an assignment of Numba's checks shapes, and compiles its strings for that."""
+        places = sum(isinstance(item, int | Slot) for item in items)
+        is_copied = value.ndim == ndim - places > 0 and min(value.shape) > 1 and not mentions(text, {target})
+        if not is_copied or (value.ndim > 1 and len(items) > places):
+            return super().store(target, index, text, value, items, ndim)
+        part = self.elements.expression("item", target, [index])
+        return self.elements.statement("copy_into", self.elements.called_function("copy_into"), part, text)
 
     def held(self, node: Node, text: Expression) -> Expression:
         """Return the text of a value that gets a name: a part of an array that rounds write into is copied."""

@@ -10,10 +10,11 @@ import numpy as np
 
 from ....transpile.array.node import Node
 from ....transpile.emission.expression import Renderer
-from ....transpile.emission.kernels.kernel_renderer import KernelRenderer, start_value
+from ....transpile.emission.kernels.kernel_renderer import KernelRenderer
 from ....transpile.emission.literals import number
 from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, S8, S64, U8, U16, U32, U64, ElementType
 from ....transpile.kernels.index_maps import Index
+from ....transpile.kernels.operations import start_value
 from ....transpile.python.grammar import ATOM, PRIMARY, SIGN
 from ....transpile.python.templates import Expression, Hole
 from ..kernels import AS_BITS, NARROW, NIBBLES, shifts_within

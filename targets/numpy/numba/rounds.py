@@ -23,7 +23,7 @@ from ....transpile.python.templates import Expression
 from .buffers import Buffers
 from .line_writer import LineNestWriter
 from .notes import readable_lines
-from .placed_changes import writes_in_place
+from .placed_changes import cut, written_in_place
 from .renderer import NumbaRenderer, Row
 from .writer import NestWriter
 
@@ -127,15 +127,17 @@ class RoundWriter(ControlFlowWriter):
 
     # -- kernels
 
-    def kernel(self, node: Node, row: Row | None = None) -> None:
-        """Write the lines of a kernel, with the readable ones above them; what it gives goes into a ``row``, if any."""
+    def kernel(self, node: Node, row: Row | None = None, old: Sequence[Node] = ()) -> None:
+        """Write the lines of a kernel, with the readable ones above them; what it gives goes into a ``row``, if any,
+        that the parameters ``old`` are read from."""
         kernel, writer = node.parameters["kernel"], self.function_writer
+        kernel, within = cut(kernel, old) if old else (kernel, {})
         self.last = Last(node, len(writer.lines), set(writer.names.taken), self.buffers.copy())
         inputs = [self._input(operand) for operand in node.operands]
         parts = writer.items.get(node, {}) if node.results else {0: node}
         kind = LineNestWriter if kernel.by_lines else NestWriter
         nest = kind(kernel, self.elements, writer.names, self.annotate, writer.constants, writer.source_names)
-        nest.no_counters = self.names_of_author
+        nest.within, nest.no_counters = within, self.names_of_author
         places: list[tuple[Expression, Expression]] = [(row, row)] if row is not None else []
         places = places or [self._place(nest, k, parts[k], inputs) for k in range(len(kernel.outputs))]
         for text in readable_lines(kernel, writer, self.readable, inputs, [name for name, _ in places]):
@@ -159,13 +161,14 @@ class RoundWriter(ControlFlowWriter):
         kernel = last.kernel
         texts = {operand: self._input(operand) for operand in kernel.operands}
         is_alone = writer.plan.uses[kernel] == 1 and last.end == len(writer.lines)
-        if not is_alone or not writes_in_place(kernel, change, {**writer.texts, **texts}, name):
+        old = written_in_place(kernel, change, {**writer.texts, **texts}, name) if is_alone else None
+        if old is None:
             return False
         del writer.lines[last.start :]
         self.buffers, writer.names.taken = last.buffers, last.taken
         places = ["", "", *map(self.writer.text, change.operands[2:])]
         index = self.readable.index_of(change.parameters["index"], places, change.shape)
-        self.kernel(kernel, Row.of(f"{name}[{index}]", name, self._items(change.parameters["index"], places)))
+        self.kernel(kernel, Row.of(f"{name}[{index}]", name, self._items(change.parameters["index"], places)), old)
         return True
 
     def _input(self, operand: Node) -> Expression:

@@ -33,6 +33,7 @@ class NestWriter(KernelWriter):
         self.given: dict[Node, str] = {}  # the texts of parameters
         self.known: Container[str] = self.parameters  # the names of arguments
         self.buffers: Buffers | None = None  # arrays of a loop around the kernel, instead of new ones
+        self.within: dict[int, tuple[Node, ...]] = {}  # the bounds between which the loop goes along an axis
         self.no_counters: Container[str] = ()  # letters that are no counters: arrays of a loop around get them
 
     # -- names
@@ -194,7 +195,12 @@ class NestWriter(KernelWriter):
         """Begin loops over axes, and return how many."""
         count = 0
         for count, axis in enumerate(axes, 1):  # noqa: B007
-            self.line(self.renderer.statement("for_axis", self.counters[axis], self._size(axis)))
+            low, high = self.within.get(axis, (None, None))
+            if low is None or high is None:
+                self.line(self.renderer.statement("for_axis", self.counters[axis], self._size(axis)))
+            else:
+                start = 0 if low.is_literal else self.text(low)
+                self.line(self.renderer.statement("for_range", self.counters[axis], start, self.text(high), 1))
             self.indent += 1
         return count
 

@@ -27,10 +27,14 @@ def times(product: Any, x: Any) -> Any:
 
 @element
 def copy_into(target: Any, source: Any) -> None:
-    """Write the elements of an array over those of another, which is contiguous."""
-    to, elements = target.reshape(-1), source.ravel()
-    for i in range(len(to)):
-        to[i] = elements[i]
+    """Write the elements of an array over those of another, contiguous or a line."""
+    if target.ndim == 1:
+        for i in range(len(target)):
+            target[i] = source[i]
+    else:
+        to, elements = target.reshape(-1), source.ravel()
+        for i in range(len(to)):
+            to[i] = elements[i]
 
 
 @element

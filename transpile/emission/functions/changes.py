@@ -81,7 +81,7 @@ class ChangeWriter:
         operands = [name, writer.value_text(value), *map(writer.index_text, node.operands[2:])]
         index = writer.renderer.index_of(_with_known_parts(node), operands, node.shape)
         if node.opcode != "update_at":
-            return writer.renderer.statement("store", name, index, operands[1])
+            return writer.renderer.store(name, index, operands[1], value, node.parameters["index"], node.ndim)
         ufunc = UFUNCS[node.parameters["ufunc"].opcode]
         places = f"({index})" if len(node.operands) > 3 else index
         return writer.renderer.statement("update_at", ufunc, name, places, operands[1])
@@ -156,10 +156,12 @@ class ChangeWriter:
         writer = self.writer
         if store.value in writer.written_rows:
             return
-        operands = ["", writer.value_text(self._stored(store.value)), *map(writer.index_text, store.indices)]
+        value = self._stored(store.value)
+        operands = ["", writer.value_text(value), *map(writer.index_text, store.indices)]
         index = writer.renderer.index_of(store.index, operands, store.carry.parameter.shape)
         target = writer.texts[store.carry.parameter]
-        writer.line(writer.renderer.statement("store", target, index, operands[1]), store.value)
+        line = writer.renderer.store(target, index, operands[1], value, store.index, store.carry.parameter.ndim)
+        writer.line(line, store.value)
         writer.lines[-1].after[store.result] = target
 
     def _stored(self, node: Node) -> Node:

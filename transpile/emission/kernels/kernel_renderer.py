@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...array.node import Node
 from ...hlo.element_types import ElementType
 from ...kernels.index_maps import Term
+from ...kernels.operations import start_value
 from ...python.templates import Expression
 from ..expression import Renderer
 
@@ -48,15 +47,3 @@ class KernelRenderer(Renderer):
     def start_of(self, node: Node) -> Expression:
         """Return what changes no result of a reduction, before the first element."""
         return self.typed_literal(start_value(node.opcode, node.type), node.type)
-
-
-def start_value(reduction: str, element_type: ElementType) -> np.ndarray:
-    """The number of a type that changes no result of a reduction."""
-    dtype = element_type.dtype
-    if reduction in ("sum", "prod"):
-        return np.asarray(dtype.type(reduction == "prod"))
-    is_largest = reduction == "max"
-    if element_type.is_floating:
-        return np.asarray(dtype.type(-np.inf if is_largest else np.inf))
-    bounds = np.iinfo(dtype)
-    return np.asarray(dtype.type(bounds.min if is_largest else bounds.max))

@@ -18,6 +18,7 @@ from .backwards import turn_around, turn_back
 from .building import KernelBuilder, call_kernel
 from .compiled_loops import compiled_loops, mark_compiled
 from .loops import kernel_loops
+from .own_masks import own_masks
 from .recomputing import compute_again
 from .regions import RegionFinder
 from .sums import sum_in_kernels
@@ -42,13 +43,15 @@ def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None
         if function in handed:
             continue
         split_variances(function, kernels)
+        if kernels.cut_lines:
+            own_masks(function)
         turn_around(function, kernels)
         loops = compiled_loops(function, kernels)
         finder = RegionFinder(function, kernels, loops)
         regions = finder.found()
         if kernels.recomputes:
             regions = compute_again(finder, regions)
-        kernels_made = [KernelBuilder(function, region).kernel() for region in regions]
+        kernels_made = [KernelBuilder(function, region, kernels.cut_lines).kernel() for region in regions]
         stacked = {
             store.value for node in live_nodes(function).of(("loop",)) for store in node.parameters["loop"].stores
         }

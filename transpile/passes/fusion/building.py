@@ -15,6 +15,7 @@ from ...array.value import strong
 from ...kernels.draws import draw_of
 from ...kernels.gathers import gather_of
 from ...kernels.index_maps import ANYWHERE, Index, Map, Test, bounds, identity, offset
+from ...kernels.intervals import LineIntervals
 from ...kernels.kernel import Kernel, given_type
 from ...kernels.lines import Lines, reduced_axes
 from ...kernels.operations import is_backwards
@@ -102,9 +103,11 @@ def _finished(graph: Graph, region: FusedRegion, node: Node, given: Node) -> Nod
 class KernelBuilder:
     """Copies the operations of a region into a function for one element."""
 
-    def __init__(self, function: Function, region: FusedRegion) -> None:
+    def __init__(self, function: Function, region: FusedRegion, cuts_lines: bool) -> None:
+        """Reductions of what a mask selects go over an interval of each line if that ``cuts_lines``."""
         self.caller = function.graph
         self.cut = function.cut
+        self.cuts_lines = cuts_lines
         self.region = region
         self.graph = Graph()
         self.bodies: dict[Piece, Region] = {}
@@ -250,8 +253,10 @@ class KernelBuilder:
         """A reduction, by folds of the elements of a line."""
         kernel = self.kernel_made
         assert kernel.lines is not None
-        (x,) = operands
-        reductions = LineReductions(self.graph, kernel.loop, kernel.lines, kernel.reductions)
+        (x,), axes = operands, reduced_axes(node)
+        cuts = self.cuts_lines and not self.cut and len(axes) == 1
+        intervals = LineIntervals(self.graph, kernel.loop, *axes) if cuts else None
+        reductions = LineReductions(self.graph, kernel.loop, kernel.lines, kernel.reductions, intervals)
         return reductions.add(node, x, in_parts=node in self.region.unfinished)
 
     def _read(self, source: Node, at: Map) -> Node:

@@ -9,7 +9,9 @@ from ...array.node import Node
 from ...dataclass import dataclass
 from ...hlo.element_types import F32, PRED, S8, S16, S32, U8, U16, ElementType
 from ...kernels.index_maps import Index, Offset, Term
+from ...kernels.intervals import Bounds, LineIntervals
 from ...kernels.lines import Lines, reduced_axes
+from ...kernels.operations import start_value
 
 # The folds for a place and for what is there, by the operation or the function.
 _EXTREMES = {
@@ -23,12 +25,14 @@ _WIDE = {S8: S32, U8: S32, S16: S32, U16: S32}
 
 @dataclass(slots=True)
 class LineReductions:
-    """Writes reductions into the function of a kernel; ``made`` are the folds of lines."""
+    """Writes reductions into the function of a kernel; ``made`` are the folds of lines. Those along one axis go over
+    the ``intervals`` of it that masks select, if these are given."""
 
     graph: Graph
     loop: tuple[int, ...]
     lines: Lines
     made: set[Node]
+    intervals: LineIntervals | None = None
 
     def add(self, node: Node, x: Node, in_parts: bool) -> Node:
         """Return what stands for a reduction ``node`` of the caller, of the elements ``x``; narrow ones are widened.
@@ -54,7 +58,10 @@ class LineReductions:
         return self.graph.typed(opcode, operands, self.loop, element_type, **parameters)  # type: ignore[arg-type]
 
     def _reduced(self, opcode: str, x: Node) -> Node:
-        made = self._node(opcode, (x,), x.type)
+        bounds: Bounds = ()
+        if self.intervals is not None:
+            x, bounds = self.intervals.reduced(x, start_value(opcode, x.type))
+        made = self._node(opcode, (x, *bounds), x.type)
         self.made.add(made)
         return made
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ...array.affine import Affine, affine, combined
+from ...array.affine import affine, combined, extreme, loop_of
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.operation import Interval
 from ...array.operations import OPERATIONS
-from ...array.program import Loop
 from ...hlo.element_types import ElementType
 
 
@@ -54,38 +53,9 @@ def from_affine(graph: Graph, terms: dict[Node, int], constant: int, element_typ
 
 def _narrowed(interval: Interval | None, terms: dict[Node, int], constant: int) -> Interval | None:
     """The interval of a sum, narrowed by the bounds of its counters: ``i - j`` is positive where j < i."""
-    if interval is None or not any(_loop_of(node) for node in terms):
+    if interval is None or not any(loop_of(node) for node in terms):
         return interval
-    return max(interval[0], _extreme(terms, constant, -1)), min(interval[1], _extreme(terms, constant, 1))
-
-
-def _extreme(terms: dict[Node, int], constant: int, sign: int) -> int:
-    """The least value of a sum (``sign`` -1), or the greatest (1)."""
-    while terms:
-        inner = max(terms, key=lambda node: (node.region.depth, node.number))
-        factor, end = terms[inner], _end(inner, sign * terms[inner] > 0)
-        others = {node: each for node, each in terms.items() if node is not inner}
-        scaled = {node: each * factor for node, each in end[0].items()}, end[1] * factor
-        total = combined("add", (others, constant), scaled)
-        assert total is not None
-        terms, constant = total
-    return constant
-
-
-def _end(node: Node, greatest: bool) -> Affine:
-    """The greatest or the least that a Python int may be: in terms of other counters where its loop has such bounds."""
-    loop = _loop_of(node)
-    if loop is None or loop.bounds is None:
-        assert node.interval is not None
-        return {}, node.interval[greatest]
-    (start, from_start), (stop, from_stop) = map(affine, loop.bounds)
-    return (stop, from_stop - loop.step) if greatest == (loop.step > 0) else (start, from_start)
-
-
-def _loop_of(node: Node) -> Loop | None:
-    """The loop with bounds that a counter belongs to."""
-    loop: Loop | None = node.parameters.get("counter")
-    return loop if loop is not None and loop.bounds is not None else None
+    return max(interval[0], extreme(terms, constant, -1)), min(interval[1], extreme(terms, constant, 1))
 
 
 def _sum(graph: Graph, opcode: str, left: Node, right: Node) -> Node:
