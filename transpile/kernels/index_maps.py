@@ -69,11 +69,11 @@ def through(view: Node, at: Map) -> Map:
         elif item == FULL:
             found.append(next(waiting))
         else:
-            found.append(_sliced(next(waiting), range(size)[slice(*item)]))
+            found.append(sliced(next(waiting), range(size)[slice(*item)]))
     return (*found, *waiting)
 
 
-def _sliced(index: Index, positions: range) -> Index:
+def sliced(index: Index, positions: range) -> Index:
     return Index(positions.start + positions.step * index.start, positions.step * index.step, index.axis)
 
 

@@ -47,10 +47,9 @@ class LineIntervals:
     def chosen(self, x: Node) -> tuple[Node, Bounds]:
         """What a ``select`` is where its mask may choose the first of two values, and between which bounds that is."""
         mask, value, other = x.operands
-        lows, highs, rest = [], [], []
-        for part in conjuncts(mask):
-            found = self._bound(part)
-            (rest if found is None else lows if found[0] == "maximum" else highs).append(found[1] if found else part)
+        parts = [(part, self._bound(part)) for part in conjuncts(mask)]
+        lows, highs = ([bound[1] for _, bound in parts if bound and bound[0] == how] for how in ("maximum", "minimum"))
+        rest = [part for part, bound in parts if bound is None]
         if len({bound.type for bound in (*lows, *highs)}) != 1:
             return x, ()
         low = self._joined("maximum", lows) if lows else self.graph.literal(0, S64)

@@ -2,51 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import inf
+from math import gcd, inf
 from typing import Any
 
-from ....transpile.array.affine import affine, combined, extreme
+from ....transpile.array.affine import Affine, affine, combined, extreme, integer_value
 from ....transpile.array.node import Node, Slot
 from ....transpile.array.program import tree_nodes
+from ....transpile.array.traversal import topological
 from ....transpile.array.value import FULL
 from ....transpile.emission.arrangement.assignments import mentions
+from ....transpile.kernels.index_maps import Index, Map, identity, sliced
 from ....transpile.kernels.intervals import Bounds, LineIntervals
 from ....transpile.kernels.kernel import Kernel
 
-Item = Any  # of an index: FULL, a number, or the node of one
+Item = int | Node | range  # of an index: a number, the node of one, or what is taken of an axis
+Place = int | Node | Index  # of an element, along an axis
 
 
-def written_in_place(kernel: Node, change: Node, texts: Mapping[Node, str], name: str) -> list[Node] | None:
-    """Return the parameters of a kernel that are the part of an array that ``change`` replaces, if what it computes may
-    be written there at once; None where it may not.
+def written_in_place(
+    kernel: Node, change: Node, texts: Mapping[Node, str], name: str
+) -> tuple[Kernel, list[Node]] | None:
+    """Return a kernel that writes what another one computes straight into the part of an array that a ``change``
+    replaces, and the nodes of it that are what is there before; None where that may not be.
 
     The array is the one called ``name``. What the kernel reads of it is another part, or element by element the one
     that it writes.
     """
-    found: list[Node] = []
-    made, target = kernel.parameters["kernel"], index_of(change, 2)
-    sizes = [size for item, size in zip(target, change.shape, strict=False) if item == FULL]
-    if kernel.results or kernel.shape != (*sizes, *change.shape[len(target) :]) or not _are_places(target):
+    made: Kernel = kernel.parameters["kernel"]
+    target = _items(change, 2, change.shape)
+    if target is None or kernel.results or kernel.element_type is not change.element_type:
         return None
-    if kernel.element_type is not change.element_type:
+    ranges = [item for item in target if isinstance(item, range)]
+    if kernel.shape != tuple(map(len, ranges)) or len(made.at[0]) != len(ranges):
         return None
+    written, old = _places(target, made.at[0]), []
     for parameter, operand in zip(made.function.parameters, kernel.operands, strict=True):
         if not mentions(texts[operand], {name}):
             continue
-        if operand.opcode != "getitem" or texts.get(operand.operands[0]) != name:
+        is_whole = texts.get(operand) == name
+        if not is_whole and (operand.opcode != "getitem" or texts.get(operand.operands[0]) != name):
             return None
-        read = index_of(operand, 1)
-        if not _are_places(read) or len(read) != len(target):
+        array = operand if is_whole else operand.operands[0]
+        items = [range(size) for size in array.shape] if is_whole else _items(operand, 1, array.shape)
+        for node, at in _reads(made, parameter):
+            if items is None or at is None:
+                return None
+            steps = [_step(*pair, made.loop) for pair in zip(_places(items, at), written, strict=True)]
+            is_own = all(step == (0, 0) for step in steps) and not made.by_lines and not made.has_loop
+            if not is_own and not any(least > 0 or most < 0 for least, most in steps):
+                return None
+            old += [node] if is_own else []
+    at = tuple(place for place in written if isinstance(place, Index))
+    sizes = tuple(size for size, item in zip(change.shape, target, strict=True) if isinstance(item, range))
+    return replace(made, at=[at], shapes=[sizes]), old
+
+
+def _items(node: Node, first: int, shape: Sequence[int]) -> list[Item] | None:
+    """What an index takes of each axis of an array, whose computed places are operands from the ``first`` on."""
+    items = node.parameters["index"]
+    found: list[Item] = []
+    for item, size in zip((*items, *[FULL] * (len(shape) - len(items))), shape, strict=True):
+        if isinstance(item, Slot):
+            found.append(node.operands[item.index])
+        elif isinstance(item, tuple):
+            part = _part(item, node)
+            if part is None:
+                return None
+            found.append(range(size)[part])
+        elif item == FULL:
+            found.append(range(size))
+        elif isinstance(item, int):
+            found.append(item % size)
+        else:
             return None
-        steps = [_step(one, other, size) for one, other, size in zip(read, target, change.shape, strict=False)]
-        is_own = all(step == (0, 0) for step in steps) and parameter not in made.whole and parameter.shape == made.loop
-        is_apart = any(least > 0 or most < 0 for least, most in steps)
-        if not is_apart and (not is_own or made.by_lines or made.has_loop):
-            return None
-        found += [parameter] if is_own else []
     return found
+
+
+def _part(item: tuple[Any, ...], node: Node) -> slice | None:
+    """The slice that an item is, if all is known of it: ``start, stop, step``, or a start and a size."""
+    known = [integer_value(node.operands[bound.index]) if isinstance(bound, Slot) else bound for bound in item]
+    if len(item) == 2:
+        start, size = known
+        return slice(start, start + size) if start is not None and size is not None else None
+    return None if any(isinstance(bound, Slot) for bound in item) else slice(*known)
+
+
+def _places(items: Sequence[Item], at: Map) -> list[Place]:
+    """Where an array is read or written of which a part is read or written ``at`` some elements of a loop."""
+    waiting = iter(at)
+    return [sliced(next(waiting), item) if isinstance(item, range) else item for item in items]
+
+
+def _reads(kernel: Kernel, parameter: Node) -> Iterator[tuple[Node, Map | None]]:
+    """The nodes that read an array, and where; None where nobody knows."""
+    if parameter not in kernel.whole:
+        yield parameter, identity(parameter.shape)
+        return
+    for node in topological(tree_nodes(kernel.function.results)):
+        if parameter in node.operands:
+            yield node, node.parameters["indices"] if node.opcode == "read" else None
 
 
 def cut(kernel: Kernel, old: Container[Node]) -> tuple[Kernel, dict[int, Bounds]]:
@@ -62,22 +118,28 @@ def cut(kernel: Kernel, old: Container[Node]) -> tuple[Kernel, dict[int, Bounds]
     return (replace(kernel, function=replace(function, results=(result,))), within) if within else (kernel, {})
 
 
-def index_of(node: Node, first: int) -> list[Item]:
-    """The items of an index, nodes in place of slots; operands from the ``first`` on are places."""
-    items = node.parameters["index"]
-    return [node.operands[item.index] if isinstance(item, Slot) else item for item in items]
-
-
-def _are_places(index: Sequence[Item]) -> bool:
-    return all(item == FULL or isinstance(item, int | Node) for item in index)
-
-
-def _step(one: Item, other: Item, size: int) -> tuple[float, float]:
-    """How far one item is behind another along an axis, at least and at most."""
-    if isinstance(one, tuple) or isinstance(other, tuple) or FULL in (one, other):
-        return (0, 0) if one == other else (-inf, inf)
-    left, right = (({}, item % size) if isinstance(item, int) else affine(item) for item in (one, other))
-    terms, step = combined("subtract", left, right) or ({one: 1}, 0)
-    if any(node.interval is None for node in terms):
+def _step(one: Place, other: Place, loop: Sequence[int]) -> tuple[float, float]:
+    """How far the places that a loop comes to are behind others, at least and at most; (0, 0) where both are the same
+    in each step.
+    """
+    if isinstance(one, Index) and isinstance(other, Index):
+        if one == other:
+            return 0, 0
+        step = gcd(one.step, other.step)
+        if step and (one.start - other.start) % step:
+            return 1, inf  # or before them: they never meet
+        (low, high), (least, most) = (_ends(index, loop) for index in (one, other))
+        return low - most, high - least
+    if isinstance(one, Index) or isinstance(other, Index):
         return -inf, inf
-    return extreme(terms, step, -1), extreme(terms, step, 1)
+    numbers: list[Affine] = [({}, place) if isinstance(place, int) else affine(place) for place in (one, other)]
+    difference = combined("subtract", *numbers)
+    if difference is None or any(node.interval is None for node in difference[0]):
+        return -inf, inf
+    return extreme(*difference, -1), extreme(*difference, 1)
+
+
+def _ends(index: Index, loop: Sequence[int]) -> tuple[int, int]:
+    """The least and the greatest place that a loop comes to."""
+    last = index.start + index.step * (loop[index.axis] - 1 if index.axis is not None else 0)
+    return min(index.start, last), max(index.start, last)

@@ -19,6 +19,7 @@ from ....transpile.dataclass import dataclass
 from ....transpile.emission.arrangement.assignments import mentions
 from ....transpile.emission.functions.control_flow import ControlFlowWriter
 from ....transpile.emission.functions.function_writer import FunctionWriter
+from ....transpile.kernels.kernel import Kernel
 from ....transpile.python.templates import Expression
 from .buffers import Buffers
 from .line_writer import LineNestWriter
@@ -127,11 +128,11 @@ class RoundWriter(ControlFlowWriter):
 
     # -- kernels
 
-    def kernel(self, node: Node, row: Row | None = None, old: Sequence[Node] = ()) -> None:
-        """Write the lines of a kernel, with the readable ones above them; what it gives goes into a ``row``, if any,
-        that the parameters ``old`` are read from."""
-        kernel, writer = node.parameters["kernel"], self.function_writer
-        kernel, within = cut(kernel, old) if old else (kernel, {})
+    def kernel(self, node: Node, row: Row | None = None, placed: tuple[Kernel, list[Node]] | None = None) -> None:
+        """Write the lines of a kernel, with the readable ones above them; what it gives goes into a ``row``, if any, by
+        a kernel that is ``placed`` there."""
+        writer = self.function_writer
+        kernel, within = cut(*placed) if placed is not None else (node.parameters["kernel"], {})
         self.last = Last(node, len(writer.lines), set(writer.names.taken), self.buffers.copy())
         inputs = [self._input(operand) for operand in node.operands]
         parts = writer.items.get(node, {}) if node.results else {0: node}
@@ -161,14 +162,15 @@ class RoundWriter(ControlFlowWriter):
         kernel = last.kernel
         texts = {operand: self._input(operand) for operand in kernel.operands}
         is_alone = writer.plan.uses[kernel] == 1 and last.end == len(writer.lines)
-        old = written_in_place(kernel, change, {**writer.texts, **texts}, name) if is_alone else None
-        if old is None:
+        placed = written_in_place(kernel, change, {**writer.texts, **texts}, name) if is_alone else None
+        if placed is None:
             return False
         del writer.lines[last.start :]
         self.buffers, writer.names.taken = last.buffers, last.taken
         places = ["", "", *map(self.writer.text, change.operands[2:])]
         index = self.readable.index_of(change.parameters["index"], places, change.shape)
-        self.kernel(kernel, Row.of(f"{name}[{index}]", name, self._items(change.parameters["index"], places)), old)
+        row = Row.of(f"{name}[{index}]", name, self._items(change.parameters["index"], places))
+        self.kernel(kernel, row, placed)
         return True
 
     def _input(self, operand: Node) -> Expression:
@@ -181,7 +183,8 @@ class RoundWriter(ControlFlowWriter):
 
     @staticmethod
     def _items(index: Sequence[Any], texts: Sequence[str]) -> list[str | None]:
-        return [None if item == FULL else texts[item.index] if isinstance(item, Slot) else str(item) for item in index]
+        known = [texts[item.index] if isinstance(item, Slot) else item for item in index]
+        return [str(item) if isinstance(item, int | str) and item != FULL else None for item in known]
 
     def _place(self, nest: NestWriter, number: int, part: Node, inputs: Sequence[str]) -> tuple[Expression, Expression]:
         """Return what a result of a kernel is called, and what the kernel writes it into."""
