@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from difflib import get_close_matches
+from typing import Any
 
 from ..array.printer import print_program
 from ..array.program import Program
@@ -48,6 +49,7 @@ HLO, ARRAY = "hlo", "array"  # the dialects
 
 Observer = Callable[[str, str], None]  # is told a stage's name and the program after it as text
 Begin = Callable[[str], None]  # is told the name of what is done next
+Condition = Callable[["Draft"], bool]
 
 
 @dataclass(slots=True)
@@ -94,8 +96,8 @@ class Stage:
     name: str
     takes: str
     gives: str
-    run: Callable[[Draft], None]
-    applies: Callable[[Draft], bool] = _always
+    run: Callable[[Draft], object]
+    applies: Condition = _always
     is_needed: bool = False
     choices: tuple[str, ...] = ()
 
@@ -142,16 +144,28 @@ def _lower(draft: Draft) -> None:
     draft.lowered = program
 
 
-def _move_constants(draft: Draft) -> None:
-    constants_through_calls(draft.program)
-
-
-def _over_functions(array_pass: ArrayPass) -> Stage:
+def _over_functions(array_pass: ArrayPass, applies: Condition = _always) -> Stage:
     def run(draft: Draft) -> None:
         for function in draft.program.functions:
             array_pass(function, draft.support)
 
-    return Stage(array_pass.__name__, ARRAY, ARRAY, run)
+    return Stage(array_pass.__name__, ARRAY, ARRAY, run, applies)
+
+
+def _over_program(program_pass: Callable[[Program], object], applies: Condition = _always) -> Stage:
+    return Stage(program_pass.__name__, ARRAY, ARRAY, lambda draft: program_pass(draft.program), applies)
+
+
+def _for_kernels(pass_of_function: Callable[..., object], asks: Callable[[Kernels], Any], applies: Condition) -> Stage:
+    """A pass over functions that asks something of the kernels that the target writes."""
+
+    def run(draft: Draft) -> None:
+        kernels = _kernels(draft)
+        assert kernels is not None
+        for function in draft.program.functions:
+            pass_of_function(function, asks(kernels))
+
+    return Stage(pass_of_function.__name__, ARRAY, ARRAY, run, applies)
 
 
 def _has_library_edges(draft: Draft) -> bool:
@@ -164,10 +178,6 @@ def _use_library_edges(draft: Draft) -> None:
     program.edges = tuple(dict.fromkeys(used))
 
 
-def _inline(draft: Draft) -> None:
-    inlining(draft.program)
-
-
 def _calls_functions(draft: Draft) -> bool:
     return draft.support.features.functions_are_called
 
@@ -176,19 +186,9 @@ def _merge_repeats(draft: Draft) -> None:
     repeats(draft.program, of_one_shape=_writes_kernels(draft))
 
 
-def _merge_layers(draft: Draft) -> None:
-    layers(draft.program)
-
-
-def _take_sources_of_views(draft: Draft) -> None:
-    call_views(draft.program)
-
-
-def _open_triangles(draft: Draft) -> None:
-    kernels = _kernels(draft)
-    assert kernels is not None
+def _choose_one_hots(draft: Draft) -> None:
     for function in draft.program.functions:
-        open_triangles(function, kernels.joins)
+        one_hots(function)
 
 
 def _has_loop_forms(draft: Draft) -> bool:
@@ -203,51 +203,13 @@ def _give_loop_forms(draft: Draft) -> None:
     loop_forms(draft.program, kernels.loop_form)
 
 
-def _choose_one_hots(draft: Draft) -> None:
-    for function in draft.program.functions:
-        one_hots(function)
-
-
-def _gather_early(draft: Draft) -> None:
-    kernels = _kernels(draft)
-    assert kernels is not None
-    for function in draft.program.functions:
-        early_gathers(function, kernels.fuses)
-
-
 def _writes_slices(draft: Draft) -> bool:
     return not _writes_kernels(draft) and not _works_in_chunks(draft)
-
-
-def _cut_by_masks(draft: Draft) -> None:
-    for function in draft.program.functions:
-        interval_masks(function, draft.support)
 
 
 def _saves_launches(draft: Draft) -> bool:
     kernels = _kernels(draft)
     return kernels is not None and kernels.saves_launches
-
-
-def _sum_products_of_vectors(draft: Draft) -> None:
-    kernels = _kernels(draft)
-    assert kernels is not None
-    for function in draft.program.functions:
-        vector_products(function, kernels.reduces)
-
-
-def _slice_early(draft: Draft) -> None:
-    kernels = _kernels(draft)
-    assert kernels is not None
-    for function in draft.program.functions:
-        early_slices(function, kernels.fuses)
-
-
-def _update_whole(draft: Draft) -> None:
-    kernels = _kernels(draft)
-    assert kernels is not None
-    for function in draft.program.functions:
-        whole_updates(function, kernels.fuses)
 
 
 def _has_own_functions(draft: Draft) -> bool:
@@ -341,22 +303,22 @@ STAGES: tuple[Stage, ...] = (
     Stage("outlining", HLO, HLO, _outline, _calls_functions),
     Stage("storage_types", HLO, HLO, _store_types, lambda draft: bool(draft.target.lacks), is_needed=True),
     Stage("to_array", HLO, ARRAY, _lower, is_needed=True, choices=LOWERING_CHOICES),
-    Stage("constants_through_calls", ARRAY, ARRAY, _move_constants, _calls_functions),
+    _over_program(constants_through_calls, _calls_functions),
     *map(_over_functions, PIPELINE),
     Stage("edges", ARRAY, ARRAY, _use_library_edges, _has_library_edges, is_needed=True),
-    Stage("inlining", ARRAY, ARRAY, _inline),
+    _over_program(inlining),
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
-    Stage("layers", ARRAY, ARRAY, _merge_layers, _calls_functions),
-    Stage("call_views", ARRAY, ARRAY, _take_sources_of_views, _calls_functions),
+    _over_program(layers, _calls_functions),
+    _over_program(call_views, _calls_functions),
     _over_functions(signs),
-    Stage("interval_masks", ARRAY, ARRAY, _cut_by_masks, _writes_slices),
+    _over_functions(interval_masks, _writes_slices),
     Stage("loop_forms", ARRAY, ARRAY, _give_loop_forms, _has_loop_forms),
-    Stage("open_triangles", ARRAY, ARRAY, _open_triangles, _writes_kernels_of_whole_arrays),
+    _for_kernels(open_triangles, lambda kernels: kernels.joins, _writes_kernels_of_whole_arrays),
     Stage("one_hots", ARRAY, ARRAY, _choose_one_hots, _writes_kernels_of_whole_arrays),
-    Stage("early_gathers", ARRAY, ARRAY, _gather_early, _writes_kernels_of_whole_arrays),
-    Stage("vector_products", ARRAY, ARRAY, _sum_products_of_vectors, _saves_launches),
-    Stage("early_slices", ARRAY, ARRAY, _slice_early, _saves_launches),
-    Stage("whole_updates", ARRAY, ARRAY, _update_whole, _saves_launches),
+    _for_kernels(early_gathers, lambda kernels: kernels.fuses, _writes_kernels_of_whole_arrays),
+    _for_kernels(vector_products, lambda kernels: kernels.reduces, _saves_launches),
+    _for_kernels(early_slices, lambda kernels: kernels.fuses, _saves_launches),
+    _for_kernels(whole_updates, lambda kernels: kernels.fuses, _saves_launches),
     Stage("own_functions", ARRAY, ARRAY, _use_own_functions, _has_own_functions, is_needed=True),
     Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),
     Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
