@@ -137,3 +137,8 @@ def test_hostile_names_stay_text(xla2py):
     code, out, _ = xla2py("check", "odd.hlo", "--output-format", "junit")
     assert code in (0, 2)
     assert code == 2 or len(ElementTree.fromstring(out)) == 1
+
+
+def test_a_program_whose_arguments_cannot_be_read_has_no_table(xla2py):
+    code, out, err = xla2py("check", "model.hlo", "--args", "missing.npz")
+    assert (code, out) == (2, "") and "missing.npz" in err

@@ -17,6 +17,7 @@ import pytest
 import xla2py
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.frontends.exported_file import is_exported, read_exported
+from xla2py.transpile.frontends.folders import programs_in
 from xla2py.transpile.frontends.sniffing import Kind, sniff
 
 FOLDER = Path(__file__).parent / "exported"
@@ -26,7 +27,6 @@ PLATFORMS = {"jax_0_10.bin": ("cpu",), "jax_0_12.bin": ("cuda", "cpu")}
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_is_the_function_that_was_exported(name):
-    pytest.importorskip("jaxlib")
     module = xla2py.emit(FOLDER / name)
     assert "def main(\n    params: Tree, x: Array, scale: Scalar\n)" in module.source
     assert "kernels.Pair is returned as a plain tuple of its parts" in module.source
@@ -39,6 +39,14 @@ def test_a_file_is_the_function_that_was_exported(name):
     assert named["parts"][1] is None
     np.testing.assert_allclose(more, x + 1)
     np.testing.assert_allclose(most, y.max(), rtol=1e-5)
+
+
+def test_exports_of_any_name_are_taken_from_a_folder(tmp_path):
+    for name in FILES:
+        (tmp_path / name).with_suffix(".saved").write_bytes((FOLDER / name).read_bytes())
+    (tmp_path / "notes.txt").write_text("not a program")
+    (tmp_path / "empty").touch()
+    assert [path.name for path in programs_in(tmp_path)] == ["jax_0_10.saved", "jax_0_12.saved"]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -171,3 +171,15 @@ def test_a_misspelt_operation_is_told_without_jaxlib(monkeypatch):
         "XP110",
         "did you mean `stablehlo.tan` or `stablehlo.tanh` or `stablehlo.atan2`?",
     )
+
+
+@pytest.mark.live_xla
+def test_bytecode_of_one_version_of_mlir_says_so(live_xla):
+    from io import BytesIO
+
+    import jax
+
+    written = BytesIO()
+    jax.jit(lambda x: x + 1).lower(1.0).compiler_ir("stablehlo").operation.write_bytecode(written)
+    with pytest.raises(UsageError, match=r"XP431: this is bytecode for one version of MLIR \(MLIR"):
+        xla2py.load(written.getvalue())

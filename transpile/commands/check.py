@@ -132,7 +132,8 @@ def command(
         result = checker.report()
     for path, write in destinations:
         write_atomically(path, write(result).encode())
-    click.echo(WRITERS[output_format](result), nl=False)
+    if result.programs or output_format != "text":  # of programs that cannot be read, all is said
+        click.echo(WRITERS[output_format](result), nl=False)
     return max(code, _exit_code(result))
 
 

@@ -31,7 +31,7 @@ def command() -> int:
     parts = {
         "core": CORE,
         **{f"{target.name} target": target.library.requires for target in targets if target.library.requires},
-        "XLA reference, protos, StableHLO": REFERENCE,
+        "XLA reference, protos": REFERENCE,
     }
     rows = []
     is_complete = True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
+from mmap import mmap
 
 from ..dataclass import dataclass
 from ..errors import UsageError
@@ -31,7 +32,7 @@ class ExportedFile:
     trees: Trees
 
 
-def is_exported(content: bytes) -> bool:
+def is_exported(content: bytes | mmap) -> bool:
     """Tell whether bytes are a FlatBuffer that has StableHLO bytecode where an export has it."""
     try:
         return root(memoryview(content)).bytes(_PROGRAM)[: len(_BYTECODE)] == _BYTECODE

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from ..errors import Diagnostic, UsageError
+from .exported_file import is_exported
 from .sniffing import SUFFIXES
 
 # A module in a dump, before optimisation. The proto comes first: it has the large constants that the text leaves out.
@@ -25,8 +27,20 @@ def programs_in(folder: Path) -> list[Path]:
             match = _DUMPED.fullmatch(path.name)
             if match and match["kind"] == kind:
                 dumped.setdefault(match["module"], path)
-    found = [dumped[name] for name in sorted(dumped)] or [path for path in files if path.suffix in SUFFIXES]
+    found = [dumped[name] for name in sorted(dumped)] or [path for path in files if _is_program(path)]
     if not found:
-        hint = f"files end in {', '.join(SUFFIXES)}, or are those that --xla_dump_to writes"
+        endings = ", ".join(SUFFIXES)
+        hint = f"files end in {endings}, are serialized exports of JAX, or are those that --xla_dump_to writes"
         raise UsageError(Diagnostic("XP723", f"there is no program in the folder {folder}", hint=hint))
     return found
+
+
+def _is_program(path: Path) -> bool:
+    """Tell whether a file ends like a program, or is an export of JAX, which has no ending of its own."""
+    if path.suffix in SUFFIXES:
+        return True
+    try:
+        with path.open("rb") as file:
+            return is_exported(mmap(file.fileno(), 0, access=ACCESS_READ))
+    except (OSError, ValueError):  # it cannot be read, or is empty
+        return False

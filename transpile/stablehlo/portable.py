@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from ..collection import collection_paused
+from ..errors import Diagnostic, UsageError
 from ..hlo.lexer import Cursor
 from ..hlo.source import HloSyntaxError, SourceText
 from .attributes import AttributeReader
@@ -16,17 +17,23 @@ from .shardy_encodings import bare
 from .types import parse_type
 
 _VERSION = re.compile(r"_v\d+$")
+_OF_ONE_VERSION = ("func.", "stablehlo.")  # operations that do not say a version
+_PORTABLE = "stablehlo.serialize_portable_artifact writes one, and lowered.as_text() a text"
 _NAMES = {"func": "func.func", "call": "func.call"}
 
 
 @collection_paused()
 def read_artifact(content: bytes, name: str) -> Program:
     """The program in an artefact; ``name`` is what errors call it. Raises ``UsageError`` (XP431)."""
-    operations = BytecodeFile(content, name, decode, _parsed).operations()
+    file = BytecodeFile(content, name, decode, _parsed)
+    operations = file.operations()
     module = next((each for each in operations if each.name == "builtin.module"), None)
     attributes = module.attributes if module is not None else {}
     inner = module.regions[0].operations if module is not None and module.regions else operations
     for operation in walk(inner):
+        if operation.name.startswith(_OF_ONE_VERSION):
+            message = f"this is bytecode for one version of MLIR ({file.producer}), not a portable artifact"
+            raise UsageError(Diagnostic("XP431", message, None, SourceText("", name), _PORTABLE))
         _to_stablehlo(operation)
     own = str(attributes.get("sym_name", ""))
     return Program(own, {key: value for key, value in attributes.items() if key != "sym_name"}, inner, [])
