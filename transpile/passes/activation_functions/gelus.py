@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot
-from ...array.program import Function
-from ...array.support import Support
 from ...hlo.element_types import F32
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Make, Rule, apply_rules, is_full_float
+from ..rewriting.rules import Make, Rule, is_full_float, rule_pass
 
 _TANH = "(t := tanh(multiply((c := add(x, {cube})), 0.7978845608028654)))"
 _CUBES = ("multiply(multiply(multiply(x, x), x), 0.044715)", "multiply(multiply(multiply(x, 0.044715), x), x)")
@@ -40,7 +38,4 @@ RULES = (
     ),
 )
 
-
-def gelus(function: Function, supports: Support) -> None:
-    """Raise them to calls, where nothing else reads the parts."""
-    apply_rules(function, RULES, supports)
+gelus = rule_pass(__name__, "Raise them to calls, where nothing else reads the parts.", RULES)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ...array.program import Function
-from ...array.support import Support
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 _SAFE = "add(maximum(x, y), log_plus_one(exponential(negate(abs(d)))))"
 _SAFE_OF_ZERO = "add(maximum(x, 0), log_plus_one(exponential(negate(abs(x)))))"
@@ -15,7 +13,4 @@ RULES = (
     Rule(f"select(isnan(x), x, {_SAFE_OF_ZERO})", "logaddexp(x, 0)", when=is_full_float),
 )
 
-
-def softplus(function: Function, supports: Support) -> None:
-    """Raise the logarithm of a sum of exponentials of two."""
-    apply_rules(function, RULES, supports)
+softplus = rule_pass(__name__, "Raise the logarithm of a sum of exponentials of two.", RULES)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node
-from ...array.program import Function
-from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 from .magnitudes import has_no_sign
 
 
@@ -35,7 +33,4 @@ RULES = (
     Rule("multiply(x, (r := divide(1, y)))", "divide(x, y)", once=("r",), when=is_full_float),
 )
 
-
-def derivatives(function: Function, supports: Support) -> None:
-    """Raise what derivatives are made of."""
-    apply_rules(function, RULES, supports)
+derivatives = rule_pass(__name__, "Raise what derivatives are made of.", RULES)

@@ -11,10 +11,8 @@ import numpy as np
 
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
-from ...array.program import Function
-from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Make, Rule, apply_rules, is_full_float
+from ..rewriting.rules import Make, Rule, is_full_float, rule_pass
 
 _Number = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -61,7 +59,4 @@ _CHAINS = {
 }
 RULES = (*(Rule(text, _together(*choices), once=("inner",), when=is_full_float) for text, choices in _CHAINS.items()),)
 
-
-def factors(function: Function, supports: Support) -> None:
-    """Raise chains of factors."""
-    apply_rules(function, RULES, supports)
+factors = rule_pass(__name__, "Raise chains of factors.", RULES)

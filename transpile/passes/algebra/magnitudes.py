@@ -8,10 +8,8 @@ from collections.abc import Callable
 
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
-from ...array.program import Function
-from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 _DEEPEST = 8  # operations that are looked through
 
@@ -78,7 +76,4 @@ RULES = (
     Rule("maximum(x, 0)", _itself, when=is_full_float),
 )
 
-
-def magnitudes(function: Function, supports: Support) -> None:
-    """Leave out what changes nothing."""
-    apply_rules(function, RULES, supports)
+magnitudes = rule_pass(__name__, "Leave out what changes nothing.", RULES)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
-from ...array.program import Function
-from ...array.support import Support
 from ...hlo.element_types import PRED
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules
+from ..rewriting.rules import Rule, rule_pass
 
 
 def _converted(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -45,7 +43,4 @@ RULES = (
     Rule("select(M, x, y)", _chosen),
 )
 
-
-def masks(function: Function, supports: Support) -> None:
-    """Leave out the integers between masks and other numbers, and choices by a constant."""
-    apply_rules(function, RULES, supports)
+masks = rule_pass(__name__, "Leave out the integers between masks and other numbers, and choices by a constant.", RULES)

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
-from ...array.program import Function
 from ...array.rewriting import called
-from ...array.support import Support
 from ..rewriting.patterns import Bindings, pattern
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 _STEP = pattern("add(multiply(rest, x), getitem(p, index=place))")
 
@@ -40,7 +38,4 @@ def _places(node: Node, x: Node, p: Node) -> Iterator[int | None]:
 
 RULES = (Rule(_STEP.text, _polynomial, when=is_full_float),)
 
-
-def polynomials(function: Function, supports: Support) -> None:
-    """Raise polynomials."""
-    apply_rules(function, RULES, supports)
+polynomials = rule_pass(__name__, "Raise polynomials.", RULES)

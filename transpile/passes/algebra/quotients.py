@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ...array.program import Function
-from ...array.support import Support
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 RULES = (
     Rule("multiply(x, (r := divide(1, s)))", "divide(x, s)", once=("r",), when=is_full_float),
@@ -17,7 +15,8 @@ RULES = (
     ),
 )
 
-
-def quotients(function: Function, supports: Support) -> None:
-    """Raise products with reciprocals to quotients. A reciprocal that something else reads too stays one."""
-    apply_rules(function, RULES, supports)
+quotients = rule_pass(
+    __name__,
+    "Raise products with reciprocals to quotients. A reciprocal that something else reads too stays one.",
+    RULES,
+)

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
-from ...array.program import Function
-from ...array.support import Support
 from ...hlo.element_types import ElementType
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Make, Rule, apply_rules
+from ..rewriting.rules import Make, Rule, rule_pass
 
 _OPPOSITE = {"add": "subtract", "subtract": "add"}
 
@@ -69,7 +67,4 @@ RULES = (
     ),
 )
 
-
-def signs(function: Function, supports: Support) -> None:
-    """Write differences and minus signs in place of sums with numbers that have a minus."""
-    apply_rules(function, RULES, supports)
+signs = rule_pass(__name__, "Write differences and minus signs in place of sums with numbers that have a minus.", RULES)

@@ -9,11 +9,9 @@ import numpy as np
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
-from ...array.program import Function
-from ...array.support import Support
 from ...hlo.literal_values import nan_sign
 from ..rewriting.patterns import Bindings, pattern
-from ..rewriting.rules import Rule, apply_rules
+from ..rewriting.rules import Rule, rule_pass
 from .wrapped_indices import WRAPPED, is_of_axis
 
 _INSIDE = f"and_(compare({WRAPPED}, 0, direction='GE'), compare(wrapped, LAST, direction='LE'))"
@@ -102,7 +100,4 @@ RULES = tuple(
     Rule(f"select({test}, taken, FILL)", _raised, once=("taken",)) for test in (_INSIDE, f"expand({_INSIDE})")
 )
 
-
-def take_or_fill(function: Function, supports: Support) -> None:
-    """Raise them to ``take_or_fill`` and ``get_or_fill``."""
-    apply_rules(function, RULES, supports)
+take_or_fill = rule_pass(__name__, "Raise them to ``take_or_fill`` and ``get_or_fill``.", RULES)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot
-from ...array.program import Function
-from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules
+from ..rewriting.rules import Rule, rule_pass
 
 _MASKED = 'select(compare((info := item(factored)), 0, direction="EQ"), (factor := item(factored)), nan)'
 
@@ -32,7 +30,4 @@ def _cholesky(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 RULES = (Rule(f"tril({_MASKED})", _cholesky),)
 
-
-def cholesky(function: Function, supports: Support) -> None:
-    """Raise masked factors to calls that mask by themselves."""
-    apply_rules(function, RULES, supports)
+cholesky = rule_pass(__name__, "Raise masked factors to calls that mask by themselves.", RULES)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node
-from ...array.program import Function
 from ...array.rewriting import called
-from ...array.support import Support
 from ...array.value import FULL
 from ..rewriting.patterns import Bindings, pattern
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 _NUMBER = pattern(
     "subtract(multiply(getitem(x, index=a), getitem(y, index=b)), multiply(getitem(x, index=c), getitem(y, index=d)))"
@@ -53,7 +51,4 @@ RULES = (
     Rule("stack(a, b, c)", _product, when=is_full_float),
 )
 
-
-def crosses(function: Function, supports: Support) -> None:
-    """Raise them."""
-    apply_rules(function, RULES, supports)
+crosses = rule_pass(__name__, "Raise them.", RULES)

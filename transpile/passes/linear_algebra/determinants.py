@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot
-from ...array.program import Function
 from ...array.rewriting import called
-from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 from . import small_determinants
 
 _DIAGONAL = (
@@ -74,7 +72,4 @@ RULES = (
     *small_determinants.RULES,
 )
 
-
-def determinants(function: Function, supports: Support) -> None:
-    """Raise them."""
-    apply_rules(function, RULES, supports)
+determinants = rule_pass(__name__, "Raise them.", RULES)

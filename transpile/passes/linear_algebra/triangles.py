@@ -6,13 +6,11 @@ import numpy as np
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
-from ...array.program import Function
 from ...array.rewriting import called
-from ...array.support import Support
 from ...array.value import FULL, NEW
 from ...hlo.element_types import PRED
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 _TURNED = {"GE": "LE", "GT": "LT", "LE": "GE", "LT": "GT", "EQ": "EQ", "NE": "NE"}
 # row + offset compared with column: what it is, how far the diagonal is from ``offset``, and whether it is the rest.
@@ -174,7 +172,4 @@ RULES = (
     Rule("select(not_((mask := tri())), x, ZERO)", _upper),
 )
 
-
-def triangles(function: Function, supports: Support) -> None:
-    """Raise comparisons of row numbers with column numbers."""
-    apply_rules(function, RULES, supports)
+triangles = rule_pass(__name__, "Raise comparisons of row numbers with column numbers.", RULES)

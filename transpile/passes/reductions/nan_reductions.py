@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node
-from ...array.program import Function
 from ...array.rewriting import along, called
-from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Make, Rule, apply_rules, is_full_float
+from ..rewriting.rules import Make, Rule, is_full_float, rule_pass
 
 _SUM = "sum((given := select(isnan(x), 0, x)), axes=axes)"
 _COUNT = "sum((ones := convert((whole := convert((there := not_(isnan(x))))))), axes=axes)"
@@ -89,8 +87,9 @@ TOTALS = (
     Rule("prod((given := select(isnan(x), 1, x)))", _reduction("np.nanprod"), once=("given",), when=is_full_float),
 )
 
-
-def nan_reductions(function: Function, supports: Support) -> None:
-    """Raise them: means and variances before the sums that they are made of."""
-    apply_rules(function, RULES, supports)
-    apply_rules(function, TOTALS, supports)
+nan_reductions = rule_pass(
+    __name__,
+    "Raise them: means and variances before the sums that they are made of.",
+    RULES,
+    TOTALS,
+)

@@ -7,11 +7,9 @@ import numpy as np
 
 from ...array.graph import Graph
 from ...array.node import Node
-from ...array.program import Function
 from ...array.rewriting import along, called
-from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 
 def _root(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -54,7 +52,4 @@ RULES = (
     ),
 )
 
-
-def norms(function: Function, supports: Support) -> None:
-    """Raise them, where nothing else reads the squares or their sum."""
-    apply_rules(function, RULES, supports)
+norms = rule_pass(__name__, "Raise them, where nothing else reads the squares or their sum.", RULES)

@@ -7,10 +7,8 @@ from __future__ import annotations
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.operations import REDUCTIONS
-from ...array.program import Function
-from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules
+from ..rewriting.rules import Rule, rule_pass
 
 
 def _together(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -74,7 +72,4 @@ RULES = tuple(
     )
 ) + tuple(Rule(f"{name}(stack(a, b, axis=axis), axes=axes)", _of_two) for name in ("max", "min"))
 
-
-def sums(function: Function, supports: Support) -> None:
-    """Raise reductions in steps to one operation."""
-    apply_rules(function, RULES, supports)
+sums = rule_pass(__name__, "Raise reductions in steps to one operation.", RULES)

@@ -78,6 +78,17 @@ def is_full_float(element_type: ElementType) -> bool:
     return element_type.is_floating and not element_type.is_extension and element_type.bits >= 32
 
 
+def rule_pass(module: str, meaning: str, *tables: Sequence[Rule]) -> Callable[[Function, Support], None]:
+    """The pass that a module is called after, which applies tables of rules one after the other."""
+
+    def run(function: Function, supports: Support) -> None:
+        for rules in tables:
+            apply_rules(function, rules, supports)
+
+    run.__module__, run.__name__, run.__doc__ = module, module.rpartition(".")[2], meaning
+    return run
+
+
 def apply_rules(function: Function, rules: Sequence[Rule], supports: Support, but: Container[Node] = ()) -> None:
     """Rewrite by the first rule that matches, operands before their users, until none does; ``but`` some nodes."""
     by_opcode: dict[str, list[Rule]] = {}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node
-from ...array.program import Function
 from ...array.rewriting import called
-from ...array.support import Support
 from ...hlo.element_types import PRED, ElementType
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules
+from ..rewriting.rules import Rule, rule_pass
 from .rolls import part_of_axis
 
 
@@ -43,8 +41,4 @@ def _again(graph: Graph, node: Node, found: Bindings) -> Node | None:
 RULES = (Rule("subtract(getitem(x, index=later), getitem(x, index=earlier))", _difference, when=_is_number),)
 TOGETHER = (Rule("np.diff((inner := np.diff(x)))", _again, once=("inner",)),)
 
-
-def differences(function: Function, supports: Support) -> None:
-    """Raise differences of neighbours."""
-    apply_rules(function, RULES, supports)
-    apply_rules(function, TOGETHER, supports)
+differences = rule_pass(__name__, "Raise differences of neighbours.", RULES, TOGETHER)

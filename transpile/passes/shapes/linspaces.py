@@ -9,10 +9,8 @@ from typing import Any
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
-from ...array.program import Function
-from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 _EXACT = "(ratio := divide((steps := arange(stop=stop)), GAPS))"
 _INVERSE = "(ratio := multiply((steps := arange(stop=stop)), SHARE))"  # XLA divides constants beforehand
@@ -72,7 +70,4 @@ RULES = tuple(
     for last in lasts
 )
 
-
-def linspaces(function: Function, supports: Support) -> None:
-    """Raise them to calls, where nothing else reads the numbers before the last."""
-    apply_rules(function, RULES, supports)
+linspaces = rule_pass(__name__, "Raise them to calls, where nothing else reads the numbers before the last.", RULES)

@@ -6,12 +6,10 @@ from typing import Any, NamedTuple
 
 from ...array.graph import Graph
 from ...array.node import Node
-from ...array.program import Function
 from ...array.rewriting import called
-from ...array.support import Support
 from ...array.value import FULL
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules
+from ..rewriting.rules import Rule, rule_pass
 
 Widths = tuple[tuple[int, int], ...]
 
@@ -127,8 +125,4 @@ def _together(graph: Graph, node: Node, found: Bindings) -> Node | None:
 RULES = (Rule("concatenate(low, x, high)", _padded),)
 TOGETHER = (Rule("np.pad((inner := np.pad(x)))", _together, once=("inner",)),)
 
-
-def paddings(function: Function, supports: Support) -> None:
-    """Raise arrays with borders made of their own elements."""
-    apply_rules(function, RULES, supports)
-    apply_rules(function, TOGETHER, supports)
+paddings = rule_pass(__name__, "Raise arrays with borders made of their own elements.", RULES, TOGETHER)

@@ -6,11 +6,9 @@ from typing import Any
 
 from ...array.graph import Graph
 from ...array.node import Node
-from ...array.program import Function
-from ...array.support import Support
 from ...array.value import FULL
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules
+from ..rewriting.rules import Rule, rule_pass
 
 
 def _roll(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -56,7 +54,4 @@ RULES = (
     Rule("roll(roll(x, shift=shift, axis=axis))", _along_several),
 )
 
-
-def rolls(function: Function, supports: Support) -> None:
-    """Raise arrays of which the two parts were exchanged."""
-    apply_rules(function, RULES, supports)
+rolls = rule_pass(__name__, "Raise arrays of which the two parts were exchanged.", RULES)

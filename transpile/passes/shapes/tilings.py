@@ -10,7 +10,7 @@ from ...array.support import Support
 from ...array.value import NEW
 from ..reductions.sums import cuts
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules
+from ..rewriting.rules import Rule, apply_rules, rule_pass
 
 
 def _repeated(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -69,10 +69,7 @@ def _repeat(graph: Graph, node: Node, x: Node, count: int, axis: int) -> Node:
 
 RULES = (Rule("reshape((wide := broadcast_to(inner)))", _repeated, once=("wide",)),)
 
-
-def tilings(function: Function, supports: Support) -> None:
-    """Raise them, where nothing else reads the array before its axes are merged."""
-    apply_rules(function, RULES, supports)
+tilings = rule_pass(__name__, "Raise them, where nothing else reads the array before its axes are merged.", RULES)
 
 
 _REPEATED = (Rule("take(x, divide(positions, NUMBER))", _repeated_by_position),)

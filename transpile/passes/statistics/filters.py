@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node
-from ...array.program import Function
 from ...array.rewriting import called
-from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 _KEYWORDS = frozenset(("padding", "kernel_dilation", "layout"))
 _FEWEST = 4  # rows of a kernel: products with a matrix take longer than sums for less
@@ -36,7 +34,4 @@ def _filter(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 RULES = (Rule("prelude.convolution(x, y)", _filter, when=is_full_float),)
 
-
-def filters(function: Function, supports: Support) -> None:
-    """Raise them."""
-    apply_rules(function, RULES, supports)
+filters = rule_pass(__name__, "Raise them.", RULES)

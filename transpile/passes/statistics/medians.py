@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node
-from ...array.program import Function
-from ...array.support import Support
 from ...array.value import FULL
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 
 def _median(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -46,7 +44,4 @@ RULES = (
     ),
 )
 
-
-def medians(function: Function, supports: Support) -> None:
-    """Raise medians."""
-    apply_rules(function, RULES, supports)
+medians = rule_pass(__name__, "Raise medians.", RULES)
