@@ -150,16 +150,9 @@ RULES: dict[str, Rule] = {
 }
 
 
-# What would hide work on elements that kernels do together with what is around it.
-_HIDING = {
-    "library": frozenset("angle conj copysign diff hypot log10 log2 mod nan_to_num repeat signbit trunc".split()),
-    "prelude": frozenset("complex_exp exact_gelu gelu linspace log_softmax logsumexp softmax tie_share".split()),
-}
-
-
 def hides_elements(node: Node) -> str | None:
     """The reason why kernels could not join a node with what is around it, or None."""
-    if node.opcode == "logaddexp" or node.parameters.get("function") in _HIDING.get(node.opcode, ()):
+    if node.operation.hides:
         return "it hides what kernels compute element by element"
     given = node.operands[1:] if node.opcode == "select" else node.operands
     is_mixed = node.operation.promotes and len({operand.element_type for operand in given}) > 1

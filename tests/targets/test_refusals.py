@@ -2,12 +2,16 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import xla2py
+from xla2py.targets.cupy import fusion
 from xla2py.targets.cupy.refusals import RULES
-from xla2py.transpile.array.operations import OPERATIONS
+from xla2py.targets.numpy import kernels as numpy_kernels
+from xla2py.transpile.array.operations import OPERATIONS, functions
+from xla2py.transpile.array.operations.functions import rows_of
 from xla2py.transpile.emission.expression import TEMPLATES
 from xla2py.transpile.errors import UnsupportedError
 from xla2py.transpile.target import Target, load_target
@@ -82,3 +86,26 @@ def test_cupy_has_every_function_that_macros_of_element_wise_operations_call():
     called |= {row.function for row in OPERATIONS.values() if row.function}
     assert len(called) > 30
     assert [name for name in sorted(called) if not hasattr(cupy, name)] == []
+
+
+# Functions of elements that kernels do not know, and that nothing is raised to which they could compute.
+CALLED_BESIDE_KERNELS = frozenset(
+    (
+        "arccos arccosh arcsin arcsinh arctan arctanh betainc betaln complex_arccos complex_arccosh complex_arcsin "
+        "complex_arcsinh complex_atan2 complex_cos complex_sin complex_sinc complex_sqrt complex_square deg2rad "
+        "digamma digamma_with_limits entr erfcx erfcx_float64 fmod full_like gammainc gammainc_with_limits gammaincc "
+        "gammaincc_with_limits gaussian heaviside i0e i0e_float64 i1e i1e_float64 igamma_grad_a isclose kl_div "
+        "lgamma log_ndtr log_ndtr_float64 log_ratio logaddexp2 map_elements ndtr_slope ndtri nextafter normal_of "
+        "polygamma polygamma_with_limits rad2deg random_gamma_grad rel_entr sinc sinc_slope sort_key special.betainc "
+        "special.digamma special.entr special.erf special.erfc special.erfcx special.erfinv special.gammainc "
+        "special.gammaincc special.gammaln special.i0e special.i1e special.ndtr special.ndtri special.xlog1py "
+        "special.xlogy special.zeta stochastic_convert total_order_key trigamma uniform_of xlog1py xlogy zeta"
+    ).split()
+)
+
+
+def test_a_function_of_elements_is_known_to_kernels_or_says_whether_it_hides_them():
+    library = rows_of(Path(functions.__file__).with_name("library.toml"), "library")
+    rows = {**library, **rows_of(TEMPLATES / "prelude" / "rows.toml", "prelude")}
+    plain = {name for name, row in rows.items() if row.is_elementwise and not row.hides}
+    assert plain - {*numpy_kernels._TABLE.functions, *fusion._TABLE.functions} == CALLED_BESIDE_KERNELS

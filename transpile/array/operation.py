@@ -98,6 +98,7 @@ class Operation:
     is_blind_to_minus: bool = False  # it gives the same for -0 as for 0
     wraps: bool = False  # an integer that leaves its type comes in at the other end
     is_quiet: bool = False  # the library never warns of what it gives of real numbers, as of no infinity
+    hides: bool = False  # kernels compute what it is made of with what is around it, and a call stands in their way
     is_costly: bool = False  # it takes many times the time of an addition
     takes_arrays: bool = False  # where a library tells arrays from numbers, each operand has to be an array
     is_product: bool = False  # it multiplies its operands and sums over axes of both

@@ -19,7 +19,7 @@ A function brings its row in a file ``rows.toml`` beside it: ``softmax = { shape
 them together, such as those of a function that takes one array or several and returns as many.
 ``names`` are the default names of the results (without any, those of a function among the arguments), ``axes`` is a
 word for the axis map where ``shape`` does not say it (``function_axes.py``), ``discontinuous``, ``takes_arrays``,
-``passes_on``, ``read_only``, ``moves`` and ``quiet`` are traits.
+``passes_on``, ``read_only``, ``moves``, ``quiet`` and ``hides`` are traits.
 """
 
 from __future__ import annotations
@@ -125,6 +125,7 @@ def _row(opcode: str, declared: Mapping[str, Any]) -> Operation:
         is_read_only=declared.get("read_only", False),
         moves=declared.get("moves", False),
         is_quiet=declared.get("quiet", False),
+        hides=declared.get("hides", False),
         is_costly=opcode == "prelude",
         allocates=opcode == "library",  # a function of the prelude may give what it was given
         **rules,
