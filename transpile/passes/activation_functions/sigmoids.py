@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.live import live_nodes
-from ...array.node import Node, Slot
+from ...array.node import Node
 from ...array.program import Function
+from ...array.rewriting import called
 from ...array.support import Support
 from ..rewriting.patterns import Bindings, pattern
 from ..rewriting.rules import Rule, apply_rules, is_full_float
@@ -17,13 +18,7 @@ def _sigmoid(graph: Graph, node: Node, found: Bindings) -> Node | None:
     x: Node = found["x"]
     if x.shape != node.shape:
         return None
-    return graph.add(
-        "prelude",
-        (x,),
-        function="sigmoid",
-        arguments=(Slot(0),),
-        keywords={},
-    )
+    return called(graph, "sigmoid", (x,), node)
 
 
 RULES = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...array.graph import Graph
-from ...array.node import Node, Slot
+from ...array.node import Node
+from ...array.rewriting import called
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, rule_pass
 
@@ -18,14 +19,7 @@ def _cholesky(graph: Graph, node: Node, found: Bindings) -> Node | None:
     (a,) = factored.operands
     if factored.parameters["keywords"].get("uplo") != "L" or node.parameters["diagonal"] or a.ndim != 2:
         return None
-    made = graph.add(
-        "prelude",
-        (a,),
-        function="cholesky",
-        arguments=(Slot(0),),
-        keywords={},
-    )
-    return graph.add("tril", (made,), diagonal=0)
+    return graph.add("tril", (called(graph, "cholesky", (a,), node),), diagonal=0)
 
 
 RULES = (Rule(f"tril({_MASKED})", _cholesky),)

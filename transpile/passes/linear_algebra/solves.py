@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function, Loop
-from ...array.rewriting import rewrite
+from ...array.rewriting import called, rewrite
 from ...array.support import Support
 from ...array.value import FULL, getitem, permute
 from ..indexing.wrapped_indices import WRAPPED
@@ -139,13 +139,7 @@ def _solution(graph: Graph, node: Node, found: Bindings) -> Node | None:
         right = getitem(graph, right, found["column"].parameters["index"]) if right.ndim == 1 else None
     if right is None or right.shape != node.shape:
         return None
-    return graph.add(
-        "prelude",
-        (matrix, right),
-        function="solve",
-        arguments=(Slot(0), Slot(1)),
-        keywords={},
-    )
+    return called(graph, "solve", (matrix, right), node)
 
 
 def _vector(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -154,13 +148,7 @@ def _vector(graph: Graph, node: Node, found: Bindings) -> Node | None:
     is_column = tuple(column.parameters["index"]) == (":", None) and column.operands[0].ndim == 1
     if not is_column or tuple(node.parameters["index"]) != (":", 0):
         return None
-    return graph.add(
-        "prelude",
-        (found["a"], column.operands[0]),
-        function="solve",
-        arguments=(Slot(0), Slot(1)),
-        keywords={},
-    )
+    return called(graph, "solve", (found["a"], column.operands[0]), node)
 
 
 def _solutions(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -175,7 +163,7 @@ def _solutions(graph: Graph, node: Node, found: Bindings) -> Node | None:
         right = getitem(graph, right, found["column"].parameters["index"])
     if matrix.ndim != 3 or matrix.shape[1] != matrix.shape[2] or right.shape != node.shape or not is_taken:
         return None
-    return graph.add("prelude", (matrix, right), function="solve_each", arguments=(Slot(0), Slot(1)), keywords={})
+    return called(graph, "solve_each", (matrix, right), node)
 
 
 _TRIANGLES = 'select(compare((info := item(factored)), 0, direction="GE"), (lu := item(factored)), nan)'

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...array.graph import Graph
-from ...array.node import Node, Slot, literal_value
+from ...array.node import Node, literal_value
+from ...array.rewriting import called
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, is_full_float, rule_pass
 
@@ -34,17 +35,7 @@ def _linspace(graph: Graph, node: Node, found: Bindings) -> Node | None:
     ends = (found.get("first", one), last)
     if any(number.shape for number in ends):
         return None
-    operands = tuple(number for number in ends if not number.is_literal)
-    arguments = tuple(
-        number.parameters["constant"] if number.is_literal else Slot(operands.index(number)) for number in ends
-    )
-    return graph.add(
-        "prelude",
-        operands,
-        function="linspace",
-        arguments=(*arguments, gaps + 1, node.element_type),
-        keywords={},
-    )
+    return called(graph, "linspace", ends, node, gaps + 1, node.element_type)
 
 
 def _is_slope(found: Bindings, last: Any, gaps: int) -> bool:

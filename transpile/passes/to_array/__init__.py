@@ -1,6 +1,6 @@
 """From the HLO dialect to the array dialect."""
 
-from . import (
+from . import (  # noqa: F401 - they register their rules
     communication,
     contraction,
     control,
@@ -36,26 +36,3 @@ __all__ = [
     "custom_call_refusal",
     "is_placement",
 ]
-
-_RULE_MODULES = (
-    communication,
-    contraction,
-    control,
-    convolution,
-    custom_calls,
-    dynamic_sizes,
-    elementwise,
-    gathering,
-    indexing,
-    linear_algebra,
-    loops,
-    normalization,
-    random,
-    reduction,
-    scattering,
-    simplifications,
-    sorting,
-    structure,
-    transfers,
-    windows,
-)
