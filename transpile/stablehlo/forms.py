@@ -102,12 +102,18 @@ FORMS: dict[str, Form] = {
 
 def check_forms(program: Program, source: SourceText) -> None:
     """Raise ``HloSyntaxError``: XP110 for an operation that nobody knows, XP111 for one of another form."""
+    known: set[tuple[str, int, int]] = set()  # forms without regions that are as they should be
     for function in program.operations:
         if function.name != "func.func":
             continue
         for operation in (function, *program.inside(function)):
+            form = (operation.name, len(operation.operands), len(operation.results))
+            if form in known and not operation.regions:
+                continue
             if operation is not function:
                 _check(operation, source)
+            if not operation.regions:
+                known.add(form)
             for region in operation.regions:
                 _check_returns(region, source)
 

@@ -78,8 +78,9 @@ class _Simplifier:
 
     def run(self) -> None:
         self.in_region(self.region)
-        for operation in walk([*self.region.operations]):
-            operation.operands = [self.final(value) for value in operation.operands]
+        if self.replaced:
+            for operation in walk(self.region.operations):
+                operation.operands = [self.final(value) for value in operation.operands]
         _remove_unused(self.region)
 
     def final(self, value: Value) -> Value:
@@ -602,7 +603,10 @@ def _remove_unused(region: Region) -> None:
         each = waiting.pop()
         kept: list[Operation] = []
         for operation in reversed(each.operations):
-            if not any(uses.get(value) for value in operation.results) and _is_pure(operation):
+            is_used = False
+            for value in operation.results:
+                is_used = is_used or uses.get(value, 0) > 0
+            if not is_used and _is_pure(operation):
                 for inner in (operation, *walk([o for r in operation.regions for o in r.operations])):
                     for value in inner.operands:
                         uses[value] -= 1

@@ -216,25 +216,29 @@ class Translator:
 
     def result_shape(self, operation: Operation) -> Shape:
         """The shape of the one result, or a tuple of all."""
-        shapes = [self.shape(value.type, operation.span) for value in operation.results]
-        return shapes[0] if len(shapes) == 1 else TupleShape(tuple(shapes))
+        if len(operation.results) == 1:
+            return self.shape(operation.results[0].type, operation.span)
+        return TupleShape(tuple(self.shape(value.type, operation.span) for value in operation.results))
 
     def error(self, code: str, message: str, span: Span | None, hint: str | None = None) -> HloSyntaxError:
         """A complaint about the operation at a place in the user's text."""
         return HloSyntaxError(Diagnostic(code, message, span, self.source, hint))
 
 
+_CALLS = frozenset(("func.call", "stablehlo.composite", "mhlo.composite", "stablehlo.custom_call"))
+
+
 def callee_name(operation: Operation) -> str | None:
     """The function that an operation calls; None where it calls none."""
+    if operation.name not in _CALLS:
+        return None
     if operation.name == "func.call":
         found = operation.attributes.get("callee", operation.attributes.get("symbol"))
-    elif operation.name in ("stablehlo.composite", "mhlo.composite"):
+    elif operation.name.endswith("composite"):
         found = operation.attributes.get("decomposition")
-    elif operation.name == "stablehlo.custom_call" and "called_computations" in operation.attributes:
-        listed = operation.attributes["called_computations"]
-        found = listed[0] if isinstance(listed, tuple) and listed else None
     else:
-        return None
+        listed = operation.attributes.get("called_computations")
+        found = listed[0] if isinstance(listed, tuple) and listed else None
     return found.name if isinstance(found, Symbol) else found if isinstance(found, str) else None
 
 
