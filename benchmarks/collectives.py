@@ -3,8 +3,9 @@
     python benchmarks/collectives.py [--workers 2 4] [--sizes 1KiB 1MiB 64MiB] [--rounds 3] [COLLECTIVE...]
 
 Every replica is a process on this machine. The ring is what one would write by hand: each process sends to the next one
-and adds what comes, or keeps it; an all-to-all has no ring. MPI is mpi4py's, of a Python that has it (``--mpi
-path/to/python``). Variants take turns, and of all rounds the least and the median milliseconds of a call are printed.
+and adds what comes, or keeps it; an all-to-all has no ring. With ``--mpi path/to/python``, a Python with mpi4py, its
+own collectives and those of replicas over MPI take turns in the same processes. Of all rounds the least and the median
+milliseconds of a call are printed.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -214,11 +216,29 @@ def free_port() -> int:
 # -- MPI
 
 
-def mpi_process(collective: str, size: int) -> None:
-    """Time one collective; the first process prints the slowest one's seconds of each call."""
+def mpi_process(source: str, collective: str, size: int) -> None:
+    """Time one collective of mpi4py and of a module's replicas in turns; the first process prints the slowest one's
+    seconds of each call.
+    """
     from mpi4py import MPI
 
     world: Any = MPI.COMM_WORLD
+    names: dict[str, Any] = {"__name__": "collectives"}
+    exec(compile(Path(source).read_text(encoding="utf-8"), source, "exec"), names)
+    network = names["Ranks"](world.Dup(), 60.0)
+    own = replica_call(names["Group"](world.rank, world.size, 1, network), collective, size)
+    seconds: list[list[float]] = [[], []]
+    for _ in range(3):
+        for k, call in enumerate((raw_call(world, collective, size), own)):
+            world.Barrier()
+            seconds[k] += times_of(call, size)
+    every = world.gather(seconds)
+    if every is not None:
+        print(json.dumps([[max(one) for one in zip(*both, strict=True)] for both in zip(*every, strict=True)]))
+
+
+def raw_call(world: Any, collective: str, size: int) -> Callable[[], Any]:
+    """One call of a collective of mpi4py."""
     x = np.arange(size // 4, dtype=np.float32)
     count, rank = world.size, world.rank
     calls: dict[str, Callable[[], Any]] = {
@@ -230,26 +250,31 @@ def mpi_process(collective: str, size: int) -> None:
             x, (rank + 1) % count, recvbuf=np.empty_like(x), source=(rank - 1) % count
         ),
     }
-    every = world.gather(times_of(calls[collective], size))
-    if every is not None:
-        print(json.dumps([max(seconds) for seconds in zip(*every, strict=True)]))
+    return calls[collective]
 
 
 class Mpi:
     """Processes that ``mpiexec`` starts, anew for each measurement."""
 
     def __init__(self, count: int, python: Path) -> None:
+        import xla2py
+
+        self.folder = tempfile.TemporaryDirectory()
+        module = Path(self.folder.name, "collectives_module.py")
+        xla2py.emit(module_text(count), helpers="own").save(module)
         beside = python.parent / "mpiexec"
         mpiexec = str(beside) if beside.exists() else "mpiexec"
-        self.command = [mpiexec, "-n", str(count), str(python), __file__, "--mpi-process"]
+        self.command = [mpiexec, "-n", str(count), str(python), __file__, "--mpi-process", str(module)]
 
-    def times(self, collective: str, size: int) -> list[float]:
+    def times(self, collective: str, size: int) -> list[list[float]]:
+        """The slowest process's seconds of each call, of mpi4py and of replicas."""
         done = subprocess.run([*self.command, collective, str(size)], capture_output=True, text=True, check=True)
-        times: list[float] = json.loads(done.stdout.splitlines()[-1])
+        times: list[list[float]] = json.loads(done.stdout.splitlines()[-1])
         return times
 
     def close(self) -> None:
-        """Nothing is left of them."""
+        """Nothing is left of the processes."""
+        self.folder.cleanup()
 
 
 # -- the table
@@ -261,28 +286,42 @@ def figures(seconds: Sequence[float] | None) -> str:
     return f"{1e3 * min(seconds):9.3f} {1e3 * statistics.median(seconds):9.3f}"
 
 
-def compared(count: int, sizes: Sequence[str], collectives: Sequence[str], rounds: int, python: Path | None) -> None:
+def compared(count: int, options: argparse.Namespace) -> None:
     """Print a line for each collective and size on so many processes."""
-    from xla2py.targets.dask.planning.limits import size_in_bytes
-
-    variants: dict[str, Any] = {"workers": Workers(count), "raw TCP": Rings(count)}
-    if python is not None:
-        variants["MPI"] = Mpi(count, python)
+    variants: dict[str, Any] = {} if options.only_mpi else {"workers": Workers(count), "raw TCP": Rings(count)}
+    if options.mpi is not None:
+        variants["raw MPI", "MPI"] = Mpi(count, options.mpi)
     try:
-        for collective in collectives:
-            for size in sizes:
-                seconds: dict[str, list[float]] = {name: [] for name in variants}
-                for _ in range(rounds):
-                    for name, variant in variants.items():
-                        seconds[name] += variant.times(collective, size_in_bytes(size)) or []
-                line = "  ".join(figures(seconds[name]) for name in variants)
-                ring = seconds["raw TCP"]
-                ratio = statistics.median(seconds["workers"]) / statistics.median(ring) if ring else None
-                times = "" if ratio is None else f"  {ratio:.1f} times raw TCP"
-                print(f"{count} {collective:18} {size:>7}  {line}{times}", flush=True)
+        for collective in options.collectives or COLLECTIVES:
+            for size in options.sizes:
+                seconds = measured(variants, collective, size, options.rounds)
+                line = "  ".join(map(figures, seconds.values()))
+                print(f"{count} {collective:18} {size:>7}  {line}{ratios(seconds)}", flush=True)
     finally:
         for variant in variants.values():
             variant.close()
+
+
+def measured(variants: Mapping[Any, Any], collective: str, size: str, rounds: int) -> dict[str, list[float]]:
+    """The seconds of each call; a variant of two names has two lists of them."""
+    from xla2py.targets.dask.planning.limits import size_in_bytes
+
+    seconds: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        for names, variant in variants.items():
+            told = variant.times(collective, size_in_bytes(size)) or []
+            for name, own in zip(names, told, strict=True) if isinstance(names, tuple) else [(names, told)]:
+                seconds.setdefault(name, []).extend(own)
+    return seconds
+
+
+def ratios(seconds: Mapping[str, Sequence[float]]) -> str:
+    """How many times as long replicas take as what is raw, by the medians."""
+    return "".join(
+        f"  {statistics.median(seconds[own]) / statistics.median(seconds[raw]):.1f} times {raw}"
+        for own, raw in (("workers", "raw TCP"), ("MPI", "raw MPI"))
+        if seconds.get(own) and seconds.get(raw)
+    )
 
 
 def main() -> None:
@@ -292,19 +331,21 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", default=["1KiB", "1MiB", "64MiB"], help="of the operand of one replica")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mpi", type=Path, help="a Python with mpi4py")
+    parser.add_argument("--only-mpi", action="store_true", help="leave the cluster and the sockets out")
     options = parser.parse_args()
     if unknown := set(options.collectives) - set(COLLECTIVES):
         parser.error(f"no collective is called {', '.join(sorted(unknown))}; there are {', '.join(COLLECTIVES)}")
-    titles = ["workers", "raw TCP", *(["MPI"] if options.mpi else [])]
+    titles = [] if options.only_mpi else ["workers", "raw TCP"]
+    titles += ["raw MPI", "MPI"] if options.mpi else []
     print(f"{'milliseconds, least and median':29} " + "  ".join(f"{title:>19}" for title in titles))
     for count in options.workers:
-        compared(count, options.sizes, options.collectives or COLLECTIVES, options.rounds, options.mpi)
+        compared(count, options)
 
 
 if __name__ == "__main__":
     if "--ring" in sys.argv:
         ring_process(int(sys.argv[2]), json.loads(sys.argv[3]))
     elif "--mpi-process" in sys.argv:
-        mpi_process(sys.argv[2], int(sys.argv[3]))
+        mpi_process(sys.argv[2], sys.argv[3], int(sys.argv[4]))
     else:
         main()

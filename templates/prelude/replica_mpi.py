@@ -1,9 +1,11 @@
 """Replicas as ranks of MPI, each a process of its own."""
 
 import json
+import os
 import struct
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from .replica_snapshots import Snapshots, forget_snapshots, newest_snapshots
 HEAD_TAG = 0  # of MPI
 ARRAY_TAG = 1
 SHORT_ARRAY = 1 << 14  # bytes of an array that travels with its head
+AWAKE = 1e-3  # seconds that a rank waits without sleep; the shortest takes 50 us
+yield_processor = getattr(os, "sched_yield", partial(time.sleep, 0))
 # A head begins with its size and the key: a channel, if there is one, and a number.
 HEAD_FRONT = "!I?qQ"
 
@@ -119,10 +123,14 @@ class Ranks:
 
     def wait(self, begun: float, what: str) -> None:
         """Let others have the processor. Raises ReplicaTimeout after too long."""
-        if time.monotonic() - begun > self.timeout:
+        waited = time.monotonic() - begun
+        if waited > self.timeout:
             rank, limit = self.comm.Get_rank(), self.timeout
             raise ReplicaTimeout(f"replica {rank} has waited {limit:g} s {what}")
-        time.sleep(0)
+        if waited > AWAKE:
+            time.sleep(0)
+        else:
+            yield_processor()
 
     def settle(self, takers: Collection[int], tag: str) -> None:
         """Wait until memory that was posted is no longer read."""
