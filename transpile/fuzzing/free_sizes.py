@@ -6,8 +6,10 @@ Each dimension of a value is an expression of the names, as text: what is drawn 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import field
 from random import Random
+from typing import TypeVar
 
 from ..dataclass import dataclass
 from ..frontends.witnesses import Assignment
@@ -15,6 +17,7 @@ from ..hlo.builder import XlaBuilder
 from ..hlo.builder.op import XlaOp
 from ..hlo.ir import HloModule
 
+Chosen = TypeVar("Chosen")
 NAMES = ("N", "M", "K")
 _MOST_STEPS = 8
 _BEYOND = 20  # a position that short axes do not have, and long ones do
@@ -30,6 +33,10 @@ class Value:
     dimensions: tuple[str, ...]
 
 
+class NotPossible(Exception):
+    """A step has no value to work on."""
+
+
 @dataclass(slots=True)
 class Drawing:
     """A program that is drawn at some sizes; ``values`` are the arrays so far, ``size`` what each expression is."""
@@ -39,24 +46,27 @@ class Drawing:
     size: dict[str, int]
     values: list[Value] = field(default_factory=list)
 
-    def value(self, *, least_rank: int = 0) -> Value | None:
-        """One of the values, rather a late one; None where none has so many dimensions."""
-        possible = [value for value in self.values if len(value.dimensions) >= least_rank]
-        return self.random.choice(possible[-4:]) if possible else None
+    def value(self, *, least_rank: int = 0) -> Value:
+        """One of the values, rather a late one. Raises ``NotPossible`` where none has so many dimensions."""
+        return self._chosen([value for value in self.values if len(value.dimensions) >= least_rank][-4:])
+
+    def _chosen(self, possible: list[Chosen]) -> Chosen:
+        if not possible:
+            raise NotPossible
+        return self.random.choice(possible)
 
     def derived(self, expression: str, number: int) -> str:
         """An expression that is a new dimension, with what it is at these sizes."""
         self.size[expression] = number
         return expression
 
-    def named_axis(self) -> tuple[Value, int] | None:
-        """A value and an axis of it whose size is a name; None where the value has none."""
+    def named_axis(self) -> tuple[Value, int]:
+        """A value and an axis of it whose size is a name. Raises ``NotPossible`` where the value has none."""
         value = self.value(least_rank=1)
-        axes = [axis for axis, size in enumerate(value.dimensions) if size.isidentifier()] if value else []
-        return (value, self.random.choice(axes)) if value and axes else None
+        return value, self._chosen([axis for axis, size in enumerate(value.dimensions) if size.isidentifier()])
 
 
-Step = Callable[[Drawing], Value | None]
+Step = Callable[[Drawing], Value]
 
 
 def names_of(seed: int) -> tuple[str, ...]:
@@ -77,9 +87,8 @@ def program_at(seed: int, sizes: Assignment) -> HloModule:
     if used:  # every name is the size of an argument
         _parameter(drawing, len(drawing.values), tuple(used))
     for _ in range(random.randint(2, _MOST_STEPS)):
-        made = random.choice(STEPS)(drawing)
-        if made is not None:
-            drawing.values.append(made)
+        with suppress(NotPossible):
+            drawing.values.append(random.choice(STEPS)(drawing))
     return drawing.builder.build(drawing.values[-1].op)
 
 
@@ -91,21 +100,20 @@ def _parameter(drawing: Drawing, number: int, dimensions: tuple[str, ...]) -> No
 # -- steps
 
 
-def _unary(drawing: Drawing) -> Value | None:
+def _unary(drawing: Drawing) -> Value:
     value, name = drawing.value(), drawing.random.choice(_UNARY)
-    return value and Value(getattr(drawing.builder, name)(value.op), value.dimensions)
+    return Value(getattr(drawing.builder, name)(value.op), value.dimensions)
 
 
-def _binary(drawing: Drawing) -> Value | None:
+def _binary(drawing: Drawing) -> Value:
     """Two values, one of them stretched along axes that it does not have."""
     value, name = drawing.value(), drawing.random.choice(_BINARY)
-    assert value is not None
     for other in drawing.values:
         axes = list(_places(other.dimensions, value.dimensions))
         if other is not value and len(axes) == len(other.dimensions):
             stretched = drawing.builder.broadcast_in_dim(other.op, _sizes(drawing, value.dimensions), axes)
             return Value(getattr(drawing.builder, name)(value.op, stretched), value.dimensions)
-    return None
+    raise NotPossible
 
 
 def _places(dimensions: tuple[str, ...], within: tuple[str, ...]) -> Iterator[int]:
@@ -122,36 +130,27 @@ def _sizes(drawing: Drawing, dimensions: tuple[str, ...]) -> list[int]:
     return [drawing.size[dimension] for dimension in dimensions]
 
 
-def _scaled(drawing: Drawing) -> Value | None:
+def _scaled(drawing: Drawing) -> Value:
     """A value by a number that follows from a size."""
     value = drawing.value(least_rank=1)
-    if value is None:
-        return None
     number = max(drawing.size[drawing.random.choice(value.dimensions)], 1)  # a size of 0 has no elements to scale
     factor = drawing.random.choice((float(number), 1 / number, number**-0.5, 2.5))
     return Value(drawing.builder.mul(value.op, drawing.builder.constant(factor)), value.dimensions)
 
 
-def _transposed(drawing: Drawing) -> Value | None:
+def _transposed(drawing: Drawing) -> Value:
     value = drawing.value(least_rank=2)
-    if value is None:
-        return None
     order = drawing.random.sample(range(len(value.dimensions)), len(value.dimensions))
     return Value(drawing.builder.transpose(value.op, order), tuple(value.dimensions[k] for k in order))
 
 
-def _reversed(drawing: Drawing) -> Value | None:
+def _reversed(drawing: Drawing) -> Value:
     value = drawing.value(least_rank=1)
-    if value is None:
-        return None
     return Value(drawing.builder.rev(value.op, [drawing.random.randrange(len(value.dimensions))]), value.dimensions)
 
 
-def _sliced(drawing: Drawing) -> Value | None:
-    found = drawing.named_axis()
-    if found is None:
-        return None
-    value, axis = found
+def _sliced(drawing: Drawing) -> Value:
+    value, axis = drawing.named_axis()
     name = value.dimensions[axis]
     n = drawing.size[name]
     forms = {
@@ -172,11 +171,8 @@ def _changed(value: Value, axis: int, expression: str, op: XlaOp) -> Value:
     return Value(op, (*value.dimensions[:axis], expression, *value.dimensions[axis + 1 :]))
 
 
-def _padded(drawing: Drawing) -> Value | None:
-    found = drawing.named_axis()
-    if found is None:
-        return None
-    value, axis = found
+def _padded(drawing: Drawing) -> Value:
+    value, axis = drawing.named_axis()
     low, high = drawing.random.choice(((1, 0), (0, 2), (1, 1)))
     name = value.dimensions[axis]
     expression = drawing.derived(f"{name} + {low + high}", drawing.size[name] + low + high)
@@ -185,26 +181,21 @@ def _padded(drawing: Drawing) -> Value | None:
     )
 
 
-def _concatenated(drawing: Drawing) -> Value | None:
-    found = drawing.named_axis()
-    if found is None:
-        return None
-    value, axis = found
+def _concatenated(drawing: Drawing) -> Value:
+    value, axis = drawing.named_axis()
     name = value.dimensions[axis]
     expression = drawing.derived(f"2 * {name}", 2 * drawing.size[name])
     other = drawing.builder.neg(value.op)
     return _changed(value, axis, expression, drawing.builder.concat_in_dim([value.op, other], axis))
 
 
-def _merged(drawing: Drawing) -> Value | None:
+def _merged(drawing: Drawing) -> Value:
     """Two axes, names or numbers, as one."""
     value = drawing.value(least_rank=2)
-    if value is None:
-        return None
     axis = drawing.random.randrange(len(value.dimensions) - 1)
     one, other = value.dimensions[axis : axis + 2]
     if not (one.isalnum() and other.isalnum()):
-        return None
+        raise NotPossible
     expression = drawing.derived(f"{one} * {other}", drawing.size[one] * drawing.size[other])
     dimensions = (*value.dimensions[:axis], expression, *value.dimensions[axis + 2 :])
     return Value(drawing.builder.reshape(value.op, _sizes(drawing, dimensions)), dimensions)
@@ -217,10 +208,8 @@ def _reducer(name: str) -> XlaBuilder:
     return builder
 
 
-def _reduced(drawing: Drawing) -> Value | None:
+def _reduced(drawing: Drawing) -> Value:
     value = drawing.value(least_rank=1)
-    if value is None:
-        return None
     axis = drawing.random.randrange(len(value.dimensions))
     b, kind = drawing.builder, drawing.random.choice(("sum", "max", "mean"))
     start = b.constant(float("-inf") if kind == "max" else 0.0)
@@ -230,11 +219,9 @@ def _reduced(drawing: Drawing) -> Value | None:
     return Value(total, (*value.dimensions[:axis], *value.dimensions[axis + 1 :]))
 
 
-def _counted(drawing: Drawing) -> Value | None:
+def _counted(drawing: Drawing) -> Value:
     """A value and the positions along one of its axes."""
     value = drawing.value(least_rank=1)
-    if value is None:
-        return None
     axis = drawing.random.randrange(len(value.dimensions))
     b, n = drawing.builder, drawing.size[value.dimensions[axis]]
     sizes = _sizes(drawing, value.dimensions)
@@ -245,22 +232,20 @@ def _counted(drawing: Drawing) -> Value | None:
     return Value(b.select(chosen, value.op, b.neg(value.op)), value.dimensions)
 
 
-def _multiplied(drawing: Drawing) -> Value | None:
+def _multiplied(drawing: Drawing) -> Value:
     """The product of two matrices or vectors that have a size in common."""
     value = drawing.value(least_rank=1)
     for other in drawing.values:
-        is_matrix = value is not None and max(len(value.dimensions), len(other.dimensions)) <= 2
-        if value is not None and is_matrix and value.dimensions[-1:] == other.dimensions[:1]:
+        are_matrices = max(len(value.dimensions), len(other.dimensions)) <= 2
+        if are_matrices and value.dimensions[-1:] == other.dimensions[:1]:
             dimensions = (*value.dimensions[:-1], *other.dimensions[1:])
             return Value(drawing.builder.dot(value.op, other.op), dimensions)
-    return None
+    raise NotPossible
 
 
-def _summed_up(drawing: Drawing) -> Value | None:
+def _summed_up(drawing: Drawing) -> Value:
     """Running sums along an axis."""
     value = drawing.value(least_rank=1)
-    if value is None:
-        return None
     axis, b = drawing.random.randrange(len(value.dimensions)), drawing.builder
     windows, padding = [1] * len(value.dimensions), [(0, 0)] * len(value.dimensions)
     windows[axis] = drawing.size[value.dimensions[axis]]
