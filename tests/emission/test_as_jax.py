@@ -12,6 +12,7 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+LONG = np.linspace(-1, 1, 40, dtype=np.float32)
 PARAMS = {"w": np.ones((3, 2), np.float32), "b": np.arange(2, dtype=np.float32)}
 
 
@@ -63,6 +64,28 @@ def test_a_second_module_is_its_gradient():
     expected = jax.grad(lambda params: (predict(params, X) ** 2).sum())(PARAMS)
     for name in PARAMS:
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-6)
+
+
+def running(decay, x):
+    def body(total, each):
+        total = jnp.sin(decay * total + each)
+        return total, total
+
+    return jax.lax.scan(body, jnp.float32(0), x)
+
+
+@pytest.mark.compiled
+def test_compiled_code_is_called_without_python():
+    module = xla2py.emit(xla2py.from_jax(running, np.float32(1), LONG), style="fast")
+    function = module.as_jax()
+    assert "pure_callback" not in str(jax.make_jaxpr(function)(np.float32(1), LONG))
+    for found in (jax.jit(function)(np.float32(0.5), -LONG), function(x=-LONG, decay=np.float32(0.5))):
+        for part, expected in zip(found, running(np.float32(0.5), -LONG), strict=True):
+            np.testing.assert_allclose(part, expected, rtol=1e-5)
+    many = jax.vmap(function, in_axes=(None, 0))(np.float32(0.5), np.stack([LONG, -LONG]))[1]
+    np.testing.assert_allclose(many[1], function(np.float32(0.5), -LONG)[1])
+    with pytest.raises(TypeError, match=r"x: expected float32\[40\], got float32\[2\]"):
+        function(np.float32(1), LONG[:2])
 
 
 @pytest.mark.parametrize("made", ["any size", "another process", "several devices"])

@@ -127,6 +127,9 @@ class GeneratedModule:
     def as_jax(self, *, gradient: GeneratedModule | None = None) -> Callable[..., Any]:
         """Return ``main`` as a function of JAX: it works in ``jax.jit`` and ``jax.vmap``, and runs on the host.
 
+        JAX calls the compiled code of a module of Numba functions where arguments and results are arrays and Numba can
+        compile ``main`` too; all others are called through Python.
+
         Arguments and results are those of ``main``, of any target whose arrays NumPy can read. ``jax.vmap`` calls it
         once for each element. ``gradient`` is the emitted module of a function of the arguments and the cotangents of
         the results; it returns a tuple with the cotangent of each argument. With it ``jax.grad`` works, too. Raises

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Protocol
@@ -15,6 +16,8 @@ from ...errors import Diagnostic, UsageError
 from ...frontends.jax import required_jax
 from ...hlo.ir import Built, ResultTree
 from ..trees.result_trees import with_objects
+from .compiled_functions import is_compiled
+from .compiled_handler import handler_of
 
 
 class Emitted(Protocol):
@@ -22,6 +25,8 @@ class Emitted(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def source(self) -> str: ...
     @property
     def program(self) -> Program | None: ...
     @property
@@ -34,19 +39,58 @@ class Emitted(Protocol):
 def function_of_jax(generated: Emitted, gradient: Emitted | None) -> Callable[..., Any]:
     """Return ``main`` as a function of JAX; :meth:`.GeneratedModule.as_jax` says what it does."""
     jax = required_jax()
-    called = _called_back(jax, generated)
+    called = _called(jax, generated)
     if gradient is None:
         return called
-    derived = _called_back(jax, gradient)
+    derived = _called(jax, gradient)
     function = jax.custom_vjp(called)
     function.defvjp(lambda *arguments: (called(*arguments), arguments), lambda kept, given: derived(*kept, given))
     return function  # type: ignore[no-any-return]
 
 
-def _called_back(jax: Any, generated: Emitted) -> Callable[..., Any]:
-    """Return a function that calls ``main`` on the host, at each execution."""
-    module, tree = generated.load(), jax.tree_util
+def _called(jax: Any, generated: Emitted) -> Callable[..., Any]:
+    """Return a function that calls ``main``: its compiled code where it has that, or Python."""
+    module = generated.load()
     shapes = _shapes(jax, generated, module)
+    found = _compiled(jax, generated, module, shapes) if is_compiled(generated.source) else None
+    called = found or _called_back(jax, module, shapes)
+    called.__name__, called.__doc__ = generated.name, module.__doc__
+    return called
+
+
+def _compiled(jax: Any, generated: Emitted, module: ModuleType, shapes: Any) -> Callable[..., Any] | None:
+    """Return a function that calls the compiled code of ``main``, None where it takes trees or cannot be compiled."""
+    assert generated.program is not None
+    parameters = generated.program.entry.parameters
+    wanted = [(each.shape, str(each.element_type.dtype)) for each in parameters if each.element_type is not None]
+    signature, leaves = inspect.signature(module.main), jax.tree_util.tree_leaves(shapes)
+    names = [name for name, each in signature.parameters.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
+    results = [(each.shape, str(each.dtype)) for each in leaves]
+    if len(names) < len(signature.parameters) or len(names) != len(wanted) or generated.result_tree is not None:
+        return None
+    is_tuple = isinstance(shapes, tuple)
+    target = handler_of(jax, generated.source, module, wanted, results, is_tuple=is_tuple)
+    if not target:
+        return None
+    call = jax.ffi.ffi_call(target, shapes, vmap_method="sequential")
+
+    def called(*arguments: Any, **named: Any) -> Any:
+        arrays = [jax.numpy.asarray(x) for x in signature.bind(*arguments, **named).args]
+        for name, x, expected in zip(names, arrays, wanted, strict=True):
+            if (x.shape, str(x.dtype)) != expected:
+                raise TypeError(f"{name}: expected {_text(expected)}, got {_text((x.shape, str(x.dtype)))}")
+        return call(*arrays)
+
+    return called
+
+
+def _text(array: tuple[tuple[int, ...], str]) -> str:
+    return f"{array[1]}{[*array[0]]}"
+
+
+def _called_back(jax: Any, module: ModuleType, shapes: Any) -> Callable[..., Any]:
+    """Return a function that calls ``main`` on the host, at each execution."""
+    tree = jax.tree_util
     structure = tree.tree_structure(shapes)
 
     def on_host(*arguments: Any, **named: Any) -> Any:
@@ -57,7 +101,6 @@ def _called_back(jax: Any, generated: Emitted) -> Callable[..., Any]:
     def called(*arguments: Any, **named: Any) -> Any:
         return jax.pure_callback(on_host, shapes, *arguments, vmap_method="sequential", **named)
 
-    called.__name__, called.__doc__ = generated.name, module.__doc__
     return called
 
 

@@ -1,0 +1,65 @@
+"""A module of compiled functions as a handler of XLA's foreign function interface: JAX calls it in a microsecond."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jinja2
+
+TEMPLATE = Path(__file__).resolve().parents[3] / "templates" / "jax" / "handler.py.j2"
+_KEPT: dict[str, Any] = {}  # the handlers of this process, by name: compiled programs call them at their address
+Arrays = Sequence[tuple[tuple[int, ...], str]]  # shapes and types
+
+
+def handler_of(jax: Any, source: str, module: ModuleType, arguments: Arrays, results: Arrays, *, is_tuple: bool) -> str:
+    """Compile ``main``, which takes and returns arrays of these shapes, and return the name that JAX calls it by.
+
+    The name is empty where Numba cannot compile ``main``, or what it calls.
+    """
+    from numba.core.errors import NumbaError
+
+    template = jinja2.Template(TEMPLATE.read_text("utf-8"), trim_blocks=True, undefined=jinja2.StrictUndefined)
+    text = template.render(arguments=arguments, results=results, is_tuple=is_tuple)
+    name = f"xla2py_{sha256(f'{source}{text}'.encode()).hexdigest()[:16]}"
+    if name not in _KEPT:
+        try:
+            handler = _compiled(source, text, module)
+        except NumbaError:
+            return ""
+        jax.ffi.register_ffi_target(name, _capsule(handler.address), platform="cpu")
+        _KEPT[name] = handler
+    return name
+
+
+def _compiled(source: str, text: str, module: ModuleType) -> Any:
+    """The handler of a module, whose functions are compiled for it where they are not yet."""
+    from numba import njit
+
+    namespace = dict(module.__dict__)
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and (node.name == "main" or not node.decorator_list):
+            tree = ast.Module([_without_checks(node)], [])
+            exec(compile(tree, str(module.__file__), "exec", dont_inherit=True), namespace)
+            namespace[node.name] = njit(namespace[node.name], error_model="numpy", nogil=True)
+    exec(compile(text, str(TEMPLATE), "exec", dont_inherit=True), namespace)
+    return namespace["handler"]
+
+
+def _without_checks(function: ast.FunctionDef) -> ast.FunctionDef:
+    """The function without decorators, and without the calls for their effects alone: JAX has checked the arguments."""
+    body = [node for node in function.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))]
+    function.decorator_list, function.body = [], body if function.name == "main" else function.body
+    return function
+
+
+def _capsule(address: int) -> Any:
+    """A pointer as JAX takes it."""
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return new(address, None, None)
