@@ -172,6 +172,28 @@ def test_keys_with_numbers_are_counted():
     assert "layer(x, params[f'block_{i}']" in text and text.count("layer(") == 1
 
 
+def test_weights_of_a_file_are_counted():
+    pytest.importorskip("jax")
+    blocks = [{"w": w, "b": b} for w, b in zip(WEIGHTS, rng.normal(size=(COUNT, 8)).astype(np.float32), strict=True)]
+
+    def model(x):
+        for block in blocks:
+            x = layer(x, block["w"], block["b"])
+        return x
+
+    def differently(x):
+        for block in [*blocks[:2], *blocks[3:], blocks[2]]:
+            x = layer(x, block["w"], block["b"])
+        return x
+
+    emitted = xla2py.emit(xla2py.from_jax(model, X), constants="safetensors", annotate="none")
+    np.testing.assert_allclose(emitted.load().main(X), model(X), rtol=1e-5, atol=1e-5)
+    assert emitted.source.count("layer(") == 2 and 'mapped_tensor(f"blocks.{i}.w", BLOCKS_W[i], ' in emitted.source
+    assert len(emitted.constants) == 2 * COUNT and emitted.constants["blocks.3.w"] is not None
+    other = xla2py.emit(xla2py.from_jax(differently, X), constants="safetensors")
+    np.testing.assert_allclose(other.load().main(X), differently(X), rtol=1e-5, atol=1e-5)
+
+
 def test_lists_of_lockstep():
     def all_layers(x, weights, scales):
         return [x := layer(x, weights[k], scales[k]) for k in range(COUNT)]
