@@ -180,6 +180,24 @@ def test_docstrings_cannot_end_early():
         assert eval(f'"""{docstring_text(text)}"""').split() == text.split()
 
 
+def test_large_constants_of_a_live_function_are_beside_its_program(tmp_path, xla2py, monkeypatch):
+    pytest.importorskip("jax")
+    weights = np.linspace(-1, 1, 2000, dtype=np.float32).reshape(2, 1000) ** 3
+
+    def project(x):
+        return x @ weights
+
+    folder = tmp_path / "projected"
+    packages.package(project, np.ones(2, np.float32), to=folder)
+    program = folder / "programs/project"
+    assert "constant({...})" in program.with_suffix(".hlo").read_text(encoding="utf-8")
+    assert program.with_suffix(".safetensors").stat().st_size > weights.nbytes
+    assert xla2py("package", "--check", str(folder))[0] == 0
+    program.with_suffix(".safetensors").write_bytes(program.with_suffix(".safetensors").read_bytes()[:4000])
+    code, _, err = xla2py("package", "--check", str(folder))
+    assert code == 2 and "XP725" in err
+
+
 def test_a_live_function_has_the_authors_name_docstring_and_trees(tmp_path):
     jax = pytest.importorskip("jax")
 

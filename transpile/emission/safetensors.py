@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..hlo.element_types import from_dtype
+from ..hlo.element_types import ELEMENT_TYPES, from_dtype
 
 SUFFIX = ".safetensors"
 
@@ -46,6 +47,20 @@ def write(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
     """
     for piece in _pieces(arrays):
         stream.write(piece)
+
+
+def read(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file that :func:`write` wrote, mapped. Raises ``ValueError`` for another file."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header: dict[str, Any] = json.loads(file.read(size))
+    octets = np.memmap(path, np.uint8, "r", 8 + size)
+    types = {name: ELEMENT_TYPES[own].dtype for own, name in NAMES.items()}
+    found = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        found[name] = octets[begin:end].view(types[entry["dtype"]]).reshape(entry["shape"])
+    return found
 
 
 def is_written(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> bool:

@@ -29,6 +29,7 @@ from .stack_frames import CallChains
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
 _LARGEST_HASHED_AS_TEXT = 1024  # elements of a constant
+_LEFT_OUT = ()  # in place of a literal
 _NOT_IN_NAMES = re.compile(r"[^\w.\-]", re.ASCII)
 # Words that XLA reads as a name only behind a percent sign.
 _KEYWORDS = frozenset(
@@ -42,6 +43,20 @@ _KEYWORDS = frozenset(
 def print_module(module: HloModule) -> str:
     """The module as HLO text, without user sources. Called computations stand before their callers."""
     return "".join(_Printer(module, literal_text).lines())
+
+
+def print_without_constants(
+    module: HloModule, wanted: Callable[[np.ndarray], bool], *, as_parameters: bool = False
+) -> tuple[str, dict[str, np.ndarray]]:
+    """The text without those constants of the entry that are ``wanted``, and these by the names of their instructions.
+
+    ``parse_module`` takes both. With ``as_parameters``, the constants are parameters, behind those of the module.
+    """
+    if as_parameters:  # the layout tells of parameters, too
+        header = {key: value for key, value in module.header.items() if key != "entry_computation_layout"}
+        module = replace(module, header=header)
+    printer = _WithoutConstants(module, wanted, as_parameters)
+    return "".join(printer.lines()), printer.arrays
 
 
 def module_sha256(module: HloModule, *, with_result_tree: bool = False) -> str:
@@ -137,6 +152,30 @@ class _Printer:
         if number:
             fields.append(f"stack_frame_id={number}")
         return f"{{{' '.join(fields + [f'{key}={value}' for key, value in metadata.extra])}}}"
+
+
+class _WithoutConstants(_Printer):
+    """Leaves arrays out, and collects them."""
+
+    def __init__(self, module: HloModule, wanted: Callable[[np.ndarray], bool], as_parameters: bool) -> None:
+        super().__init__(module, lambda literal: "{...}" if literal is _LEFT_OUT else literal_text(literal))
+        self.arrays: dict[str, np.ndarray] = {}
+        self._wanted, self._as_parameters = wanted, as_parameters
+        self._constants = {id(each) for each in module.entry.instructions if each.opcode == "constant"}
+
+    def _instruction(self, instruction: Instruction) -> str:
+        literal = instruction.attributes.get("literal")
+        if id(instruction) not in self._constants or not isinstance(literal, np.ndarray) or not self._wanted(literal):
+            return super()._instruction(instruction)
+        attributes: dict[str, Any] = {**instruction.attributes, "literal": _LEFT_OUT}
+        left = replace(instruction, attributes=attributes)
+        if self._as_parameters:
+            del attributes["literal"]
+            attributes["parameter_number"] = len(self._module.entry.parameters) + len(self.arrays)
+            left = replace(instruction, opcode="parameter", attributes=attributes)
+        name = self._names[id(left)] = self._names[id(instruction)]
+        self.arrays[name] = literal
+        return super()._instruction(left)
 
 
 class _HashedText(_Printer):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..dataclass import dataclass
+from ..emission import safetensors
 from ..emission.functions.constants import TENSORS
 from ..emission.module.description import type_text
 from ..emission.naming.identifiers import identifier
@@ -27,7 +28,7 @@ from ..frontends.jax import source_folder
 from ..frontends.tree_files import SUFFIX, trees_as_json
 from ..frontends.witnesses import Witnesses
 from ..hlo.ir import HloModule
-from ..hlo.printer import print_module
+from ..hlo.printer import print_without_constants
 from ..hlo.shapes import leaves
 from ..options import Value
 from ..version import VERSION
@@ -44,6 +45,7 @@ from .package_files import (
     package_name,
     signature,
 )
+from .programs import is_large
 from .recordings import Agreement, record
 from .update import Outcome, add_module, prepare_update, update_module, write_update
 
@@ -298,14 +300,17 @@ def _with_files(
 
 
 def _written_program(path: Path, part: Part) -> Path:
-    """Write a program that came as no file, with its trees beside it; it names the author's files as found from their
-    folder, and those of libraries as they are imported.
+    """Write a program that came as no file, with its large constants and its trees beside it; it names the author's
+    files as found from their folder, and those of libraries as they are imported.
     """
     assert part.program is not None
-    text = print_module(part.program)
+    text, arrays = print_without_constants(part.program, is_large)
     for place in sorted({str(part.sources or Path().resolve()), *filter(None, sys.path)}, key=len, reverse=True):
         text = text.replace(f'"{place}{os.sep}', '"')
     write_atomically(path, text.encode())
+    if arrays:
+        with path.with_suffix(safetensors.SUFFIX).open("wb") as file:
+            safetensors.write(file, arrays)
     if part.program.trees is not None or part.program.constant_names:
         write_atomically(path.with_suffix(SUFFIX), trees_as_json(part.program).encode())
     return path

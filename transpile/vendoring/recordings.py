@@ -23,10 +23,10 @@ from ..errors import Diagnostic, UsageError
 from ..files import write_atomically
 from ..frontends.witnesses import Witnesses
 from ..hlo.element_types import from_dtype
-from ..hlo.printer import print_module
+from ..hlo.printer import print_without_constants
 from .arguments import argument_leaves
 from .manifest import Project, VendoredModule
-from .programs import program_of
+from .programs import is_large, program_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -60,7 +60,8 @@ def record(project: Project, module: VendoredModule, package: str) -> Agreement:
     runs = [(each, seed) for each in programs for seed in SEEDS]
     for number, (each, seed) in enumerate(runs):
         arguments = dict(zip(names, make_inputs(each, seed), strict=True))
-        expected = run_hlo_in_child(print_module(each), *arguments.values())
+        text, weights = print_without_constants(each, is_large, as_parameters=True)
+        expected = run_hlo_in_child(text, *arguments.values(), *weights.values())
         actual = _called(project, module, package, {name: wide(x) for name, x in arguments.items()})
         if len(actual) != len(expected):
             raise _differs(module, f"it gives {len(actual)} arrays, and XLA {len(expected)}")
