@@ -25,7 +25,7 @@ LONGEST_INLINE = 48  # characters in the middle of an expression
 def constant_word(origin: str) -> str:
     """What a constant is called that comes from ``params.dense_0.kernel``: ``dense_0_kernel``."""
     words = origin.split(".")
-    while len(words) > 1 and words[0].lower() in ("params", "self"):
+    while len(words) > 1 and words[0].lower() in ("params", "self", "variables"):
         words = words[1:]
     return identifier("_".join(words).lower())
 
