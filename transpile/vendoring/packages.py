@@ -45,11 +45,10 @@ from .package_files import (
     package_name,
     signature,
 )
-from .programs import is_large
+from .programs import PROGRAMS, is_large
 from .recordings import Agreement, record
 from .update import Outcome, add_module, prepare_update, update_module, write_update
 
-PROGRAMS = "programs"  # the folder of the programs that came as no file
 _FILES = (f"src/{{name}}/{INIT}", f"src/{{name}}/{MAIN}", f"src/{{name}}/{FILES}", f"tests/{TESTS}")
 _NEEDS = {
     "ml_dtypes": ("ml_dtypes>=0.5", "ml_dtypes"),

@@ -21,6 +21,8 @@ from ..hlo.source import SourceText
 from ..hlo.verifier import verify
 from .manifest import Project, VendoredModule
 
+PROGRAMS = "programs"  # the folder of a package's programs that came as no file
+
 
 def is_large(array: np.ndarray) -> bool:
     """Tell whether a constant stands in a file beside the text of a program, or is handed to XLA as an argument."""
@@ -28,9 +30,10 @@ def is_large(array: np.ndarray) -> bool:
 
 
 def _written_program(project: Project, name: str, sizes: Assignment | None) -> HloModule:
+    """The program in a file: of a package's own, large constants are in a file beside it."""
     place = project.place(name)
     tensors = place.with_suffix(safetensors.SUFFIX)
-    if not tensors.is_file():
+    if not (name.startswith(f"{PROGRAMS}/") and tensors.is_file()):
         return with_trees_beside(load_program(name, project.folder, sizes=sizes), place)
     text = SourceText(read_text(place), name)
     try:
