@@ -1,8 +1,8 @@
 """Packages of ten models beside JAX: ``python benchmarks/packages.py DIR [NAME ..] [--write]``.
 
-Each model is packaged in both styles, built as a wheel, and installed into a fresh environment with what it needs. There
-its tests run, and its results are compared with those of JAX for inputs that were not recorded. ``DIR`` keeps packages,
-environments and figures; ``--write`` puts the figures into docs/packages.md.
+Each model is packaged in both styles, built as a wheel, and installed into a fresh environment with what it needs.
+There its tests run, and its results are compared with those of JAX for inputs that were not recorded. ``DIR`` keeps
+packages, environments and figures; ``--write`` puts the figures into docs/packages.md.
 """
 
 from __future__ import annotations
