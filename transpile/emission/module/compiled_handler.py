@@ -22,15 +22,12 @@ def handler_of(jax: Any, source: str, module: ModuleType, arguments: Arrays, res
 
     The name is empty where Numba cannot compile ``main``, or what it calls.
     """
-    from numba.core.errors import NumbaError
-
     template = jinja2.Template(TEMPLATE.read_text("utf-8"), trim_blocks=True, undefined=jinja2.StrictUndefined)
     text = template.render(arguments=arguments, results=results, is_tuple=is_tuple)
     name = f"xla2py_{sha256(f'{source}{text}'.encode()).hexdigest()[:16]}"
     if name not in _KEPT:
-        try:
-            handler = _compiled(source, text, module)
-        except NumbaError:
+        handler = _compiled(source, text, module)
+        if handler is None:
             return ""
         jax.ffi.register_ffi_target(name, _capsule(handler.address), platform="cpu")
         _KEPT[name] = handler
@@ -38,15 +35,14 @@ def handler_of(jax: Any, source: str, module: ModuleType, arguments: Arrays, res
 
 
 def _compiled(source: str, text: str, module: ModuleType) -> Any:
-    """The handler of a module, whose functions are compiled for it where they are not yet."""
-    from numba import njit
-
+    """The handler of a module, whose functions are compiled for it where they are not yet; None where that fails."""
     namespace = dict(module.__dict__)
+    compiled = namespace["njit"]
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef) and (node.name == "main" or not node.decorator_list):
             tree = ast.Module([_without_checks(node)], [])
             exec(compile(tree, str(module.__file__), "exec", dont_inherit=True), namespace)
-            namespace[node.name] = njit(namespace[node.name], error_model="numpy", nogil=True)
+            namespace[node.name] = compiled(namespace[node.name], error_model="numpy", nogil=True)
     exec(compile(text, str(TEMPLATE), "exec", dont_inherit=True), namespace)
     return namespace["handler"]
 
