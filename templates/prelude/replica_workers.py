@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
+import dask.array as da
 import numpy as np
 
 from .replica import ReplicaError, ReplicaLost, ReplicaTimeout
@@ -299,6 +300,24 @@ def carry_constants(names: dict[str, Any]) -> None:
     names["constant"] = names["mapped_constant"] = lambda name, digest: verified(
         stored[name], digest, path
     )
+
+
+def on_devices(
+    client: Any,
+    arrays: Sequence[Any],
+    split: Callable[[list[Any]], list[list[Any]]],
+    join: Callable[[list[Any]], Any],
+    run_local: Callable[..., list[Any]],
+    run_replicas: Callable[..., list[Any]],
+) -> Any:
+    """Run a program on whole arrays: on the workers of a client, or in threads where it
+    is None.
+    """
+    if client is None:
+        return join(run_local(list(da.compute(*split(list(arrays))))))
+    require_client(client)
+    gather = not any(isinstance(array, da.Array) for array in arrays)
+    return join(run_replicas(client, split(list(arrays)), gather=gather))
 
 
 def require_client(client: Any) -> None:

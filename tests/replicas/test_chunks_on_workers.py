@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -74,6 +76,15 @@ def test_arrays_in_memory_give_arrays_in_memory(module, workers):
         results = module.main(client, X, W)
         assert all(isinstance(each, np.ndarray) for each in results)
         assert_right(*results)
+    assert_right(*module.main(None, da.from_array(X, chunks=2), W))
+
+
+def test_whole_arrays_where_the_runtime_is_a_file_of_its_own(tmp_path, monkeypatch):
+    xla2py.emit(PROGRAM, target="dask", helpers="shared").save(tmp_path / "divided.py")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "_xla2py_dask", raising=False)
+    module = imported_from(tmp_path / "divided.py")
+    monkeypatch.delitem(sys.modules, "_xla2py_dask")
     assert_right(*module.main(None, da.from_array(X, chunks=2), W))
 
 

@@ -13,7 +13,7 @@ from ..naming.identifiers import Names, identifier
 from ..parts import Part
 from .collectives import Replicas
 
-SPLIT, JOIN = "split_arrays", "join_arrays"  # functions of the prelude
+SPLIT, JOIN, ON_DEVICES = "split_arrays", "join_arrays", "on_devices"  # functions of the prelude
 _DIMENSIONS = {1: ("elements",), 2: ("rows", "columns")}  # what those of vectors and matrices are called
 
 
@@ -30,7 +30,14 @@ class ShardedArrays(Part):
 
     @property
     def prelude_names(self) -> Sequence[str]:
-        return (SPLIT, JOIN) if self.joins else (SPLIT,)
+        if not self.joins:
+            return (SPLIT,)
+        return (SPLIT, JOIN, ON_DEVICES) if self.has_workers else (SPLIT, JOIN)
+
+    @property
+    def has_workers(self) -> bool:
+        """Tell whether the devices may be workers of a cluster."""
+        return "run_replicas" in self.replicas.runners
 
     @property
     def names(self) -> set[str]:
@@ -50,8 +57,7 @@ class ShardedArrays(Part):
         ]
         results = [_text(sharding, axes) for sharding in self.layout.results or ()] if self.joins else None
         sizes = [(axes[name], size) for name, size in zip(mesh.axes, mesh.devices.shape, strict=True)]
-        has_workers = "run_replicas" in self.replicas.runners
-        return [renderer.statement("sharded_arrays", sizes, devices, rows, results, has_workers)]
+        return [renderer.statement("sharded_arrays", sizes, devices, rows, results, self.has_workers)]
 
 
 def axis_names(layout: ShardLayout) -> dict[str, str]:
