@@ -1,5 +1,6 @@
 """An emitted module is a function of JAX: in ``jit``, under ``vmap``, with a gradient of its own."""
 
+import ast
 import pickle
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.transpile.emission.module.compiled_handler import without_checks
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -86,6 +88,12 @@ def test_compiled_code_is_called_without_python():
     np.testing.assert_allclose(many[1], function(np.float32(0.5), -LONG)[1])
     with pytest.raises(TypeError, match=r"x: expected float32\[40\], got float32\[2\]"):
         function(np.float32(1), LONG[:2])
+
+
+def test_compiled_code_keeps_what_is_called_for_its_effect():
+    text = "@np.errstate(all='ignore')\ndef main(x):\n    check_arguments('float32', (1,), x=x)\n    fill(out, x)\n    return out"
+    (function,) = ast.parse(text).body
+    assert ast.unparse(without_checks(function)) == "def main(x):\n    fill(out, x)\n    return out"
 
 
 @pytest.mark.parametrize("made", ["any size", "another process", "several devices"])

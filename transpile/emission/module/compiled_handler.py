@@ -14,6 +14,7 @@ import jinja2
 
 TEMPLATE = Path(__file__).resolve().parents[3] / "templates" / "jax" / "handler.py.j2"
 _KEPT: dict[str, Any] = {}  # the handlers of this process, by name: compiled programs call them at their address
+_CHECKS = ("check_arguments", "check_trees")
 Arrays = Sequence[tuple[tuple[int, ...], str]]  # shapes and types
 
 
@@ -40,18 +41,23 @@ def _compiled(source: str, text: str, module: ModuleType) -> Any:
     compiled = namespace["njit"]
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef) and (node.name == "main" or not node.decorator_list):
-            tree = ast.Module([_without_checks(node)], [])
+            tree = ast.Module([without_checks(node)], [])
             exec(compile(tree, str(module.__file__), "exec", dont_inherit=True), namespace)
             namespace[node.name] = compiled(namespace[node.name], error_model="numpy", nogil=True)
     exec(compile(text, str(TEMPLATE), "exec", dont_inherit=True), namespace)
     return namespace["handler"]
 
 
-def _without_checks(function: ast.FunctionDef) -> ast.FunctionDef:
-    """The function without decorators, and without the calls for their effects alone: JAX has checked the arguments."""
-    body = [node for node in function.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))]
-    function.decorator_list, function.body = [], body if function.name == "main" else function.body
+def without_checks(function: ast.FunctionDef) -> ast.FunctionDef:
+    """The function without decorators, and without checks of arguments, which JAX has checked."""
+    function.decorator_list, function.body = [], [node for node in function.body if not _is_check(node)]
     return function
+
+
+def _is_check(node: ast.stmt) -> bool:
+    """Tell whether a statement is ``check_arguments(..)``."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _CHECKS
 
 
 def _capsule(address: int) -> Any:
