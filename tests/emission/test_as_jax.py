@@ -91,7 +91,8 @@ def test_compiled_code_is_called_without_python():
 
 
 def test_compiled_code_keeps_what_is_called_for_its_effect():
-    text = "@np.errstate(all='ignore')\ndef main(x):\n    check_arguments('float32', (1,), x=x)\n    fill(out, x)\n    return out"
+    body = "check_arguments('float32', (1,), x=x)\n    fill(out, x)\n    return out"
+    text = f"@np.errstate(all='ignore')\ndef main(x):\n    {body}"
     (function,) = ast.parse(text).body
     assert ast.unparse(without_checks(function)) == "def main(x):\n    fill(out, x)\n    return out"
 
