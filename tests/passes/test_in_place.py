@@ -221,3 +221,26 @@ def assert_on_all(text, function):
     for given in (on_dask(text, [X], uneven), on_device(text, [X]), leaves(emit(text, style="fast").load().main(X))):
         for one, other in zip(expected, given, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def with_the_first_change(x):
+    """The array of the carry is changed, and read behind what gives the carry's name to another."""
+
+    def step(i, state):
+        a, total = state
+        places = jnp.arange(3)
+        first = a.at[:, i].set(jnp.where(places >= i, a[:, i] - a[:, 2 - i] * 0.25, a[:, i]))
+        second = first.at[:, i].set(jnp.where(places > i + 1, first[:, i] * 0.75, first[:, i]))
+        total = total + first[:, 0] * 0.5
+        third = second.at[i].set(second[(i + 1) % 3])
+        return third, total + second[:, 0] * 0.5
+
+    return lax.fori_loop(0, 3, step, (x[:3, :3], jnp.zeros(3)))
+
+
+def test_a_name_is_given_again_behind_all_that_reads_what_has_it():
+    text = hlo(with_the_first_change, X)
+    assert_agrees(text, X, without="in_place", budget=EXACT)
+    expected = jax.jit(with_the_first_change)(X)
+    for found, wanted in zip(emit(text, style="fast").load().main(X), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)

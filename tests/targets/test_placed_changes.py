@@ -51,7 +51,10 @@ WRITTEN = {
     "one colour": (lambda x, i, _: x.at[1:9:2, ::2].set(x[1:9:2, 1::2] + i), "x[2 * j + 1, 2 * k] = "),
     "a half of the other": (lambda x, i, _: x.at[:5].set(jnp.sin(x[5:]) + i), "x[j, k] = sin_f32(x[j + 5, k])"),
     "all but an edge": (lambda x, i, _: x.at[1:, :-1].add(jnp.cos(x[1:, :-1]) * i), "x[j + 1, k] = "),
+    "a mirror": (lambda x, i, _: x.at[:, -1].set(x[:, -2]), "copy_into(x[:, 7], x[:, 6])"),
     # near misses: the kernel would read what it has changed
+    "a column moved by one": (lambda x, i, _: x.at[1:, 2].set(x[:-1, 2]).at[0, 1].add(i), ""),
+    "a column of itself": (lambda x, i, _: x.at[:, 2].set(x[::-1, 2]), ""),
     "the row before": (lambda x, i, _: x.at[1:].set(x[:-1] * 2), ""),
     "every second from the next": (lambda x, i, _: x.at[:8:2].set(x[2::2] * 2), ""),
     "a half that overlaps": (lambda x, i, _: x.at[:6].set(jnp.sin(x[4:]) + i), ""),

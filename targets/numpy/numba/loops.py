@@ -73,8 +73,9 @@ class LoopRenderer(Renderer):
     def store(self, target: str, index: str, text: str, value: Node, items: Sequence[Any], ndim: int) -> str:
         """Arrays are copied by a loop: an assignment of Numba's checks shapes, and compiles its strings for that."""
         places = sum(isinstance(item, int | Slot) for item in items)
-        is_copied = value.ndim == ndim - places > 0 and min(value.shape) > 1 and not mentions(text, {target})
-        if not is_copied or (value.ndim > 1 and len(items) > places):
+        is_copied = value.ndim == ndim - places > 0 and min(value.shape) > 1
+        is_other = not mentions(text, {target}) or _is_another_part(value, items)
+        if not (is_copied and is_other) or (value.ndim > 1 and len(items) > places):
             return super().store(target, index, text, value, items, ndim)
         part = self.elements.expression("item", target, [index])
         return self.elements.statement("copy_into", self.elements.called_function("copy_into"), part, text)
@@ -97,6 +98,14 @@ class LoopRenderer(Renderer):
 
     def weak_literal(self, value: np.ndarray) -> Expression:
         return self.typed_literal(value, from_dtype(value.dtype))
+
+
+def _is_another_part(node: Node, items: Sequence[Any]) -> bool:
+    """Tell whether a node is a row or column of an array that is not the one at the ``items`` of an index."""
+    if node.opcode != "getitem" or len(node.parameters["index"]) != len(items):
+        return False
+    trios = zip(node.parameters["index"], items, node.operands[0].shape, strict=False)
+    return any(isinstance(a, int) and isinstance(b, int) and (a - b) % size for a, b, size in trios)
 
 
 def _lies_apart(node: Node) -> bool:

@@ -139,17 +139,28 @@ def _take_over(
     body: Body,
     read_at_the_end: set[Node],
 ) -> None:
-    """Let changes have arrays where all other readers can come before; add the ordering edges."""
+    """Let changes have arrays where all other readers can come before; add the ordering edges. What has the array of a
+    carry has its name, too, until the next value gets that: its own readers come before.
+    """
+    named_again = {carry.parameter: statement_of(following) for following, carry in body.in_place.items()}
     for takeover, looking in takeovers:
-        statement = takeover.statement
+        statement, taker = takeover.statement, takeover.taker
         if statement not in edges or looking & read_at_the_end:
+            continue
+        ending = named_again.get(takeover.array, statement)
+        if ending is not statement and taker in read_at_the_end:
             continue
         if _reads_in_its_body(statement, takeover, looking, reads):
             continue
         readers = [member for member in edges if member is not statement and reading[member] & looking]
-        if not any(_reaches(statement, reader, edges) for reader in readers):
-            edges[statement].update(readers)
-            body.taken.add(takeover.taker)
+        if any(_reaches(statement, reader, edges) for reader in readers):
+            continue
+        edges[statement].update(readers)
+        own = [member for member in edges if ending not in (member, statement) and taker in reading[member]]
+        if not any(_reaches(ending, reader, edges) for reader in own):
+            edges[ending].update(own)
+            named_again[taker] = ending
+            body.taken.add(taker)
 
 
 def _reads_in_its_body(statement: Node, takeover: Takeover, looking: set[Node], reads: Reads) -> bool:

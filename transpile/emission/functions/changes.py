@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
 
+from ...array.affine import integer_value
 from ...array.in_place import is_own_array, is_view
-from ...array.node import Node
+from ...array.node import Node, Slot
 from ...array.program import Store, tree_nodes
 from ...array.traversal import users_of
 from ...array.value import NEW
@@ -29,6 +31,12 @@ def _with_known_parts(node: Node) -> list[Any]:
             stop = start + item[1]
             index[k] = (start or None, None if stop == size else stop, None)
     return index
+
+
+def _with_numbers(index: Sequence[Any], places: Sequence[Node]) -> list[Any]:
+    """An index with those numbers that are known in place of their slots, the first of which is 2."""
+    known = [integer_value(places[item.index - 2]) if isinstance(item, Slot) else None for item in index]
+    return [item if number is None else number for item, number in zip(index, known, strict=True)]
 
 
 class ChangeWriter:
@@ -81,7 +89,8 @@ class ChangeWriter:
         operands = [name, writer.value_text(value), *map(writer.index_text, node.operands[2:])]
         index = writer.renderer.index_of(_with_known_parts(node), operands, node.shape)
         if node.opcode != "update_at":
-            return writer.renderer.store(name, index, operands[1], value, node.parameters["index"], node.ndim)
+            items = _with_numbers(node.parameters["index"], node.operands[2:])
+            return writer.renderer.store(name, index, operands[1], value, items, node.ndim)
         ufunc = UFUNCS[node.parameters["ufunc"].opcode]
         places = f"({index})" if len(node.operands) > 3 else index
         return writer.renderer.statement("update_at", ufunc, name, places, operands[1])
@@ -160,7 +169,8 @@ class ChangeWriter:
         operands = ["", writer.value_text(value), *map(writer.index_text, store.indices)]
         index = writer.renderer.index_of(store.index, operands, store.carry.parameter.shape)
         target = writer.texts[store.carry.parameter]
-        line = writer.renderer.store(target, index, operands[1], value, store.index, store.carry.parameter.ndim)
+        items = _with_numbers(store.index, store.indices)
+        line = writer.renderer.store(target, index, operands[1], value, items, store.carry.parameter.ndim)
         writer.line(line, store.value)
         writer.lines[-1].after[store.result] = target
 
