@@ -77,6 +77,7 @@ class WindowsAlong:
         return seen, windows, (seen.start - begin, end - seen.stop)
 
 
+@np.errstate(all="ignore")
 def scattered_part(
     axes: Sequence[WindowsAlong],
     dtype: Any,

@@ -38,6 +38,7 @@ def accumulate_in_chunks(
     return array_of_tasks(name, tasks, [pieces], pieces.chunks, dtype)
 
 
+@np.errstate(all="ignore")
 def accumulated(
     function: np.ufunc, axis: int, dtype: np.dtype, block: Any, carry: np.ndarray | None
 ) -> np.ndarray:
@@ -129,6 +130,7 @@ def scan_in_chunks(
     )
 
 
+@np.errstate(all="ignore")
 def total_of_part(
     scan: Scan, axis: int, reverse: bool, *blocks: Any
 ) -> list[np.ndarray]:
@@ -155,6 +157,7 @@ def totals_before(
     return array_of_tasks(name, tasks, [totals], totals.chunks, totals.dtype)
 
 
+@np.errstate(all="ignore")
 def carried_total(
     combine: Callable[..., Any], reverse: bool, carry: Any, total: Any
 ) -> Any:
@@ -162,6 +165,7 @@ def carried_total(
     return total if carry is None else combined(combine, carry, total, reverse)
 
 
+@np.errstate(all="ignore")
 def scanned_part(
     scan: Scan, combine: Callable[..., Any], count: int, reverse: bool, *given: Any
 ) -> tuple[np.ndarray, ...]:

@@ -99,6 +99,7 @@ def repeated(x: da.Array, chunks: list[Any]) -> da.Array:
     return x if x.shape == shape else da.broadcast_to(x, shape, chunks=tuple(chunks))
 
 
+@np.errstate(all="ignore")
 def scatter_into_part(
     combine: np.ufunc | None, x: Any, rows: slice, *updates: Any
 ) -> np.ndarray:
@@ -109,6 +110,7 @@ def scatter_into_part(
     return result
 
 
+@np.errstate(all="ignore")
 def scatter_into_none(
     ndim: int, combine: np.ufunc, x: np.ndarray, values: Any, *indices: Any
 ) -> np.ndarray:

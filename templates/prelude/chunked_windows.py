@@ -153,6 +153,7 @@ class Windows:
         boxes = [[box[k] for k in self.x], [taps[k] for k in self.kernel]]
         return boxes[: 2 if self.kernel else 1], edges
 
+    @np.errstate(all="ignore")
     def __call__(
         self,
         piece: Mapping[str, slice],

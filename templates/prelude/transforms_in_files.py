@@ -19,6 +19,7 @@ from .tiles_recut import Sizes, cut_into
 MOST_UNLIKE = 16  # how many times the one factor of a length may be the other
 
 
+@np.errstate(all="ignore")
 def by_lines(kind: str, n: int, axis: int, x: np.ndarray) -> np.ndarray:
     """A transform of ``np.fft``, of few lines at a time: for those of float32 and
     complex64 it takes four times their memory besides.
@@ -106,6 +107,7 @@ def in_four_steps(
     return terms
 
 
+@np.errstate(all="ignore")
 def transformed_columns(
     kind: str,
     factors: tuple[int, int],
@@ -136,6 +138,7 @@ def transformed_columns(
     return Stored(spectrum)
 
 
+@np.errstate(all="ignore")
 def transformed_rows(
     kind: str, height: int, blocks: list[Stored], first: np.ndarray
 ) -> Stored:
@@ -145,6 +148,7 @@ def transformed_rows(
     return Stored(by_lines(kind, rows.shape[-1], rows.ndim - 1, rows))
 
 
+@np.errstate(all="ignore")
 def terms_of_rows(
     edges: list[int], blocks: list[Stored], number: np.ndarray
 ) -> np.ndarray:

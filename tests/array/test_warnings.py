@@ -112,3 +112,47 @@ def test_block_functions_are_silent_in_other_threads():
         warnings.simplefilter("error", RuntimeWarning)
         ratio, total = (each.compute(scheduler="threads") for each in main(x))
     assert np.isnan(ratio[0]) and np.isnan(total)
+
+
+COMBINED = """
+f {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] OPERATION(a, b)
+}
+
+ENTRY"""
+SCATTER = (
+    "p1 = s32[8] parameter(1)",
+    "ROOT r = f32[8] scatter(p0, p1, p0), to_apply=f, update_window_dims={}, inserted_window_dims={0}, "
+    "scatter_dims_to_operand_dims={0}, index_vector_dim=1",
+)
+IN_CHUNKS = {
+    "sums of all before": ("add", "ROOT r = f32[8] reduce-window(p0, o), window={size=8 pad=7_0}, to_apply=f"),
+    "products of all before": ("multiply", "ROOT r = f32[8] reduce-window(p0, o), window={size=8 pad=7_0}, to_apply=f"),
+    "sums of windows": ("add", "ROOT r = f32[6] reduce-window(p0, o), window={size=3}, to_apply=f"),
+    "convolutions": (
+        "add",
+        "k = f32[3] slice(p0), slice={[3:6]}",
+        "s = f32[1,8,1] reshape(p0)",
+        "t = f32[3,1,1] reshape(k)",
+        "ROOT r = f32[1,6,1] convolution(s, t), window={size=3}, dim_labels=b0f_0io->b0f",
+    ),
+    "products at indices": ("multiply", *SCATTER),
+    "the largest at indices": ("maximum", *SCATTER),
+    "transforms": ("add", "c = c64[8] convert(p0)", "ROOT r = c64[8] fft(c), fft_type=FFT, fft_length={8}"),
+}
+
+
+@pytest.mark.parametrize(("operation", "lines"), [(name, lines) for name, *lines in IN_CHUNKS.values()], ids=IN_CHUNKS)
+def test_what_is_computed_chunk_by_chunk_is_silent(operation, lines):
+    pytest.importorskip("dask", reason="Dask is not installed")
+    text = program("o = f32[] constant(1)", *lines)
+    text = text.replace("ENTRY", COMBINED.replace("OPERATION", operation).lstrip(), 1)
+    x = np.array([np.inf, -np.inf, np.nan, 3e38, 3e38, -3e38, 0, 2], np.float32)
+    arrays = (x, np.arange(8, dtype=np.int32) // 3)[: 1 + ("p1" in text)]
+    module = xla2py.emit(text, "dask", chunks="2").load()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = module.main(*arrays).compute(scheduler="threads")
+    np.testing.assert_array_equal(found, xla2py.emit(text).load().main(*arrays))

@@ -27,6 +27,7 @@ RAISED = {
 }
 
 
+@pytest.mark.texts_of("0.10")
 @pytest.mark.parametrize(("function", "arrays", "expected"), RAISED.values(), ids=RAISED)
 def test_rules(function, arrays, expected):
     gradient = slope(function)

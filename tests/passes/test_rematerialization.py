@@ -32,6 +32,7 @@ def buffers(text, **options):
     return main(text, **options).count("np.empty(")
 
 
+@pytest.mark.texts_of("0.10")
 @pytest.mark.parametrize(("function", "fewer"), [(recurrent, 1), (gated, 3)])
 def test_rows_are_computed_where_they_are_read(function, fewer):
     text = hlo(jax.grad(function, (0, 1)), X, W)
