@@ -162,8 +162,10 @@ def figures(name: str, folder: Path) -> dict[str, Any]:
         run(python, "-c", code, folder / name / "in.npz", out, cwd=folder, env=clean)  # the file system, Numba's cache
         found[style] = json.loads(run(python, "-c", code, folder / name / "in.npz", out, cwd=folder, env=clean))
         found[f"{style}_error"] = difference(folder / name / "expected.npz", out)
-        run(sys.executable, "-m", "pip", "--python", python, "install", "-q", "pytest")
-        run(python, "-m", "pytest", "-p", "no:cacheprovider", cwd=project, env={**clean, "PYTHONPATH": ""})
+        beside = folder / "pytest"  # not in the environment, whose size is told
+        if not beside.exists():
+            run(sys.executable, "-m", "pip", "install", "-q", "--target", beside, "pytest")
+        run(python, "-m", "pytest", "-p", "no:cacheprovider", cwd=project, env={**clean, "PYTHONPATH": str(beside)})
     return found
 
 
