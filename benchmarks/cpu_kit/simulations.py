@@ -697,7 +697,7 @@ PROGRAMS = [
     *at_sizes("Maxwell in a box", maxwell, maxwell_by_hand, maxwell_in_loops, (32, 256), lambda n: (normal(50, n),)),
     *at_sizes("conjugate gradients", conjugate, conjugate_by_hand, conjugate_in_loops, (32, 256),
               lambda n: (normal(n, n),)),
-    *at_sizes("Lorenz by Runge-Kutta", lorenz, lorenz_by_hand, lorenz_in_loops, (100, 3_000),
+    *at_sizes("Lorenz by Runge-Kutta", lorenz, lorenz_by_hand, lorenz_in_loops, (100, 400),
               lambda n: (uniform(3), normal(n, 3))),
     *at_sizes("Heston paths", heston, heston_by_hand, heston_in_loops, (100, 10_000), lambda n: (normal(50, 2, n),)),
     *at_sizes("filter cascade", cascade, cascade_by_hand, cascade_in_loops, (200, 10_000),
