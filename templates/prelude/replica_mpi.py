@@ -1,11 +1,9 @@
 """Replicas as ranks of MPI, each a process of its own."""
 
 import json
-import os
 import struct
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,7 @@ from .replica_snapshots import Snapshots, forget_snapshots, newest_snapshots
 HEAD_TAG = 0  # of MPI
 ARRAY_TAG = 1
 SHORT_ARRAY = 1 << 14  # bytes of an array that travels with its head
-AWAKE = 1e-3  # seconds that a rank waits without sleep; the shortest takes 50 us
-yield_processor = getattr(os, "sched_yield", partial(time.sleep, 0))
+AWAKE = 5e-5  # seconds that a rank asks again at once: the shortest sleep is as long
 # A head begins with its size and the key: a channel, if there is one, and a number.
 HEAD_FRONT = "!I?qQ"
 
@@ -129,8 +126,6 @@ class Ranks:
             raise ReplicaTimeout(f"replica {rank} has waited {limit:g} s {what}")
         if waited > AWAKE:
             time.sleep(0)
-        else:
-            yield_processor()
 
     def settle(self, takers: Collection[int], tag: str) -> None:
         """Wait until memory that was posted is no longer read."""
