@@ -187,8 +187,10 @@ def _log_add_exp(node: Node) -> OwnCall | None:
     return None if finite else OwnCall("log_add_exp")
 
 
-def _update(node: Node) -> OwnCall:
+def _update(node: Node) -> OwnCall | None:
     """CuPy's ``add.at`` goes by atomic functions, which it has for few dtypes."""
+    if node.parameters.get("distinct"):
+        return None  # which needs none
     index: tuple[Any, ...] = tuple(node.parameters["index"])
     where = index if len(index) > 1 else index[0]
     found = _scattered(node, where, node.parameters["ufunc"])

@@ -29,7 +29,9 @@ def compiled_function(node: Node) -> OwnCall | None:
         return None
     if node.opcode == "update_at":
         index: tuple[Any, ...] = node.parameters["index"]
-        is_inside = all(each.interval is not None and each.interval[0] >= 0 for each in node.operands[2:])
+        is_inside = ":" not in index and all(
+            each.interval is not None and each.interval[0] >= 0 for each in node.operands[2:]
+        )
         arguments = (Slot(0), index if len(index) > 1 else index[0], Slot(1), node.parameters["ufunc"])
         return _scattered(node, arguments) if is_inside else None
     rule = _CALLS.get(node.parameters["function"]) if node.opcode == "prelude" else None

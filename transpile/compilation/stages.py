@@ -34,6 +34,7 @@ from ..passes.fusion.open_triangles import open_triangles
 from ..passes.fusion.vector_products import vector_products
 from ..passes.fusion.whole_updates import whole_updates
 from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, edges
+from ..passes.loops.added_parts import added_parts
 from ..passes.loops.interval_masks import interval_masks
 from ..passes.outlining.by_call_stack import Originals, outlining
 from ..passes.outlining.by_components import repeats
@@ -310,6 +311,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
     _over_program(layers, _calls_functions),
     _over_program(call_views, _calls_functions),
+    _over_functions(added_parts, _writes_slices),
     _over_functions(signs),
     _over_functions(interval_masks, _writes_slices),
     Stage("loop_forms", ARRAY, ARRAY, _give_loop_forms, _has_loop_forms),

@@ -103,6 +103,7 @@ class Renderer:
             xp=namespace,
             scalars=self.scalars,
             index=self.index,
+            index_item=self.index_item,
             arguments=self.arguments,
             literal=lambda item: self.argument(item, ()),
             device_list=self.device_list,
@@ -171,6 +172,10 @@ class Renderer:
     def lists(self, node: Node) -> bool:
         """Tell whether a node is a stack of numbers that the library takes in a list, some as they are."""
         return node.opcode == "stack" and node.ndim == 1 and "array_of" in self.macros
+
+    def matrix(self, node: Node, numbers: Sequence[Expression]) -> Expression:
+        """Return the array of a row of numbers in the shape of a node, as a list of rows."""
+        return self.expression("matrix_of", node.operands[0], node.shape[-1], *numbers)
 
     def chooses(self, node: Node, function: Function) -> bool:
         """Tell whether a node is a choice between two numbers that the library leaves to Python's ``a if mask else b``:
@@ -361,6 +366,7 @@ class Renderer:
         return self.argument(item.lists, ()) if pairs is None else self.statement("device_pairs", pairs)
 
 
+OPERATORS = {"add": "+", "multiply": "*", "and": "&", "or": "|", "xor": "^"}
 UFUNCS = {
     "add": "add",
     "multiply": "multiply",

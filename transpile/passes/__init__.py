@@ -23,9 +23,11 @@ from .algebra.promotions import promotions
 from .algebra.quotients import quotients
 from .algebra.remainders import remainders
 from .algebra.selections import selections
+from .algebra.signed_zeros import signed_zeros
 from .algebra.squares import squares
 from .algebra.ufuncs import ufuncs
 from .constants.constants import constants
+from .indexing.constant_places import constant_places
 from .indexing.counted_places import counted_places
 from .indexing.indices import indices
 from .indexing.reshapes import reshapes
@@ -65,6 +67,7 @@ from .shapes.linspaces import linspaces
 from .shapes.paddings import paddings
 from .shapes.ranges import ranges, tables
 from .shapes.rolls import rolls
+from .shapes.small_arrays import small_arrays
 from .shapes.sums_of_pads import sums_of_pads
 from .shapes.tilings import repeated_positions, tilings
 from .statistics.bincount import bincount
@@ -103,6 +106,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     rolls,
     paddings,
     sums_of_pads,
+    small_arrays,
     tilings,
     differences,
     sums,
@@ -129,6 +133,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     softmaxes,
     gelus,
     magnitudes,
+    signed_zeros,
     derivatives,
     linspaces,
     squares,
@@ -139,6 +144,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     rows,
     indices,
     counted_places,
+    constant_places,
     ranges,
     aranges,
     constants,

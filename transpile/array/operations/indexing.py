@@ -157,6 +157,7 @@ _updating: Row = {"parameters": {"index": INDEX, "ufunc": ANY}, "axes": axes.not
 OPERATIONS.define(
     "setitem", "x value *indices", parameters={"index": INDEX}, interval=_written, axes=_written_axes, **_writing
 )
-OPERATIONS.define("update_at", "x value *indices", **_updating)
+_distinct = {"parameters": {**_updating["parameters"], "distinct": FLAG.optional}}  # no place twice
+OPERATIONS.define("update_at", "x value *indices", **{**_updating, **_distinct})
 # Updates one after the other, of which those outside of the array are left out; without a ufunc the last one stays.
 OPERATIONS.define("scatter", "x value *indices", **_updating)

@@ -11,6 +11,7 @@ from ...array.traversal import is_inside, topological, users_of
 from ...array.value import FULL
 from ...dataclass import dataclass
 from ...hlo.element_types import PRED
+from ...passes.shapes.small_arrays import is_matrix
 from ..naming.source import SourceNames, is_empty_word
 from ..naming.source_lines import SourceLines
 
@@ -29,6 +30,7 @@ class Plan:
     user_names: dict[Node, str]
     only_result: Node | None
     work: dict[Node, int] = field(default_factory=dict)  # operations in the text of a node
+    rows: frozenset[Node] = frozenset()  # of numbers that are written as a matrix
 
 
 def plan(function: Function, source_names: SourceNames) -> Plan:
@@ -38,6 +40,7 @@ def plan(function: Function, source_names: SourceNames) -> Plan:
     only_result = function.results if isinstance(function.results, Node) else None
     user_names = source_names.names(function.graph, nodes, tree_nodes(function.results))
     made = Plan(nodes, {node: len(found) for node, found in users.items()}, set(), user_names, only_result)
+    made.rows = frozenset(node.operands[0] for node in nodes if is_matrix(node) and made.uses[node.operands[0]] == 1)
     depth: dict[Node, int] = {}
     for node in nodes:
         folded = [operand for operand in node.operands if operand not in made.named]
@@ -85,6 +88,8 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return not (node.opcode == "arange" and len(users) == 2)
     if users == [None] and node is made.only_result:
         return False  # returned as it is
+    if node in made.rows:
+        return False
     if any(map(_is_compared_often, readers)):
         return made.work[node] > 1
     most = MOST_SUMMED if _continues_chain(node, users) else MOST_FOLDED
@@ -94,6 +99,8 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return True
     if node.opcode == "call" and any(user.opcode == "call" for user in readers):
         return True
+    if users and users[0] in made.rows:
+        return False
     return made.work[node] >= 2 and _ends_statement(node, users, graph, lines)
 
 

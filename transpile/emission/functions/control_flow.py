@@ -276,7 +276,7 @@ class ControlFlowWriter:
     def conditional(self, node: Node) -> None:
         branches: tuple[Branch, ...] = node.parameters["branches"]
         targets = self.writer.targets(node)
-        which = node.operands[0]
+        which = self._chooser(node)
         predicate = self.writer.text(which)
         boolean = which.element_type is not None and which.element_type.name == "pred"
         order = [1, 0] if boolean else range(len(branches))
@@ -288,13 +288,25 @@ class ControlFlowWriter:
                 self.writer.line(self.writer.renderer.statement("otherwise"))
             else:
                 renderer = self.writer.renderer
-                head = predicate if boolean else renderer.expression("is_branch", predicate, k)
+                test = "is_branch" if which is node.operands[0] or k else "is_at_most"
+                head = predicate if boolean else renderer.expression(test, predicate, k)
                 self.writer.line(self.writer.renderer.statement("elif" if position else "if", head), node)
                 if not position:
                     self.writer.bound(*self.writer.items.get(node, {}).values())
             self._branch(node, branches[k], targets)
         if len(branches) > 1:
             self._leave_out_empty(heads, predicate if boolean else None)
+
+    def _chooser(self, node: Node) -> Node:
+        """Return the number that chooses a branch: one that is cut to those of the branches itself, as the first and
+        the last are for all below and above.
+        """
+        (which, *_), last = node.operands, len(node.parameters["branches"]) - 1
+        if which.opcode != "clamp" or which in self.writer.texts:
+            return which
+        low, number, high = which.operands
+        are_known = low.interval == (0, 0) and high.interval == (last, last)
+        return number if are_known and number.element_type is which.element_type else which
 
     def _leave_out_empty(self, heads: list[int], predicate: Expression | None) -> None:
         """Leave out a last branch that does nothing; of two by a ``predicate`` also the first."""

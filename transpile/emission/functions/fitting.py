@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ...array.node import Node, Region
 from ...array.traversal import is_inside
+from ...passes.shapes.small_arrays import is_matrix
 from ...python.grammar import PRIMARY
 from ...python.templates import Expression
 from ..arrangement.folding import is_sum
@@ -29,7 +30,8 @@ class Fitting:
         """
         while True:
             text = value()
-            fits = self.layout.fits(text, taken) or (alone and self.is_sum_of_lines(node))
+            has_lines = alone and (self.is_sum_of_lines(node) or self._is_matrix_of_lines(node))
+            fits = has_lines or self.layout.fits(text, taken)
             part = None if fits else self._part_to_cut(node, node.operands) or self._view_to_cut(node, text)
             if part is None:
                 return text
@@ -77,6 +79,13 @@ class Fitting:
         taken = 4 * (self.writer.indent + 1) + len("+ ")
         fits = all(self.layout.fits(self.writer.text(term), taken) for term in terms)
         return len(terms) > 2 and fits
+
+    def _is_matrix_of_lines(self, node: Node) -> bool:
+        """A matrix of numbers that black writes a row a line, or a number where rows are long."""
+        if not is_matrix(node) or node.operands[0] in self.writer.texts:
+            return False
+        texts = map(self.writer.text, node.operands[0].operands)
+        return all(self.layout.fits(text, 4 * (self.writer.indent + 3) + len(",")) for text in texts)
 
     def _part_to_cut(self, node: Node, operands: Sequence[Node]) -> Node | None:
         """The folded part of the operands with the most operations of those that fit a line, or else of all."""

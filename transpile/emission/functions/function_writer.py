@@ -8,6 +8,7 @@ from functools import partial
 from ...array.in_place import may_change_in_place
 from ...array.node import Node, Region, literal_value
 from ...array.program import Carry, Function, Loop, Store, Tree, tree_nodes
+from ...passes.shapes.small_arrays import is_matrix
 from ...python.grammar import ATOM, SIGN
 from ...python.names import names_of
 from ...python.templates import Expression
@@ -405,6 +406,14 @@ class FunctionWriter:
 
     def folded(self, node: Node) -> Expression:
         """The expression of a node over its operands' texts."""
+        if is_matrix(node) and node.operands[0] not in self.texts and self.renderer.lists(node.operands[0]):
+            return self.renderer.matrix(node, self._given(node.operands[0]))
+        operands = self._given(node)
+        is_choice = self.renderer.chooses(node, self.function)
+        return self.renderer.choice(node, operands) if is_choice else self.renderer.render(node, operands)
+
+    def _given(self, node: Node) -> list[Expression]:
+        """The texts of a node's operands; of numbers bare ones, where they take the dtype of what is beside them."""
         row = node.operation
         fills = "fill" in row.operands or self.renderer.lists(node)  # the dtype is given
         is_mixed = row.is_elementwise and len(row.operands) > 1 and _has_strong_operand(node)
@@ -418,7 +427,7 @@ class FunctionWriter:
                 operands.append(self.renderer.weak_literal(literal_value(operand)))
             else:
                 operands.append(self.text(operand))
-        return self.renderer.choice(node, operands) if is_choice else self.renderer.render(node, operands)
+        return operands
 
 
 def _has_strong_operand(node: Node) -> bool:

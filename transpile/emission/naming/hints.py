@@ -20,12 +20,13 @@ from ..value_gradients import value_gradients
 from .identifiers import base_name, is_argument, is_operation, plural
 from .idioms import domain_name
 from .layers import gradients_in_tree, layer_names, names_in_tree
-from .operands import SubjectNames, operation_words
+from .operands import SubjectNames, operation_words, short
 from .scopes import GRADIENT, is_gradient
 from .source import is_empty_word
 from .updates import gradients, updates
 
 _COUNT, _FIRST = "count", "is_first"  # of the rounds of a loop
+_ARITHMETIC = frozenset(("total", "product", "difference", "ratio", "dot", "negative"))  # words that say no more
 _NUMBER = re.compile(r"_\d+$")
 
 
@@ -103,6 +104,26 @@ class WantedNames:
         roles = {_role(value, user) for value, user in self._readers(node)}
         role = roles.pop() if len(roles) == 1 else ""
         return role and f"{names[0]}_{role}"
+
+    def of_statement(self, node: Node) -> str:
+        """Return ``real_factor_total`` for a step of the author's ``real_factor = ..``."""
+        word = base_name(node, self.writer.graph)
+        if word not in _ARITHMETIC or any(map(is_gradient, self.writer.graph.results.get(node, ()))):
+            return ""
+        names = self.writer.source_names.names_around(self.writer.graph, node)
+        if not names and (reader := self._only_reader(node)) is not None:
+            names = [self.writer.plan.user_names.get(reader, "")]
+        return short(f"{names[0]}_{word}") if len(names) == 1 and names[0] and not is_empty_word(names[0]) else ""
+
+    def _only_reader(self, node: Node) -> Node | None:
+        """Return the value with a name of its own, a line's, that alone is made of a node."""
+        reader = node
+        while reader is node or reader not in self.planned:
+            users = self.users.get(reader, [])
+            if len(users) != 1 or users[0] is reader:
+                return None
+            (reader,) = users
+        return reader
 
     def of_call(self, node: Node) -> str:
         """Return the word of the function whose result a value is, where its lines stand in place of a call. A part
@@ -447,5 +468,6 @@ HINTS = (
     Hint("the function that is called", lambda names, value: names.of_call(value.node)),
     Hint("its name inside the function called", lambda names, value: value.inside),
     Hint("where a constant comes from", lambda names, value: names.of_constant(value.node)),
+    Hint("the statement that it is a step of", lambda names, value: names.of_statement(value.node)),
     Hint("its operation", lambda names, value: base_name(value.node, names.writer.graph)),
 )

@@ -37,7 +37,7 @@ class SubjectNames:
         """Return what a value is called after its operands; empty where these have no names of their own."""
         if not node.parameters.get("is_part"):
             node = node.parameters.get("stands_for") or node
-        return self.of_choice(node) or _short(
+        return self.of_choice(node) or short(
             self._mask(node) if node.operation.names_after == _MASK else self._form(node)
         )
 
@@ -47,7 +47,7 @@ class SubjectNames:
             return ""
         words = {self.word(each) for each in node.operands[1:] if not each.is_literal} - {""}
         is_filled = any(each.is_literal for each in node.operands[1:])
-        return _short(_after("masked_{}" if is_filled else "{}", words.pop())) if len(words) == 1 else ""
+        return short(_after("masked_{}" if is_filled else "{}", words.pop())) if len(words) == 1 else ""
 
     def word(self, node: Node, *, is_beside: bool = False, may_be_joined: bool = False) -> str:
         """Return the name of an operand; empty where that says no more than an operation, or a number.
@@ -130,7 +130,8 @@ def _reduced(node: Node) -> Node:
     return node
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
+    """Return a name, or nothing where it costs more than it says."""
     return name if len(name) <= LONGEST else ""
 
 

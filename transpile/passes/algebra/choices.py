@@ -17,6 +17,7 @@ from ...hlo.element_types import PRED, ElementType
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, apply_rules
 from .magnitudes import has_no_sign
+from .signed_zeros import sign_is_told
 
 _FIRST, _SECOND = "(a := select(m, x, ZERO))", "(b := select(m, ZERO, {}))"
 
@@ -29,36 +30,6 @@ def _is_zero(literal: Node) -> bool:
     """Tell whether a literal is 0, but not -0."""
     zero = literal_value(literal)
     return bool(zero == 0 and not np.signbit(zero.real) and not np.signbit(zero.imag))
-
-
-def tells_signs(user: Node) -> bool:
-    """Tell whether -0 in place of +0 may change what a node computes; parts of complex numbers meet in products."""
-    if user.element_type is None or any(operand.element_type is None for operand in user.operands):
-        return True
-    if any(operand.type.is_complex for operand in user.operands):
-        return True
-    if user.operation.is_blind_to_minus:
-        return user.parameters.get("type") == "TOTALORDER"
-    numbers = [literal_value(operand) for operand in user.operands if operand.is_literal]
-    return user.opcode not in ("add", "subtract") or not any(number != 0 for number in numbers)
-
-
-def sign_is_told(live: LiveNodes, node: Node, steps: int = 3) -> bool:
-    """Tell whether -0 in place of +0 may change what is computed of a node, which may be scaled in a few steps."""
-    if live.is_root(node):
-        return True
-    return any(
-        tells_signs(user) and (steps == 0 or not _scales(user) or sign_is_told(live, user, steps - 1))
-        for user in live.users(node)
-    )
-
-
-def _scales(node: Node) -> bool:
-    """Tell whether a node is a real number by a literal, by which 0 stays 0 of either sign."""
-    if node.opcode not in ("multiply", "divide") or not node.type.is_floating or node.operands[0].is_literal:
-        return False
-    number = literal_value(node.operands[1]) if node.operands[1].is_literal else np.float32(0)
-    return bool(np.isfinite(number) and number != 0)
 
 
 def _rules(live: LiveNodes) -> tuple[Rule, ...]:

@@ -15,7 +15,7 @@ from ...array.support import Support
 from ...hlo.element_types import ElementType
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, apply_rules, is_full_float
-from .choices import sign_is_told
+from .signed_zeros import sign_is_told
 
 _DIVISOR = "(d := select(compare(y, 0, direction='EQ'), 1, y))"
 _REST = f"(rest := prelude.int_remainder(x, {_DIVISOR}))"

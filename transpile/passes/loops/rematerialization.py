@@ -1,18 +1,22 @@
 """A loop's output whose rows are made of other rows that the loop stores, in a few cheap operations, is not stored: who
-reads a row computes it, ``1 - tanhs[i]`` in place of ``differences[i]``. Derivatives are full of such rows.
+reads a row computes it, ``1 - tanhs[i]`` in place of ``differences[i]``. Nor are rows of what the loop itself reads,
+what it counts, and what is the same in every round. Derivatives are full of such rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from ...array.affine import affine
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node
 from ...array.program import Function, Loop
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
+from ...array.traversal import is_inside
 from ...dataclass import dataclass
+from ..to_array.counters import from_affine
 from .dead_carries import unread_carries
 from .loop_rows import is_counted_store, is_row, row_at
 
@@ -30,7 +34,7 @@ def rematerialization(function: Function, supports: Support) -> None:
 
     def computed(node: Node) -> Node | None:
         rows = outputs.get(node.operands[0])
-        return None if rows is None else _computed(graph, rows.value, rows.outputs, node)
+        return None if rows is None else rows.computed(graph, rows.value, node)
 
     rewrite(function, ("getitem",), computed, supports)
     unread_carries(function, supports)
@@ -38,10 +42,48 @@ def rematerialization(function: Function, supports: Support) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The ``value`` of a row of a loop's output, and the ``outputs`` that have other values of the same round."""
+    """The ``value`` of a row of a ``loop``'s output, and the ``outputs`` that have other values of the same round."""
 
     value: Node
     outputs: dict[Node, Node]
+    loop: Loop
+
+    def operations(self, value: Node) -> int:
+        """Return of how many operations on what may be read a value is; more than the most if others are needed."""
+        if value.is_literal or value in self.outputs or self._is_outside(value) or self._is_input(value):
+            return 0
+        if value.is_python_int:
+            return 0 if self._is_counted(value) else _MOST_OPERATIONS + 1
+        if value.opcode in ("expand", "scalar"):
+            return self.operations(value.operands[0])
+        is_cheap = value.operation.is_elementwise and not value.operation.is_costly
+        if not is_cheap or any(part.shape not in ((), value.shape) for part in value.operands):
+            return _MOST_OPERATIONS + 1
+        return 1 + sum(map(self.operations, value.operands))
+
+    def _is_outside(self, value: Node) -> bool:
+        return not is_inside(value.region, self.loop.region)
+
+    def _is_input(self, value: Node) -> bool:
+        """Tell whether a value is the row at the counter, or one beside it, of an array from outside of the loop."""
+        return is_row(value) and self._is_outside(value.operands[0]) and self._is_counted(value.operands[1])
+
+    def _is_counted(self, number: Node) -> bool:
+        """Tell whether an integer of Python is arithmetic on the counter alone."""
+        return [*affine(number)[0]] == [self.loop.counter]
+
+    def computed(self, graph: Graph, value: Node, row: Node) -> Node:
+        """A value of the round whose ``row`` is read."""
+        if value in self.outputs:
+            return row_at(graph, self.outputs[value], row.operands[1])
+        if self._is_outside(value):
+            return value
+        if value.is_python_int:
+            (coefficient, *_), constant = affine(value)[0].values(), affine(value)[1]
+            moved = dict.fromkeys((row.operands[1],), coefficient)
+            return from_affine(graph, moved, constant, value.element_type)
+        operands = tuple(self.computed(graph, part, row) for part in value.operands)
+        return with_operands(graph, value, operands)
 
 
 def _cheap_outputs(graph: Graph, node: Node, live: LiveNodes) -> Iterator[tuple[Node, _Rows]]:
@@ -52,28 +94,10 @@ def _cheap_outputs(graph: Graph, node: Node, live: LiveNodes) -> Iterator[tuple[
     outputs: dict[Node, Node] = {}
     for value in sorted(stored, key=lambda value: value.number):
         item = items.get(stored[value])
+        rows = _Rows(value, outputs, loop)
         is_by_rows = item is not None and not live.is_root(item) and all(map(is_row, live.users(item)))
-        if item is not None and is_by_rows and 0 < _operations(value, outputs) <= _MOST_OPERATIONS:
-            yield item, _Rows(value, outputs)
+        if item is not None and is_by_rows and rows.operations(value) <= _MOST_OPERATIONS:
+            yield item, rows
         else:
             with graph.in_place_of(node):
                 outputs[value] = graph.add("item", (node,), index=stored[value])
-
-
-def _operations(value: Node, outputs: Mapping[Node, Node]) -> int:
-    """Return of how many operations on ``outputs`` a value is; more than the most if others are needed."""
-    if value.is_literal or value in outputs:
-        return 0
-    is_cheap = value.operation.is_elementwise and not value.operation.is_costly
-    if not is_cheap or any(part.shape not in ((), value.shape) for part in value.operands):
-        return _MOST_OPERATIONS + 1
-    return 1 + sum(_operations(part, outputs) for part in value.operands)
-
-
-def _computed(graph: Graph, value: Node, outputs: Mapping[Node, Node], row: Node) -> Node:
-    """A value of the round whose ``row`` is read."""
-    if value.is_literal:
-        return value
-    if value in outputs:
-        return row_at(graph, outputs[value], row.operands[1])
-    return with_operands(graph, value, tuple(_computed(graph, part, outputs, row) for part in value.operands))

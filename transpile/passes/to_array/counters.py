@@ -12,6 +12,8 @@ from ...hlo.element_types import ElementType
 
 def counted(graph: Graph, opcode: str, nodes: tuple[Node, ...], element_type: ElementType) -> Node | None:
     """Compute ``opcode`` of Python ints and constants as one Python int; None where it might leave its type."""
+    if opcode == "negate":
+        opcode, nodes = "subtract", (graph.integer(0), *nodes)
     if opcode not in ("add", "subtract", "multiply") or not all(n.is_python_int or n.is_literal for n in nodes):
         return None
     rule = OPERATIONS[opcode].interval

@@ -182,15 +182,15 @@ class Knowledge:
         return not self.is_proved
 
     def _turn(self, attempt: Attempt) -> bool:
-        """Count ``48 - i`` or ``i + 1`` instead, where the body reads nothing else of the counter."""
+        """Count ``48 - i`` or ``i + 1`` instead, where the body reads nothing else of the counter, or counts down."""
         loop = attempt.loop
         if self.turned or loop.counter is None or not loop.is_fixed or not self.trip_count:
             return False
         roots = [value.node for k, value in enumerate(attempt.following) if k not in self.steps]
         users = _counter_terms(loop.counter, [*roots, *([loop.effect] if loop.effect is not None else [])])
-        if len(users) != 1:
+        if len(users) != 1 and {coefficient for coefficient, _ in users} != {-1}:
             return False
-        (coefficient, constant) = users.pop()
+        (coefficient, constant) = min(users)
         if abs(coefficient) != 1 or (coefficient, constant) == (1, 0):
             return False
         self.turned = True

@@ -1,0 +1,125 @@
+"""Small arrays of single elements are lists of rows; parts of arrays are added to where they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import assert_agrees, entry, main
+
+A, B = np.float32(0.5), np.float32(-2)
+X = np.float32([1, -2, 3, 4, -5, 6])
+
+
+def of_numbers(*lines: str) -> str:
+    return entry("a = f32[] parameter(0)", "b = f32[] parameter(1)", "zero = f32[] constant(0)", *lines)
+
+
+ROWS = (
+    "n = f32[] negate(b)",
+    *(f"{name}1 = f32[1,1] reshape({name})" for name in ("a", "b", "n")),
+    "top = f32[1,2] concatenate(a1, n1), dimensions={1}",
+    "bottom = f32[1,2] concatenate(b1, a1), dimensions={1}",
+)
+WRITTEN = (
+    "o = f32[2,2] broadcast(zero), dimensions={}",
+    "i = s32[] constant(0)",
+    "j = s32[] constant(1)",
+    "a1 = f32[1,1] reshape(a)",
+    "b1 = f32[1,1] reshape(b)",
+    "w = f32[2,2] dynamic-update-slice(o, a1, i, j)",
+)
+MATRICES = {
+    "rows": (of_numbers(*ROWS, "r = f32[2,2] concatenate(top, bottom), dimensions={0}"), "np.array([[a, -b], [b, a]])"),
+    "constants": (
+        of_numbers(*ROWS, "c = f32[1,2] constant({{0, 1}})", "r = f32[2,2] concatenate(top, c), dimensions={0}"),
+        "np.array([[a, -b], [0, 1]], dtype=np.float32)",
+    ),
+    "changes of zeros": (
+        of_numbers(*WRITTEN, "r = f32[2,2] dynamic-update-slice(w, b1, j, i)"),
+        "np.array([[0, a], [b, 0]], dtype=np.float32)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_elements_stand_in_rows(name: str) -> None:
+    text, expected = MATRICES[name]
+    assert expected in main(text)
+    assert expected not in main(text, disable_passes=["small_arrays"])
+    assert_agrees(text, A, B, without="small_arrays")
+
+
+def test_one_change_of_many_elements_stays_one() -> None:
+    assert "[0, 1] = a" in main(of_numbers(*WRITTEN[:-1], f"r = {WRITTEN[-1].partition(' = ')[2]}"))
+
+
+ADD = "add { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT r = f32[] add(x, y) }\n"
+SCATTER = (
+    "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
+    "index_vector_dim=1, to_apply=add"
+)
+
+
+def scattered(places: str, base: str) -> str:
+    return entry(
+        "x = f32[6] parameter(0)",
+        "v = f32[3] slice(x), slice={[2:5]}",
+        "zero = f32[] constant(0)",
+        "zeros = f32[6] broadcast(zero), dimensions={}",
+        f"i = s32[3] constant({places})",
+        f"r = f32[6] scatter({base}, i, v), {SCATTER}",
+        functions=ADD,
+    )
+
+
+PLACES = {
+    "that differ": (scattered("{0, 3, 5}", "x"), "[[0, 3, 5]] += "),
+    "that differ, in zeros": (scattered("{4, 1, 0}", "zeros"), "[[4, 1, 0]] += "),
+    "twice the same": (scattered("{3, 1, 3}", "x"), "np.add.at("),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_what_is_added_at_constant_places(name: str) -> None:
+    text, expected = PLACES[name]
+    assert expected in main(text)
+    assert_agrees(text, X, without="constant_places")
+
+
+def test_overlapping_parts_are_added_to_slices() -> None:
+    pads = [f"p{k} = f32[8] pad(x, zero), padding={k}_{2 - k}" for k in range(3)]
+    sums = ["s = f32[8] add(p0, p1)", "r = f32[8] add(s, p2)"]
+    text = entry("x = f32[6] parameter(0)", "zero = f32[] constant(0)", *pads, *sums)
+    assert "[1:7] += x" in main(text) and "[2:] += x" in main(text)
+    assert_agrees(text, X, without="added_parts")
+    two = entry("x = f32[6] parameter(0)", "zero = f32[] constant(0)", *pads[:2], "r = f32[8] add(p0, p1)")
+    assert "+=" not in main(two)
+
+
+def test_zeros_are_added_where_their_sign_is_told() -> None:
+    lines = ("zero = f32[] constant(0)", "o = f32[6] broadcast(zero), dimensions={}", "s = f32[6] add(x, o)")
+    told = entry("x = f32[6] parameter(0)", *lines, "r = f32[6] multiply(s, x)")
+    unseen = entry("x = f32[6] parameter(0)", *lines, "e = f32[6] exponential(x)", "r = f32[6] add(s, e)")
+    assert "x + 0" in main(told)
+    assert "+ 0" not in main(unseen)
+    assert_agrees(unseen, np.float32([0, -0.0, 1, np.inf, np.nan, -1]), without="signed_zeros")
+
+
+def test_a_switch_compares_the_number_itself() -> None:
+    branches = "".join(
+        f"b{k} {{ x = f32[6] parameter(0)\n ROOT r = f32[6] {op}(x) }}\n"
+        for k, op in enumerate(("negate", "cosine", "sine"))
+    )
+    text = entry(
+        "i = s32[] parameter(0)",
+        "x = f32[6] parameter(1)",
+        "low = s32[] constant(0)",
+        "high = s32[] constant(2)",
+        "which = s32[] clamp(low, i, high)",
+        "r = f32[6] conditional(which, x, x, x), branch_computations={b0, b1, b2}",
+        functions=branches,
+    )
+    assert "if i <= 0:" in main(text) and "elif i == 1:" in main(text)
+    for number in (-3, 0, 1, 2, 7):
+        assert_agrees(text, np.int32(number), X, without="clips")

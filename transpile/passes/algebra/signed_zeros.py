@@ -1,0 +1,102 @@
+"""Zeros that are added, where nobody can tell -0 from +0: ``x + 0`` is ``x``, and ``0 - x`` is ``-x``.
+
+A sum is -0 where both of its terms are, and a difference where 0 is taken away from -0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...array.graph import Graph
+from ...array.live import LiveNodes, live_nodes
+from ...array.node import Node, literal_value
+from ...array.program import Function
+from ...array.support import Support
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, apply_rules, is_full_float
+from .magnitudes import has_no_sign
+
+_DEEPEST = 8  # operations that are looked through
+
+
+def tells_signs(user: Node, node: Node) -> bool:
+    """Tell whether -0 in place of the +0 of a node may change what its user computes; parts of complex numbers meet in
+    products.
+    """
+    if user.element_type is None or any(operand.element_type is None for operand in user.operands):
+        return True
+    if any(operand.type.is_complex for operand in user.operands):
+        return True
+    if user.operation.is_blind_to_minus:
+        return user.parameters.get("type") == "TOTALORDER"
+    others = [operand for operand in user.operands if operand is not node]
+    if user.opcode not in ("add", "subtract"):
+        return True
+    if user.opcode == "subtract" and user.operands[0] is node:
+        return not any(other.is_literal and literal_value(other) != 0 for other in others)
+    return not any(map(is_never_minus_zero, others))
+
+
+def sign_is_told(live: LiveNodes, node: Node, steps: int = 3) -> bool:
+    """Tell whether -0 in place of +0 may change what is computed of a node, which may be scaled in a few steps."""
+    if live.is_root(node):
+        return True
+    return any(
+        tells_signs(user, node) and (steps == 0 or not _scales(user) or sign_is_told(live, user, steps - 1))
+        for user in live.users(node)
+    )
+
+
+def _scales(node: Node) -> bool:
+    """Tell whether a node is a real number by a literal, by which 0 stays 0 of either sign."""
+    if node.opcode not in ("multiply", "divide") or not node.type.is_floating or node.operands[0].is_literal:
+        return False
+    number = literal_value(node.operands[1]) if node.operands[1].is_literal else np.float32(0)
+    return bool(np.isfinite(number) and number != 0)
+
+
+def is_never_minus_zero(node: Node, depth: int = _DEEPEST, totals: frozenset[Node] = frozenset()) -> bool:
+    """Tell whether no element is -0, as none is of ``totals``."""
+    if node.is_literal:
+        number = literal_value(node)
+        return bool(number != 0) or not any(map(np.signbit, (number.real, number.imag)))
+    if node in totals or has_no_sign(node):
+        return True
+    if node.opcode not in _TERMS or not depth or not node.type.is_floating:
+        return node.element_type is not None and node.type.is_integral
+    if node.opcode == "update_at" and node.parameters["ufunc"].opcode != "add":
+        return False
+    terms = node.operands[_TERMS[node.opcode]]
+    return (any if node.opcode in _SUMS else all)(is_never_minus_zero(term, depth - 1, totals) for term in terms)
+
+
+_SUMS = ("add",)
+# Of which operands some, or all, must not be -0 so that no element of the result is.
+_TERMS = {
+    **dict.fromkeys(_SUMS, slice(2)),
+    "subtract": slice(1),
+    "select": slice(1, 3),
+    "update_at": slice(1),
+    "setitem": slice(2),
+    **dict.fromkeys("zeros ones full expand getitem transpose reshape broadcast_to copy".split(), slice(1)),
+    **dict.fromkeys(("stack", "concatenate"), slice(None)),
+}
+
+
+def _rules(live: LiveNodes) -> tuple[Rule, ...]:
+    def without_zero(graph: Graph, node: Node, found: Bindings) -> Node | None:
+        x: Node = found["x"]
+        return x if is_never_minus_zero(x) or not sign_is_told(live, node) else None
+
+    def with_minus(graph: Graph, node: Node, found: Bindings) -> Node | None:
+        return None if sign_is_told(live, node) else graph.add("negate", (found["x"],))
+
+    return (
+        Rule("add(x, 0)", without_zero, when=is_full_float),
+        Rule("subtract(0, x)", with_minus, when=is_full_float),
+    )
+
+
+def signed_zeros(function: Function, supports: Support) -> None:
+    """Leave out zeros that only change the sign of others, where nobody can tell."""
+    apply_rules(function, _rules(live_nodes(function)), supports)

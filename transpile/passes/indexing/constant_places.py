@@ -1,0 +1,115 @@
+"""What is added at constant places, each of them once: ``x[i] += y`` for ``np.add.at(x, i, y)``, and a constant
+permutation is a permutation where an array of zeros gets all of its rows.
+
+Adding to 0 loses the sign of -0, so 0 is added where somebody can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from ...array.graph import Graph
+from ...array.live import LiveNodes, live_nodes
+from ...array.node import Constant, Node, Slot, Ufunc, literal_value
+from ...array.program import Function
+from ...array.rewriting import rewrite, with_operands
+from ...array.support import Support
+from ...array.value import FULL, permute
+from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told
+
+_MOST = 4096  # places that are looked at
+_ADD = Ufunc("add")
+
+
+def constant_places(function: Function, supports: Support) -> None:
+    """Assign to constant places what is added to them once."""
+    if not supports.features.arrays_are_mutable:
+        return
+    graph, live = function.graph, live_nodes(function)
+    rewrite(function, ("update_at",), lambda node: _assigned(graph, live, node), supports)
+    rewrite(function, ("transpose",), lambda node: _along_axis(graph, live, node), supports)
+
+
+def _assigned(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
+    array, value, *indices = node.operands
+    slots = tuple(Slot(2 + k) for k in range(len(indices)))
+    if node.parameters["index"] != slots or "distinct" in node.parameters or not _are_distinct(indices, node.shape):
+        return None
+    if not (_is_zeros(array) and node.parameters["ufunc"] == _ADD and _is_free(live, node)):
+        return with_operands(graph, node, node.operands, distinct=True)
+    (index, *others), places = indices, _table(indices[0])
+    if not others and places is not None and places.size == node.shape[0] and value.shape == node.shape:
+        return _permuted(graph, value, index, np.argsort(places))
+    return graph.add("setitem", (array, value, *indices), index=slots)
+
+
+def _are_distinct(indices: Sequence[Node], shape: tuple[int, ...]) -> bool:
+    """Tell whether no place comes twice: constants, and an order of all elements."""
+    tables = [table for index in indices if (table := _table(index)) is not None]
+    if len(tables) < len(indices):
+        return len(indices) == 1 and indices[0].opcode == "argsort" and indices[0].ndim == 1
+    places = _flat(tables, shape)
+    return places is not None and len(np.unique(places)) == places.size
+
+
+def _is_zeros(array: Node) -> bool:
+    return array.operation.is_filled and array.operands[0].is_literal and not literal_value(array.operands[0])
+
+
+def _is_free(live: LiveNodes, node: Node) -> bool:
+    """Tell whether a value added to 0 may be the value."""
+    return node.type.is_integral or is_never_minus_zero(node.operands[1]) or not sign_is_told(live, node)
+
+
+def _permuted(graph: Graph, value: Node, index: Node, order: np.ndarray) -> Node:
+    if np.array_equal(order, np.arange(order.size)):
+        return value
+    constant = Constant.of(order.astype(index.type.dtype))
+    table = graph.add("array", (), element_type=index.element_type, interval=index.interval, constant=constant)
+    return graph.add("take", (value, table), axis=0, clamped=False)
+
+
+def _along_axis(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
+    """Index an axis where it is, which was brought to the front."""
+    axes, (changed,) = node.parameters["axes"], node.operands
+    axis = axes.index(0)
+    is_moved = axes == (*range(1, axis + 1), 0, *range(axis + 1, node.ndim))
+    if changed.opcode == "take" and changed.parameters["axis"] == 0 and changed.operands[1].ndim == 1 and is_moved:
+        x, table = changed.operands
+        return graph.add("take", (permute(graph, x, axes), table), axis=axis, clamped=changed.parameters["clamped"])
+    if changed.opcode not in ("setitem", "update_at") or live.count(changed) > 1 or not is_moved:
+        return None
+    array, value, *indices = changed.operands
+    is_row = changed.parameters["index"] == (Slot(2),) and indices[0].ndim == 1 and value.ndim == node.ndim
+    is_once = changed.opcode == "setitem" or changed.parameters.get("distinct", False)
+    if not is_row or not is_once or not (array.operation.is_filled or array.opcode == "transpose"):
+        return None
+    operands = (_turned(graph, array, axes), permute(graph, value, axes), *indices)
+    return graph.add(changed.opcode, operands, **{**changed.parameters, "index": (FULL,) * axis + (Slot(2),)})
+
+
+def _turned(graph: Graph, array: Node, axes: Sequence[int]) -> Node:
+    """An array with its axes in another order; of one number the same with other sizes."""
+    if array.operation.is_filled:
+        return graph.add(array.opcode, array.operands, shape=tuple(array.shape[axis] for axis in axes))
+    return permute(graph, array, axes)
+
+
+def _table(index: Node) -> np.ndarray | None:
+    """The constant places of an index."""
+    if prod(index.shape) > _MOST:
+        return None
+    if index.opcode == "array":
+        return np.asarray(index.parameters["constant"].array)
+    return np.arange(index.parameters["stop"]) if index.opcode == "arange" else None
+
+
+def _flat(tables: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray | None:
+    """The places as single numbers, if all of them are in an array of the shape."""
+    sizes = shape[: len(tables)]
+    if any(table.size and not (table.min() >= 0 and table.max() < n) for table, n in zip(tables, sizes, strict=True)):
+        return None
+    return np.ravel_multi_index(tuple(np.broadcast_arrays(*tables)), sizes).ravel()

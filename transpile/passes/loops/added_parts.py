@@ -1,0 +1,96 @@
+"""Parts of an array that are added to, where the others would get 0 added: ``total[i] += x`` for the sum with zeros of
+which one row is ``x``, and ``total[1:] += x`` where several padded parts are added.
+
+So gradients add up what elements of an array have. Adding 0 loses the sign of -0: a total that begins with zeros has
+none, and that of padded parts is left to the order in which they are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ...array.graph import Graph
+from ...array.live import LiveNodes, live_nodes
+from ...array.node import Node, Ufunc, literal_value
+from ...array.program import Function, Loop
+from ...array.rewriting import rewrite
+from ...array.support import Support
+from ...array.value import FULL
+from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told
+from .own_arrays import own_arrays
+
+_FEWEST_PADS = 3  # in one sum, whose text is longer than the lines that add to slices
+_ADD = Ufunc("add")
+
+
+def added_parts(function: Function, supports: Support) -> None:
+    """Add to the parts that change."""
+    graph, live = function.graph, live_nodes(function)
+    totals = frozenset(_totals(node.parameters["loop"] for node in live.of(("loop",))))
+
+    def rule(node: Node) -> Node | None:
+        for total, part in (node.operands, node.operands[::-1]):
+            if live.count(part) > 1 or part.shape != node.shape or part.region is not node.region:
+                continue
+            if part.opcode == "setitem" and _is_zeros(part.operands[0]):
+                if is_never_minus_zero(total, totals=totals) or not sign_is_told(live, node):
+                    return _added(graph, total, part.operands[1:], part.parameters["index"])
+            elif part.opcode == "pad" and total.opcode in ("pad", "update_at") and _is_padded(live, node):
+                return _added(graph, total, part.operands[:1], _inside(part))
+        return None
+
+    rewrite(function, ("add",), rule, supports)
+    own_arrays(function, supports)
+
+
+def _totals(loops: Iterable[Loop]) -> set[Node]:
+    """Return what loops carry that is never -0, as it begins so and stays so."""
+    carries = [carry for loop in loops for carry in loop.carries if carry.following is not None]
+    found = {carry.parameter for carry in carries if is_never_minus_zero(carry.initial)}
+    while True:
+        known = frozenset(found)
+        changed = [carry for carry in carries if carry.parameter in known and carry.following is not None]
+        found = {carry.parameter for carry in changed if is_never_minus_zero(carry.following, totals=known)}  # type: ignore[arg-type]
+        if found == known:
+            return found
+
+
+def _is_zeros(node: Node) -> bool:
+    return node.operation.is_filled and node.operands[0].is_literal and not literal_value(node.operands[0])
+
+
+def _is_padded(live: LiveNodes, node: Node) -> bool:
+    """Tell whether a sum is, or is a part of, one of several padded parts."""
+    while any(user.opcode == "add" and user.shape == node.shape for user in live.users(node)):
+        if live.count(node) > 1:
+            break
+        (node,) = live.users(node)
+    return sum(1 for _ in _pads(live, node)) >= _FEWEST_PADS
+
+
+def _pads(live: LiveNodes, node: Node) -> Iterator[Node]:
+    for operand in node.operands[: 2 if node.opcode == "add" else 1]:
+        if operand.opcode == "pad" and _is_zero(operand.operands[1]):
+            yield operand
+        elif operand.opcode in ("add", "update_at") and operand.shape == node.shape and live.count(operand) == 1:
+            yield from _pads(live, operand)
+    if node.opcode == "update_at":
+        yield node
+
+
+def _is_zero(fill: Node) -> bool:
+    return fill.is_literal and not literal_value(fill)
+
+
+def _inside(pad: Node) -> tuple[object, ...]:
+    """Return where in a padded array the part is."""
+    sizes = zip(pad.parameters["widths"], pad.shape, strict=True)
+    items = [
+        FULL if (low, high) == (0, 0) else (low or None, size - high if high else None, None)
+        for (low, high), size in sizes
+    ]
+    return tuple(items)
+
+
+def _added(graph: Graph, total: Node, operands: tuple[Node, ...], index: tuple[object, ...]) -> Node:
+    return graph.add("update_at", (total, *operands), index=index, ufunc=_ADD, distinct=True)
