@@ -209,6 +209,7 @@ def test_no_circle_of_imports():
 TABLES = {
     "transpile/passes/indexing/indices.py _TYPED": "the operations whose type it may leave out",
     "transpile/passes/algebra/magnitudes.py _SIGNS": "an analysis of one pass: where results cannot be negative",
+    "transpile/passes/algebra/signed_zeros.py _TERMS": "an analysis of one pass: where no element is -0",
     "transpile/passes/constants/interpreter.py _FOLDS": "interpreter: reductions whose order does not matter",
     "transpile/passes/constants/interpreter.py _RULES": "interpreter: what operations compute of constants",
     "transpile/passes/reductions/stretches.py RULES": "an analysis of one pass: what is combined of an axis",

@@ -366,7 +366,6 @@ class Renderer:
         return self.argument(item.lists, ()) if pairs is None else self.statement("device_pairs", pairs)
 
 
-OPERATORS = {"add": "+", "multiply": "*", "and": "&", "or": "|", "xor": "^"}
 UFUNCS = {
     "add": "add",
     "multiply": "multiply",

@@ -14,7 +14,7 @@ from ...array.program import Store, tree_nodes
 from ...array.traversal import users_of
 from ...array.value import NEW
 from ...python.templates import Expression
-from ..expression import OPERATORS, UFUNCS
+from ..expression import UFUNCS
 from .context import Writing
 
 _NUMBER = re.compile(r"_\d+$")  # behind a name, where others have it
@@ -91,10 +91,9 @@ class ChangeWriter:
         if node.opcode != "update_at":
             items = _with_numbers(node.parameters["index"], node.operands[2:])
             return writer.renderer.store(name, index, operands[1], value, items, node.ndim)
-        opcode = node.parameters["ufunc"].opcode
-        if node.parameters.get("distinct") and opcode in OPERATORS:
-            return writer.renderer.statement("augment", OPERATORS[opcode], name, index, operands[1])
-        ufunc = UFUNCS[opcode]
+        ufunc = UFUNCS[node.parameters["ufunc"].opcode]
+        if node.parameters.get("distinct"):
+            return writer.renderer.statement("augment", ufunc, name, index, operands[1])
         places = f"({index})" if len(node.operands) > 3 else index
         return writer.renderer.statement("update_at", ufunc, name, places, operands[1])
 

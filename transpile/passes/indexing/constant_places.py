@@ -22,6 +22,7 @@ from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told
 
 _MOST = 4096  # places that are looked at
 _ADD = Ufunc("add")
+_HAS_OPERATOR = (_ADD, Ufunc("multiply"))
 
 
 def constant_places(function: Function, supports: Support) -> None:
@@ -37,6 +38,8 @@ def _assigned(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
     array, value, *indices = node.operands
     slots = tuple(Slot(2 + k) for k in range(len(indices)))
     if node.parameters["index"] != slots or "distinct" in node.parameters or not _are_distinct(indices, node.shape):
+        return None
+    if node.parameters["ufunc"] not in _HAS_OPERATOR:
         return None
     if not (_is_zeros(array) and node.parameters["ufunc"] == _ADD and _is_free(live, node)):
         return with_operands(graph, node, node.operands, distinct=True)
