@@ -1,6 +1,7 @@
 """What benchmarks make of figures, and one that runs; never how long anything takes."""
 
 import math
+from argparse import Namespace
 from collections import Counter
 from functools import partial
 
@@ -59,11 +60,10 @@ def test_statements_are_those_of_modules_without_what_is_copied():
 
 def test_collectives_are_compared_on_processes(capsys):
     """The processes of the ring check what it gives."""
-    collectives.compared(2, ["1KiB", "1MiB"], ["all_gather", "all_to_all"], 1, None)
+    names, sizes = ["all_gather", "all_to_all"], ["1KiB", "1MiB"]
+    collectives.compared(2, Namespace(collectives=names, sizes=sizes, rounds=1, mpi=None, only_mpi=False))
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[1:3] for line in lines] == [
-        [c, s] for c in ("all_gather", "all_to_all") for s in ("1KiB", "1MiB")
-    ]
+    assert [line.split()[1:3] for line in lines] == [[name, size] for name in names for size in sizes]
     assert ["times raw TCP" in line for line in lines] == [True, True, False, False]
 
 
