@@ -39,20 +39,20 @@ def distances_in_loops(weights: Any) -> Any:
     return d
 
 
-def primes(limits: Any) -> Any:
-    """Which numbers are prime; ``limits`` is as long as there are numbers."""
-    n = len(limits)
+def primes(numbers: Any) -> Any:
+    """Which of the numbers from 0 on are prime; all are true at first."""
+    n = len(numbers)
     places = jnp.arange(n)
 
     def strike(i: Any, is_prime: Any) -> Any:
         return jnp.where(is_prime[i] & (places >= i * i) & (places % i == 0), False, is_prime)
 
-    return fori_loop(2, int(n**0.5) + 1, strike, places >= 2)
+    return fori_loop(2, int(n**0.5) + 1, strike, numbers & (places >= 2))
 
 
-def primes_by_hand(limits: Any) -> Any:
-    n = len(limits)
-    is_prime = np.ones(n, np.bool_)
+def primes_by_hand(numbers: Any) -> Any:
+    n = len(numbers)
+    is_prime = numbers.copy()
     is_prime[:2] = False
     for i in range(2, int(n**0.5) + 1):
         if is_prime[i]:
@@ -433,7 +433,8 @@ def network_in_loops(rates: Any, kicks: Any) -> Any:
 PROGRAMS = [
     *at_sizes("shortest paths", distances, distances_by_hand, distances_in_loops, (20, 200),
               lambda n: (uniform(n, n),)),
-    *at_sizes("primes", primes, primes_by_hand, primes_by_hand, (1_000, 100_000), lambda n: (integers(n, below=2),)),
+    *at_sizes("primes", primes, primes_by_hand, primes_by_hand, (1_000, 100_000),
+              lambda n: (lambda: np.ones(n, bool),)),
     *at_sizes("knapsack", knapsack, knapsack_by_hand, knapsack_in_loops, (100, 5_000),
               lambda n: (integers(40, below=60), uniform(40), normal(n, scale=0))),
     *at_sizes("PageRank", ranks, ranks_by_hand, ranks_in_loops, (100, 20_000),
