@@ -98,7 +98,7 @@ def test_a_bug_of_ours_is_short_and_says_how_to_report_it(xla2py, monkeypatch):
 
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (MemoryError, 2), (RecursionError, 4)])
 def test_other_ways_to_fail_have_their_exit_codes(xla2py, monkeypatch, error, code):
-    def raise_it(*_):
+    def raise_it(*_, **options):
         raise error
 
     monkeypatch.setattr("xla2py.transpile.commands.modules.read_module", raise_it)

@@ -140,8 +140,8 @@ def test_parts_of_an_expression_do_not_get_its_name_on_dask():
     hlo = examples / "hlo" / "attention.before.hlo"
     text = xla2py.emit(hlo, "dask", chunks="8KiB", sources=examples.parent).source
     main, blocks = re.split(r"(?=\ndef peak_block)", text)
-    assert "    peak = reduce_parts(peak_parts, " in main and "    total = reduce_parts(total_parts, " in main
-    assert "weights" not in main and "    weights = " in blocks
+    assert "    peak = reduce_parts(peak_parts, " in main and "    weights_total = reduce_parts(" in main
+    assert "    weights = " not in main and "    weights = " in blocks
 
 
 LAYER = """\

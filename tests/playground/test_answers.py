@@ -159,12 +159,11 @@ def test_a_picture_shows_extremes_and_leaves_out_what_is_not_finite():
     assert picture(np.zeros((2, 3, 4, 5)))["part"] == "[0, 0, :, :]"
 
 
-def test_what_only_jaxlib_reads_is_refused_where_there_are_no_processes(monkeypatch):
+def test_stablehlo_is_read_where_there_are_no_processes(monkeypatch):
     def run(*arguments, **more):
         raise OSError("emscripten does not support processes.")
 
     monkeypatch.setattr(subprocess, "run", run)
     einsum = STABLEHLO.replace("stablehlo.tanh %20 :", '"stablehlo.einsum"(%20, %20) {einsum_config = "ij,ij->ij"} :')
     assert "stablehlo.einsum" in einsum
-    (found,) = ask("emit", einsum)["errors"]
-    assert (found["code"], "line" in found) == ("XP110", True)
+    assert "def main" in ask("emit", einsum)["source"]
