@@ -102,7 +102,18 @@ def settled_memory():
 
 
 @pytest.fixture(autouse=True)
-def plain_functions(request, monkeypatch):
+def own_modules(tmp_path_factory):
+    """What a test imports from its own files is gone before the next one, whose files have the same names."""
+    before = set(sys.modules)
+    yield
+    folder = str(tmp_path_factory.getbasetemp())
+    for name in sys.modules.keys() - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
+            del sys.modules[name]
+
+
+@pytest.fixture(autouse=True)
+def plain_functions(request, own_modules, monkeypatch):
     """Emitted functions of Numba run as plain Python, but in tests with the mark ``compiled`` and in ``make prove``.
 
     The marked tests have every operation, element type and form of loop between them. What only compiling shows is
