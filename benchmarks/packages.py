@@ -22,7 +22,7 @@ STYLES = ("readable", "fast")
 HEAD = """| model | packages | MB | import and first call, s | again, ms |
 |---|---|---|---|---|
 """
-# What runs in the fresh environment: the seconds of the import and the first call, and of the best of later calls.
+# The script for the fresh environment tells the seconds of the import and first call, and of the fastest later call.
 MEASURE = """
 import json, sys, time
 import numpy as np

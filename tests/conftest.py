@@ -103,7 +103,7 @@ def settled_memory():
 
 @pytest.fixture(autouse=True)
 def own_modules(tmp_path_factory):
-    """What a test imports from its own files is gone before the next one, whose files have the same names."""
+    """Remove the modules that a test imported from its own files: the files of other tests have the same names."""
     before = set(sys.modules)
     yield
     folder = str(tmp_path_factory.getbasetemp())

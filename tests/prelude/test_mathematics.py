@@ -143,7 +143,7 @@ def test_errors_see_wrong_signs_infinities_and_nan():
 
 
 def test_the_inverse_error_function_of_float64():
-    """In a loop it is what it is for arrays; both lose digits near 1, as XLA does."""
+    """Loops and arrays give the same results; both lose digits near 1, as XLA does."""
     x = np.concatenate([np.linspace(-1, 1, 2001), 1 - np.logspace(-16, -2, 200), [-2, 2, np.nan]])
     found = np.array([erf_inv_f64(float(number)) for number in x])
     np.testing.assert_allclose(found, erf_inv_float64(x), rtol=1e-13, atol=1e-15)

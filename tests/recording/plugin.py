@@ -124,7 +124,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen = config.getoption("--part")
     number, count = map(int, chosen.split("/"))
     part = [item for item in items if crc32(item.nodeid.encode()) % count == number - 1]
-    # Where the time is short, other files come first in each part; files that make a process grow are for several.
+    # Other files come first in each part, since its time is short. Workers share the files that make a process grow.
     if count > 1 or hasattr(config, "workerinput"):
         part.sort(key=lambda item: crc32(f"{chosen} {_module(item.path)}".encode()))
     left = [] if whole.is_whole() else [item for item in part if item.get_closest_marker("whole")]

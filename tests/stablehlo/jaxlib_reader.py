@@ -1,4 +1,4 @@
-"""What jaxlib makes of StableHLO: the judge of our own reader."""
+"""Read StableHLO with jaxlib, whose modules tests compare with those of our own reader."""
 
 import importlib
 import io

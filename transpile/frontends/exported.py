@@ -12,8 +12,8 @@ from .witnesses import Witnesses, at_named_sizes
 def or_at_sizes(
     read: Callable[..., HloModule], sizes: Mapping[str, tuple[int, ...]] | None = None
 ) -> HloModule | Witnesses:
-    """What ``read()`` gives; if the sizes of arguments are open, the program as ``read(sizes=..)`` gives it at chosen
-    numbers, or at those of ``sizes``.
+    """Return the program that ``read()`` gives. If it has open sizes, return it at numbers chosen for them, or at those
+    of ``sizes``, as ``read(sizes=..)`` gives it.
 
     Raises what ``read`` raises, and ``UsageError`` (XP425) for ``sizes`` of other names.
     """

@@ -31,7 +31,7 @@ def written_in_place(
     that it writes.
     """
     made: Kernel = kernel.parameters["kernel"]
-    target = _items(change, 2, change.shape)
+    target = _items(change, change.shape)
     if target is None or kernel.results or kernel.element_type is not change.element_type:
         return None
     ranges = [item for item in target if isinstance(item, range)]
@@ -45,7 +45,7 @@ def written_in_place(
         if not is_whole and (operand.opcode != "getitem" or texts.get(operand.operands[0]) != name):
             return None
         array = operand if is_whole else operand.operands[0]
-        items = [range(size) for size in array.shape] if is_whole else _items(operand, 1, array.shape)
+        items = [range(size) for size in array.shape] if is_whole else _items(operand, array.shape)
         for node, at in _reads(made, parameter):
             if items is None or at is None:
                 return None
@@ -59,8 +59,8 @@ def written_in_place(
     return replace(made, at=[at], shapes=[sizes]), old
 
 
-def _items(node: Node, first: int, shape: Sequence[int]) -> list[Item] | None:
-    """What an index takes of each axis of an array, whose computed places are operands from the ``first`` on."""
+def _items(node: Node, shape: Sequence[int]) -> list[Item] | None:
+    """Return what an index expression takes of each axis of the array; None if it is not known."""
     items = node.parameters["index"]
     found: list[Item] = []
     for item, size in zip((*items, *[FULL] * (len(shape) - len(items))), shape, strict=True):
@@ -90,7 +90,7 @@ def _part(item: tuple[Any, ...], node: Node) -> slice | None:
 
 
 def _places(items: Sequence[Item], at: Map) -> list[Place]:
-    """Where an array is read or written of which a part is read or written ``at`` some elements of a loop."""
+    """Return the indices into the whole array for the indices ``at`` into a part of it."""
     waiting = iter(at)
     return [sliced(next(waiting), item) if isinstance(item, range) else item for item in items]
 
