@@ -12,15 +12,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from ..options import LINE_LENGTH
+from ..python.black import by_black, wrapped
 from .layout import Layout
 from .prose import narrowed
 
-_INDENT = "    "
 _STRING = '"""'  # of several lines; the only quotes of that kind that templates write
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
-_CONTINUES_IF = re.compile(r"(elif|else)\b")
-_BLOCKS = ("def ", "class ", "@")
-_HEAD = re.compile(r"(def|class|for|while|if|elif|else|with)\b")
+_BLOCK = re.compile(r"\s*(def|class|@)\b")
 
 
 def formatted(text: str, layout: Layout, before: str = "") -> str:
@@ -36,7 +34,7 @@ def formatted(text: str, layout: Layout, before: str = "") -> str:
     if written is None and all(len(line) <= LINE_LENGTH for line in text.split("\n")):
         return text
     return "\n".join(
-        "\n".join(lines) if fits and (written is None or _is_written(lines, written)) else _wrapped("\n".join(lines))
+        "\n".join(lines) if fits and (written is None or _is_written(lines, written)) else wrapped("\n".join(lines))
         for lines, fits in _statements(text.split("\n"))
     )
 
@@ -68,31 +66,6 @@ def _statements(lines: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
 
 
 @lru_cache(maxsize=1024)
-def _wrapped(text: str) -> str:
-    """One statement, or the head of a compound one, as black breaks it at the depth at which it stands."""
-    statement = text.lstrip()
-    depth = (len(text) - len(statement)) // len(_INDENT)
-    before = [f"{_INDENT * k}if _:" for k in range(depth)]
-    after = []
-    if _HEAD.match(statement):
-        after.append(f"{_INDENT * (depth + 1)}pass")
-        if _CONTINUES_IF.match(statement):
-            before += [f"{_INDENT * depth}if _:", *after]
-    source = "\n".join([*before, text, *after, ""])
-    lines = _by_black(source, LINE_LENGTH).rstrip("\n").split("\n")
-    return "\n".join(lines[len(before) : len(lines) - len(after)])
-
-
-@lru_cache(maxsize=1024)
 def _laid_out(text: str, line_length: int) -> str:
     """All of a text in lines of another length: functions as if none of their statements had been broken before."""
-    is_function = text.lstrip().startswith(_BLOCKS)
-    return _by_black(narrowed(text, line_length), line_length, keeps_commas=not is_function).rstrip("\n")
-
-
-def _by_black(source: str, line_length: int, *, keeps_commas: bool = True) -> str:
-    import black  # takes as long as a small program does, and few of those need it
-    from black.mode import TargetVersion
-
-    mode = black.Mode({TargetVersion.PY311}, line_length, magic_trailing_comma=keeps_commas)
-    return black.format_str(source, mode=mode)
+    return by_black(narrowed(text, line_length), line_length, keeps_commas=not _BLOCK.match(text)).rstrip("\n")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tokenize
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from ..layout import Layout
 from .expressions import ATOM, POWER, PRODUCT, SUM
@@ -12,24 +13,23 @@ from .expressions import ATOM, POWER, PRODUCT, SUM
 # An expression between these needs no parentheses.
 _COMPARED = frozenset(("<", "<=", ">", ">=", "==", "!="))
 _BEFORE, _AFTER = _COMPARED | frozenset(("(", "[", ",", ":", "=", "return")), _COMPARED | frozenset(")],:")
-_CHECK = re.compile(r"\s+(check_sizes|check_tree_sizes|.* = cast_\w+)\(")
 _PLACE = re.compile(r"  # \S+:\d+$")
-_BLOCKS = ("def ", "class ", "@")
+_CHECKS = ("check_sizes", "check_tree_sizes")
+_CAST = "cast_"
 
 
-def apart(texts: Sequence[str], functions: Iterable[str]) -> tuple[list[str], str]:
+def apart(texts: Sequence[str], functions: Container[str]) -> tuple[list[str], str]:
     """The texts up to the last of the ``functions``, at least, and the rest that all have: most of a prelude."""
     lines = [text.split("\n") for text in texts]
     least = min(map(len, lines))
     alike = next((k for k in range(1, least) if len({own[-k] for own in lines}) > 1), least) - 1
-    first = lines[0]
-    heads = tuple(f"def {name}(" for name in functions)
-    last = max((k for k, line in enumerate(first) if line.startswith(heads)), default=-1)
-    possible = range(max(len(first) - alike, last + 1), len(first))
-    starts = (k for k in possible if first[k].startswith(_BLOCKS))
-    start = next(starts, len(first))
-    shared = len(first) - start
-    return ["\n".join(own[: len(own) - shared]) for own in lines], "".join(f"\n{line}" for line in first[start:])
+    blocks = [node for node in ast.parse(texts[0]).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    last = max((node.lineno for node in blocks if node.name in functions), default=0)
+    first = max(len(lines[0]) - alike, last)
+    starts = (min([node, *node.decorator_list], key=lambda part: part.lineno).lineno - 1 for node in blocks)
+    start = next((start for start in starts if start >= first), len(lines[0]))
+    shared = len(lines[0]) - start
+    return ["\n".join(own[: len(own) - shared]) for own in lines], "".join(f"\n{line}" for line in lines[0][start:])
 
 
 def needed_level(one_before: str, before: str, after: str) -> int:
@@ -80,16 +80,20 @@ def kind_of(token: tokenize.TokenInfo) -> str:
     return "" if token.type in (tokenize.NUMBER, tokenize.STRING) else token.string
 
 
-def body_begins(lines: Sequence[str], name: str) -> int:
-    """The line of the first statement of a function behind its docstring and its checks."""
-    start = next(k for k, line in enumerate(lines) if line.startswith(f"def {name}("))
-    at = next(k for k in range(start, len(lines)) if lines[k].endswith(":")) + 1
-    if lines[at].strip().startswith('"""'):
-        quotes = lines[at].count('"""')
-        while quotes < 2:
-            at += 1
-            quotes += lines[at].count('"""')
-        at += 1
-    while _CHECK.match(lines[at]):
-        at += 1
-    return at
+def bodies_begin(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield each function and the line of its first statement behind its docstring and its checks, the last first."""
+    for function in reversed(ast.parse("\n".join(lines)).body):
+        if isinstance(function, ast.FunctionDef):
+            at = next(node.lineno for node in function.body if not _is_before_body(node)) - 1
+            while lines[at - 1].lstrip().startswith("#"):
+                at -= 1
+            yield function.name, at
+
+
+def _is_before_body(node: ast.stmt) -> bool:
+    """Tell whether a statement is a docstring or checks an argument."""
+    value = getattr(node, "value", None)
+    if isinstance(node, ast.Expr) and isinstance(value, ast.Constant):
+        return True
+    name = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
+    return name in _CHECKS if isinstance(node, ast.Expr) else isinstance(node, ast.Assign) and name.startswith(_CAST)

@@ -24,7 +24,7 @@ from .expressions import ATOM, FEWEST, Doubt, SizeExpression, integer_expression
 from .kernel_strings import Language, declaration, kernel_in_common
 from .places import (
     apart,
-    body_begins,
+    bodies_begin,
     closing_bracket,
     is_comment_line,
     is_docstring,
@@ -354,10 +354,10 @@ class _Reader:
                 own = slice(function.line - 1, end - 1)
                 needed = [function.local[size] for size in self._needed(function)]
                 lines[own] = declaration(lines[own], needed, self.renderer.layout)
-        for function in self.functions:
-            if function.needed and not function.is_declared:
-                at = body_begins(lines, function.name)
-                lines[at:at] = [f"    {binding}" for binding in self._bindings(function)]
+        reading = {each.name: each for each in self.functions if each.needed and not each.is_declared}
+        for name, at in bodies_begin(lines) if reading else ():
+            if name in reading:
+                lines[at:at] = [f"    {binding}" for binding in self._bindings(reading[name])]
         return "\n".join(without_long_place(line, self.renderer.layout) for line in lines if line.strip() != _LEFT_OUT)
 
     def _bindings(self, function: _Function) -> Iterator[str]:

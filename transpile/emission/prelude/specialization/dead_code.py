@@ -8,7 +8,7 @@ import ast
 from collections import Counter
 from functools import lru_cache
 
-from .blocks import BlockWriter
+from ....python.printer import Printer
 from .lattice import parameters_of
 
 _CHANGING = frozenset(("append", "extend", "insert", "pop", "sort", "update"))  # methods whose calls do something
@@ -28,7 +28,7 @@ def cleaned(source: str) -> str:
         source = text
 
 
-class _Cleaner(BlockWriter):
+class _Cleaner(Printer):
     def __init__(self, source: str, function: ast.FunctionDef) -> None:
         super().__init__(source)
         names = [part for part in ast.walk(function) if isinstance(part, ast.Name)]
@@ -48,12 +48,12 @@ class _Cleaner(BlockWriter):
             if target.id in fixed and value.id in fixed
         }
         *_, before, last = [None, *function.body]
-        self.returned = before if self._is_returned(before, last) else None  # what only the last line reads
+        self.result = self._result(before, last)
 
     def statement(self, node: ast.stmt, depth: int) -> list[str] | None:
-        if node is self.returned:
-            return self.moved(f"return {self.text(node.value)}", node, depth)  # type: ignore[attr-defined]
-        if self.returned is not None and isinstance(node, ast.Return) and depth == 1:
+        if self.result is not None and node is self.result:
+            return self.returned(self.result, depth)
+        if self.result is not None and isinstance(node, ast.Return) and depth == 1:
             return []
         if isinstance(node, ast.AnnAssign) and node.value is not None:
             return [] if self._is_needless(node.target, node.value) else None
@@ -72,16 +72,16 @@ class _Cleaner(BlockWriter):
         is_read = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         return self.same.get(node.id) if is_read else None  # type: ignore[attr-defined]
 
-    def _is_returned(self, node: ast.stmt | None, last: ast.stmt | None) -> bool:
-        """Tell whether a statement names what a function gives, and the next returns that.
+    def _result(self, node: ast.stmt | None, last: ast.stmt | None) -> ast.Assign | None:
+        """The assignment whose name only the last line reads, which returns it.
 
         A name that was given before has the type that it got there, which the value alone may not have.
         """
         if not isinstance(node, ast.Assign) or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
-            return False
+            return None
         is_called = isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name)
         is_typed = is_called or isinstance(node.value, ast.Name) or self.written[last.value.id] == 1
-        return is_typed and [ast.unparse(target) for target in node.targets] == [last.value.id]
+        return node if is_typed and [ast.unparse(target) for target in node.targets] == [last.value.id] else None
 
     def _is_needless(self, target: ast.expr, value: ast.expr) -> bool:
         """Tell whether an assignment gives a name itself, or gives one that nobody reads what has no effect."""

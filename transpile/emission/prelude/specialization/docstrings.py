@@ -1,12 +1,17 @@
-"""Docstrings of copied functions: of several paragraphs the first, which says what the function does."""
+"""Docstrings of copied functions: of several paragraphs the first, and no sentence about a parameter that is gone."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping
 from functools import cache
 
+from ....options import LINE_LENGTH
+
+_INDENT = "    "
+_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z`])")
 _QUOTES = '"' * 3
 _SAYS_MORE = re.compile(r"\n *\n")
 
@@ -39,3 +44,43 @@ def _docstrings(tree: ast.AST) -> Iterator[ast.Expr]:
             text = node.body[0]
             assert isinstance(text, ast.Expr)
             yield text
+
+
+def _with_values(sentence: str, texts: Mapping[str, str]) -> str:
+    for name, text in texts.items():
+        sentence = sentence.replace(f"``{name}``", f"``{text}``")
+    return sentence
+
+
+def docstring(function: ast.FunctionDef, lost: frozenset[str], dropped: Mapping[str, str]) -> list[str]:
+    """Return the lines of the docstring without sentences about ``lost`` parameters.
+
+    In the first sentence stand the texts of ``dropped`` ones in their place.
+    """
+    text = ast.get_docstring(function)
+    if text is None:
+        return []
+    paragraphs: list[str] = []
+    for paragraph in text.split("\n\n"):
+        sentences = _SENTENCE.split(" ".join(paragraph.split()))
+        first = [] if paragraphs else [_with_values(sentences[0], dropped)]
+        others = sentences[len(first) :]
+        kept = [one for one in others if not any(f"``{name}``" in one for name in lost)]
+        if first or kept:
+            paragraphs.append(" ".join([*first, *kept]))
+    one_line = f'{_INDENT}"""{paragraphs[0]}"""' if len(paragraphs) == 1 else ""
+    if one_line and len(one_line) <= LINE_LENGTH:
+        return [one_line]
+    lines = []
+    for k, paragraph in enumerate(paragraphs):
+        lines += [
+            "",
+            *textwrap.wrap(
+                paragraph,
+                LINE_LENGTH - len(_INDENT) - (3 if k == 0 else 0),
+                break_long_words=False,
+                break_on_hyphens=False,
+            ),
+        ]
+    lines[1] = '"""' + lines[1]
+    return [_INDENT + line if line else "" for line in [*lines[1:], '"""']]

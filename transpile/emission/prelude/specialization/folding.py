@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from ....python.grammar import NOT
+from ....python.printer import Printer, level_of
 from .binding import assigned_names, bind, opened_names
-from .blocks import BlockWriter
 from .evaluation import Evaluator
 from .lattice import Array, Call, Callback, Fact, Known, joined, parameters_of, truth
 
 Names = dict[str, Fact]
 
 
-class Folder(BlockWriter):
+class Folder(Printer):
     """Goes through a function with what is known of its parameters, and writes the lines that are left.
 
     ``handed`` are the parameters that the module gives, be it through other functions: what they say of a call's
@@ -279,12 +280,7 @@ def _some(folder: Folder, node: ast.BoolOp) -> str | None:
         return None
     word = " or " if ends_with else " and "
     parts = [folder.text(part) for part in left]
-    return parts[0] if len(parts) == 1 else word.join(f"({part})" if _is_loose(part) else part for part in parts)
-
-
-def _is_loose(text: str) -> bool:
-    """Tell whether an expression needs parentheses between ``and`` and ``or``."""
-    return isinstance(ast.parse(text, mode="eval").body, ast.IfExp | ast.Lambda | ast.BoolOp)
+    return parts[0] if len(parts) == 1 else word.join(f"({part})" if level_of(part) < NOT else part for part in parts)
 
 
 def _is_bool(node: ast.expr) -> bool:

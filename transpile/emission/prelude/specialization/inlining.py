@@ -10,8 +10,8 @@ from functools import cache
 
 from ....dataclass import dataclass
 from ....options import LINE_LENGTH
+from ....python.printer import Printer
 from ..library import Definition
-from .blocks import BlockWriter
 from .dead_code import cleaned
 from .lattice import defaults_of, parameters_of
 from .layout import laid_out
@@ -292,7 +292,7 @@ def _names(nodes: list[ast.stmt]) -> _Names:
     )
 
 
-class _Merger(BlockWriter):
+class _Merger(Printer):
     """Writes a function with another in the place of a call."""
 
     def __init__(
@@ -342,7 +342,7 @@ class _Merger(BlockWriter):
         return self.writer.text(self.body[0].value) if is_here else None  # type: ignore[attr-defined]
 
 
-class _Renamer(BlockWriter):
+class _Renamer(Printer):
     """Writes statements with other names."""
 
     def __init__(self, source: str, names: Mapping[str, str]) -> None:

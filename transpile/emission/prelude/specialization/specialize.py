@@ -17,11 +17,12 @@ from functools import cache, lru_cache
 from typing import Any
 
 from ....dataclass import dataclass
+from ....python.printer import head
 from ..library import Definition
 from .dead_code import cleaned
+from .docstrings import docstring
 from .evaluation import Evaluator
 from .folding import Folder
-from .heads import docstring, head
 from .inlining import merged
 from .lattice import Call, Fact, Known, OneOf, Several, alternatives, defaults_of, joined, parameters_of
 from .layout import laid_out

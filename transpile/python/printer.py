@@ -1,34 +1,22 @@
-"""Statements written again at another depth, with some parts exchanged: the rest stays as its author wrote it."""
+"""Functions written again: statements stand at other depths and some parts are exchanged; the rest stays as its author
+wrote it.
+"""
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 
+from .grammar import ANYWHERE, ATOM, Place, places
+from .templates import template
+
 _INDENT = "    "
-_ATOM = 7
 _REMEMBERED = 1 << 15  # what is known of the texts and trees of the prelude, which are the same for every module
-_LEVELS: dict[type, int] = {
-    ast.IfExp: 0,
-    ast.Lambda: 0,
-    ast.NamedExpr: 0,
-    ast.UnaryOp: 6,
-    ast.Compare: 4,
-    ast.BinOp: 5,
-}
-_LEAST: dict[type, int] = {
-    ast.IfExp: 1,
-    ast.Compare: 5,
-    ast.Starred: 5,
-    ast.BinOp: _ATOM,
-    ast.Attribute: _ATOM,
-    ast.Subscript: _ATOM,
-}
 
 
-class BlockWriter:
+class Printer:
     """Writes the statements of a function again, whose ``source`` is plain ASCII.
 
     Subclasses say what becomes of a statement (:meth:`statement`) and of an expression (:meth:`exchanged`).
@@ -123,6 +111,10 @@ class BlockWriter:
             lines.append(" " * by + line if by >= 0 else line.removeprefix(" " * -by))
         return lines
 
+    def returned(self, node: ast.Assign, depth: int) -> list[str]:
+        """The lines that return the value of an assignment."""
+        return self.moved(f"return {self.text(node.value)}", node, depth)
+
     def comment_behind(self, node: ast.stmt) -> str:
         """The comment at the end of a statement's last line."""
         rest = self.lines[(node.end_lineno or 1) - 1][node.end_col_offset :]
@@ -156,7 +148,7 @@ class BlockWriter:
                 is_enclosed = (
                     not isinstance(node, ast.Call) and self.source[first - 1 : last + 1 : last - first + 1] == "()"
                 )
-                is_loose = exchanged is not None and _level(text) < _least_level(node)
+                is_loose = exchanged is not None and level_of(text) not in _places(node).get(part, ANYWHERE)
                 is_enclosed = is_enclosed and exchanged is not None
                 first, last = (first - 1, last + 1) if is_enclosed else (first, last)
                 text = f"({text})" if is_loose else text
@@ -172,28 +164,16 @@ class BlockWriter:
 
 
 @lru_cache(_REMEMBERED)
-def _level(text: str) -> int:
-    """Return how tightly an expression binds: ``if`` 0, ``or`` 1, ``and`` 2, ``not`` 3, comparisons 4, arithmetic 5."""
-    if re.fullmatch(r"[\w.]+", text):
-        return _ATOM
-    try:
-        node = ast.parse(text, mode="eval").body
-    except SyntaxError:  # a starred expression, a slice
-        return _ATOM
-    if isinstance(node, ast.BoolOp):
-        return 1 if isinstance(node.op, ast.Or) else 2
-    if isinstance(node, ast.Tuple) and not text.startswith("("):
-        return 0
-    return _LEVELS.get(type(node), _ATOM)
+def level_of(text: str) -> int:
+    """Return how tightly an expression binds."""
+    with suppress(SyntaxError):  # a starred expression, an assignment within an expression
+        return template(text).level
+    return ATOM
 
 
-def _least_level(node: ast.AST) -> int:
-    """Return how tightly the parts of a node must bind to stand without parentheses."""
-    if isinstance(node, ast.BoolOp):
-        return 2 if isinstance(node.op, ast.Or) else 3
-    if isinstance(node, ast.UnaryOp):
-        return 3 if isinstance(node.op, ast.Not) else _ATOM
-    return _LEAST.get(type(node), 0)
+@lru_cache(_REMEMBERED)
+def _places(node: ast.AST) -> dict[ast.AST, Place]:
+    return dict(places(node))
 
 
 @lru_cache(_REMEMBERED)
@@ -220,3 +200,51 @@ def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield from (handler.body for handler in part)
         elif part:
             yield part
+
+
+def head(function: ast.FunctionDef, lost: frozenset[str], required: frozenset[str] = frozenset()) -> str:
+    """``def`` and the parameters that are left, in one line; ``required`` ones are always given, and never None."""
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
+    kept = [(part, default) for part, default in zip(positional, defaults, strict=True) if part.arg not in lost]
+    words = [
+        (part, default)
+        for part, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if part.arg not in lost
+    ]
+    for k, (part, default) in enumerate(kept):
+        if part.arg in required and all(default is None for _, default in kept[:k]):
+            kept[k] = (_never_none(part), None)
+        elif part.arg in required:
+            kept[k] = (_never_none(part), default)
+    words = [(_never_none(part), None) if part.arg in required else (part, default) for part, default in words]
+    texts = [_declared(part, default) for part, default in kept]
+    if arguments.vararg is not None:
+        texts.append(f"*{_declared(arguments.vararg, None)}")
+    elif words:
+        texts.append("*")
+    texts += [_declared(part, default) for part, default in words]
+    if arguments.kwarg is not None:
+        texts.append(f"**{_declared(arguments.kwarg, None)}")
+    result = f" -> {_unparsed(function.returns)}" if function.returns is not None else ""
+    return f"def {function.name}({', '.join(texts)}){result}:"
+
+
+def _declared(part: ast.arg, default: ast.expr | None) -> str:
+    """A parameter with its type and its default."""
+    kind = f": {_unparsed(part.annotation)}" if part.annotation is not None else ""
+    between = " = " if kind else "="
+    return part.arg + kind + (f"{between}{_unparsed(default)}" if default is not None else "")
+
+
+def _unparsed(node: ast.expr) -> str:
+    """The text of an expression, strings in the quotes that black writes."""
+    return ast.unparse(node).replace("'", '"')
+
+
+def _never_none(part: ast.arg) -> ast.arg:
+    """A parameter without ``| None`` in its annotation."""
+    kind = part.annotation
+    is_optional = isinstance(kind, ast.BinOp) and isinstance(kind.op, ast.BitOr) and ast.unparse(kind.right) == "None"
+    return ast.arg(part.arg, kind.left if is_optional else kind)  # type: ignore[union-attr]
