@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax
@@ -95,3 +96,73 @@ def assert_agrees(text: str, *inputs: Any, without: str, budget: Budget = ROUNDE
         assert results and all(result.status.is_good for result in results), "\n".join(map(str, results))
         for before, after in zip(arrays, given, strict=True):
             np.testing.assert_array_equal(before, after, "an argument was modified")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is said of the body of ``main`` with a pass, and of the one without it."""
+
+    text: str
+    holds: Callable[[str, str], bool]
+
+
+STAYS = Claim("the pass changes nothing", lambda body, plain: body == plain)
+CHANGES = Claim("the pass changes something", lambda body, plain: body != plain)
+
+
+def lacks(*parts: str) -> Claim:
+    """None of the parts is in the body."""
+    return Claim(f"without {parts}", lambda body, plain: not any(part in body for part in parts))
+
+
+def before(part: str) -> Claim:
+    """The body without the pass has the part."""
+    return Claim(f"{part!r} without the pass", lambda body, plain: part in plain)
+
+
+def times(count: int, part: str) -> Claim:
+    """The body has the part so often."""
+    return Claim(f"{count} times {part!r}", lambda body, plain: body.count(part) == count)
+
+
+def has(part: str) -> Claim:
+    """The part is in the body; one that begins with ``return`` is all of it."""
+    whole = part.startswith("return ")
+    return Claim(repr(part), lambda body, plain: body == part if whole else part in body)
+
+
+def cases(
+    without: str,
+    *given: Any,
+    claims: Sequence[Any] = (),
+    says: Callable[[Any], Claim] = has,
+    inputs: Sequence[tuple[Any, ...]] = (),
+    budget: Budget | None = ROUNDED,
+    forms: Sequence[Callable[..., str]] = (hlo,),
+    also: Sequence[Callable[..., str]] = (),
+) -> Callable[..., Any]:
+    """Make a test of a pass, which is then given a row for each case.
+
+    A row is a function or HLO; then its arguments, if not ``given``, in a tuple unless they are one array; then claims
+    of its text, or what ``says`` makes claims of; ``claims`` are those of all rows. Values are compared for arguments,
+    or for other ``inputs``, if there is a ``budget``. Forms in ``also`` need not have what a row claims.
+    """
+
+    def of(*rows: Any) -> Any:
+        @pytest.mark.parametrize("form", [*forms, *also], ids=lambda form: str(form.__name__))
+        @pytest.mark.parametrize("row", [row if isinstance(row, tuple) else (row,) for row in rows])
+        def test(row: tuple[Any, ...], form: Callable[..., str]) -> None:
+            function, *own = row
+            own_arguments = own.pop(0) if own and isinstance(own[0], tuple | np.ndarray) else given
+            arguments = own_arguments if isinstance(own_arguments, tuple) else (own_arguments,)
+            text = function if isinstance(function, str) else form(function, *arguments)
+            body, plain = main(text), main(text, disable_passes=[without])
+            said = [claim if isinstance(claim, Claim) else says(claim) for claim in own if form in forms]
+            said += [claim if isinstance(claim, Claim) else has(claim) for claim in claims]
+            assert [claim.text for claim in said if not claim.holds(body, plain)] == [], f"{body}\nbefore:\n{plain}"
+            for values in (inputs or [arguments]) if budget is not None else ():
+                assert_agrees(text, *values, without=without, budget=budget)
+
+        return test
+
+    return of

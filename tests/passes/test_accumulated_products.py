@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.passes.raising import STAYS, assert_agrees, cases, hlo, main
 from xla2py.tests.recording.lazy_jax import jax
 
 jnp, lax = jax.numpy, jax.lax
@@ -94,11 +94,12 @@ def as_long_as_it_is_small(xs, ys):
     return lax.while_loop(lambda state: (state[0] < 7) & (state[0] < ys[0, 0, 0] + 3), step, start)
 
 
-@pytest.mark.parametrize("function", [sums_that_are_read, sums_of_changed_sums, some_rows, as_long_as_it_is_small])
-def test_sums_that_stay(function):
-    text = hlo(function, X, Y)
-    assert main(text) == main(text, disable_passes=[WITHOUT])
-    assert_agrees(text, X, Y, without=WITHOUT)
+test_sums_that_stay = cases(WITHOUT, X, Y, claims=[STAYS])(
+    sums_that_are_read,
+    sums_of_changed_sums,
+    some_rows,
+    as_long_as_it_is_small,
+)
 
 
 def test_what_a_loop_would_store_is_no_more_than_the_product():

@@ -4,64 +4,57 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import ROUNDED, assert_agrees, entry, hlo, main, optimised
+from xla2py.tests.passes.raising import ROUNDED, STAYS, assert_agrees, cases, entry, hlo, lacks, main, optimised, times
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
 EDGES = np.array([0.0, -0.0, 1.5, -2.5, 100.0, -100.0, 1e30, np.inf, -np.inf, np.nan], np.float32)
 PAIRS = np.stack([array.ravel() for array in np.meshgrid(EDGES, EDGES)])
 ROWS = np.stack([np.linspace(-3, 4, 64), np.full(64, 2), np.r_[np.inf, np.ones(63)], np.r_[np.nan, np.ones(63)]])
 ROWS = ROWS.astype(np.float32)
+BYTES = np.array([100, -100, -128, 127], np.int8)
 
 
 # -- magnitudes
 
 
-def test_what_the_greater_of_two_has_more_is_a_magnitude():
-    text = hlo(lambda x, y: jnp.maximum(x, y) - jnp.minimum(x, y), *PAIRS)
-    assert main(text) == "return np.abs(x - y)"
-    assert_agrees(text, *PAIRS, without="magnitudes")
-    text = hlo(lambda x, y: jnp.maximum(x, y) - jnp.minimum(x, y) == 0, *PAIRS)
-    assert main(text) == "return x - y == 0"
-    assert_agrees(text, *PAIRS, without="magnitudes")
-    numbers = np.array([100, -100, -128, 127], np.int8)
-    text = hlo(lambda x, y: jnp.maximum(x, y) - jnp.minimum(x, y), numbers, numbers[::-1])
-    assert "abs" not in main(text)  # which knows nothing of 200
-    assert_agrees(text, numbers, numbers[::-1], without="magnitudes")
+test_what_the_greater_of_two_has_more_is_a_magnitude = cases("magnitudes", *PAIRS)(
+    (lambda x, y: jnp.maximum(x, y) - jnp.minimum(x, y), "return np.abs(x - y)"),
+    (lambda x, y: jnp.maximum(x, y) - jnp.minimum(x, y) == 0, "return x - y == 0"),
+    (
+        lambda x, y: jnp.maximum(x, y) - jnp.minimum(x, y),
+        (BYTES, BYTES[::-1]),
+        lacks("abs"),
+    ),  # which knows nothing of 200
+)
 
 
-def test_the_extreme_of_two_stacked_arrays_is_that_of_the_arrays():
-    def function(x, y):
-        both = jnp.stack([x, y], axis=1)
-        return both.max(1), both.min(1), both.max(0)
+def extremes(x, y):
+    both = jnp.stack([x, y], axis=1)
+    return both.max(1), both.min(1), both.max(0)
 
-    text = hlo(function, *PAIRS)
-    assert "np.maximum(x, y), np.minimum(x, y), " in main(text)
-    assert_agrees(text, *PAIRS, without="sums")
+
+test_the_extreme_of_two_stacked_arrays_is_that_of_the_arrays = cases("sums", *PAIRS)(
+    (extremes, "np.maximum(x, y), np.minimum(x, y), "),
+)
 
 
 # -- quotients
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        (("r = f32[100] divide(one, y)", "p = f32[100] multiply(x, r)"), "return x / y"),
-        (("r = f32[100] divide(one, y)", "p = f32[100] multiply(r, x)"), "return x / y"),
-        (("r = f32[100] rsqrt(y)", "p = f32[100] multiply(x, r)"), "return x / np.sqrt(y)"),
-        (("r = f32[100] logistic(x)", "p = f32[100] multiply(x, r)"), "return x / (np.exp(-x) + 1)"),
-        (("r = f32[100] divide(two, y)", "p = f32[100] multiply(x, r)"), "return x * (2 / y)"),
-        (("r = f32[100] divide(one, y)", "q = f32[100] multiply(x, r)", "p = f32[100] add(q, r)"), "ratio = 1 / y"),
-    ],
+def of_two(*lines):
+    ones, twos = (", ".join([number] * 100) for number in "12")
+    arguments = "x = f32[100] parameter(0)", "y = f32[100] parameter(1)"
+    return entry(*arguments, f"one = f32[100] constant({{{ones}}})", f"two = f32[100] constant({{{twos}}})", *lines)
+
+
+test_quotients = cases("quotients", *PAIRS)(
+    (of_two("r = f32[100] divide(one, y)", "p = f32[100] multiply(x, r)"), "return x / y"),
+    (of_two("r = f32[100] divide(one, y)", "p = f32[100] multiply(r, x)"), "return x / y"),
+    (of_two("r = f32[100] rsqrt(y)", "p = f32[100] multiply(x, r)"), "return x / np.sqrt(y)"),
+    (of_two("r = f32[100] logistic(x)", "p = f32[100] multiply(x, r)"), "return x / (np.exp(-x) + 1)"),
+    (of_two("r = f32[100] divide(two, y)", "p = f32[100] multiply(x, r)"), "return x * (2 / y)"),
+    (of_two("r = f32[100] divide(one, y)", "q = f32[100] multiply(x, r)", "p = f32[100] add(q, r)"), "ratio = 1 / y"),
 )
-def test_quotients(lines, expected):
-    text = entry(
-        "x = f32[100] parameter(0)",
-        "y = f32[100] parameter(1)",
-        *(f"{name} = f32[100] constant({{{', '.join([str(n)] * 100)}}})" for n, name in ((1, "one"), (2, "two"))),
-        *lines,
-    )
-    assert expected in main(text)
-    assert_agrees(text, *PAIRS, without="quotients")
 
 
 def test_reciprocals_of_narrow_floats_stay():
@@ -69,12 +62,11 @@ def test_reciprocals_of_narrow_floats_stay():
     assert "rsqrt" in main(text)
 
 
-@pytest.mark.parametrize("function", [jax.nn.silu, jax.nn.softmax, lambda x: x / jnp.linalg.norm(x, axis=-1)[:, None]])
-@pytest.mark.parametrize("form", [hlo, optimised])
-def test_division_after_optimisation(function, form):
-    text = form(function, ROWS)
-    assert "* (1 / " not in main(text)
-    assert_agrees(text, ROWS, without="quotients")
+test_division_after_optimisation = cases("quotients", ROWS, claims=[lacks("* (1 / ")], forms=(hlo, optimised))(
+    jax.nn.silu,
+    jax.nn.softmax,
+    lambda x: x / jnp.linalg.norm(x, axis=-1)[:, None],
+)
 
 
 # -- clips
@@ -112,89 +104,54 @@ def test_reductions_in_steps(name):
     assert main(text) == f"return x.{name}()"
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: x.reshape(4, 4, 16).sum(1),  # part of the pieces
-        lambda x: x.reshape(16, 16).sum(1),  # across what was an axis
-        lambda x: x.reshape(2, 2, 64).sum(2),  # the others change shape
-        lambda x: x.max(1).sum(0),
-    ],
+test_reductions_that_stay = cases("sums", ROWS, claims=[STAYS], budget=None)(
+    lambda x: x.reshape(4, 4, 16).sum(1),  # part of the pieces
+    lambda x: x.reshape(16, 16).sum(1),  # across what was an axis
+    lambda x: x.reshape(2, 2, 64).sum(2),  # the others change shape
+    lambda x: x.max(1).sum(0),
 )
-def test_reductions_that_stay(function):
-    text = hlo(function, ROWS)
-    assert main(text, disable_passes=["sums"]) == main(text)
 
-
-def test_sums_of_nothing():
-    empty = np.zeros((0, 64), np.float32)
-    assert_agrees(hlo(lambda x: x.reshape(0, 4, 16).sum((1, 2)), empty), empty, without="sums")
-    assert_agrees(hlo(lambda x: x.reshape(0, 4, 16).sum((0, 1)), empty), empty, without="sums")
+test_sums_of_nothing = cases("sums", ROWS[:0])(
+    lambda x: x.reshape(0, 4, 16).sum((1, 2)),
+    lambda x: x.reshape(0, 4, 16).sum((0, 1)),
+)
 
 
 # -- variances
 
 
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x: x.var(-1), "return x.var(axis=-1)"),
-        (lambda x: x.var(), "return x.var()"),
-        (lambda x: x.var(0), "return x.var(axis=0)"),
-        (lambda x: x.std(-1), "return x.std(axis=-1)"),
-        (lambda x: x.var(-1, ddof=1), "return x.var(axis=-1, ddof=1)"),
-        (lambda x: jnp.square(x - x.mean(-1, keepdims=True)).mean(-1, keepdims=True), "x.var(axis=-1, keepdims=True)"),
-    ],
+test_variances = cases("variances", ROWS, also=[optimised])(
+    (lambda x: x.var(-1), "return x.var(axis=-1)"),
+    (lambda x: x.var(), "return x.var()"),
+    (lambda x: x.var(0), "return x.var(axis=0)"),
+    (lambda x: x.std(-1), "return x.std(axis=-1)"),
+    (lambda x: x.var(-1, ddof=1), "return x.var(axis=-1, ddof=1)"),
+    (lambda x: jnp.square(x - x.mean(-1, keepdims=True)).mean(-1, keepdims=True), "x.var(axis=-1, keepdims=True)"),
 )
-def test_variances(function, expected):
-    text = hlo(function, ROWS)
-    assert expected in main(text)
-    assert_agrees(text, ROWS, without="variances")
-    assert_agrees(optimised(function, ROWS), ROWS, without="variances")
 
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: jnp.square(x - x.mean(0)).mean(1),  # other axes
-        lambda x: ((x - x.mean(-1, keepdims=True)) * x).mean(-1),  # a covariance
-        lambda x: jnp.square(x - x.max(-1, keepdims=True)).mean(-1),
-        lambda x: jnp.square(x + x.mean(-1, keepdims=True)).mean(-1),
-    ],
+test_no_variances = cases("variances", ROWS, claims=[lacks("var(")])(
+    lambda x: jnp.square(x - x.mean(0)).mean(1),  # other axes
+    lambda x: ((x - x.mean(-1, keepdims=True)) * x).mean(-1),  # a covariance
+    lambda x: jnp.square(x - x.max(-1, keepdims=True)).mean(-1),
+    lambda x: jnp.square(x + x.mean(-1, keepdims=True)).mean(-1),
 )
-def test_no_variances(function):
-    assert "var(" not in main(hlo(function, ROWS))
-    assert_agrees(hlo(function, ROWS), ROWS, without="variances")
 
-
-def test_variance_of_one_and_of_complex_numbers():
-    one = np.array([[3.0], [np.inf]], np.float32)
-    for ddof in (0, 1):
-        assert_agrees(hlo(lambda x, ddof=ddof: x.var(-1, ddof=ddof), one), one, without="variances")
-    z = (ROWS[:2] + 1j * ROWS[:2]).astype(np.complex64)
-    assert_agrees(hlo(lambda z: jnp.var(z, -1), z), z, without="variances")
+test_variance_of_one_and_of_complex_numbers = cases("variances")(
+    (lambda x: x.var(-1, ddof=0), np.float32([[3.0], [np.inf]])),
+    (lambda x: x.var(-1, ddof=1), np.float32([[3.0], [np.inf]])),
+    (lambda z: jnp.var(z, -1), (ROWS[:2] + 1j * ROWS[:2]).astype(np.complex64)),
+)
 
 
 # -- softplus
 
 
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x, y: jax.nn.softplus(x), "return np.logaddexp(x, 0)"),
-        (lambda x, y: jnp.logaddexp(x, y), "return np.logaddexp(x, y)"),
-        (lambda x, y: jax.nn.log_sigmoid(x), "return -np.logaddexp(-x, 0)"),
-    ],
+test_softplus = cases("softplus", *PAIRS)(
+    (lambda x, y: jax.nn.softplus(x), "return np.logaddexp(x, 0)"),
+    (lambda x, y: jnp.logaddexp(x, y), "return np.logaddexp(x, y)"),
+    (lambda x, y: jax.nn.log_sigmoid(x), "return -np.logaddexp(-x, 0)"),
+    (lambda x, y: jnp.maximum(x, y) + jnp.log1p(jnp.exp(-jnp.abs(x - y))), lacks("logaddexp")),  # without the guard
 )
-def test_softplus(function, expected):
-    text = hlo(function, *PAIRS)
-    assert main(text) == expected
-    assert_agrees(text, *PAIRS, without="softplus", budget=ROUNDED)
-
-
-def test_a_logarithm_without_the_guard_stays():
-    text = hlo(lambda x, y: jnp.maximum(x, y) + jnp.log1p(jnp.exp(-jnp.abs(x - y))), *PAIRS)
-    assert "logaddexp" not in main(text)
 
 
 @pytest.mark.parametrize("style", ["readable", "fast"])
@@ -217,23 +174,23 @@ def test_running_logarithms_of_long_sums_do_not_stand_still():
 # -- squares
 
 
-def test_squares():
-    text = hlo(lambda x, y: jnp.square(x - y).sum(), *PAIRS)
-    assert main(text) == "return np.square(x - y).sum()"
-    assert_agrees(text, *PAIRS, without="squares")
-    assert "square" not in main(hlo(lambda x, y: x * x, *PAIRS))  # of a name
-    assert "square" not in main(hlo(lambda x, y: (x + y) * (x - y), *PAIRS))
-    assert "square" not in main(hlo(lambda x, y: (x + y, (x + y) * (x + y)), *PAIRS))  # read twice
+test_squares = cases("squares", *PAIRS)(
+    (lambda x, y: jnp.square(x - y).sum(), "return np.square(x - y).sum()"),
+    (lambda x, y: x * x, lacks("square")),  # of a name
+    (lambda x, y: (x + y) * (x - y), lacks("square")),
+    (lambda x, y: (x + y, (x + y) * (x + y)), lacks("square")),  # read twice
+)
 
 
 # -- sigmoids
 
 
-@pytest.mark.parametrize("form", [hlo, optimised])
-def test_sigmoids(form):
-    text = form(lambda x, y: jax.nn.sigmoid(x) * y + jax.nn.sigmoid(x + 1), *PAIRS)
-    assert main(text).count("sigmoid(") == 2
-    assert_agrees(text, *PAIRS, without="sigmoids")
-    assert "sigmoid" not in main(hlo(lambda x: jax.nn.sigmoid(x), EDGES))  # one is written out
-    assert "sigmoid" not in main(hlo(lambda x, y: (1 / (2 + jnp.exp(-x)), 2 / (1 + jnp.exp(-y))), *PAIRS))
-    assert "sigmoid" not in main(text, target="dask")
+test_sigmoids = cases("sigmoids", *PAIRS, also=[optimised])(
+    (lambda x, y: jax.nn.sigmoid(x) * y + jax.nn.sigmoid(x + 1), times(2, "sigmoid(")),
+    (lambda x: jax.nn.sigmoid(x), EDGES, lacks("sigmoid")),  # one is written out
+    (lambda x, y: (1 / (2 + jnp.exp(-x)), 2 / (1 + jnp.exp(-y))), lacks("sigmoid")),
+)
+
+
+def test_dask_writes_sigmoids_out():
+    assert "sigmoid" not in main(hlo(lambda x, y: jax.nn.sigmoid(x) * jax.nn.sigmoid(y), *PAIRS), target="dask")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import assert_agrees, entry, main
+from xla2py.tests.passes.raising import EXACT, STAYS, cases, entry, main
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
 M = np.array([True, False, True, False, False])
@@ -30,41 +30,34 @@ def program(first, second, *behind, shape="f32[5]"):
     )
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        ("select(m, x, o)", "select(m, o, y)", "return np.where(m, x, y)"),
-        ("select(m, o, y)", "select(m, x, o)", "return np.where(m, x, y)"),
-        ("select(m, o, x)", "select(m, x, o)", "return x"),
-        ("select(m, x, o)", "select(m, o, x)", "return x"),
-    ],
+CHOICES = [
+    ("select(m, x, o)", "select(m, o, y)", "return np.where(m, x, y)"),
+    ("select(m, o, y)", "select(m, x, o)", "return np.where(m, x, y)"),
+    ("select(m, o, x)", "select(m, x, o)", "return x"),
+    ("select(m, x, o)", "select(m, o, x)", "return x"),
+]
+COUNTS = M, np.arange(5, dtype=np.int32), -np.arange(5, dtype=np.int32)
+test_choices = cases("choices", M, X, Y)(
+    *((program(first, second), f"{expected} + 0") for first, second, expected in CHOICES)
 )
-def test_choices(first, second, expected):
-    text = program(first, second)
-    assert f"{expected} + 0" in main(text)
-    assert_agrees(text, M, X, Y, without="choices")
-    counted = program(first, second, shape="s32[5]")
-    assert main(counted).endswith(expected)
-    assert_agrees(counted, M, np.arange(5, dtype=np.int32), -np.arange(5, dtype=np.int32), without="choices")
+test_choices_of_integers = cases("choices", *COUNTS)(
+    *((program(first, second, shape="s32[5]"), expected) for first, second, expected in CHOICES)
+)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        ("select(m, x, o)", "select(m, o, y)", "return np.where(m, x, 0 - y)"),
-        ("select(m, o, y)", "select(m, x, o)", "return np.where(m, 0 - x, y)"),
-        ("select(m, x, o)", "select(m, o, x)", "return np.where(m, x, 0 - x)"),
-        ("select(m, o, x)", "select(m, x, o)", "return np.where(m, 0 - x, x)"),
-    ],
+DIFFERENCES = [
+    ("select(m, x, o)", "select(m, o, y)", "return np.where(m, x, 0 - y)"),
+    ("select(m, o, y)", "select(m, x, o)", "return np.where(m, 0 - x, y)"),
+    ("select(m, x, o)", "select(m, o, x)", "return np.where(m, x, 0 - x)"),
+    ("select(m, o, x)", "select(m, x, o)", "return np.where(m, 0 - x, x)"),
+]
+ZEROS = np.float32([-0.0, -0.0, 0, 0, -0.0])
+test_differences_of_choices = cases("choices", M, X, Y, inputs=[(M, X, Y), (M, ZEROS, -ZEROS)])(
+    *((program(first, second).replace("add(a", "subtract(a"), expected) for first, second, expected in DIFFERENCES)
 )
-def test_differences_of_choices(first, second, expected):
-    text = program(first, second).replace("add(a, b)", "subtract(a, b)")
-    assert main(text).endswith(expected)
-    zeros = np.float32([-0.0, -0.0, 0, 0, -0.0])
-    assert_agrees(text, M, X, Y, without="choices")
-    assert_agrees(text, M, zeros, -zeros, without="choices")
-    counted = program(first, second, shape="s32[5]").replace("add(a, b)", "subtract(a, b)")
-    assert_agrees(counted, M, np.arange(5, dtype=np.int32), -np.arange(5, dtype=np.int32), without="choices")
+test_differences_of_choices_of_integers = cases("choices", *COUNTS)(
+    *(program(first, second, shape="s32[5]").replace("add(a", "subtract(a") for first, second, _ in DIFFERENCES)
+)
 
 
 @pytest.mark.parametrize("shape", ["f32[5]", "c64[5]"])
@@ -85,79 +78,44 @@ def test_sums_are_never_minus_zero(second, shape):
         assert not signs.any()
 
 
-@pytest.mark.parametrize(
-    ("behind", "expected"),
-    [
-        ("r = f32[5] exponential(s)", "return np.exp(x)"),
-        ("r = f32[5] add(s, one)", "return x + 1"),
-        ("r = f32[5] multiply(s, y)", "return (x + 0) * y"),
-        ("r = f32[5] add(s, y)", "return x + 0 + y"),
-        ("r = f32[5] maximum(s, one)", "return np.maximum(x + 0, 1)"),
-    ],
+HALVES = "select(m, x, o)", "select(m, o, x)"
+EXPONENTIALS = program("select(m, e, o)", "select(m, o, e)").replace("other =", "e = f32[5] exponential(x)\nother =")
+test_zero_is_added_where_a_sign_is_seen = cases("choices", M, X, Y)(
+    (program(*HALVES, "r = f32[5] exponential(s)"), "return np.exp(x)"),
+    (program(*HALVES, "r = f32[5] add(s, one)"), "return x + 1"),
+    (program(*HALVES, "r = f32[5] multiply(s, y)"), "return (x + 0) * y"),
+    (program(*HALVES, "r = f32[5] add(s, y)"), "return x + 0 + y"),
+    (program(*HALVES, "r = f32[5] maximum(s, one)"), "return np.maximum(x + 0, 1)"),
+    (EXPONENTIALS, "return np.exp(x)"),  # what has no sign is only chosen
+    # near misses
+    (program("select(m, x, o)", "select(m, y, o)"), STAYS),  # both are of the same side
+    (program("select(m, x, one)", "select(m, o, y)"), STAYS),
+    (program("select(m, x, o)", "select(other, o, y)"), STAYS),  # another mask
+    (program(*HALVES).replace("constant(0)", "constant(-0)"), STAYS),
+    (program("select(m, x, o)", "select(m, o, y)", "r = (f32[5], f32[5]) tuple(s, a)"), STAYS),  # a part is used again
 )
-def test_zero_is_added_where_a_sign_is_seen(behind, expected):
-    text = program("select(m, x, o)", "select(m, o, x)", behind)
-    assert expected in main(text)
-    assert_agrees(text, M, X, Y, without="choices")
 
 
-def test_what_has_no_sign_is_only_chosen():
-    text = program("select(m, e, o)", "select(m, o, e)").replace("other =", "e = f32[5] exponential(x)\nother =")
-    assert main(text) == "return np.exp(x)"
-    assert_agrees(text, M, X, Y, without="choices")
-
-
-def test_minus_zero_beside_a_choice_is_a_near_miss():
-    text = program("select(m, x, o)", "select(m, o, x)").replace("constant(0)", "constant(-0)")
-    assert main(text) == main(text, disable_passes=["choices"])
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("select(m, x, o)", "select(m, y, o)"),  # both are of the same side
-        ("select(m, x, one)", "select(m, o, y)"),
-        ("select(m, x, o)", "select(other, o, y)"),  # another mask
-    ],
-)
-def test_near_misses(first, second):
-    text = program(first, second)
-    assert main(text) == main(text, disable_passes=["choices"])
-    assert_agrees(text, M, X, Y, without="choices")
-
-
-def test_a_part_that_is_used_again_stays():
-    text = program("select(m, x, o)", "select(m, o, y)", "r = (f32[5], f32[5]) tuple(s, a)")
-    assert main(text) == main(text, disable_passes=["choices"])
-
-
-@pytest.mark.parametrize(
-    ("direction", "number", "expected"),
-    [
-        ("LT", 1, "np.where(m, x, y)"),
-        ("GE", 1, "np.where(m, y, x)"),
-        ("EQ", 0, "np.where(m, x, y)"),
-        ("NE", 0, "np.where(m, y, x)"),
-        ("GT", 0, "np.where(m, y, x)"),
-        ("LE", 0, "np.where(m, x, y)"),
-        ("LT", 2, "y"),
-        ("EQ", -1, "x"),
-    ],
-)
-@pytest.mark.parametrize("kind", ["s32", "s4", "f32", "bf16"])
-def test_masks_that_were_numbers_choose(direction, number, expected, kind):
-    text = entry(
-        "m = pred[5] parameter(0)",
-        "x = f32[5] parameter(1)",
-        "y = f32[5] parameter(2)",
-        f"number = {kind}[5] convert(m)",
-        f"one = {kind}[] constant({number})",
+def compared(kind, direction, number):
+    return entry(
+        *("m = pred[5] parameter(0)", "x = f32[5] parameter(1)", "y = f32[5] parameter(2)"),
+        *(f"number = {kind}[5] convert(m)", f"one = {kind}[] constant({number})"),
         f"limit = {kind}[5] broadcast(one), dimensions={{}}",
         f"below = pred[5] compare(number, limit), direction={direction}",
         "chosen = f32[5] select(below, y, x)",
     )
-    assert main(text) == f"return {expected}"
-    np.testing.assert_array_equal(xla2py.emit(text).load().main(M, X, Y), run_hlo_in_child(text, M, X, Y)[0])
+
+
+test_masks_that_were_numbers_choose = cases("choices", M, X, Y, budget=EXACT)(
+    (compared("s32", "LT", 1), "return np.where(m, x, y)"),
+    (compared("s4", "GE", 1), "return np.where(m, y, x)"),
+    (compared("f32", "EQ", 0), "return np.where(m, x, y)"),
+    (compared("bf16", "NE", 0), "return np.where(m, y, x)"),
+    (compared("s32", "GT", 0), "return np.where(m, y, x)"),
+    (compared("f32", "LE", 0), "return np.where(m, x, y)"),
+    (compared("s4", "LT", 2), "return y"),
+    (compared("bf16", "EQ", -1), "return x"),
+)
 
 
 def test_numbers_that_are_no_masks_are_compared():

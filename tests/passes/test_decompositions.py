@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
+from xla2py.tests.passes.raising import assert_agrees, before, cases, hlo, lacks, main, optimised
 from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
@@ -14,24 +14,21 @@ TALL = rng.normal(size=(6, 3)).astype(np.float32)
 SQUARE = TALL[:3] + TALL[:3].T
 BATCH = np.stack([SQUARE, 2 * SQUARE])
 
-RAISED = [
+test_singular_values = cases(
+    "decompositions",
+    TALL,
+    inputs=[(TALL,), (np.full((6, 3), np.nan, np.float32),)],
+    claims=[lacks("gesdd"), before("gesdd")],
+    budget=LOOSE,
+    forms=(hlo, optimised),
+)(
     (lambda a: abs(jnp.linalg.svd(a, full_matrices=False)[2]), "svd(a, full_matrices=False)"),
     (lambda a: abs(jnp.linalg.svd(a)[0][:, :3]), "svd(a, full_matrices=False)"),
     (lambda a: abs(jnp.linalg.svd(a)[0][:, 1:4]), "svd(a)"),
     (lambda a: jnp.linalg.svd(a, compute_uv=False), "return svdvals(a)"),
     (lambda a: jnp.linalg.norm(a, 2), "return svdvals(a).max()"),
     (lambda a: jnp.linalg.pinv(a), "svd(a, full_matrices=False)"),
-]
-
-
-@pytest.mark.parametrize("form", [hlo, optimised])
-@pytest.mark.parametrize(("function", "expected"), RAISED)
-def test_singular_values(function, expected, form):
-    for matrix in (TALL, np.full((6, 3), np.nan, np.float32)):
-        text = form(function, matrix)
-        assert expected in main(text) and "gesdd" not in main(text)
-        assert "gesdd" in main(text, disable_passes=["decompositions"])
-        assert_agrees(text, matrix, without="decompositions", budget=LOOSE)
+)
 
 
 @pytest.mark.parametrize("form", [hlo, optimised])

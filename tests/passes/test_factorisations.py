@@ -1,9 +1,8 @@
 """QR in one call, and guards behind decompositions that may fail."""
 
 import numpy as np
-import pytest
 
-from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
+from xla2py.tests.passes.raising import assert_agrees, before, cases, hlo, lacks, main, optimised
 from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
@@ -15,52 +14,31 @@ SYMMETRIC = SQUARE + SQUARE.T
 BATCH = np.stack([SYMMETRIC, 2 * SYMMETRIC, np.full((3, 3), np.nan, np.float32)])
 LOOSE = Budget(relative=1e-3, absolute=1e-4)
 
-
-@pytest.mark.parametrize("form", [hlo, optimised])
-@pytest.mark.parametrize("matrix", [TALL, WIDE, SQUARE, BATCH[:2]], ids=["tall", "wide", "square", "batch"])
-def test_both_factors_in_one_call(matrix, form):
-    text = form(lambda a: tuple(jnp.linalg.qr(a)), matrix)
-    assert "q, r = np.linalg.qr(a)" in main(text) and "geqrf" not in main(text)
-    assert_agrees(text, matrix, without="factorisations", budget=LOOSE)
+test_both_factors_in_one_call = cases(
+    "factorisations", claims=["q, r = np.linalg.qr(a)", lacks("geqrf")], budget=LOOSE, forms=(hlo, optimised)
+)(*((lambda a: tuple(jnp.linalg.qr(a)), matrix) for matrix in (TALL, WIDE, SQUARE, BATCH[:2])))
 
 
-def test_a_matrix_that_is_not_finite():
-    text = hlo(lambda a: tuple(jnp.linalg.qr(a)), SQUARE)
-    assert_agrees(text, np.full((3, 3), np.nan, np.float32), without="factorisations", budget=LOOSE)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda a: jnp.linalg.qr(a, mode="r"),  # no Q is asked for
-        lambda a: tuple(jnp.linalg.qr(a, mode="complete")),
-        lambda a: tuple(jnp.linalg.qr(a, mode="raw")),
-    ],
+test_other_uses_of_the_reflectors_stay = cases(
+    "factorisations", TALL, claims=["geqrf(a)", lacks("np.linalg.qr")], budget=LOOSE
+)(
+    lambda a: jnp.linalg.qr(a, mode="r"),  # no Q is asked for
+    lambda a: tuple(jnp.linalg.qr(a, mode="complete")),
+    lambda a: tuple(jnp.linalg.qr(a, mode="raw")),
 )
-def test_other_uses_of_the_reflectors_stay(function):
-    text = hlo(function, TALL)
-    assert "geqrf(a)" in main(text) and "np.linalg.qr" not in main(text)
-    assert_agrees(text, TALL, without="factorisations", budget=LOOSE)
 
-
-@pytest.mark.parametrize(
-    ("function", "matrix"),
-    [
-        (lambda a: jnp.linalg.svd(a, full_matrices=False)[1], TALL),
-        (lambda a: jnp.linalg.eigvalsh(a), BATCH),
-        (lambda a: jnp.linalg.eigvalsh(a), np.full((3, 3), np.inf, np.float32)),
-    ],
+test_no_guard_where_the_function_has_its_own = cases(
+    "factorisations", claims=[lacks("np.nan"), before("np.nan")], budget=LOOSE
+)(
+    (lambda a: jnp.linalg.svd(a, full_matrices=False)[1], TALL),
+    (lambda a: jnp.linalg.eigvalsh(a), BATCH),
+    (lambda a: jnp.linalg.eigvalsh(a), np.full((3, 3), np.inf, np.float32)),
 )
-def test_no_guard_where_the_function_has_its_own(function, matrix):
-    text = hlo(function, matrix)
-    assert "np.nan" not in main(text) and "np.nan" in main(text, disable_passes=["factorisations"])
-    assert_agrees(text, matrix, without="factorisations", budget=LOOSE)
 
-
-def test_a_guard_with_another_nan_stays():
-    text = hlo(lambda a: jnp.linalg.eigvals(a), SYMMETRIC)
-    assert "complex(np.nan, np.nan)" in main(text)
-    assert_agrees(text, np.full((3, 3), np.nan, np.float32), without="factorisations", budget=LOOSE)
+test_guards = cases("factorisations", SQUARE, inputs=[(np.full((3, 3), np.nan, np.float32),)], budget=LOOSE)(
+    lambda a: tuple(jnp.linalg.qr(a)),
+    (lambda a: jnp.linalg.eigvals(a), "complex(np.nan, np.nan)"),  # another NaN
+)
 
 
 def test_a_guard_that_asks_for_something_else_stays():

@@ -4,44 +4,39 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
+from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, entry, hlo, lacks, main, optimised
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
 ENDS = [np.iinfo(np.int32).min, np.iinfo(np.int32).max]
 X = np.array([*range(-9, 10), *ENDS], np.int32)
 BYTES = np.arange(-128, 128, dtype=np.int8)
+SMALL = tuple(array.ravel() for array in np.meshgrid(X[:6], np.array([-3, -1, 2, 5], np.int32)))
+FLOATS = np.array([-7.5, -3, -0.0, 0, 7.5, np.nan, np.inf], np.float32)
 
 
 def assert_exact(text, *inputs):
     assert_agrees(text, *inputs, without="flooring", budget=EXACT)
 
 
-@pytest.mark.parametrize(
-    ("function", "x", "expected"),
-    [
-        (lambda x: x // 2, X, "return x // 2"),
-        (lambda x: x // 7, BYTES, "return x // 7"),
-        (lambda x: x // 1, X, "return x"),
-        (lambda x: x % 7, BYTES, "return x % 7"),
-        (lambda x: jnp.divmod(x, 5), X, "return x // 5, x % 5"),
-        (lambda x: x + jnp.arange(21) // 2, X, "return x + np.arange(21, dtype=np.int32) // 2"),
-        (lambda x: x[:0] // 3, X, "return np.zeros(0, dtype=np.int32)"),
-        (lambda x: x * (x // 3)[:, None], X, "return x * (x // 3)[:, None]"),
-        (lambda x: jax.lax.rem(x, 1), X, "return np.zeros(21, dtype=np.int32)"),
-        (lambda x: jax.lax.rem(x, -1), X, "return np.zeros(21, dtype=np.int32)"),
-        (lambda x: x + jnp.int32(-7) // jnp.int32(2), X, "return x - 4"),
-        (lambda x: x + jnp.int32(-7) % jnp.int32(4), X, "return x + 1"),
-        (lambda x: x + jnp.sign(jnp.int32(-3)), X, "return x - 1"),
-        (lambda x: x + jnp.where(jnp.int32(3) > 2, jnp.maximum(jnp.int32(5), 4), 0), X, "return x + 5"),
-    ],
+test_integers = cases("flooring", budget=EXACT)(
+    (lambda x: x // 2, X, "return x // 2"),
+    (lambda x: x // 7, BYTES, "return x // 7"),
+    (lambda x: x // 1, X, "return x"),
+    (lambda x: x % 7, BYTES, "return x % 7"),
+    (lambda x: jnp.divmod(x, 5), X, "return x // 5, x % 5"),
+    (lambda x: x + jnp.arange(21) // 2, X, "return x + np.arange(21, dtype=np.int32) // 2"),
+    (lambda x: x[:0] // 3, X, "return np.zeros(0, dtype=np.int32)"),
+    (lambda x: x * (x // 3)[:, None], X, "return x * (x // 3)[:, None]"),
+    (lambda x: jax.lax.rem(x, 1), X, "return np.zeros(21, dtype=np.int32)"),
+    (lambda x: jax.lax.rem(x, -1), X, "return np.zeros(21, dtype=np.int32)"),
+    (lambda x: x + jnp.int32(-7) // jnp.int32(2), X, "return x - 4"),
+    (lambda x: x + jnp.int32(-7) % jnp.int32(4), X, "return x + 1"),
+    (lambda x: x + jnp.sign(jnp.int32(-3)), X, "return x - 1"),
+    (lambda x: x + jnp.where(jnp.int32(3) > 2, jnp.maximum(jnp.int32(5), 4), 0), X, "return x + 5"),
 )
-def test_integers(function, x, expected):
-    text = hlo(function, x)
-    assert main(text) == expected
-    assert_exact(text, x)
 
 
-@pytest.mark.parametrize("divisor", [3, 7, 8, 2, 2**30])
+@pytest.mark.parametrize("divisor", [3, 8, 2**30])
 @pytest.mark.parametrize(("function", "expected"), [(jnp.floor_divide, "x // {}"), (jnp.mod, "x % {}")])
 def test_after_optimisation(function, expected, divisor):
     text = optimised(lambda x: function(x, divisor), X)
@@ -50,29 +45,22 @@ def test_after_optimisation(function, expected, divisor):
     assert_exact(text, X)
 
 
-def test_cut_by_a_power_of_2():
-    for x in (X, BYTES):
-        text = optimised(
-            lambda x: (jax.lax.div(x, jnp.asarray(4, x.dtype)), jax.lax.rem(x, jnp.asarray(4, x.dtype))), x
-        )
-        assert "np.where" not in main(text) and "int_divide(x, " in main(text) and "int_remainder(x, " in main(text)
-        assert_exact(text, x)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: jnp.where(x < 0, -(jnp.where(x < 0, -x, x) & 6), jnp.where(x < 0, -x, x) & 6),
-        lambda x: jnp.where(x < 0, -(jnp.where(x < 1, -x, x) & 7), jnp.where(x < 1, -x, x) & 7),
-        lambda x: jnp.where(x < 1, -(jnp.where(x < 1, -x, x) & 7), jnp.where(x < 1, -x, x) & 7),
-        lambda x: jnp.where(x < 0, jnp.where(x < 0, -x, x) & 7, -(jnp.where(x < 0, -x, x) & 7)),
-        lambda x: jnp.where(x < 0, -(jnp.where(x < 0, -x, x) >> 3), jnp.where(x < 0, -x, x) >> 3),  # of -2**31: not
-    ],
+test_cut_by_a_power_of_2 = cases(
+    "flooring", claims=[lacks("np.where"), "int_divide(x, ", "int_remainder(x, "], budget=EXACT, forms=(optimised,)
+)(
+    *(
+        (lambda x: (jax.lax.div(x, jnp.asarray(4, x.dtype)), jax.lax.rem(x, jnp.asarray(4, x.dtype))), x)
+        for x in (X, BYTES)
+    )
 )
-def test_other_masks_and_shifts(function):
-    text = hlo(function, X)
-    assert "int_" not in main(text) and "%" not in main(text)
-    assert_exact(text, X)
+
+test_other_masks_and_shifts = cases("flooring", X, claims=[lacks("int_", "%")], budget=EXACT)(
+    lambda x: jnp.where(x < 0, -(jnp.where(x < 0, -x, x) & 6), jnp.where(x < 0, -x, x) & 6),
+    lambda x: jnp.where(x < 0, -(jnp.where(x < 1, -x, x) & 7), jnp.where(x < 1, -x, x) & 7),
+    lambda x: jnp.where(x < 1, -(jnp.where(x < 1, -x, x) & 7), jnp.where(x < 1, -x, x) & 7),
+    lambda x: jnp.where(x < 0, jnp.where(x < 0, -x, x) & 7, -(jnp.where(x < 0, -x, x) & 7)),
+    lambda x: jnp.where(x < 0, -(jnp.where(x < 0, -x, x) >> 3), jnp.where(x < 0, -x, x) >> 3),  # of -2**31: not,
+)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int8, np.uint8])
@@ -88,50 +76,27 @@ def test_remainders_by_what_may_be_0(dtype, form):
     assert "x % y" not in xla2py.emit(text, "cupy").source
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, y: jax.lax.rem(x, y),
-        lambda x, y: jax.lax.rem(x, jnp.where(y == 0, 1, y)),
-        lambda x, y: jax.lax.rem(x, jnp.where(y == 0, 2, y)) % 7,
-    ],
+test_other_remainders = cases("remainders", *SMALL, claims=["int_remainder"], budget=EXACT)(
+    lambda x, y: jax.lax.rem(x, y),
+    lambda x, y: jax.lax.rem(x, jnp.where(y == 0, 1, y)),
+    lambda x, y: jax.lax.rem(x, jnp.where(y == 0, 2, y)) % 7,
 )
-def test_other_remainders(function):
-    x, y = (array.ravel() for array in np.meshgrid(X[:6], np.array([-3, -1, 2, 5], np.int32)))
-    text = hlo(function, x, y)
-    assert "int_remainder" in main(text)
-    assert_agrees(text, x, y, without="remainders", budget=EXACT)
 
-
-def test_what_constants_and_signs_prove():
-    x = np.array([-7.5, -3, -0.0, 0, 7.5, np.nan, np.inf], np.float32)
-    text = hlo(lambda x: x % 3, x)
-    assert main(text) == "rest = np.fmod(x, 3)\nreturn np.where(rest < 0, rest + 3, rest)"
-    assert_exact(text, x)
-    text = hlo(lambda x: jnp.negative(-x), X)
-    assert main(text) == "return x"
-    assert_exact(text, X)
-    text = hlo(lambda x: (x < 0) & (x != 0) | (x < 0) & (x != 1), X)
-    assert "x != 1" in main(text) and "x != 0" not in main(text)
-    assert_exact(text, X)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: x // -2,
-        lambda x: x // x[::-1],
-        lambda x: jax.lax.div(x, 2),
-        lambda x: jnp.where((jnp.sign(x) != 1) & (jax.lax.rem(x, 3) != 0), jax.lax.div(x, 2) - 1, jax.lax.div(x, 2)),
-        lambda x: jnp.where((jnp.sign(x) != 1) & (jax.lax.rem(x, 2) != 1), jax.lax.div(x, 2) - 1, jax.lax.div(x, 2)),
-        lambda x: jnp.where((jnp.sign(x) != 1) & (jax.lax.rem(x, 2) != 0), jax.lax.div(x, 2) - 2, jax.lax.div(x, 2)),
-        lambda x: jnp.where((jnp.sign(x) != -1) & (jax.lax.rem(x, 2) != 0), jax.lax.div(x, 2) - 1, jax.lax.div(x, 2)),
-    ],
+test_what_constants_and_signs_prove = cases("flooring", X, budget=EXACT)(
+    (lambda x: x % 3, FLOATS, "rest = np.fmod(x, 3)\nreturn np.where(rest < 0, rest + 3, rest)"),
+    (lambda x: jnp.negative(-x), "return x"),
+    (lambda x: (x < 0) & (x != 0) | (x < 0) & (x != 1), "x != 1", lacks("x != 0")),
 )
-def test_other_quotients_are_cut(function):
-    text = hlo(function, X)
-    assert "int_divide" in main(text) and "//" not in main(text)
-    assert_exact(text, X)
+
+test_other_quotients_are_cut = cases("flooring", X, claims=["int_divide", lacks("//")], budget=EXACT)(
+    lambda x: x // -2,
+    lambda x: x // x[::-1],
+    lambda x: jax.lax.div(x, 2),
+    lambda x: jnp.where((jnp.sign(x) != 1) & (jax.lax.rem(x, 3) != 0), jax.lax.div(x, 2) - 1, jax.lax.div(x, 2)),
+    lambda x: jnp.where((jnp.sign(x) != 1) & (jax.lax.rem(x, 2) != 1), jax.lax.div(x, 2) - 1, jax.lax.div(x, 2)),
+    lambda x: jnp.where((jnp.sign(x) != 1) & (jax.lax.rem(x, 2) != 0), jax.lax.div(x, 2) - 2, jax.lax.div(x, 2)),
+    lambda x: jnp.where((jnp.sign(x) != -1) & (jax.lax.rem(x, 2) != 0), jax.lax.div(x, 2) - 1, jax.lax.div(x, 2)),
+)
 
 
 @pytest.mark.parametrize(
@@ -197,29 +162,21 @@ def test_a_kernel_multiplies_by_what_is_left():
 
 
 DIVIDENDS = np.float32([0, -0.0, 1, -1, 4, -4, 1e30, -1e30, np.inf, -np.inf, np.nan, 3.9999998, -1e-30, 5.5, -5.5])
+DIVISORS = np.float32([4, -4, 0.3, np.inf, -np.inf, 0, np.nan])
+DIVIDED = tuple(array.ravel() for array in np.meshgrid(DIVIDENDS, DIVISORS))
 
-
-@pytest.mark.parametrize("form", [hlo, optimised])
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x, y: x % 4 - 2, "return np.mod(x, 4) - 2"),
-        (lambda x, y: (x + 2) % 6.5 - 3.25, "return np.mod(x + 2, 6.5) - 3.25"),
-        (lambda x, y: x % y - 2, "return np.mod(x, y) - 2"),
-        (lambda x, y: x % y > 2, "return np.mod(x, y) > 2"),
-        (lambda x, y: abs(x % 4 * 6 - 3) - 1, "np.abs(np.mod(x, 4) * 6 - 3) - 1"),
-        (lambda x, y: x % 4 * -0.5 / 3 > 0, "np.mod(x, 4)"),
-        # near-misses: one sees the sign of 0, or the remainder itself; there is no such number
-        (lambda x, y: x % 4, "np.fmod"),
-        (lambda x, y: 1 / (x % y), "np.fmod"),
-        (lambda x, y: x % 4 * 6, "np.fmod"),
-        (lambda x, y: 1 / (x % 4 * 6) + (x % 4 - 2), "np.fmod"),
-        (lambda x, y: jax.lax.rem(x, jnp.float32(4)) * (x % 4 - 2), "np.fmod"),
-        (lambda x, y: x % -4 - 2, "np.fmod"),
-    ],
+test_remainders_of_floats_where_0_needs_no_sign = cases("remainders", *DIVIDED, budget=EXACT, forms=(hlo, optimised))(
+    (lambda x, y: x % 4 - 2, "return np.mod(x, 4) - 2"),
+    (lambda x, y: (x + 2) % 6.5 - 3.25, "return np.mod(x + 2, 6.5) - 3.25"),
+    (lambda x, y: x % y - 2, "return np.mod(x, y) - 2"),
+    (lambda x, y: x % y > 2, "return np.mod(x, y) > 2"),
+    (lambda x, y: abs(x % 4 * 6 - 3) - 1, "np.abs(np.mod(x, 4) * 6 - 3) - 1"),
+    (lambda x, y: x % 4 * -0.5 / 3 > 0, "np.mod(x, 4)"),
+    # near-misses: one sees the sign of 0, or the remainder itself; there is no such number
+    (lambda x, y: x % 4, "np.fmod"),
+    (lambda x, y: 1 / (x % y), "np.fmod"),
+    (lambda x, y: x % 4 * 6, "np.fmod"),
+    (lambda x, y: 1 / (x % 4 * 6) + (x % 4 - 2), "np.fmod"),
+    (lambda x, y: jax.lax.rem(x, jnp.float32(4)) * (x % 4 - 2), "np.fmod"),
+    (lambda x, y: x % -4 - 2, "np.fmod"),
 )
-def test_remainders_of_floats_where_0_needs_no_sign(function, expected, form):
-    x, y = (array.ravel() for array in np.meshgrid(DIVIDENDS, np.float32([4, -4, 0.3, np.inf, -np.inf, 0, np.nan])))
-    text = form(function, x, y)
-    assert expected in main(text)
-    assert_agrees(text, x, y, without="remainders", budget=EXACT)

@@ -5,9 +5,9 @@ import pytest
 
 from xla2py.tests.passes.raising import assert_agrees, hlo, main
 from xla2py.tests.recording.lazy_jax import jnp, lax
+from xla2py.tests.whole import much
 
 X = np.float32([0.5, 0.25, 1.5, -2])
-TYPES = [np.int8, np.int32]
 WRAPPED = " < 0"
 
 
@@ -31,7 +31,7 @@ def filled(begin, step, more, end=lambda i: i):
     return main(texts[0])
 
 
-@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.parametrize("element_type", much([np.int8], [np.int8, np.int32]))
 @pytest.mark.parametrize(
     ("begin", "step", "more"),
     [

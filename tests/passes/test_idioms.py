@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import ROUNDED, assert_agrees, called, hlo, main, no_prelude, optimised
+from xla2py.tests.passes.raising import ROUNDED, assert_agrees, called, cases, hlo, lacks, main, no_prelude, optimised
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.array.live import live_nodes
 from xla2py.transpile.equivalence.verdicts.comparison import Budget
@@ -15,22 +15,15 @@ special = pytest.importorskip("jax.scipy.special")
 EDGES = [0.0, -0.0, 0.5, -0.5, 0.99999994, 1.0, -1.0, 1.5, -1.5, 2.0, 9.2, 9.5, -9.5, 1e30, np.inf, -np.inf, np.nan]
 X = np.concatenate([np.float32(EDGES), np.linspace(-10, 10, 101, dtype=np.float32)])
 
-FUNCTIONS = [
-    (jax.lax.erfc, "return erfc(x)"),
-    (lambda x: jax.lax.erfc(abs(x)), "return erfc(np.abs(x))"),
-    (jax.lax.erf_inv, "return erf_inv(x)"),
-    (special.ndtr, "return normal_cdf(x)"),
-    (jax.grad(lambda x: special.ndtr(x).sum()), "0.5641896"),
-]
-
-
-@pytest.mark.texts_of("0.10")
-@pytest.mark.parametrize(("function", "expected"), FUNCTIONS)
-@pytest.mark.parametrize("form", [hlo, optimised])
-def test_functions_of_jax(function, expected, form):
-    text = form(function, X)
-    assert expected in main(text) and "where" not in main(text)
-    assert_agrees(text, X, without="idioms", budget=Budget(relative=1e-5, absolute=1e-30))
+test_functions_of_jax = pytest.mark.texts_of("0.10")(
+    cases("idioms", X, claims=[lacks("where")], budget=Budget(relative=1e-05, absolute=1e-30), forms=(hlo, optimised))(
+        (jax.lax.erfc, "return erfc(x)"),
+        (lambda x: jax.lax.erfc(abs(x)), "return erfc(np.abs(x))"),
+        (jax.lax.erf_inv, "return erf_inv(x)"),
+        (special.ndtr, "return normal_cdf(x)"),
+        (jax.grad(lambda x: special.ndtr(x).sum()), "0.5641896"),
+    )
+)
 
 
 @pytest.mark.parametrize("form", [hlo, optimised])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from xla2py import emit
-from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, hlo, main, times
 from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.tests.targets.running import leaves, on_dask, on_device, uneven
 
@@ -111,32 +111,27 @@ def moved_on(x):  # a new array in every iteration
     return lax.fori_loop(0, 4, lambda k, t: t[jnp.array([1, 0, 4, 2, 3])].at[k].set(t[0] + k), x)
 
 
-@pytest.mark.parametrize(
-    ("function", "copies"),
-    [
-        (lambda x: x.at[0].set(1).at[:, 2].set(3).at[4, 4].set(2), 1),
-        (lambda x: (x * 2).at[0].set(1), 0),
-        (started, 0),
-        (moved_on, 0),
-        (lambda x: (y := x * 2).at[0].set(y[1] + y[2]), 0),  # it is read before it changes
-        (lambda x: ((y := x * 2).max(), y.at[0].set(1).at[1].set(y[0] * 3)), 1),
-        (lambda x: (y := (y := x * 2).at[0].set(y[1] * 3)).at[1].set(y[0] * 3), 0),
-        # near-misses: somebody still looks at the array
-        (lambda x: ((y := x.at[0].set(1)), y.at[1].set(2)), 2),
-        (lambda x: ((y := x.at[0].set(1))[2] * 2, y.at[2].set(2)), 2),
-        (lambda x: (y := x * 2).at[0].set(y[1]), 0),  # apart
-        (lambda x: (y := x * 2) + y.at[2].set(2), 1),
-        (lambda x: x.T.at[0].set(1), 1),
-        (lambda x: (y := x * 2).at[:2].set(y[1:3]), 1),  # where libraries differ on arrays that overlap
-        (lambda x: ((z := (y := x * 2).T) * z + z.at[0].set(1), y.at[0].set(2)), 2),
-        (lambda x: jnp.take(x, jnp.argmax(x[:, 0]), axis=0, mode="clip").at[0].set(9) + x, 1),
-        (lambda x: lax.fori_loop(0, 3, lambda k, t: t.at[k].set(t[k + 1]).at[0, k].add(1), x), 1),
-    ],
+test_copies_only_of_what_somebody_still_looks_at = cases(
+    "in_place", X, says=lambda copies: times(copies, ".copy()"), budget=EXACT
+)(
+    (lambda x: x.at[0].set(1).at[:, 2].set(3).at[4, 4].set(2), 1),
+    (lambda x: (x * 2).at[0].set(1), 0),
+    (started, 0),
+    (moved_on, 0),
+    (lambda x: (y := x * 2).at[0].set(y[1] + y[2]), 0),  # it is read before it changes
+    (lambda x: ((y := x * 2).max(), y.at[0].set(1).at[1].set(y[0] * 3)), 1),
+    (lambda x: (y := (y := x * 2).at[0].set(y[1] * 3)).at[1].set(y[0] * 3), 0),
+    # near-misses: somebody still looks at the array
+    (lambda x: ((y := x.at[0].set(1)), y.at[1].set(2)), 2),
+    (lambda x: ((y := x.at[0].set(1))[2] * 2, y.at[2].set(2)), 2),
+    (lambda x: (y := x * 2).at[0].set(y[1]), 0),  # apart
+    (lambda x: (y := x * 2) + y.at[2].set(2), 1),
+    (lambda x: x.T.at[0].set(1), 1),
+    (lambda x: (y := x * 2).at[:2].set(y[1:3]), 1),  # where libraries differ on arrays that overlap
+    (lambda x: ((z := (y := x * 2).T) * z + z.at[0].set(1), y.at[0].set(2)), 2),
+    (lambda x: jnp.take(x, jnp.argmax(x[:, 0]), axis=0, mode="clip").at[0].set(9) + x, 1),
+    (lambda x: lax.fori_loop(0, 3, lambda k, t: t.at[k].set(t[k + 1]).at[0, k].add(1), x), 1),
 )
-def test_copies_only_of_what_somebody_still_looks_at(function, copies):
-    text = hlo(function, X)
-    assert main(text).count(".copy()") == copies
-    assert_agrees(text, X, without="in_place", budget=EXACT)
 
 
 def by_rows(x):  # two loops and what follows change one array

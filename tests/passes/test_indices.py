@@ -3,47 +3,32 @@
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main
+from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, entry, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 X = np.arange(30, dtype=np.float32).reshape(5, 6)
 ANY = np.array([0, 3, -1, 4, -5, -6, 9, -100], np.int32)  # also outside of both ends
 
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x, i: x[i[0]], "return x[np.clip(i[0], -5, 4)]"),
-        (lambda x, i: x[:, i[1]], "return x[:, np.clip(i[1], -6, 5)]"),
-        (lambda x, i: x[i[0], i[1]], "return x[np.clip(i[0], -5, 4), np.clip(i[1], -6, 5)]"),
-        (lambda x, i: x[0, i % 3 - 2], "return x[0][i % 3 - 2]"),  # proved to be in range
-        (lambda x, i: x[jnp.argmax(x[:, 0])], "return x[x[:, 0].argmax()]"),
-        (lambda x, i: x[jnp.argmax(x, axis=0), 0], "return x[:, 0][x.argmax(axis=0)]"),
-    ],
+test_an_index_is_written_as_the_library_takes_it = cases(
+    "indices", X, ANY, inputs=[(X, np.roll(ANY, shift)) for shift in range(len(ANY))], budget=EXACT
+)(
+    (lambda x, i: x[i[0]], "return x[np.clip(i[0], -5, 4)]"),
+    (lambda x, i: x[:, i[1]], "return x[:, np.clip(i[1], -6, 5)]"),
+    (lambda x, i: x[i[0], i[1]], "return x[np.clip(i[0], -5, 4), np.clip(i[1], -6, 5)]"),
+    (lambda x, i: x[0, i % 3 - 2], "return x[0][i % 3 - 2]"),  # proved to be in range
+    (lambda x, i: x[jnp.argmax(x[:, 0])], "return x[x[:, 0].argmax()]"),
+    (lambda x, i: x[jnp.argmax(x, axis=0), 0], "return x[:, 0][x.argmax(axis=0)]"),
 )
-def test_an_index_is_written_as_the_library_takes_it(function, expected):
-    text = hlo(function, X, ANY)
-    assert main(text) == expected
-    for shift in range(len(ANY)):
-        assert_agrees(text, X, np.roll(ANY, shift), without="indices", budget=EXACT)
 
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x, i: x[i], "return x[np.clip(i, -5, 4)]"),
-        (lambda x, i: x[i] + x[i, 1:2], "x[clipped_i]"),  # one index for both
-        (lambda x, i: x[lax.top_k(x[:, 0], 2)[1]], "return x[indices]"),  # proved to be in range
-        (lambda x, i: x[:, lax.top_k(x[0], 4)[1] // 2], "return x[:, indices // 2]"),
-        (lambda x, i: x[jnp.minimum(jnp.searchsorted(x[:, 0], x[0]), 4)], "return x[np.minimum(search_sorted("),
-        # not an index alone:
-        (lambda x, i: x[jnp.where(i < 0, i + 5, i)] + jnp.where(i < 0, i + 5, i)[:, None], "np.where(i < 0, i + 5, i)"),
-    ],
+test_indices_in_an_array = cases("indices", X, ANY, budget=EXACT)(
+    (lambda x, i: x[i], "return x[np.clip(i, -5, 4)]"),
+    (lambda x, i: x[i] + x[i, 1:2], "x[clipped_i]"),  # one index for both
+    (lambda x, i: x[lax.top_k(x[:, 0], 2)[1]], "\nreturn x[indices]"),  # proved to be in range
+    (lambda x, i: x[:, lax.top_k(x[0], 4)[1] // 2], "\nreturn x[:, indices // 2]"),
+    (lambda x, i: x[jnp.minimum(jnp.searchsorted(x[:, 0], x[0]), 4)], "x[np.minimum(search_sorted("),
+    # not an index alone:
+    (lambda x, i: x[jnp.where(i < 0, i + 5, i)] + jnp.where(i < 0, i + 5, i)[:, None], "np.where(i < 0, i + 5, i)"),
 )
-def test_indices_in_an_array(function, expected):
-    text = hlo(function, X, ANY)
-    assert expected in main(text)
-    assert_agrees(text, X, ANY, without="indices", budget=EXACT)
 
 
 def test_what_one_rewrite_makes_always_comes_in_the_same_order():
@@ -87,13 +72,8 @@ def test_other_choices_of_an_index_stay(index, kept):
         assert_agrees(text, X, np.int32(value), without="indices", budget=EXACT)
 
 
-def test_an_index_that_is_a_result_too_keeps_its_type():
-    text = hlo(lambda x: (jnp.argmax(x), x.reshape(-1)[jnp.argmax(x)]), X)
-    assert "astype(np.int32)" in main(text)
-    assert_agrees(text, X, without="indices", budget=EXACT)
-
-
-def test_unsigned_indices_stay():
-    text = hlo(lambda x, i: x[i], X, np.uint32(3))
-    assert_agrees(text, X, np.uint32(3), without="indices", budget=EXACT)
-    assert_agrees(text, X, np.uint32(2**32 - 1), without="indices", budget=EXACT)
+test_an_index_that_is_a_result_too_and_unsigned_ones_stay = cases("indices", budget=EXACT)(
+    (lambda x: (jnp.argmax(x), x.reshape(-1)[jnp.argmax(x)]), X, "astype(np.int32)"),
+    (lambda x, i: x[i], (X, np.uint32(3))),
+    (lambda x, i: x[i], (X, np.uint32(2**32 - 1))),
+)

@@ -77,32 +77,18 @@ def test_loops_in_branches_know_what_does_not_change():
     assert "+ 3" not in text and "+ 1" in text and "* 0.5" in text
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_numbers_of_branches(count):
-    """A number chooses the same branch of as many; those beyond all are in the last."""
+@pytest.mark.parametrize(("count", "number"), [(2, lambda k: k), (3, lambda k: k), (2, lambda k: ~k + 2)])
+def test_numbers_of_branches(count, number):
+    """A number chooses the same branch of as many; those beyond all are in the last. The bits of one are no flag."""
     outer = [lambda x: x, *(lambda x, k=k: x * k for k in range(2, count + 1))]
 
     def program(k, x):
         again = [lambda x: x + 1, lambda x: x + 2, lambda x: x + 5][:count]
-        outer[1] = lambda x: jax.lax.switch(k, again, x)
+        outer[1] = lambda x: jax.lax.switch(number(k), again, x)
         return jax.lax.switch(k, outer, x)
 
     text = hlo(program, np.int32(0), X)
     for k in (-1, 0, 1, 2, 9):
-        assert_agrees(text, np.int32(k), X)
-
-
-def test_the_bits_of_a_number_are_no_flag():
-    """``~k`` of a number chooses by itself, whichever branch ``k`` leads to."""
-
-    def program(k, x):
-        def again(x):
-            return jax.lax.switch(~k + 2, [lambda x: x + 1, lambda x: x + 2], x)
-
-        return jax.lax.switch(k, [lambda x: x, again], x)
-
-    text = hlo(program, np.int32(0), X)
-    for k in (0, 1, 2):
         assert_agrees(text, np.int32(k), X)
 
 

@@ -4,34 +4,47 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import assert_agrees, called, entry, hlo, main, no_prelude, optimised
+from xla2py.tests.passes.raising import (
+    CHANGES,
+    STAYS,
+    assert_agrees,
+    called,
+    cases,
+    entry,
+    hlo,
+    main,
+    no_prelude,
+    optimised,
+)
 from xla2py.tests.recording.lazy_jax import jnp
 
-FORMS = pytest.mark.parametrize("form", [hlo, optimised])
 A, B = np.float32(-0.7), np.float32(3.1)
 
 
-@FORMS
-@pytest.mark.parametrize(
-    ("function", "inputs", "expected"),
-    [
-        (lambda: jnp.linspace(-1.5, 1.5, 60), (), "return linspace(-1.5, 1.5, 60, np.float32)"),
-        (lambda: jnp.linspace(0, 1, 7), (), "return linspace(0, 1, 7, np.float32)"),
-        (lambda: jnp.linspace(1, 0, 7), (), "return linspace(1, 0, 7, np.float32)"),
-        (lambda: jnp.linspace(1, -1, 40), (), "return linspace(1, -1, 40, np.float32)"),
-        (lambda: jnp.linspace(0.1, -7.3, 3), (), "return linspace(0.1, -7.3, 3, np.float32)"),
-        (lambda x: jnp.linspace(x, 2, 9), (A,), "return linspace(x, 2, 9, np.float32)"),
-        (lambda x: jnp.linspace(1, x, 9), (A,), "return linspace(1, x, 9, np.float32)"),
-        (lambda x, y: jnp.linspace(x, y, 9), (A, B), "return linspace(x, y, 9, np.float32)"),
-        (lambda x: jnp.linspace(x, x, 9), (A,), "return linspace(x, x, 9, np.float32)"),
-        (lambda x: x * jnp.linspace(2, 3, 9)[:, None], (A,), "return (x * linspace(2, 3, 9, np.float32))[:, None]"),
-    ],
+test_linspaces = cases("linspaces", claims=[CHANGES], forms=(hlo, optimised))(
+    (lambda: jnp.linspace(-1.5, 1.5, 60), (), "return linspace(-1.5, 1.5, 60, np.float32)"),
+    (lambda: jnp.linspace(0, 1, 7), (), "return linspace(0, 1, 7, np.float32)"),
+    (lambda: jnp.linspace(1, 0, 7), (), "return linspace(1, 0, 7, np.float32)"),
+    (lambda: jnp.linspace(1, -1, 40), (), "return linspace(1, -1, 40, np.float32)"),
+    (lambda: jnp.linspace(0.1, -7.3, 3), (), "return linspace(0.1, -7.3, 3, np.float32)"),
+    (lambda x: jnp.linspace(x, 2, 9), (A,), "return linspace(x, 2, 9, np.float32)"),
+    (lambda x: jnp.linspace(1, x, 9), (A,), "return linspace(1, x, 9, np.float32)"),
+    (lambda x, y: jnp.linspace(x, y, 9), (A, B), "return linspace(x, y, 9, np.float32)"),
+    (lambda x: jnp.linspace(x, x, 9), (A,), "return linspace(x, x, 9, np.float32)"),
+    (lambda x: x * jnp.linspace(2, 3, 9)[:, None], (A,), "return (x * linspace(2, 3, 9, np.float32))[:, None]"),
 )
-def test_linspaces(form, function, inputs, expected):
-    text = form(function, *inputs)
-    assert main(text) == expected
-    assert called(text, no_prelude) == set() and "linspace" not in main(text, disable_passes=["linspaces"])
-    assert_agrees(text, *inputs, without="linspaces")
+
+test_two_of_one_length = cases("linspaces", A, B, forms=(optimised,))(
+    (
+        lambda x, y: jnp.linspace(x, 1, 9) * jnp.linspace(y, 2, 9),
+        "return linspace(x, 1, 9, np.float32) * linspace(y, 2, 9, np.float32)",
+    ),
+)
+
+
+def test_a_target_without_the_prelude_gets_the_long_form():
+    text = hlo(lambda: jnp.linspace(0, 1, 7))
+    assert called(text) == {"linspace"} and called(text, no_prelude) == set()
 
 
 @pytest.mark.texts_of("0.10")
@@ -45,11 +58,6 @@ def test_bits_stay(ends):
     )
     assert raised.dtype == spelt_out.dtype
     np.testing.assert_array_equal(raised, spelt_out)
-
-
-def test_two_of_one_length():
-    text = optimised(lambda x, y: jnp.linspace(x, 1, 9) * jnp.linspace(y, 2, 9), A, B)
-    assert main(text) == "return linspace(x, 1, 9, np.float32) * linspace(y, 2, 9, np.float32)"
 
 
 def spelt_out(first="-1.5", gaps="59", last="1.5", end="1.5", one="1", element_type="f32"):
@@ -101,16 +109,9 @@ def test_what_is_no_linspace(changes):
     assert "linspace" not in main(spelt_out(**changes))
 
 
-@FORMS
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, y: jnp.linspace(x, y, 9, endpoint=False),
-        lambda x, y: jnp.linspace(jnp.stack([x, y]), y, 9),
-        lambda x, y: jnp.concatenate([jnp.linspace(x, y, 9, endpoint=False), x[None]]),
-        lambda x, y: (lambda before: (jnp.append(before, y), before))(jnp.linspace(x, y, 9, endpoint=False)),
-    ],
+test_other_rows_stay = cases("linspaces", A, B, claims=[STAYS], budget=None, forms=(hlo, optimised))(
+    lambda x, y: jnp.linspace(x, y, 9, endpoint=False),
+    lambda x, y: jnp.linspace(jnp.stack([x, y]), y, 9),
+    lambda x, y: jnp.concatenate([jnp.linspace(x, y, 9, endpoint=False), x[None]]),
+    lambda x, y: (lambda before: (jnp.append(before, y), before))(jnp.linspace(x, y, 9, endpoint=False)),
 )
-def test_other_rows_stay(form, function):
-    text = form(lambda x, y: function(x, y), A, B)
-    assert main(text) == main(text, disable_passes=["linspaces"])

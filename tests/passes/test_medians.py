@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main, optimised
+from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, hlo, main, optimised
 from xla2py.tests.recording.lazy_jax import jnp
 
 X = np.random.default_rng(1).normal(size=(6, 4)).astype(np.float32)
@@ -12,21 +12,11 @@ NAN = X.copy()
 NAN[2, 1] = np.nan
 HUGE = np.full((6, 4), 3e38, np.float32)
 
-
-@pytest.mark.parametrize("form", [hlo, optimised])
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x: jnp.median(x, axis=0), "return np.median(x, axis=0)"),
-        (lambda x: jnp.median(x, axis=1), "return np.median(x, axis=-1)"),
-        (lambda x: jnp.median(x[:, 0]), "return np.median(x[:, 0])"),
-    ],
+test_medians = cases("medians", X, inputs=[(X,), (STRANGE,), (NAN,), (HUGE,)], budget=EXACT, forms=(hlo, optimised))(
+    (lambda x: jnp.median(x, axis=0), "return np.median(x, axis=0)"),
+    (lambda x: jnp.median(x, axis=1), "return np.median(x, axis=-1)"),
+    (lambda x: jnp.median(x[:, 0]), "return np.median(x[:, 0])"),
 )
-def test_medians(function, expected, form):
-    text = form(function, X)
-    assert main(text) == expected
-    for values in (X, STRANGE, NAN, HUGE):
-        assert_agrees(text, values, without="medians", budget=EXACT)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from xla2py.transpile.hlo.verifier import verify
 from xla2py.transpile.passes.outlining.by_call_stack import outlining
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-LAYERS = 32
+LAYERS = 8
 
 
 def layer(x, weight, bias):
@@ -69,7 +69,7 @@ def assert_computes(source, function, *given, tolerance=1e-4):
 
 
 @pytest.mark.parametrize("function", [traced, jitted])
-def test_thirty_two_layers_are_one_function_and_thirty_two_calls(function):
+def test_layers_are_one_function_and_as_many_calls(function):
     given = arguments(LAYERS)
     emitted = xla2py.emit(hlo(function, *given), checks=False)
     program = emitted.source[emitted.source.index("def main") :]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import EXACT, Budget, assert_agrees, hlo, main, optimised
+from xla2py.tests.passes.raising import EXACT, STAYS, Budget, assert_agrees, cases, hlo, main, optimised
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
 lax = jax.lax
@@ -64,23 +64,19 @@ def test_prefixes(form, function, x, expected):
     assert_agrees(text, x, without="prefixes", budget=EXACT if x.dtype == np.int32 else SUMS)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: by_shifts(x, (1, 2, 3, 8), padded),  # some come twice
-        lambda x: by_shifts(x, (1, 2, 4), padded),  # not from the start
-        lambda x: x + jnp.pad(x[:-1], (1, 0), constant_values=1),
-        lambda x: jnp.maximum(jnp.pad(jnp.maximum.accumulate(x)[:-1], (1, 0)), jnp.cumsum(x)),
-        lambda x: jnp.cumsum(x[:16].reshape(4, 4), 1).reshape(16),
-        lambda x: jnp.cumsum(x)[::-1],
-        lambda x: jnp.cumsum(x.reshape(4, 250), 1).T.reshape(1000),
-        lambda x: lax.associative_scan(jnp.add, x.astype(jnp.float16)),
-        lambda x: lax.associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x, x))[1],
-    ],
+test_what_does_not_run_along_one_array = cases(
+    "prefixes", LINE, claims=[STAYS], budget=None
+)(
+    lambda x: by_shifts(x, (1, 2, 3, 8), padded),  # some come twice
+    lambda x: by_shifts(x, (1, 2, 4), padded),  # not from the start
+    lambda x: x + jnp.pad(x[:-1], (1, 0), constant_values=1),
+    lambda x: jnp.maximum(jnp.pad(jnp.maximum.accumulate(x)[:-1], (1, 0)), jnp.cumsum(x)),
+    lambda x: jnp.cumsum(x[:16].reshape(4, 4), 1).reshape(16),
+    lambda x: jnp.cumsum(x)[::-1],
+    lambda x: jnp.cumsum(x.reshape(4, 250), 1).T.reshape(1000),
+    lambda x: lax.associative_scan(jnp.add, x.astype(jnp.float16)),
+    lambda x: lax.associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x, x))[1],
 )
-def test_what_does_not_run_along_one_array(function):
-    text = hlo(lambda x: function(x), LINE)
-    assert main(text) == main(text, disable_passes=["prefixes"])
 
 
 def turned_once(x):
@@ -100,10 +96,9 @@ def first_ones_turned(x):
     return jnp.concatenate([x[::-1, 0][:, None], x[:, 1:2], x[:, 2:] + x[:, :-2]], 1)
 
 
-@pytest.mark.parametrize("function", [turned_once, moved_once, first_ones_turned])
-def test_what_does_not_stay_in_its_line(function):
-    text = hlo(lambda x: function(x), X[:, :4])
-    assert main(text) == main(text, disable_passes=["prefixes"])
+test_what_does_not_stay_in_its_line = cases("prefixes", X[:, :4], claims=[STAYS], budget=None)(
+    turned_once, moved_once, first_ones_turned
+)
 
 
 @pytest.mark.parametrize("axis", [0, 1])

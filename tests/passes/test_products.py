@@ -1,9 +1,8 @@
 """Matrix products turned round."""
 
 import numpy as np
-import pytest
 
-from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
+from xla2py.tests.passes.raising import STAYS, assert_agrees, cases, hlo, lacks, main, optimised
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
 A = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
@@ -11,48 +10,33 @@ B = np.linspace(-2, 1, 20, dtype=np.float32).reshape(4, 5)
 Q = np.linspace(-1, 1, 2 * 5 * 3 * 4, dtype=np.float32).reshape(2, 5, 3, 4)
 W = np.linspace(0, 1, 2 * 3 * 6 * 5, dtype=np.float32).reshape(2, 3, 6, 5)
 
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda a, b: (b.T @ a.T).T, "return a @ b"),
-        (lambda a, b: (b.T @ a.T * 0.5).T, "return a @ b * 0.5"),
-        (lambda a, b: jnp.exp(b.T @ a.T).T - 1, "return np.exp(a @ b) - 1"),
-        (lambda a, b: (b.T @ a.T).T + (b.T @ a.T * 2).T, "a_dot_b = a @ b\nreturn a_dot_b + a_dot_b * 2"),
-    ],
+test_products = cases("products", A, B)(
+    (lambda a, b: (b.T @ a.T).T, "return a @ b"),
+    (lambda a, b: (b.T @ a.T * 0.5).T, "return a @ b * 0.5"),
+    (lambda a, b: (b.T @ a.T).T, (A[:, :0], B[:0])),
+    (jax.grad(lambda w, x: jnp.tanh(x @ w).sum()), (B, A), "x.T @ ", lacks(").T")),  # the weights of a dense layer
+    (lambda a, b: jnp.exp(b.T @ a.T).T - 1, "return np.exp(a @ b) - 1"),
+    (lambda a, b: (b.T @ a.T).T + (b.T @ a.T * 2).T, "a_dot_b = a @ b\nreturn a_dot_b + a_dot_b * 2"),
 )
-def test_products(function, expected):
-    text = hlo(function, A, B)
-    assert main(text) == expected
-    assert_agrees(text, A, B, without="products")
 
 
 X = np.linspace(-1, 1, 2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4)
 Y = np.linspace(-2, 1, 2 * 3 * 5, dtype=np.float32).reshape(2, 3, 5)
 G = np.linspace(-1, 2, 2 * 3 * 6 * 7, dtype=np.float32).reshape(2, 3, 6, 7)
 
-
-@pytest.mark.parametrize(
-    ("function", "given", "expected"),
-    [
-        (lambda x, y: jnp.tensordot(y, x, ((0, 1), (0, 1))).T, (X, Y), "np.tensordot(x, y, axes=((0, 1), (0, 1)))"),
-        (
-            lambda x, g: jnp.tensordot(g, x, ((0, 1), (0, 1))).transpose(2, 0, 1) * 2,
-            (X, G),
-            "np.tensordot(x, g, axes=((0, 1), (0, 1))) * 2",
-        ),
-        (
-            lambda x, g: jnp.exp(jnp.tensordot(x, g, ((0, 1), (0, 1))) * 2).transpose(1, 2, 0),
-            (X, G),
-            "np.exp(np.tensordot(g, x, axes=((0, 1), (0, 1))) * 2)",
-        ),
-    ],
+test_contractions = cases("products", claims=[lacks("transpose"), lacks(".T")])(
+    (lambda x, y: jnp.tensordot(y, x, ((0, 1), (0, 1))).T, (X, Y), "np.tensordot(x, y, axes=((0, 1), (0, 1)))"),
+    (
+        lambda x, g: jnp.tensordot(g, x, ((0, 1), (0, 1))).transpose(2, 0, 1) * 2,
+        (X, G),
+        "np.tensordot(x, g, axes=((0, 1), (0, 1))) * 2",
+    ),
+    (
+        lambda x, g: jnp.exp(jnp.tensordot(x, g, ((0, 1), (0, 1))) * 2).transpose(1, 2, 0),
+        (X, G),
+        "np.exp(np.tensordot(g, x, axes=((0, 1), (0, 1))) * 2)",
+    ),
 )
-def test_contractions(function, given, expected):
-    text = hlo(function, *given)
-    assert expected in main(text)
-    assert "transpose" not in main(text) and ".T" not in main(text)
-    assert_agrees(text, *given, without="products")
 
 
 def test_the_sum_of_all_squares_reads_a_product_that_is_turned():
@@ -66,40 +50,24 @@ def test_the_sum_of_all_squares_reads_a_product_that_is_turned():
     assert_agrees(text, A, B, without="products")
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, g: jnp.tensordot(g, x, ((0, 1), (0, 1))).transpose(0, 2, 1),  # another order
-        lambda x, g: jnp.tensordot(g, x, ((0, 1), (0, 1))).sum(axis=0),
-    ],
+test_contractions_that_stay = cases("products", X, G, claims=[STAYS])(
+    lambda x, g: jnp.tensordot(g, x, ((0, 1), (0, 1))).transpose(0, 2, 1),  # another order
+    lambda x, g: jnp.tensordot(g, x, ((0, 1), (0, 1))).sum(axis=0),
 )
-def test_contractions_that_stay(function):
-    text = hlo(function, X, G)
-    assert main(text) == main(text, disable_passes=["products"])
-    assert_agrees(text, X, G, without="products")
 
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda a, b: b.T @ a.T,  # read as it is
-        lambda a, b: (a @ b).T,  # nothing to gain
-        lambda a, b: ((b.T @ a.T).T, b.T @ a.T),
-        lambda a, b: ((b.T @ a.T) + b.T[:, :3]).T,  # another array in between
-        lambda a, b: (b.T @ a[0]).T,
-    ],
+test_products_that_stay = cases(
+    "products", A, B, claims=[STAYS]
+)(
+    lambda a, b: b.T @ a.T,  # read as it is
+    lambda a, b: (a @ b).T,  # nothing to gain
+    lambda a, b: ((b.T @ a.T).T, b.T @ a.T),
+    lambda a, b: ((b.T @ a.T) + b.T[:, :3]).T,  # another array in between
+    lambda a, b: (b.T @ a[0]).T,
 )
-def test_products_that_stay(function):
-    text = hlo(function, A, B)
-    assert main(text) == main(text, disable_passes=["products"])
-    assert_agrees(text, A, B, without="products")
 
-
-@pytest.mark.parametrize("form", [hlo, optimised])
-def test_attention(form):
-    text = form(lambda q, w: jnp.einsum("bhqk,bkhd->bqhd", w, q), Q, W)
-    assert "w @ q.transpose(0, 2, 1, 3)" in main(text)
-    assert_agrees(text, Q, W, without="products")
+test_attention = cases("products", Q, W, forms=(hlo, optimised))(
+    (lambda q, w: jnp.einsum("bhqk,bkhd->bqhd", w, q), "w @ q.transpose(0, 2, 1, 3)"),
+)
 
 
 def test_attention_of_narrow_floats():
@@ -107,14 +75,3 @@ def test_attention_of_narrow_floats():
     text = hlo(lambda q, w: jnp.einsum("bhqk,bkhd->bqhd", w, q), q, w)
     assert "w.astype(np.float32) @ q.astype(np.float32).transpose(0, 2, 1, 3)" in main(text)
     assert_agrees(text, q, w, without="products")
-
-
-def test_empty_products():
-    a, b = np.zeros((3, 0), np.float32), np.zeros((0, 5), np.float32)
-    assert_agrees(hlo(lambda a, b: (b.T @ a.T).T, a, b), a, b, without="products")
-
-
-def test_weights_of_a_dense_layer():
-    text = hlo(jax.grad(lambda w, x: jnp.tanh(x @ w).sum()), B, A)
-    assert "x.T @ " in main(text) and ").T" not in main(text)
-    assert_agrees(text, B, A, without="products")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.passes.raising import STAYS, assert_agrees, cases, hlo, main
 from xla2py.tests.recording.lazy_jax import jax
 
 jnp, lax = jax.numpy, jax.lax
@@ -57,11 +57,12 @@ def rows_of_the_state(xs, w, u):
     return lax.fori_loop(0, 6, step, (xs, jnp.zeros((3, 5), xs.dtype)))[1] @ u
 
 
-@pytest.mark.parametrize("function", [weights_that_change, few_rows, rows_that_are_looked_up, rows_of_the_state])
-def test_products_that_stay(function):
-    text = hlo(function, X, W, U)
-    assert main(text) == main(text, disable_passes=["projections"])
-    assert_agrees(text, X, W, U, without="projections")
+test_products_that_stay = cases("projections", X, W, U, claims=[STAYS])(
+    weights_that_change,
+    few_rows,
+    rows_that_are_looked_up,
+    rows_of_the_state,
+)
 
 
 def test_products_of_all_rounds_that_would_be_large_stay():

@@ -1,9 +1,8 @@
 """Conversions that NumPy makes by itself."""
 
 import numpy as np
-import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+from xla2py.tests.passes.raising import EXACT, STAYS, cases
 from xla2py.tests.recording.lazy_jax import jnp
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
@@ -11,67 +10,34 @@ BYTES = np.arange(-6, 6, dtype=np.int8).reshape(3, 4)
 COUNTS = np.arange(12, dtype=np.int32).reshape(3, 4)
 Z = (X + 1j * X[::-1]).astype(np.complex64)
 
-
-@pytest.mark.parametrize(
-    ("function", "inputs", "expected"),
-    [
-        (lambda n, x: n + (x > 0), (COUNTS, X), "return n + (x > 0)"),
-        (lambda x, n: x * n, (X, BYTES), "return x * n"),
-        (lambda n, x: n / x, (BYTES, X), "return n / x"),
-        (lambda n, x: n < x, (BYTES, X), "return n < x"),
-        (lambda z, x: z + x, (Z, X), "return z + x"),
-        (lambda x: x * 2j, (X,), "return x * 2j"),
-        (lambda x, n: jnp.where(x > 0, x, n), (X, BYTES), "return np.where(x > 0, x, n)"),
-    ],
+test_a_conversion_is_left_to_numpy = cases("promotions", budget=EXACT)(
+    (lambda n, x: n + (x > 0), (COUNTS, X), "return n + (x > 0)"),
+    (lambda x, n: x * n, (X, BYTES), "return x * n"),
+    (lambda n, x: n / x, (BYTES, X), "return n / x"),
+    (lambda n, x: n < x, (BYTES, X), "return n < x"),
+    (lambda z, x: z + x, (Z, X), "return z + x"),
+    (lambda x: x * 2j, (X,), "return x * 2j"),
+    (lambda x, n: jnp.where(x > 0, x, n), (X, BYTES), "return np.where(x > 0, x, n)"),
 )
-def test_a_conversion_is_left_to_numpy(function, inputs, expected):
-    text = hlo(function, *inputs)
-    assert main(text) == expected
-    assert_agrees(text, *inputs, without="promotions", budget=EXACT)
 
-
-@pytest.mark.parametrize(
-    ("function", "inputs"),
-    [
-        (lambda x, n: x * n, (X, COUNTS)),  # NumPy would compute in float64
-        (lambda x: (x > 0).astype(jnp.int32) + 1, (X,)),  # a number has no type of its own
-        (lambda x: (x > 0).astype(jnp.float32) - (x < 1).astype(jnp.float32), (X,)),  # both convert
-        (lambda x: (x > 0).astype(jnp.float32), (X,)),
-        (lambda x, n: (n.astype(jnp.float32) + x, n.astype(jnp.float32)), (X, BYTES)),  # needed elsewhere
-        (lambda x, n: x + n.astype(jnp.bfloat16), (X.astype(jnp.bfloat16), BYTES)),
-    ],
+test_other_conversions_stay = cases("promotions", claims=[".astype("], budget=EXACT)(
+    (lambda x, n: x * n, (X, COUNTS)),  # NumPy would compute in float64
+    (lambda x: (x > 0).astype(jnp.int32) + 1, (X,)),  # a number has no type of its own
+    (lambda x: (x > 0).astype(jnp.float32) - (x < 1).astype(jnp.float32), (X,)),  # both convert
+    (lambda x: (x > 0).astype(jnp.float32), (X,)),
+    (lambda x, n: (n.astype(jnp.float32) + x, n.astype(jnp.float32)), (X, BYTES)),  # needed elsewhere
+    (lambda x, n: x + n.astype(jnp.bfloat16), (X.astype(jnp.bfloat16), BYTES)),
 )
-def test_other_conversions_stay(function, inputs):
-    text = hlo(function, *inputs)
-    assert ".astype(" in main(text)
-    assert_agrees(text, *inputs, without="promotions", budget=EXACT)
 
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x: jnp.mean(x > 0), "return (x > 0).astype(np.float32).mean()"),
-        (lambda x: (x > 0).astype(jnp.int8).astype(jnp.float32), "return (x > 0).astype(np.float32)"),
-        (lambda x: (x > 0).astype(jnp.int8).astype(jnp.int32), "return (x > 0).astype(np.int32)"),
-    ],
-    ids=["mean", "float", "integer"],
+test_a_mask_becomes_a_number_in_one_step = cases("masks", X, budget=EXACT)(
+    (lambda x: jnp.mean(x > 0), "return (x > 0).astype(np.float32).mean()"),
+    (lambda x: (x > 0).astype(jnp.int8).astype(jnp.float32), "return (x > 0).astype(np.float32)"),
+    (lambda x: (x > 0).astype(jnp.int8).astype(jnp.int32), "return (x > 0).astype(np.int32)"),
 )
-def test_a_mask_becomes_a_number_in_one_step(function, expected):
-    text = hlo(function, X)
-    assert main(text) == expected
-    assert_agrees(text, X, without="masks", budget=EXACT)
 
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: (x > 0).astype(jnp.int4).astype(jnp.float32),  # narrow numbers round in their own ways
-        lambda x: (x > 0).astype(jnp.int8).astype(jnp.bool_),
-        lambda x: ((x > 0).astype(jnp.int8), (x > 0).astype(jnp.int8).astype(jnp.float32)),  # read elsewhere, too
-        lambda x: x.astype(jnp.int8).astype(jnp.float32),
-    ],
+test_other_conversions_of_conversions_stay = cases("masks", X, claims=[STAYS], budget=EXACT)(
+    lambda x: (x > 0).astype(jnp.int4).astype(jnp.float32),  # narrow numbers round in their own ways
+    lambda x: (x > 0).astype(jnp.int8).astype(jnp.bool_),
+    lambda x: ((x > 0).astype(jnp.int8), (x > 0).astype(jnp.int8).astype(jnp.float32)),  # read elsewhere, too
+    lambda x: x.astype(jnp.int8).astype(jnp.float32),
 )
-def test_other_conversions_of_conversions_stay(function):
-    text = hlo(function, X)
-    assert main(text) == main(text, disable_passes=("masks",))
-    assert_agrees(text, X, without="masks", budget=EXACT)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
+from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, entry, hlo, main, optimised
 from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
@@ -12,56 +12,31 @@ N = 13
 X = np.random.default_rng(5).standard_normal(N).astype(np.float32)
 GRID = np.random.default_rng(6).standard_normal((4, N)).astype(np.float32)
 
-
-@pytest.mark.parametrize("form", [hlo, optimised])
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x: x * jnp.arange(N, 0, -1), "np.arange(13, 0, -1, dtype=np.float32)"),
-        (lambda x: x * (jnp.arange(N) * -1 + N - 1), "np.arange(12, -1, -1, dtype=np.float32)"),
-        (lambda x: (x, jnp.arange(N) + 1), "return x, np.arange(1, 14, dtype=np.int32)"),
-        (lambda x: (x, jnp.arange(20) * 3 - 7), "return x, np.arange(-7, 53, 3, dtype=np.int32)"),
-        (lambda x: (x, (jnp.arange(5) - 9) * -2), "return x, np.arange(18, 8, -2, dtype=np.int32)"),
-        (lambda x: (x, np.arange(4, 24, 4, dtype=np.int32)), "return x, np.arange(4, 24, 4, dtype=np.int32)"),
-    ],
+test_rows = cases("ranges", X, budget=EXACT, forms=(hlo, optimised))(
+    (lambda x: x * jnp.arange(N, 0, -1), "np.arange(13, 0, -1, dtype=np.float32)"),
+    (lambda x: x * (jnp.arange(N) * -1 + N - 1), "np.arange(12, -1, -1, dtype=np.float32)"),
+    (lambda x: (x, jnp.arange(N) + 1), "return x, np.arange(1, 14, dtype=np.int32)"),
+    (lambda x: (x, jnp.arange(20) * 3 - 7), "return x, np.arange(-7, 53, 3, dtype=np.int32)"),
+    (lambda x: (x, (jnp.arange(5) - 9) * -2), "return x, np.arange(18, 8, -2, dtype=np.int32)"),
+    (lambda x: (x, np.arange(4, 24, 4, dtype=np.int32)), "return x, np.arange(4, 24, 4, dtype=np.int32)"),
 )
-def test_rows(form, function, expected):
-    text = form(function, X)
-    assert expected in main(text)
-    assert_agrees(text, X, without="ranges", budget=EXACT)
 
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x: x[N - 1 - jnp.arange(N)], "return x[::-1]"),
-        (lambda x: x[np.array([3, 4, 5])], "return x[3:6]"),
-        (lambda x: x[jnp.arange(N - 1) + 1], "return x[1:]"),
-        (lambda x: x[jnp.arange(6) * 2 + 1], "return x[1::2]"),
-        (lambda x: x[np.arange(7, 0, -3)], "return x[7::-3]"),
-        (lambda x: x[np.array([2, 1, 0])], "return x[2::-1]"),
-        (lambda x: x[np.array([6, 7])], "return x[6:8]"),
-        (lambda x: jnp.take(x, jnp.arange(1, 5), mode="wrap"), "return x[1:5]"),
-        (lambda x: x[jnp.arange(N)[2:]], "return x[2:]"),
-        (lambda x: jnp.cos(x)[np.arange(2, 9)] * 2, "return np.cos(x)[2:9] * 2"),
-    ],
+test_slices = cases("ranges", X, budget=EXACT)(
+    (lambda x: x[N - 1 - jnp.arange(N)], "return x[::-1]"),
+    (lambda x: x[np.array([3, 4, 5])], "return x[3:6]"),
+    (lambda x: x[jnp.arange(N - 1) + 1], "return x[1:]"),
+    (lambda x: x[jnp.arange(6) * 2 + 1], "return x[1::2]"),
+    (lambda x: x[np.arange(7, 0, -3)], "return x[7::-3]"),
+    (lambda x: x[np.array([2, 1, 0])], "return x[2::-1]"),
+    (lambda x: x[np.array([6, 7])], "return x[6:8]"),
+    (lambda x: jnp.take(x, jnp.arange(1, 5), mode="wrap"), "return x[1:5]"),
+    (lambda x: x[jnp.arange(N)[2:]], "return x[2:]"),
+    (lambda x: jnp.cos(x)[np.arange(2, 9)] * 2, "return np.cos(x)[2:9] * 2"),
+    (lambda x: (x[:, np.arange(3, 9)], x[np.array([3, 2, 1])]), GRID, "return x[:, 3:9], x[:0:-1]"),
+    (lambda x: x.at[jnp.arange(4) + 2].set(x[np.arange(4)]), "[2:6] = x[:4]"),
+    (lambda x: x[jnp.arange(N) + 1], "np.take(x, np.arange(1, 14, dtype=np.int32)"),  # outside
+    (lambda x: (jnp.arange(N), 20 - jnp.arange(N), x), "20 - "),
 )
-def test_slices(function, expected):
-    text = hlo(function, X)
-    assert main(text) == expected
-    assert_agrees(text, X, without="ranges", budget=EXACT)
-
-
-def test_slices_of_other_axes():
-    text = hlo(lambda x: (x[:, np.arange(3, 9)], x[np.array([3, 2, 1])]), GRID)
-    assert main(text) == "return x[:, 3:9], x[:0:-1]"
-    assert_agrees(text, GRID, without="ranges", budget=EXACT)
-
-
-def test_elements_that_are_written():
-    text = hlo(lambda x: x.at[jnp.arange(4) + 2].set(x[np.arange(4)]), X)
-    assert "[2:6] = x[:4]" in main(text)
-    assert_agrees(text, X, without="ranges", budget=EXACT)
 
 
 @pytest.mark.parametrize(
@@ -79,18 +54,6 @@ def test_elements_that_are_written():
 def test_near_misses(function):
     text = hlo(function, X)
     assert main(text) == main(text, disable_passes=["ranges", "tables"])
-    assert_agrees(text, X, without="ranges", budget=EXACT)
-
-
-def test_elements_outside_are_no_slice():
-    text = hlo(lambda x: x[jnp.arange(N) + 1], X)
-    assert "np.take(x, np.arange(1, 14, dtype=np.int32)" in main(text)
-    assert_agrees(text, X, without="ranges", budget=EXACT)
-
-
-def test_integers_that_are_read_stay():
-    text = hlo(lambda x: (jnp.arange(N), 20 - jnp.arange(N), x), X)
-    assert "20 - " in main(text)
     assert_agrees(text, X, without="ranges", budget=EXACT)
 
 

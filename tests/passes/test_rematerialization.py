@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+from xla2py.tests.passes.raising import EXACT, STAYS, assert_agrees, cases, hlo, main
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.equivalence.verdicts.comparison import Status, compare
 
@@ -59,11 +59,7 @@ def costly(xs, w):
     return lax.scan(lambda h, row: (jnp.sin(h + row[0] * row[1]), 0), hs[0], (hs, rest))
 
 
-@pytest.mark.parametrize("function", [all_of_them, costly])
-def test_outputs_that_stay(function):
-    text = hlo(function, X, W)
-    assert main(text) == main(text, disable_passes=[WITHOUT])
-    assert_agrees(text, X, W, without=WITHOUT)
+test_outputs_that_stay = cases(WITHOUT, X, W, claims=[STAYS])(all_of_them, costly)
 
 
 def test_rows_in_another_order():

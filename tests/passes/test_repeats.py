@@ -64,29 +64,26 @@ def test_others_stay(function):
     assert_agrees(text, *flat(RATE), without="repeats")
 
 
-def test_a_part_that_needs_its_own_result_in_between_stays():
-    def normalised(weights, means, rate):
-        found = []
-        for weight, mean in zip(weights, means, strict=True):
-            new, mean = momentum(weight, mean, rate)
-            found.append(momentum(new / new.sum(), mean, rate))
-        return found
-
-    text = hlo(normalised, WEIGHTS, MEANS, RATE)
-    assert_agrees(text, *flat(RATE), without="repeats")
+def normalised(weights, means, rate):
+    found = []
+    for weight, mean in zip(weights, means, strict=True):
+        new, mean = momentum(weight, mean, rate)
+        found.append(momentum(new / new.sum(), mean, rate))
+    return found
 
 
-def test_each_array_is_updated_by_the_last():
-    def chained(weights, means, rate):
-        found = []
-        for weight, mean in zip(weights, means, strict=True):
-            new, mean = momentum(weight, mean, rate)
-            rate = jnp.mean(new)
-            found.append((new, mean))
-        return found
+def chained(weights, means, rate):
+    found = []
+    for weight, mean in zip(weights, means, strict=True):
+        new, mean = momentum(weight, mean, rate)
+        rate = jnp.mean(new)
+        found.append((new, mean))
+    return found
 
-    text = hlo(chained, WEIGHTS, MEANS, RATE)
-    assert_agrees(text, *flat(RATE), without="repeats")
+
+@pytest.mark.parametrize("function", [normalised, chained])
+def test_parts_that_need_results_in_between(function):
+    assert_agrees(hlo(function, WEIGHTS, MEANS, RATE), *flat(RATE), without="repeats")
 
 
 def test_a_target_without_calls_keeps_them_in_place():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
+from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, entry, hlo, lacks, main, optimised
 from xla2py.tests.recording.lazy_jax import jnp
 
 X = np.random.default_rng(0).normal(size=(5, 7, 2)).astype(np.float32)
@@ -11,24 +11,15 @@ ROWS = np.array([[0, 4, 1], [3, 9, -2]], np.int32)
 COLUMNS = np.array([[6, 0, 3], [6, 8, -1]], np.int32)
 VALUES = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
 
-
-@pytest.mark.parametrize(
-    ("function", "arrays", "expected"),
-    [
-        (lambda x, i: jnp.take(x, i, axis=0, mode="clip"), (X, ROWS), 'return np.take(x, i, axis=0, mode="clip")'),
-        (lambda x, i, j: x[i % 5, j % 7], (X, ROWS, COLUMNS), "return x[i % 5, j % 7]"),
-        (
-            lambda x, i, j, values: x.at[i % 5, j % 7].add(values),
-            (X, ROWS, COLUMNS, VALUES),
-            "return scatter_at(x, (i % 5, j % 7), values, np.add)",
-        ),
-    ],
+test_indices_keep_their_shape = cases("reshapes", claims=[lacks("reshape")], budget=EXACT, forms=(optimised,))(
+    (lambda x, i: jnp.take(x, i, axis=0, mode="clip"), (X, ROWS), 'return np.take(x, i, axis=0, mode="clip")'),
+    (lambda x, i, j: x[i % 5, j % 7], (X, ROWS, COLUMNS), "return x[i % 5, j % 7]"),
+    (
+        lambda x, i, j, values: x.at[i % 5, j % 7].add(values),
+        (X, ROWS, COLUMNS, VALUES),
+        "return scatter_at(x, (i % 5, j % 7), values, np.add)",
+    ),
 )
-def test_indices_keep_their_shape(function, arrays, expected):
-    text = optimised(function, *arrays)
-    assert expected in main(text)
-    assert "reshape" not in main(text)
-    assert_agrees(text, *arrays, without="reshapes", budget=EXACT)
 
 
 @pytest.mark.parametrize(

@@ -1,44 +1,27 @@
 """Arrays of which two parts were exchanged."""
 
 import numpy as np
-import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, hlo, lacks
 from xla2py.tests.recording.lazy_jax import jnp
 
 X = np.arange(30, dtype=np.float32).reshape(5, 6)
 
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x: jnp.roll(x, 1, axis=0), "return np.roll(x, 1, axis=0)"),
-        (lambda x: jnp.roll(x, -2, axis=1), "return np.roll(x, -2, axis=1)"),
-        (lambda x: jnp.roll(x, 8, axis=1), "return np.roll(x, 2, axis=1)"),
-        (lambda x: jnp.roll(x.reshape(-1), 1), "return np.roll(x.reshape(30), 1)"),
-        (lambda x: jnp.roll(x, (1, -1), axis=(0, 1)), "return np.roll(x, (1, -1), axis=(0, 1))"),
-    ],
+test_rolls = cases("rolls", X, budget=EXACT)(
+    (lambda x: jnp.roll(x, 1, axis=0), "return np.roll(x, 1, axis=0)"),
+    (lambda x: jnp.roll(x, -2, axis=1), "return np.roll(x, -2, axis=1)"),
+    (lambda x: jnp.roll(x, 8, axis=1), "return np.roll(x, 2, axis=1)"),
+    (lambda x: jnp.roll(x.reshape(-1), 1), "return np.roll(x.reshape(30), 1)"),
+    (lambda x: jnp.roll(x, (1, -1), axis=(0, 1)), "return np.roll(x, (1, -1), axis=(0, 1))"),
 )
-def test_rolls(function, expected):
-    text = hlo(function, X)
-    assert main(text) == expected
-    assert_agrees(text, X, without="rolls", budget=EXACT)
 
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: jnp.concatenate([x[:2], x[2:]]),
-        lambda x: jnp.concatenate([x[3:], x[:2]]),
-        lambda x: jnp.concatenate([x[2:], x[:3]]),
-        lambda x: jnp.concatenate([x[2:], -x[:2]]),
-        lambda x: jnp.concatenate([x[::-1], x[:2]]),
-    ],
+test_other_joins_stay = cases("rolls", X, claims=[lacks("roll")], budget=EXACT)(
+    lambda x: jnp.concatenate([x[:2], x[2:]]),
+    lambda x: jnp.concatenate([x[3:], x[:2]]),
+    lambda x: jnp.concatenate([x[2:], x[:3]]),
+    lambda x: jnp.concatenate([x[2:], -x[:2]]),
+    lambda x: jnp.concatenate([x[::-1], x[:2]]),
 )
-def test_other_joins_stay(function):
-    text = hlo(function, X)
-    assert "roll" not in main(text)
-    assert_agrees(text, X, without="rolls", budget=EXACT)
 
 
 def test_an_array_of_nothing():
@@ -46,15 +29,8 @@ def test_an_array_of_nothing():
     assert_agrees(hlo(lambda x: jnp.roll(x, 2, axis=0), empty), empty, without="rolls", budget=EXACT)
 
 
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x: jnp.roll(x, (1, -2), axis=(0, 1)), "return np.roll(x, (1, -2), axis=(0, 1))"),
-        (lambda x: jnp.roll(jnp.roll(x, -2, axis=1), 1, axis=0), "return np.roll(x, (1, -2), axis=(0, 1))"),
-        (lambda x: jnp.roll(jnp.roll(x, 2, axis=1), 1, axis=1), "return np.roll(np.roll(x, 2, axis=1), 1, axis=1)"),
-    ],
+test_several_axes = cases("rolls", X, budget=EXACT)(
+    (lambda x: jnp.roll(x, (1, -2), axis=(0, 1)), "return np.roll(x, (1, -2), axis=(0, 1))"),
+    (lambda x: jnp.roll(jnp.roll(x, -2, axis=1), 1, axis=0), "return np.roll(x, (1, -2), axis=(0, 1))"),
+    (lambda x: jnp.roll(jnp.roll(x, 2, axis=1), 1, axis=1), "return np.roll(np.roll(x, 2, axis=1), 1, axis=1)"),
 )
-def test_several_axes(function, expected):
-    text = hlo(function, X)
-    assert main(text) == expected
-    assert_agrees(text, X, without="rolls", budget=EXACT)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
+from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, entry, hlo, lacks, main, optimised
 from xla2py.tests.recording.lazy_jax import jax
 
 jnp, lax = jax.numpy, jax.lax
@@ -13,37 +13,28 @@ ROWS = np.arange(28, dtype=np.float32).reshape(7, 4) + 100
 WILD = np.array([0, 3, -1, 7, -9, 2**31 - 1, 3], np.int32)
 INSIDE = np.array([0, 3, 3, 1, 0, 4, 3], np.int32)
 
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x, y, i: x.at[i].add(y), "scatter_at(x, np.where(i < 0, i + 5, i), y, np.add)"),
-        (lambda x, y, i: x.at[i].set(y), "scatter_at(x, np.where(i < 0, i + 5, i), y)"),
-        (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].add(y), "np.add.at(updated, "),
-        (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].max(y), "np.maximum.at(updated, "),
-        (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].min(2.0), ", 2)"),
-        (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].set(y), "] = y"),
-        (lambda x, y, i: x.at[:, jnp.clip(i, 0, 3)].add(y.T[:, :, None].sum(-1)[:1]), "np.add.at("),
-        (lambda x, y, i: x.at[jnp.clip(i, 0, 4), jnp.clip(i, 0, 3)].multiply(y[:, 0]), "np.multiply.at(updated, ("),
-        (lambda x, y, i: x.at[1:4, 2:].set(y[:3, :2]), "updated[1:4, 2:] = y[:3, :2]"),
-        (lambda x, y, i: x.at[2].add(y[0]), "updated[2] = x[2] + y[0]"),
-        (lambda x, y, i: x.at[2, 3].set(7), "updated[2, 3] = 7"),
-        (lambda x, y, i: x.at[jnp.argmax(x[:, 0])].set(y[0]), "updated[x[:, 0].argmax()"),
-        (lambda x, y, i: x.at[i[0]].set(y[0]), ", y[0])"),
-        (lambda x, y, i: x.at[i, :2].set(y[:, :2]), "updated[:, :2] = scatter_at(x[:, :2], "),
-        (lambda x, y, i: x.at[i, 1:3].add(y[:, :2]), "updated[:, 1:3] = scatter_at(x[:, 1:3], "),
-        (lambda x, y, i: x.at[jnp.clip(i, 0, 4), -3:].max(y[:, :3]), "np.maximum.at("),
-        (lambda x, y, i: x.at[2:4, i].set(y[:, :2].T), "updated[2:4] = "),
-        (lambda x, y, i: jnp.stack([x, x]).at[i % 2, 1:3, 2:].add(y[:, None, :2]), "np.add.at("),
-    ],
+test_updates_of_jax = cases(
+    "scatters", X, ROWS, WILD, inputs=[(X, ROWS, WILD), (X, ROWS, INSIDE)], budget=EXACT, also=[optimised]
+)(
+    (lambda x, y, i: x.at[i].add(y), "scatter_at(x, np.where(i < 0, i + 5, i), y, np.add)"),
+    (lambda x, y, i: x.at[i].set(y), "scatter_at(x, np.where(i < 0, i + 5, i), y)"),
+    (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].add(y), "np.add.at(updated, "),
+    (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].max(y), "np.maximum.at(updated, "),
+    (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].min(2.0), ", 2)"),
+    (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].set(y), "] = y"),
+    (lambda x, y, i: x.at[:, jnp.clip(i, 0, 3)].add(y.T[:, :, None].sum(-1)[:1]), "np.add.at("),
+    (lambda x, y, i: x.at[jnp.clip(i, 0, 4), jnp.clip(i, 0, 3)].multiply(y[:, 0]), "np.multiply.at(updated, ("),
+    (lambda x, y, i: x.at[1:4, 2:].set(y[:3, :2]), "updated[1:4, 2:] = y[:3, :2]"),
+    (lambda x, y, i: x.at[2].add(y[0]), "updated[2] = x[2] + y[0]"),
+    (lambda x, y, i: x.at[2, 3].set(7), "updated[2, 3] = 7"),
+    (lambda x, y, i: x.at[jnp.argmax(x[:, 0])].set(y[0]), "updated[x[:, 0].argmax()"),
+    (lambda x, y, i: x.at[i[0]].set(y[0]), ", y[0])"),
+    (lambda x, y, i: x.at[i, :2].set(y[:, :2]), "updated[:, :2] = scatter_at(x[:, :2], "),
+    (lambda x, y, i: x.at[i, 1:3].add(y[:, :2]), "updated[:, 1:3] = scatter_at(x[:, 1:3], "),
+    (lambda x, y, i: x.at[jnp.clip(i, 0, 4), -3:].max(y[:, :3]), "np.maximum.at("),
+    (lambda x, y, i: x.at[2:4, i].set(y[:, :2].T), "updated[2:4] = "),
+    (lambda x, y, i: jnp.stack([x, x]).at[i % 2, 1:3, 2:].add(y[:, None, :2]), "np.add.at("),
 )
-@pytest.mark.parametrize("form", [hlo, optimised])
-@pytest.mark.parametrize("index", [WILD, INSIDE], ids=["wild", "inside"])
-def test_updates_of_jax(function, expected, form, index):
-    text = form(function, X, ROWS, index)
-    if form is hlo:
-        assert expected in main(text)
-    assert_agrees(text, X, ROWS, index, without="scatters", budget=EXACT)
 
 
 @pytest.mark.parametrize(
@@ -70,24 +61,44 @@ def test_windows_that_fit(function, form):
     assert_agrees(text, X, ROWS, WILD, without="scatters", budget=EXACT)
 
 
-def test_windows_that_may_not_fit_are_left_out_as_a_whole():
-    numbers = "update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
-    text = entry(
-        "x = f32[20] parameter(0)",
-        "i = s32[7,1] parameter(1)",
-        "y = f32[7,4] parameter(2)",
-        f"s = f32[20] scatter(x, i, y), {numbers}, to_apply=add",
-    ).replace("ENTRY", ADD + "ENTRY")
-    assert "scatter(" in main(text)
-    assert_agrees(text, X.reshape(-1), WILD[:, None] + 15, ROWS, without="scatters", budget=EXACT)
-
-
-def test_segment_sum_and_bincount():
-    text = hlo(lambda y, i: jax.ops.segment_sum(y, i, num_segments=5), ROWS, WILD)
-    assert "scatter(" not in main(text)
-    assert_agrees(text, ROWS, WILD, without="scatters")
-    text = hlo(lambda i: jnp.bincount(i, length=5), INSIDE)
-    assert_agrees(text, INSIDE, without="scatters", budget=EXACT)
+ONES = "update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
+MAY_NOT_FIT = entry(
+    *("x = f32[20] parameter(0)", "i = s32[7,1] parameter(1)", "y = f32[7,4] parameter(2)"),
+    f"s = f32[20] scatter(x, i, y), {ONES}, to_apply=add",
+    functions=ADD,
+)
+HALF = """half { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = f32[] subtract(b, a)
+  h = f32[] constant(0.5)
+  ROOT d = f32[] multiply(c, h) }"""
+GENERAL = entry(
+    *("x = f32[5,4] parameter(0)", "i = s32[7,1] parameter(1)", "y = f32[7,4] parameter(2)"),
+    "s = f32[5,4] scatter(x, i, y), update_window_dims={1}, inserted_window_dims={0}, "
+    "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=half",
+    functions=HALF,
+)
+UNIT = entry(
+    *("x = f32[3,4,1] parameter(0)", "i = s32[2,3] parameter(1)", "u = f32[2,3] parameter(2)"),
+    "r = f32[3,4,1] scatter(x, i, u), update_window_dims={}, inserted_window_dims={1,2}, index_vector_dim=2, "
+    "scatter_dims_to_operand_dims={1}, input_batching_dims={0}, scatter_indices_batching_dims={1}, to_apply=add",
+    functions=ADD,
+)
+NARROW = [np.dtype(name) for name in ("i1", "u2", "f2", "c8")]
+test_others = cases(
+    "scatters"
+)(
+    (MAY_NOT_FIT, (X.reshape(-1), WILD[:, None] + 15, ROWS), "scatter("),  # is left out as a whole
+    (GENERAL, (X, WILD[:, None], ROWS), "scatter("),
+    (UNIT, (X[:3].reshape(3, 4, 1), np.int32([[0, 9, 3], [0, 1, -1]]), ROWS[:2, :3])),  # which the updates lack
+    (lambda x, y: (x, x.at[1].set(y)), (X, ROWS[0]), "updated = x.copy()"),
+    (lambda y, i: jax.ops.segment_sum(y, i, num_segments=5), (ROWS, WILD), lacks("scatter(")),
+    (lambda i: jnp.bincount(i, length=5), INSIDE),
+    *((lambda x, y, i: x.at[i].add(y), (X.astype(kind), ROWS.astype(kind), WILD)) for kind in NARROW),
+    *((lambda x, y, i: x.at[jnp.clip(i, 0, 4)].set(y), (X.astype(kind), ROWS.astype(kind), WILD)) for kind in NARROW),
+    (lambda x, y, i: x.at[i].add(y), (X, ROWS[:0], WILD[:0])),
+    (lambda x, y, i: x.at[i].add(y), (X[:, :0], ROWS[:, :0], WILD)),
+)
 
 
 def counted_so_far(kind):
@@ -120,43 +131,6 @@ def test_running_totals_of_a_mask_are_counted():
     assert_agrees(text, x, without="bincount", budget=EXACT)
 
 
-def test_several_operands_and_general_combiners_stay_with_the_prelude():
-    lines = """HloModule m
-half { a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  c = f32[] subtract(b, a)
-  h = f32[] constant(0.5)
-  ROOT d = f32[] multiply(c, h) }
-ENTRY main {
-  x = f32[5,4] parameter(0)
-  i = s32[7,1] parameter(1)
-  y = f32[7,4] parameter(2)
-  ROOT s = f32[5,4] scatter(x, i, y), update_window_dims={1}, inserted_window_dims={0},
-    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=half
-}"""
-    assert "scatter(" in main(lines)
-    assert_agrees(lines, X, WILD[:, None], ROWS, without="scatters")
-
-
-def test_the_value_that_is_changed_is_copied():
-    text = hlo(lambda x, y: (x, x.at[1].set(y)), X, ROWS[0])
-    assert "updated = x.copy()" in main(text)
-    assert_agrees(text, X, ROWS[0], without="scatters", budget=EXACT)
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.float16, np.complex64])
-def test_element_types(dtype):
-    x, y = X.astype(dtype), ROWS.astype(dtype)
-    for function in (lambda x, y, i: x.at[i].add(y), lambda x, y, i: x.at[jnp.clip(i, 0, 4)].set(y)):
-        assert_agrees(hlo(function, x, y, WILD), x, y, WILD, without="scatters")
-
-
-def test_empty_updates_and_empty_operands():
-    function = lambda x, y, i: x.at[i].add(y)  # noqa: E731
-    for x, y, i in ((X, ROWS[:0], WILD[:0]), (X[:, :0], ROWS[:, :0], WILD)):
-        assert_agrees(hlo(function, x, y, i), x, y, i, without="scatters")
-
-
 def test_rows_exchanged_in_a_loop():
     """The old value of a carry is read behind the copy that its new value starts from."""
 
@@ -172,21 +146,6 @@ def test_rows_exchanged_in_a_loop():
     order, rows = np.arange(5, dtype=np.float32), np.array([3, 3, 4, 4, 4], np.uint32)
     for form in (hlo, optimised):
         assert_agrees(form(exchange, order, rows), order, rows, without="scatters", budget=EXACT)
-
-
-def test_a_unit_dimension_that_the_updates_lack():
-    text = """
-add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
-ENTRY e {
-  x = f32[3,4,1] parameter(0)
-  i = s32[2,3] parameter(1)
-  u = f32[2,3] parameter(2)
-  ROOT r = f32[3,4,1] scatter(x, i, u), update_window_dims={}, inserted_window_dims={1,2}, index_vector_dim=2,
-    scatter_dims_to_operand_dims={1}, input_batching_dims={0}, scatter_indices_batching_dims={1}, to_apply=add
-}
-"""
-    x, u = np.arange(12, dtype=np.float32).reshape(3, 4, 1), np.arange(6, dtype=np.float32).reshape(2, 3)
-    assert_agrees(text, x, np.int32([[0, 9, 3], [0, 1, -1]]), u, without="scatters")
 
 
 @pytest.mark.parametrize("width", [31, 32])

@@ -17,7 +17,12 @@ NUMBERS = np.array([-4, 0, 0, 7, 9], np.int32)
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize(
     ("table", "values"),
-    [(SORTED, VALUES), (SHUFFLED, VALUES), (NUMBERS, np.arange(-5, 11, dtype=np.int32)), (SORTED[:1], VALUES)],
+    [
+        (SORTED, VALUES),
+        (SHUFFLED, VALUES),
+        (NUMBERS, np.arange(-5, 11, dtype=np.int32)),
+        (SORTED[:1], VALUES),
+    ],
     ids=["floats", "shuffled", "integers", "one"],
 )
 def test_searches(table, values, side, form):
@@ -50,10 +55,9 @@ def test_many_values_are_found_where_each_alone_is(dtype, side):
 
 
 def test_values_of_two_axes():
-    values = VALUES.reshape(3, 4)
-    text = hlo(jnp.searchsorted, SORTED, values)
+    text = hlo(jnp.searchsorted, SORTED, VALUES.reshape(3, 4))
     assert "search_sorted" in called(text)
-    assert_agrees(text, SORTED, values, without="searches", budget=EXACT)
+    assert_agrees(text, SORTED, VALUES.reshape(3, 4), without="searches", budget=EXACT)
 
 
 @pytest.mark.texts_of("0.10")

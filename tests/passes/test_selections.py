@@ -1,9 +1,8 @@
 """Masks of ``jnp.select`` and ``jnp.piecewise`` choose themselves: raised, near misses, values."""
 
 import numpy as np
-import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+from xla2py.tests.passes.raising import EXACT, STAYS, assert_agrees, cases, hlo, main
 from xla2py.tests.recording.lazy_jax import jnp
 
 X = np.float32([-2, -0.0, 0.5, 1.5, np.nan, 7])
@@ -18,28 +17,24 @@ def select(x, y):
     return jnp.select([x < 0, x < 1, y > 2], [y, x * 2, x * y], 7)
 
 
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (select, "return np.where(x < 0, y, np.where(x < 1, x * 2, np.where(y > 2, x * y, 7)))"),
-        (lambda x, y: jnp.select([x < 0], [y], x), "return np.where(x < 0, y, x)"),
-        (
-            lambda x, y: jnp.select([x < 0, x < 1], [y, x], x + y),
-            "return np.where(x < 0, y, np.where(x < 1, x, x + y))",
-        ),
-        (
-            lambda x, y: jnp.piecewise(x, [x < 0, x < 1], [lambda x: -x, lambda x: x * 2, 1]) + y,
-            "return np.where(x < 1, x * 2, np.where(x < 0, -x, 1)) + y",  # the last mask that holds wins
-        ),
-        (two_masks_for_one_value, "return np.where((x < 0) | (y > 1), y, x)"),
-    ],
-    ids=["three", "one", "two", "piecewise", "two for one value"],
+test_masks_choose = cases("selections", X, Y, budget=EXACT)(
+    (select, "return np.where(x < 0, y, np.where(x < 1, x * 2, np.where(y > 2, x * y, 7)))"),
+    (lambda x, y: jnp.select([x < 0], [y], x), "return np.where(x < 0, y, x)"),
+    (
+        lambda x, y: jnp.select([x < 0, x < 1], [y, x], x + y),
+        "return np.where(x < 0, y, np.where(x < 1, x, x + y))",
+    ),
+    (
+        lambda x, y: jnp.piecewise(x, [x < 0, x < 1], [lambda x: -x, lambda x: x * 2, 1]) + y,
+        "return np.where(x < 1, x * 2, np.where(x < 0, -x, 1)) + y",  # the last mask that holds wins
+    ),
+    (two_masks_for_one_value, "return np.where((x < 0) | (y > 1), y, x)"),
+    (
+        select,
+        (X.reshape(2, 3), Y.reshape(2, 3)),
+        "return np.where(x < 0, y, np.where(x < 1, x * 2, np.where(y > 2, x * y, 7)))",
+    ),
 )
-@pytest.mark.parametrize("inputs", [(X, Y), (X.reshape(2, 3), Y.reshape(2, 3))], ids=["line", "matrix"])
-def test_masks_choose(function, expected, inputs):
-    text = hlo(function, *inputs)
-    assert main(text) == expected
-    assert_agrees(text, *inputs, without="selections", budget=EXACT)
 
 
 def test_masks_of_single_numbers_choose():
@@ -79,21 +74,13 @@ def chosen_by_other_limits(x, y):
     return jnp.where(number < 2, x, jnp.where(number < 1, y, 3))
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        chosen_and_number,
-        chosen_twice,
-        chosen_by_counts,
-        chosen_behind_a_mask_that_holds,
-        chosen_by_other_limits,
-    ],
+test_other_choices_stay = cases("selections", X, Y, claims=["argmax", STAYS], budget=EXACT)(
+    chosen_and_number,
+    chosen_twice,
+    chosen_by_counts,
+    chosen_behind_a_mask_that_holds,
+    chosen_by_other_limits,
 )
-def test_other_choices_stay(function):
-    text = hlo(function, X, Y)
-    assert "argmax" in main(text)
-    assert main(text) == main(text, disable_passes=("selections",))
-    assert_agrees(text, X, Y, without="selections", budget=EXACT)
 
 
 def test_other_axes_and_few_bits_stay():

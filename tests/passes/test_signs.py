@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main
+from xla2py.tests.passes.raising import EXACT, STAYS, assert_agrees, cases, entry, hlo, main
 from xla2py.tests.recording.lazy_jax import jnp
 
 SPECIAL = np.float32([0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 1e-45, 3e38])
@@ -57,6 +57,8 @@ def test_differences(function, expected):
         lambda x, y: (x + y * np.float32(-3), y * np.float32(-3)),  # which has a name
         lambda x, y: x * np.float32(-3),
         lambda x, y: x + y * np.float32(np.nan),
+        lambda x, y: jnp.sign(x) < 0.5,
+        lambda x, y: jnp.sign(x) < jnp.sign(y),
     ],
 )
 def test_near_misses(function):
@@ -65,12 +67,9 @@ def test_near_misses(function):
     assert_same_bits(text)
 
 
-def test_integers_stay():
-    """The least of them has no opposite."""
-    x = np.int32([0, 5, -(2**31), 2**31 - 1])
-    text = hlo(lambda x: x - np.int32(-(2**31)), x)
-    assert main(text) == main(text, disable_passes=["signs"])
-    assert_agrees(text, x, without="signs", budget=EXACT)
+test_integers_stay = cases("signs", np.int32([0, 5, -(2**31), 2**31 - 1]), budget=EXACT)(
+    (lambda x: x - np.int32(-(2**31)), STAYS),  # the least of them has no opposite
+)
 
 
 def test_numbers_stay_where_they_were_written():
@@ -86,11 +85,4 @@ def test_numbers_stay_where_they_were_written():
 def test_signs_that_are_compared_with_zero(compare):
     text = hlo(lambda x, y: (compare(jnp.sign(x), 0), y), X, Y)
     assert "sign" not in main(text)
-    assert_same_bits(text)
-
-
-@pytest.mark.parametrize("function", [lambda x, y: jnp.sign(x) < 0.5, lambda x, y: jnp.sign(x) < jnp.sign(y)])
-def test_signs_that_are_compared_with_others_stay(function):
-    text = hlo(function, X, Y)
-    assert main(text) == main(text, disable_passes=["signs"])
     assert_same_bits(text)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from xla2py.tests.passes.raising import assert_agrees, entry, main
+from xla2py.tests.passes.raising import CHANGES, assert_agrees, cases, entry, lacks, main
 
 A, B = np.float32(0.5), np.float32(-2)
 X = np.float32([1, -2, 3, 4, -5, 6])
@@ -29,29 +28,21 @@ WRITTEN = (
     "b1 = f32[1,1] reshape(b)",
     "w = f32[2,2] dynamic-update-slice(o, a1, i, j)",
 )
-MATRICES = {
-    "rows": (of_numbers(*ROWS, "r = f32[2,2] concatenate(top, bottom), dimensions={0}"), "np.array([[a, -b], [b, a]])"),
-    "constants": (
+test_elements_stand_in_rows = cases("small_arrays", A, B, claims=[CHANGES])(
+    (of_numbers(*ROWS, "r = f32[2,2] concatenate(top, bottom), dimensions={0}"), "np.array([[a, -b], [b, a]])"),
+    (
         of_numbers(*ROWS, "c = f32[1,2] constant({{0, 1}})", "r = f32[2,2] concatenate(top, c), dimensions={0}"),
         "np.array([[a, -b], [0, 1]], dtype=np.float32)",
     ),
-    "changes of zeros": (
+    (
         of_numbers(*WRITTEN, "r = f32[2,2] dynamic-update-slice(w, b1, j, i)"),
         "np.array([[0, a], [b, 0]], dtype=np.float32)",
     ),
-}
+)
 
-
-@pytest.mark.parametrize("name", MATRICES)
-def test_elements_stand_in_rows(name: str) -> None:
-    text, expected = MATRICES[name]
-    assert expected in main(text)
-    assert expected not in main(text, disable_passes=["small_arrays"])
-    assert_agrees(text, A, B, without="small_arrays")
-
-
-def test_one_change_of_many_elements_stays_one() -> None:
-    assert "[0, 1] = a" in main(of_numbers(*WRITTEN[:-1], f"r = {WRITTEN[-1].partition(' = ')[2]}"))
+test_one_change_of_many_elements_stays_one = cases("small_arrays", A, B)(
+    (of_numbers(*WRITTEN[:-1], f"r = {WRITTEN[-1].partition(' = ')[2]}"), "[0, 1] = a"),
+)
 
 
 ADD = "add { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT r = f32[] add(x, y) }\n"
@@ -73,28 +64,22 @@ def scattered(places: str, base: str) -> str:
     )
 
 
-PLACES = {
-    "that differ": (scattered("{0, 3, 5}", "x"), "[[0, 3, 5]] += "),
-    "that differ, in zeros": (scattered("{4, 1, 0}", "zeros"), "[[4, 1, 0]] += "),
-    "twice the same": (scattered("{3, 1, 3}", "x"), "np.add.at("),
-}
+test_what_is_added_at_constant_places = cases("constant_places", X)(
+    (scattered("{0, 3, 5}", "x"), "[[0, 3, 5]] += "),
+    (scattered("{4, 1, 0}", "zeros"), "[[4, 1, 0]] += "),
+    (scattered("{3, 1, 3}", "x"), "np.add.at("),  # twice the same
+)
 
 
-@pytest.mark.parametrize("name", PLACES)
-def test_what_is_added_at_constant_places(name: str) -> None:
-    text, expected = PLACES[name]
-    assert expected in main(text)
-    assert_agrees(text, X, without="constant_places")
-
-
-def test_overlapping_parts_are_added_to_slices() -> None:
+def padded(*sums):
     pads = [f"p{k} = f32[8] pad(x, zero), padding={k}_{2 - k}" for k in range(3)]
-    sums = ["s = f32[8] add(p0, p1)", "r = f32[8] add(s, p2)"]
-    text = entry("x = f32[6] parameter(0)", "zero = f32[] constant(0)", *pads, *sums)
-    assert "[1:7] += x" in main(text) and "[2:] += x" in main(text)
-    assert_agrees(text, X, without="added_parts")
-    two = entry("x = f32[6] parameter(0)", "zero = f32[] constant(0)", *pads[:2], "r = f32[8] add(p0, p1)")
-    assert "+=" not in main(two)
+    return entry("x = f32[6] parameter(0)", "zero = f32[] constant(0)", *pads[: len(sums) + 1], *sums)
+
+
+test_overlapping_parts_are_added_to_slices = cases("added_parts", X)(
+    (padded("s = f32[8] add(p0, p1)", "r = f32[8] add(s, p2)"), "[1:7] += x", "[2:] += x"),
+    (padded("r = f32[8] add(p0, p1)"), lacks("+=")),
+)
 
 
 def test_zeros_are_added_where_their_sign_is_told() -> None:

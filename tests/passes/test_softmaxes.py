@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import assert_agrees, called, hlo, main, optimised
+from xla2py.tests.passes.raising import STAYS, assert_agrees, called, cases, hlo, main, optimised
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
 erfc = jax.lax.erfc
@@ -46,27 +46,21 @@ def test_softmaxes(function, expected):
     assert_same_bits(text, "softmaxes")
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: jnp.exp(x - x.max(1, keepdims=True)) / jnp.exp(x - x.max(1, keepdims=True)).sum(0, keepdims=True),
-        lambda x: jnp.exp(x - x.max(0)) / jnp.exp(x - x.max(0)).sum(1, keepdims=True),
-        lambda x: jnp.exp(x - x.min(1, keepdims=True)) / jnp.exp(x - x.min(1, keepdims=True)).sum(1, keepdims=True),
-        lambda x: jax.nn.softmax(x, where=x > 0),
-        lambda x: (lambda e: e / e.sum(1, keepdims=True) + e)(jnp.exp(x - x.max(1, keepdims=True))),  # e is read again
-        lambda x: (x - x.max(1, keepdims=True)) - jnp.log(jnp.exp(x - x.min(1, keepdims=True)).sum(1, keepdims=True)),
-        lambda x: jnp.log(jnp.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)) + x.max(1, keepdims=True),
-        jax.grad(lambda x: jax.nn.logsumexp(x)),
-        lambda x: jax.nn.softmax(x.astype(jnp.float16)),
-    ],
+test_what_is_no_softmax = cases(
+    "softmaxes", X, claims=[STAYS], budget=None
+)(
+    lambda x: jnp.exp(x - x.max(1, keepdims=True)) / jnp.exp(x - x.max(1, keepdims=True)).sum(0, keepdims=True),
+    lambda x: jnp.exp(x - x.max(0)) / jnp.exp(x - x.max(0)).sum(1, keepdims=True),
+    lambda x: jnp.exp(x - x.min(1, keepdims=True)) / jnp.exp(x - x.min(1, keepdims=True)).sum(1, keepdims=True),
+    lambda x: jax.nn.softmax(x, where=x > 0),
+    lambda x: (lambda e: e / e.sum(1, keepdims=True) + e)(jnp.exp(x - x.max(1, keepdims=True))),  # e is read again
+    lambda x: (x - x.max(1, keepdims=True)) - jnp.log(jnp.exp(x - x.min(1, keepdims=True)).sum(1, keepdims=True)),
+    lambda x: jnp.log(jnp.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)) + x.max(1, keepdims=True),
+    jax.grad(lambda x: jax.nn.logsumexp(x)),
+    lambda x: jax.nn.softmax(x.astype(jnp.float16)),
+    jax.nn.softmax,  # a program that is nothing else
+    (lambda x: jnp.exp(x - x.max(1)) / jnp.exp(x - x.max(1)).sum(1), X[:, :6]),  # without keepdims, of a square
 )
-def test_what_is_no_softmax(function):
-    text = hlo(lambda x: function(x), X)
-    assert main(text) == main(text, disable_passes=["softmaxes"])
-
-
-def test_a_program_that_is_nothing_else_spells_it_out():
-    assert "softmax" not in main(hlo(jax.nn.softmax, X))
 
 
 @pytest.mark.parametrize("function", [jax.nn.softmax, jax.nn.log_softmax])
@@ -79,29 +73,15 @@ def test_a_function_that_is_nothing_else_is_the_same_as_elsewhere(function):
     assert_agrees(text, X, without="softmaxes")
 
 
-def test_a_softmax_of_squares_of_the_same_size_keeps_its_axis():
-    """Without keepdims, a maximum along the last axis lies across the first."""
-    text = hlo(lambda x: jnp.exp(x - x.max(1)) / jnp.exp(x - x.max(1)).sum(1), X[:, :6])
-    assert "softmax" not in main(text)
-
-
 def test_softmaxes_in_chunks_stay_written_out():
     assert "softmax" not in main(hlo(lambda x: jax.nn.softmax(x) + 1, X), target="dask")
 
 
-@FORMS
-@pytest.mark.parametrize(
-    "function",
-    [
-        jax.nn.gelu,
-        lambda x: 0.5 * x * (1 + jnp.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x * x * x))),
-        lambda x: 0.5 * x * (1 + jnp.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
-    ],
+test_gelus = cases("gelus", X, claims=["return gelu(x)"], forms=(hlo, optimised))(
+    lambda x: jax.nn.gelu(x),
+    lambda x: 0.5 * x * (1 + jnp.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x * x * x))),
+    lambda x: 0.5 * x * (1 + jnp.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
 )
-def test_gelus(form, function):
-    text = form(lambda x: function(x), X)
-    assert main(text) == "return gelu(x)"
-    assert_agrees(text, X, without="gelus")
 
 
 @FORMS
@@ -123,22 +103,16 @@ def test_exact_gelus(form, function):
     assert_same_bits(text, "gelus")
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: x * 0.5 * (1 + jnp.tanh(0.8 * (x + 0.044715 * x * x * x))),
-        lambda x: x * 0.5 * (1 + jnp.tanh(0.7978845608028654 * (x + 0.05 * x * x * x))),
-        lambda x: x * 0.5 * (1 + jnp.tanh(0.7978845608028654 * (x + 0.044715 * x * x))),
-        jax.grad(lambda x: jax.nn.gelu(x).sum()),
-        jax.grad(lambda x: jax.nn.gelu(x, approximate=False).sum()),
-        lambda x: x * 0.5 * erfc(x * HALF),
-        lambda x: x * 0.5 * erfc(-x * np.float32(0.7)),
-        lambda x: x * 0.4 * erfc(-x * HALF),
-        lambda x: x * 0.5 * erfc(-abs(x) * HALF),
-        lambda x: (lambda tail: x * 0.5 * tail + tail)(erfc(-x * HALF)),  # the tail is read again
-        lambda x: jax.nn.gelu(x.astype(jnp.bfloat16), approximate=False),
-    ],
+test_what_is_no_gelu = cases("gelus", X, claims=[STAYS], budget=None)(
+    lambda x: x * 0.5 * (1 + jnp.tanh(0.8 * (x + 0.044715 * x * x * x))),
+    lambda x: x * 0.5 * (1 + jnp.tanh(0.7978845608028654 * (x + 0.05 * x * x * x))),
+    lambda x: x * 0.5 * (1 + jnp.tanh(0.7978845608028654 * (x + 0.044715 * x * x))),
+    jax.grad(lambda x: jax.nn.gelu(x).sum()),
+    jax.grad(lambda x: jax.nn.gelu(x, approximate=False).sum()),
+    lambda x: x * 0.5 * erfc(x * HALF),
+    lambda x: x * 0.5 * erfc(-x * np.float32(0.7)),
+    lambda x: x * 0.4 * erfc(-x * HALF),
+    lambda x: x * 0.5 * erfc(-abs(x) * HALF),
+    lambda x: (lambda tail: x * 0.5 * tail + tail)(erfc(-x * HALF)),  # the tail is read again
+    lambda x: jax.nn.gelu(x.astype(jnp.bfloat16), approximate=False),
 )
-def test_what_is_no_gelu(function):
-    text = hlo(lambda x: function(x), X)
-    assert main(text) == main(text, disable_passes=["gelus"])
