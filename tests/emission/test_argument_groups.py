@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-import xla2py
+from xla2py.tests.emission import as_xla
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
 X = np.random.default_rng(11).standard_normal((3, 4)).astype(np.float32)
@@ -16,13 +16,8 @@ def numbers(*shape):
 
 
 def emitted(function, *arguments):
-    """The text, whose module computes what XLA does."""
-    module = xla2py.from_jax(function, *arguments)
-    found = xla2py.emit(module, checks=False, annotate="none")
-    results = jax.tree.leaves(found.load().main(*arguments))
-    for expected, actual in zip(jax.tree.leaves(jax.jit(function)(*arguments)), results, strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=2e-5)
-    return found.source
+    options = {"checks": False, "annotate": "none"}
+    return as_xla.emitted(function, *arguments, rtol=2e-5, atol=2e-5, **options).source
 
 
 def head(text, name):

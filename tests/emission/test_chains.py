@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.emission.as_xla import text_of
 from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.transpile.equivalence.lockstep.run import lockstep
 
@@ -23,14 +24,9 @@ def layer(x, weight, scale):
 
 
 def body(function, *given, **options):
-    """The lines of ``main``, whose results are checked."""
-    text = jax.jit(function, keep_unused=True).lower(*given).as_text("hlo", debug_info=True)
-    emitted = xla2py.emit(text, checks=False, annotate="none", **options)
-    arguments = given if options.get("nested") else jax.tree.leaves(given)
-    found = emitted.load().main(*arguments)
-    for expected, actual in zip(jax.tree.leaves(function(*given)), jax.tree.leaves(found), strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
-    main = ast.parse(emitted.source[emitted.source.index("def main(") :]).body[0]
+    """The lines of ``main``."""
+    source = text_of(function, *given, atol=1e-5, checks=False, annotate="none", **options)
+    main = ast.parse(source[source.index("def main(") :]).body[0]
     return "\n".join(ast.unparse(statement) for statement in main.body)
 
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-import xla2py
+from xla2py.tests.emission.as_xla import emitted
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
 WIDTH = 4
@@ -49,20 +49,13 @@ def parameters(count):
     }
 
 
-def emitted(count):
-    """The text for that many blocks, whose values are XLA's."""
-    params = parameters(count)
-    module = xla2py.emit(xla2py.from_jax(gradient, params, X, Y))
-    found, wanted = module.load().main(params, X, Y), jax.jit(gradient)(params, X, Y)
-    assert jax.tree.structure(found) == jax.tree.structure(wanted)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-3, atol=2e-5)
-    return module.source
+def text_of_blocks(count):
+    return emitted(gradient, parameters(count), X, Y, rtol=2e-3, atol=2e-5).source
 
 
 @pytest.mark.parametrize("count", [3, 6])
 def test_a_layer_hands_on_all_that_a_call_in_it_gave(count):
-    text = emitted(count)
+    text = text_of_blocks(count)
     fields = text[text.index("class BlockResults(NamedTuple)") :].split("\n\n\n")[0]
     assert re.findall(r"^    (norm_\d): NormResults$", fields, re.M) == ["norm_0", "norm_1"]
     assert len(fields.splitlines()) < 10
@@ -71,7 +64,7 @@ def test_a_layer_hands_on_all_that_a_call_in_it_gave(count):
 
 
 def test_backward_calls_have_the_numbers_of_what_they_go_back_through():
-    text = emitted(3)
+    text = text_of_blocks(3)
     for number in range(3):
         assert re.search(rf"^    block_{number} = block\(", text, re.M)
         assert re.search(rf"^    d_block_{number} = d_block\(.*\bblock_{number}\b", text, re.M | re.S)
@@ -79,6 +72,6 @@ def test_backward_calls_have_the_numbers_of_what_they_go_back_through():
 
 
 def test_gradients_are_no_parameters_of_the_author():
-    text = emitted(3)
+    text = text_of_blocks(3)
     for head in re.findall(r"^def d_norm\w*\((.*?)\) ->", text, re.M | re.S):
         assert "params: Array" not in head

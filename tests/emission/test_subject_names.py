@@ -1,26 +1,15 @@
 """Names of values after what their operation works on."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.emission.as_xla import text_of
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
 X, W = np.linspace(0.5, 2, 6, dtype=np.float32).reshape(2, 3), np.ones((2, 3), np.float32)
-
-
-def text_of(function, *arguments):
-    """The module of a function without its source."""
-    return xla2py.emit(jax.jit(function).lower(*arguments).as_text("hlo", debug_info=True)).source
-
-
-def agrees(function, *arguments):
-    text = jax.jit(function).lower(*arguments).as_text("hlo", debug_info=True)
-    found, expected = xla2py.emit(text).load().main(*arguments), jax.jit(function)(*arguments)
-    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-6), found, expected)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +34,6 @@ def test_a_value_has_the_name_of_its_operands(value, name):
         return made @ made.T if made.ndim == 2 else made[:, None] * made, u @ w.T
 
     assert f" {name} = " in text_of(function, X, W)
-    agrees(function, X, W)
 
 
 def test_a_conversion_tells_the_type():
@@ -61,7 +49,6 @@ def test_masks_are_about_what_they_compare():
         return jnp.where(inside, w, 1.0) @ jnp.where(inside, 2.0, w).T
 
     assert "u_mask = (u > 1) & (u < 2)" in text_of(function, X, W)
-    agrees(function, X, W)
 
 
 def test_the_exponential_of_a_logarithm_is_what_it_is_of():
@@ -88,7 +75,6 @@ def test_an_argument_x_says_enough_beside_a_word():
 
     text = text_of(function, X, X + 1, W)
     assert "u_minus_x = u - x" in text and "difference = x - y" in text
-    agrees(function, X, X + 1, W)
 
 
 def test_what_is_taken_is_called_after_the_array_and_its_index():
@@ -98,7 +84,6 @@ def test_what_is_taken_is_called_after_the_array_and_its_index():
 
     text = text_of(function, X, np.array([1, 0, 5], np.int32))
     assert "table_at_row = " in text
-    agrees(function, X, np.array([1, 0, 5], np.int32))
 
 
 def test_the_exponential_of_what_is_shifted_is_called_after_the_array():
@@ -140,7 +125,6 @@ def test_gradients_of_products_are_called_after_the_other_factor():
     arguments = X, W, np.ones((2, 2), np.float32)  # v has the shape of the gradient, too, but multiplies it
     text = text_of(jax.grad(loss, (0, 1)), *arguments)
     assert " d_u_dot_w = " in text and "d_v" not in text
-    agrees(jax.grad(loss, (0, 1)), *arguments)
 
 
 def test_long_names_are_not_joined():
@@ -159,9 +143,8 @@ def test_branches_name_what_they_give():
         position, energy = jax.lax.cond(flag, accept, lambda *given: given, position, energy)
         return position @ position.T + energy @ energy.T
 
-    text = text_of(function, True, X, W)
+    text = text_of(function, np.bool_(True), X, W)
     assert "value" not in text.split("def main")[1].split("\n\n\n")[0]
-    agrees(function, np.bool_(True), X, W)
 
 
 def test_parameters_without_a_word_have_letters():
