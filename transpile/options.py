@@ -149,8 +149,8 @@ class Options:
     helpers: str = _option(
         AUTO,
         OUTPUT,
-        "Copy helper functions into each module (own), or into one file per folder (shared). "
-        "With auto, only a module for several replicas gets such a file.",
+        "Copy helper functions into each module (own), or into one file per folder (shared), "
+        "which has one .safetensors file beside it. With auto, only a module for several replicas gets such a file.",
         (AUTO, OWN, "shared"),
     )
     classes: str = _option(

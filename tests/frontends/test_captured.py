@@ -56,3 +56,8 @@ def test_equal_arrays_are_one_constant_and_what_is_computed_has_no_name():
     doubled = 2 * MASK
     names, _ = named_constants(lambda x: x * jnp.asarray(doubled * 3))
     assert names == {"constant_1"}
+
+
+def test_an_array_that_is_used_as_it_is_and_transposed_is_one_constant():
+    names, source = named_constants(lambda x: x @ jnp.asarray(MASK).T @ MASK)
+    assert names == {"MASK"} and ".T" in source

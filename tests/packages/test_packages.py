@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import xla2py as library
+from xla2py.transpile.emission import safetensors
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.frontends.tree_files import trees_as_json, with_trees_beside
 from xla2py.transpile.hlo.ir import Built, Trees
+from xla2py.transpile.hlo.literal_values import array_sha256
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.vendoring import packages, recordings
 
@@ -49,6 +51,22 @@ ENTRY main {
 """
 
 
+def table(name, scale):
+    """A function that adds an array of its own to one that functions share; both have the same names elsewhere."""
+    shared, own = (", ".join(str(factor * k * k % 7) for k in range(100)) for factor in (1, scale))
+    return f"""
+HloModule jit_{name}
+
+ENTRY main {{
+  x = f32[100] parameter(0), metadata={{op_name="x"}}
+  shared = f32[100] constant({{{shared}}})
+  own = f32[100] constant({{{own}}})
+  part = f32[100] add(x, shared)
+  ROOT y = f32[100] multiply(part, own)
+}}
+"""
+
+
 @pytest.fixture
 def sources(folder):
     (folder / "step.hlo").write_text(STEP, encoding="utf-8")
@@ -72,7 +90,7 @@ def test_a_package_is_a_project_whose_tests_pass(sources, xla2py, wrong_types):
         "kernels/in.npz",
         **{"params.w": np.ones(3, np.float32), "params.b": np.ones(3, np.float32), "x": np.arange(3, dtype=np.float32)},
     )
-    called = python(project, "-m", "kernels", "in.npz", "-o", "out.npz", "-f", "step")
+    called = python(project, "-m", "kernels", "step", "in.npz", "-o", "out.npz")
     assert called.returncode == 0, called.stderr
     with np.load("kernels/out.npz") as results:
         assert results["result"].tolist() == [1, 2, 3]
@@ -92,6 +110,37 @@ def test_a_function_of_a_state_is_a_class_too(sources, xla2py, wrong_types):
     assert done.stdout.split() == ["[3.", "3.]", "[3.", "3.]"], done.stderr
     assert "cell = cells.Cell(h)  # keeps the state\ncell(x)\n" in Path("cells/README.md").read_text(encoding="utf-8")
     assert wrong_types(Path("cells/src"), "-p", "cells") == ""
+
+
+def tensors(path):
+    return {name: x.tolist() for name, x in safetensors.read(path).items()}
+
+
+@pytest.mark.parametrize("style", ["readable", "fast"])
+def test_functions_share_helpers_and_arrays(folder, xla2py, style):
+    if style == "fast":
+        pytest.importorskip("numba")
+    for name, scale in (("encode", 2), ("decode", 3)):
+        Path(f"{name}.hlo").write_text(table(name, scale), encoding="utf-8")
+        module = parse_module(table(name, scale))
+        arrays = {i.name: i["literal"] for i in module.instructions() if i.opcode == "constant"}
+        names = {array_sha256(array): f"params.{own}" for own, array in arrays.items()}
+        trees = trees_as_json(replace(module, constant_names=names))
+        Path(f"{name}.trees.json").write_text(trees, encoding="utf-8")
+    code, _, err = xla2py("package", "encode.hlo", "decode.hlo", "-o", "codec", "--style", style)
+    assert code == 0, err
+    source = Path("codec/src/codec")
+    assert sorted(tensors(source / "_xla2py.safetensors")) == ["decode.params.own", "params.own", "params.shared"]
+    assert not list(source.glob("_??code.safetensors"))
+    assert "import mapped_tensor" in (source / "_decode.py").read_text() or style == "readable"
+    assert "# regenerate: xla2py package --update .\n" in (source / "_decode.py").read_text()
+    assert python(Path("codec"), "-m", "pytest", "-p", "no:cacheprovider").returncode == 0
+    assert xla2py("package", "--check", "codec")[0] == 0
+    Path("encode.hlo").write_text(table("encode", 4).replace("own =", "other =").replace("own)", "other)"), "utf-8")
+    assert xla2py("package", "--check", "codec")[0] == 1
+    assert xla2py("package", "--update", "codec")[0] == 0
+    assert len(tensors(source / "_xla2py.safetensors")) == 3
+    assert python(Path("codec"), "-m", "pytest", "-p", "no:cacheprovider").returncode == 0
 
 
 def test_edits_are_kept_and_new_sources_recorded_again(sources, xla2py):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.transpile.emission import body_sha256
 from xla2py.transpile.emission.module.shared_helpers import defined_names, helper_names, helpers_file
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.vendoring import add_module, eject_module, find_project, inspect_module, update_module
@@ -133,9 +134,10 @@ def test_the_file_is_the_same_for_the_same_names():
 
 
 @pytest.mark.parametrize("options", [{"style": "fast"}, {"target": "cupy", "graph": True}])
-def test_kernels_and_graphs_share_nothing(options):
-    with pytest.raises(UsageError, match="XP419"):
-        xla2py.emit(TO_INT, **{"helpers": "shared", **options})
+def test_kernels_and_graphs_have_their_own_functions(options):
+    generated = xla2py.emit(TO_INT, **{"helpers": "shared", **options})
+    assert not generated.helpers
+    assert body_sha256(generated.source) == body_sha256(xla2py.emit(TO_INT, **options).source)
 
 
 def test_a_proof_tells_right_edits_from_wrong_ones(xla2py, package):

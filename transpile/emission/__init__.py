@@ -41,7 +41,7 @@ from .layout import Layout
 from .module.generated import GeneratedModule
 from .module.header import Origin, body_sha256, with_body_hash
 from .module.module_writer import joined, write_module
-from .module.shared_helpers import SHARED, helper_names, helpers_file, require_sharing
+from .module.shared_helpers import SHARED, helper_names, helpers_file
 from .naming.identifiers import identifier
 from .trees.argument_trees import captured_objects, leaf_paths
 from .trees.likely_trees import with_likely_trees
@@ -116,8 +116,9 @@ def emit(
       or out-of-range input (docs/edges.md). ``edges`` is the former name.
     - ``results``: ``own`` returns arrays that the caller owns; with ``may-alias`` they may be arguments, views of
       arguments or of each other, or read-only.
-    - ``helpers``: copy helper functions into the module (``own``), or import them from a file for a package
-      (``shared``) or a folder (``beside``). With ``auto``, the command writes a file only for several replicas.
+    - ``helpers``: copy helper functions into the module (``own``), or import them from a file of the folder
+      (``shared``), which has a ``.safetensors`` file beside it for the constants of all modules. With ``auto``, the
+      command writes such a file only for several replicas.
     - ``disable_passes``: rewrites to turn off. ``debug`` verifies the program after each pass, and the module.
     - ``observe`` is called with the name of each pass and the text of the program after it, and with ``names`` and an
       explanation of the names of values; ``begin`` with the name of the next step.
@@ -208,14 +209,13 @@ def _takes_trees(module: HloModule) -> bool:
 
 
 def _require(options: Options, target: Target) -> None:
-    """Raise UsageError for options that the target cannot keep (XP414 to XP419)."""
+    """Raise UsageError for options that the target cannot keep (XP414 to XP418)."""
     require_style(options.style, target)
     require_threads(options.threads, options.style, target)
     require_packages(options.allow, target)
     require_graphs(options.graph, target)
     require_precision(options.precision, target)
     require_line_length(options.line_length)
-    require_sharing(options.helpers, options.style == READABLE and not options.graph)
 
 
 def with_sources(module: HloModule, folder: Path) -> HloModule:

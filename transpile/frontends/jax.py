@@ -16,7 +16,7 @@ from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule, StackFrame
 from ..hlo.parser import parse_module
 from ..hlo.source import SourceText
-from .captured import names_of_constants
+from .captured import with_named_constants
 from .hlo_proto import read_literal, without_large_literals
 from .jaxlib_conversion import module_text
 from .manual_computations import of_one_device
@@ -60,7 +60,7 @@ def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> 
     jax = required_jax()
     jitted: Any = fn if hasattr(fn, "lower") else jax.jit(fn)
     module = lowered(jitted, *example_args, **example_kwargs)[0]
-    return replace(module, constant_names=names_of_constants(jax, fn, module))
+    return with_named_constants(jax, fn, module)
 
 
 def lowered(jitted: Any, *example_args: Any, **example_kwargs: Any) -> tuple[HloModule, Any]:

@@ -8,33 +8,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..hlo.ir import Computation, HloModule, Instruction, with_instructions
+from ..hlo.entries import numbered, with_entry, with_replaced
+from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.shapes import TokenShape, TupleShape
-
-_OF_OTHER_SHAPES = ("entry_computation_layout", "input_output_alias", "buffer_donor")
 
 
 def without_tokens(module: HloModule) -> HloModule:
     """The program without tokens among its arguments and results; the module itself where it takes none."""
     if not any(isinstance(parameter.shape, TokenShape) for parameter in module.entry.parameters):
         return module
-    entry = _without_tokens(module.entry)
-    computations = tuple(entry if each is module.entry else each for each in module.computations)
-    header = {name: value for name, value in module.header.items() if name not in _OF_OTHER_SHAPES}
-    return replace(module, computations=computations, entry=entry, header=header)
+    return with_entry(module, _without_tokens(module.entry))
 
 
-def _without_tokens(entry: Computation) -> Computation:
-    kept = [parameter for parameter in entry.parameters if not isinstance(parameter.shape, TokenShape)]
-    made: dict[Instruction, Instruction] = {}
-    for old in entry.instructions:
-        if old.opcode == "parameter":
-            new = _parameter(old, kept)
-        else:
-            attributes = {name: with_instructions(value, made) for name, value in old.attributes.items()}
-            new = replace(old, operands=tuple(made[each] for each in old.operands), attributes=attributes)
-        made[old] = new
-    instructions, root = list(made.values()), made[entry.root]
+def _without_tokens(old: Computation) -> Computation:
+    kept = [parameter for parameter in old.parameters if not isinstance(parameter.shape, TokenShape)]
+    made = {parameter: [_parameter(parameter, kept)] for parameter in old.parameters}
+    entry = with_replaced(old, made)
+    instructions, root = list(entry.instructions), entry.root
     if isinstance(root.shape, TupleShape):
         results = _results(root, instructions)
         root = results[0] if len(results) == 1 else _tuple(root, results)
@@ -44,9 +34,7 @@ def _without_tokens(entry: Computation) -> Computation:
 
 def _parameter(old: Instruction, kept: list[Instruction]) -> Instruction:
     """A parameter with its new number, or a token in place of it."""
-    if old in kept:
-        return replace(old, attributes={**old.attributes, "parameter_number": kept.index(old)})
-    return replace(old, opcode="after-all", attributes={})
+    return numbered(old, kept.index(old)) if old in kept else replace(old, opcode="after-all", attributes={})
 
 
 def _results(root: Instruction, instructions: list[Instruction]) -> list[Instruction]:

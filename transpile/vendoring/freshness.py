@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..dataclass import dataclass
 from ..emission import GeneratedModule, body_sha256, emit
-from ..emission.module.header import recorded_hashes
+from ..emission.module.header import recorded_hashes, with_command
 from ..emission.module.helper_modules import names_in_folder
 from ..emission.module.shared_helpers import helpers_file, helpers_in_files, stem
 from ..files import read_bytes
@@ -78,7 +78,10 @@ def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
     program = program_of(project, module)
     options = keywords({**project.settings.values, **module.options})
     options["helpers"] = helpers_in_files(options, program)
-    return emit(program, module.target, name=module.source, **options).placed_in(project.place(module.output).parent)
+    generated = emit(program, module.target, name=module.source, **options)
+    if module.function:
+        return replace(generated, source=with_command(generated.source, "xla2py package --update ."))
+    return generated.placed_in(project.place(module.output).parent)
 
 
 def as_edited(project: Project, module: VendoredModule) -> GeneratedModule | None:

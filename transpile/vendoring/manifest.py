@@ -73,6 +73,7 @@ class Project:
     path: Path
     modules: tuple[VendoredModule, ...]
     settings: Settings
+    programs: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # those read, by output
 
     @property
     def folder(self) -> Path:
@@ -270,4 +271,4 @@ def _rewritten(project: Project, change: Callable[[AoT], object]) -> Project:
     before, header, last = tomlkit.dumps(document).rpartition(_HEADER)
     text = f"{before.rstrip()}\n\n{header}{last}" if before.strip() and header else before + header + last
     write_atomically(project.path, file.encode(f"{text.rstrip()}\n"))
-    return read_project(project.path)
+    return replace(read_project(project.path), programs=project.programs)

@@ -18,7 +18,9 @@ from typing import Any
 from ..dataclass import dataclass
 from ..emission import safetensors
 from ..emission.functions.constants import TENSORS
+from ..emission.functions.sidecars import SharedTensors
 from ..emission.module.description import type_text
+from ..emission.module.shared_helpers import SHARED
 from ..emission.naming.identifiers import identifier
 from ..errors import Diagnostic, UsageError
 from ..files import file_error, write_atomically
@@ -156,9 +158,11 @@ def update_package(folder: Path, *, discard_edits: bool = False) -> dict[str, Ou
     outcomes = {
         module.output: update_module(project, module, discard_edits=discard_edits) for module in project.modules
     }
-    for module in functions_of(project):
-        if outcomes[module.output] is not Outcome.UNCHANGED:
+    for module in project.modules:
+        if module.function and outcomes[module.output] is not Outcome.UNCHANGED:
             record(project, module, package_name(project))
+        elif module.is_helpers:
+            SharedTensors(project.place(module.output).with_suffix(safetensors.SUFFIX)).tidy()
     return outcomes
 
 
@@ -288,7 +292,7 @@ def _with_files(
             source,
             project.folder / "src" / name / f"_{part.name}.py",
             target,
-            {"nested": True, "constants": TENSORS, **own},
+            {"nested": True, "constants": TENSORS, **({"helpers": SHARED} if len(parts) > 1 else {}), **own},
             facts={**facts, "imports": _imports(project, source)},
         )
     for each in _FILES:
@@ -322,9 +326,15 @@ def _imports(project: Project, source: str) -> str:
 
 def _description(parts: Sequence[Part]) -> str:
     """What the package is, on a line that TOML and Markdown take as it is."""
-    sentence = next((part.doc.splitlines()[0] for part in parts if part.doc), "")
-    plain = "".join(c for c in sentence if c.isprintable() and c not in '"\\<>|`[]')
-    return plain.strip() or f"{listed([part.name for part in parts])} on NumPy, without a compiler."
+    return (_sentence(parts[0].doc) if len(parts) == 1 else "") or (
+        f"{listed([part.name for part in parts])} on NumPy, without a compiler."
+    )
+
+
+def _sentence(doc: str) -> str:
+    """The first line of a docstring, in plain characters."""
+    line = next(iter(doc.splitlines()), "")
+    return "".join(c for c in line if c.isprintable() and c not in '"\\<>|`[]').strip()
 
 
 def _needs(project: Project) -> list[tuple[str, str]]:
@@ -355,6 +365,7 @@ def _row(project: Project, module: VendoredModule, agreement: Agreement) -> dict
         gives = [re.sub(r"^float\d+", "float64", text) for text in gives]
     return {
         "name": module.function,
+        "computes": _sentence(module.doc) if len(functions_of(project)) > 1 else "",
         "state": signature(project, module).state,
         "arguments": ", ".join(by_argument),
         "takes": ", ".join(takes) or "nothing",

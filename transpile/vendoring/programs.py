@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 
 import numpy as np
 
@@ -44,9 +46,33 @@ def _written_program(project: Project, name: str, sizes: Assignment | None) -> H
 
 
 def program_of(project: Project, module: VendoredModule) -> HloModule | Witnesses:
-    """The program that a module comes from, at several sizes where some are free. Raises what ``load`` and ``verify``
-    raise, and UsageError (XP425) for sizes that are none.
+    """The program that a module comes from, at several sizes where some are free; it is read once. Raises what ``load``
+    and ``verify`` raise, and UsageError (XP425) for sizes that are none.
     """
+    if module.output not in project.programs:
+        project.programs[module.output] = _with_distinct_names(project, module, _read(project, module))
+    found: HloModule | Witnesses = project.programs[module.output]
+    return found
+
+
+def _with_distinct_names(
+    project: Project, module: VendoredModule, program: HloModule | Witnesses
+) -> HloModule | Witnesses:
+    """The program of a function with the names that functions before it in the package give to its constants; a name
+    that one of them gives to another array has the function's own before it.
+    """
+    if isinstance(program, Witnesses) or not module.function:
+        return program
+    known: dict[str, str] = {}
+    for each in takewhile(lambda each: each.output != module.output, project.modules):
+        before = program_of(project, each) if each.function else None
+        known = {**(before.constant_names if isinstance(before, HloModule) else {}), **known}
+    taken, own = set(known.values()), program.constant_names
+    fresh = {digest: f"{module.function}.{name}" if name in taken else name for digest, name in own.items()}
+    return replace(program, constant_names={digest: known.get(digest, name) for digest, name in fresh.items()})
+
+
+def _read(project: Project, module: VendoredModule) -> HloModule | Witnesses:
     sizes = parse_sizes(module.sizes)
     imports = project.folder / module.imports
     if free_sizes(module.source):

@@ -100,9 +100,9 @@ def _called(project: Project, module: VendoredModule, package: str, arguments: d
     with tempfile.TemporaryDirectory() as folder:
         given, results = Path(folder, "in.npz"), Path(folder, "out.npz")
         np.savez(given, allow_pickle=False, **arguments)
-        command = [sys.executable, "-m", package, str(given), "-o", str(results)]
-        if sum(bool(each.function) for each in project.modules) > 1:
-            command += ["-f", module.function]
+        several = sum(bool(each.function) for each in project.modules) > 1
+        function = [module.function] if several else []
+        command = [sys.executable, "-m", package, *function, str(given), "-o", str(results)]
         environment = {
             **os.environ,
             "PYTHONPATH": str((project.folder / "src").resolve()),

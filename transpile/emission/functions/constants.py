@@ -19,6 +19,7 @@ from .sidecars import DIGEST_DIGITS, is_mapped
 
 TENSORS = "safetensors"  # the setting that has constants in a file of that format
 LARGEST_INLINE = 64  # elements
+_DIGITS_OF_NAME = 8  # of the hash, for an array that has no other name that no other module gives to another
 LONGEST_INLINE = 48  # characters in the middle of an expression
 
 
@@ -34,12 +35,19 @@ class ModuleConstants:
     """The constants of one module, each written once.
 
     Those of up to ``largest_folded`` elements that fit a line are left to be written in the middle of an expression.
-    ``as_tensors`` puts those that stand in files into a ``.safetensors``. ``names`` are where constants come from, by
-    the hash of their bytes: ``params.layers.0.w``.
+    ``as_tensors`` puts those that stand in files into a ``.safetensors``, which other modules share if they
+    ``are_shared``. ``names`` are where constants come from, by the hash of their bytes: ``params.layers.0.w``.
     """
 
     def __init__(
-        self, renderer: Renderer, *, inline: bool, largest_folded: int, as_tensors: bool, names: Mapping[str, str]
+        self,
+        renderer: Renderer,
+        *,
+        inline: bool,
+        largest_folded: int,
+        as_tensors: bool,
+        are_shared: bool,
+        names: Mapping[str, str],
     ) -> None:
         self.renderer = renderer
         self.largest_folded = largest_folded
@@ -48,6 +56,7 @@ class ModuleConstants:
         self.sidecar: dict[str, np.ndarray] = {}
         self.names: set[str] = set()
         self.as_tensors = as_tensors
+        self.are_shared = are_shared
         self.origins = names
         self._known: dict[Constant, Expression] = {}
         self._numbered: dict[Stored, str] = {}  # the names of tables of hashes
@@ -104,7 +113,8 @@ class ModuleConstants:
             self.names.add(name)
             self.lines.append(table)
             return Expression(name)
-        name = origin if origin and origin not in self.sidecar else f"constant_{number}"
+        word = constant.sha256[:_DIGITS_OF_NAME] if self.are_shared else number
+        name = origin if origin and origin not in self.sidecar else f"constant_{word}"
         self.sidecar[name] = constant.array
         if self.as_tensors and safetensors.can_hold(constant.array):
             self.renderer.used_prelude["mapped_tensor"] = None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -66,12 +67,52 @@ class Sidecar:
             return False
 
 
-def sidecars(constants: Mapping[str, np.ndarray], module: Path, *, as_tensors: bool = False) -> Iterator[Sidecar]:
+@dataclass(frozen=True, slots=True)
+class SharedTensors:
+    """The ``.safetensors`` file of a folder, with arrays that one of its modules needs, and those of the others."""
+
+    path: Path
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def write(self) -> None:
+        """Write the file in one step; an array is left out that no module beside it names by its hash."""
+        others = self._of_others()
+        with replacing(self.path) as stream:
+            safetensors.write(stream, {**others, **self.arrays})
+
+    def is_current(self) -> bool:
+        """Tell whether the file holds these arrays."""
+        found = self._found()
+        return all(name in found and _same(array, found[name]) for name, array in self.arrays.items())
+
+    def tidy(self) -> None:
+        """Take arrays out of the file that no module beside it names."""
+        if len(self._of_others()) < len(self._found()):
+            self.write()
+
+    def _of_others(self) -> dict[str, np.ndarray]:
+        texts = "".join(path.read_text("utf-8", "replace") for path in sorted(self.path.parent.glob("*.py")))
+        others = {name: array for name, array in self._found().items() if name not in self.arrays}
+        return {name: array.copy() for name, array in others.items() if array_sha256(array)[:DIGEST_DIGITS] in texts}
+
+    def _found(self) -> dict[str, np.ndarray]:
+        try:
+            return safetensors.read(self.path)
+        except (OSError, ValueError, KeyError):
+            return {}
+
+
+def sidecars(
+    constants: Mapping[str, np.ndarray], module: Path, *, as_tensors: bool = False, helpers: Path | None = None
+) -> Iterator[Sidecar | SharedTensors]:
     """Return the files that a module at a path needs beside it: ``NAME.npz``, and ``NAME.constants/*.npy``; with
-    ``as_tensors``, ``NAME.safetensors`` with all that such a file can hold.
+    ``as_tensors``, ``NAME.safetensors`` with all that such a file can hold, or one with the name of the file that it
+    imports ``helpers`` from.
     """
     tensors = {name: array for name, array in constants.items() if as_tensors and safetensors.can_hold(array)}
-    if tensors:
+    if tensors and helpers is not None:
+        yield SharedTensors(helpers.with_suffix(safetensors.SUFFIX), tensors)
+    elif tensors:
         yield Sidecar(module.with_suffix(safetensors.SUFFIX), tensors)
     others = {name: array for name, array in constants.items() if name not in tensors}
     archived = {name: array for name, array in others.items() if not is_mapped(array)}

@@ -19,7 +19,7 @@ from ...files import write_atomically
 from ...hlo.ir import ResultTree
 from ...options import LINE_LENGTH
 from ...target import Plan, load_target
-from ..functions.sidecars import Sidecar, sidecars, storable
+from ..functions.sidecars import SharedTensors, Sidecar, sidecars, storable
 from ..lines import WrittenFunction
 from .compiled_functions import is_compiled, kept_module, without_cache
 from .helper_modules import HelpersFile, add_helpers, with_import
@@ -88,12 +88,13 @@ class GeneratedModule:
         is_in_package = (folder / "__init__.py").exists()
         return replace(self, source=with_import(self.source, self.target, is_in_package=is_in_package))
 
-    def sidecars(self, path: Path) -> Iterator[Sidecar | HelpersFile]:
+    def sidecars(self, path: Path) -> Iterator[Sidecar | SharedTensors | HelpersFile]:
         """The files with constants and helpers that the module needs beside it where its source is at a path."""
-        yield from sidecars(self.constants, path, as_tensors=self.has_tensors)
-        if self.helpers:
+        helpers = path.with_name(f"{stem(self.target)}.py") if self.helpers else None
+        yield from sidecars(self.constants, path, as_tensors=self.has_tensors, helpers=helpers)
+        if helpers is not None:
             names = helper_names(self.source, self.target)
-            yield HelpersFile(path.with_name(f"{stem(self.target)}.py"), names, self.target, self.line_length)
+            yield HelpersFile(helpers, names, self.target, self.line_length)
 
     def load(self, *, keep_compiled: bool = True) -> ModuleType:
         """The module, imported from memory. Tracebacks and debuggers show its lines.

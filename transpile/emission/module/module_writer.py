@@ -53,7 +53,7 @@ from .header import NUMPY, Origin, header
 from .imports import imported_names, imports
 from .names import brought_in, foreign_names, function_name, prelude_calls, prelude_names
 from .sections import add_sections
-from .shared_helpers import SHARED, divided, import_line
+from .shared_helpers import SHARED, divided, import_line, shares_functions
 
 _ML_DTYPE = re.compile(r"\bml_dtypes\.\w+")
 _BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
@@ -104,7 +104,7 @@ class _ModuleWriter:
         self.target = target
         self.options = options
         self.origin = origin
-        self.is_cut = "cutting" not in options.disable_passes and options.helpers != SHARED
+        self.is_cut = "cutting" not in options.disable_passes and not shares_functions(options)
         self.library = prelude(target, in_graph=options.graph, kernels=kernels_in(options.style, target))
         self.replicas = replicas_of(program, target.runners)
         self.parts: list[Part] = [Replay()] if options.graph else []
@@ -140,6 +140,7 @@ class _ModuleWriter:
             inline=inline,
             largest_folded=target.largest_folded,
             as_tensors=options.constants == TENSORS,
+            are_shared=options.helpers == SHARED,
             names=program.original.constant_names,
         )
         self.source_names = SourceNames(program.module)
@@ -303,7 +304,7 @@ class _ModuleWriter:
         assert not missing, f"the prelude has no {missing}"
         self._cut_prelude([*kernels.texts, *self.constants.lines])
         definitions, helpers = divided(
-            self.library.closure(list(renderer.used_prelude)), renderer.used_prelude, self.options.helpers
+            self.library.closure(list(renderer.used_prelude)), renderer.used_prelude, self.options
         )
         if self.decorators:
             definitions = [replace(each, source=unsilenced(each.source)) for each in definitions]

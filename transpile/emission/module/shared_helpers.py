@@ -1,7 +1,8 @@
 """Helpers that the modules of a folder share: a file of whole functions of the prelude, which modules import from.
 
 A module has its helpers of its own, or imports them: by a relative import, or by the plain name of the file where the
-folder is no package. What finds files by the module's own name stays in it, and so do texts of kernels.
+folder is no package. What finds files by the module's own name stays in it, and so do texts of kernels. A module with
+kernels or a graph imports only what reads tensors, so that modules share a file of these, too.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from ...errors import Diagnostic, UsageError
 from ...frontends.witnesses import Witnesses
 from ...hlo.device_groups import device_count
 from ...hlo.ir import HloModule
-from ...options import AUTO, LINE_LENGTH, READABLE
+from ...options import AUTO, LINE_LENGTH, READABLE, Options
 from ...target import load_target
 from ...version import VERSION
 from ..expression import Renderer
@@ -27,6 +27,7 @@ from .imports import imports
 
 SHARED = "shared"
 _STAYS = ON_HOST | {DEVICE}
+_TENSORS = "tensors"  # the module of the prelude that reads arrays beside itself
 _NAME = re.compile(r"^(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
 
 
@@ -43,19 +44,20 @@ def helpers_in_files(options: Mapping[str, Any], program: HloModule | Witnesses)
     return SHARED if helpers == AUTO and several and is_plain else helpers
 
 
-def require_sharing(helpers: str, is_plain: bool) -> None:
-    """Raise UsageError (XP419) where the helpers of a module cannot be shared: those of kernels and graphs."""
-    if helpers == SHARED and not is_plain:
-        message = "helpers are shared by modules in the readable style, without a graph"
-        raise UsageError(Diagnostic("XP419", message, hint="leave --helpers out"))
+def shares_functions(options: Options) -> bool:
+    """Tell whether a module imports all its helpers, not only what reads tensors."""
+    return options.helpers == SHARED and options.style == READABLE and not options.graph
 
 
 def divided(
-    definitions: Sequence[Definition], names: Iterable[str], helpers: str
+    definitions: Sequence[Definition], names: Iterable[str], options: Options
 ) -> tuple[list[Definition], list[Definition]]:
     """Return the definitions that stay in a module, which names some of them, and those that it shares."""
-    if helpers != SHARED:
+    if options.helpers != SHARED:
         return list(definitions), []
+    if not shares_functions(options):
+        tensors = [each for each in definitions if each.module == _TENSORS]
+        return [each for each in definitions if each not in tensors], tensors
     named, stays = set(names), [definition for definition in definitions if definition.module in _STAYS]
     for definition in reversed(stays):  # what they use stands before them
         named |= set(definition.uses) if definition.name in named else set()
