@@ -7,7 +7,11 @@ are.
 from __future__ import annotations
 
 import os
-from typing import TypeVar
+from collections.abc import Iterable
+from itertools import product
+from typing import Any, TypeVar
+
+import pytest
 
 T = TypeVar("T")
 VARIABLE = "XLA2PY_WHOLE"  # in the environment, so that the processes of the tests have it, too
@@ -21,3 +25,12 @@ def is_whole() -> bool:
 def much(sample: T, whole: T) -> T:
     """Return what is taken for a sample, or for all."""
     return whole if is_whole() else sample
+
+
+def crossed(*columns: Iterable[Any]) -> list[Any]:
+    """All combinations of some values; a sample has each of the first column once, with the others' in turn."""
+    first, *others = map(list, columns)
+    rest = list(product(*others))
+    sample = [(one, *rest[k % len(rest)]) for k, one in enumerate(first)]
+    rows = much(sample, list(product(first, *others)))
+    return [pytest.param(*row, id="-".join(getattr(value, "__name__", str(value)) for value in row)) for row in rows]

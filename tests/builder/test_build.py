@@ -1,11 +1,11 @@
-"""build(): the root, sub-computations, and what is printed."""
+"""build(): the root, sub-computations, and what is printed; what an op is to Python."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from xla2py.tests.builder.worked import check, f32
-from xla2py.transpile.hlo.builder import F32, ChannelHandle, XlaBuilder, make_shape
+from xla2py.transpile.hlo.builder import F32, Padding, XlaBuilder, make_padding, make_shape
 from xla2py.transpile.hlo.printer import print_module
 
 
@@ -22,11 +22,12 @@ def test_the_root_may_be_any_operation_and_building_goes_on() -> None:
 
 def test_sub_computations_are_functions_builders_or_computations() -> None:
     maximum = XlaBuilder("maximum")
-    a, c = (maximum.parameter(i, make_shape(F32, [])) for i in range(2))
-    maximum.max(a, c)
-    x = f32(3, 7, 5)
-    for computation in (maximum, maximum.build(), maximum.build_computation(), lambda a, c: a.builder.max(a, c)):
-        check(lambda b, p, f=computation: b.reduce(p, b.min_value(F32), f, [0]), x, expected=f32(7))
+    maximum.max(*(maximum.parameter(i, make_shape(F32, []), "ab"[i]) for i in range(2)))
+    for computation in (maximum, maximum.build(), maximum.build_computation(), lambda a, b: a.builder.max(a, b)):
+        b = XlaBuilder("reduced")
+        root = b.reduce(b.parameter(0, "f32[3]"), b.min_value(F32), computation, [0]).instruction
+        assert "f32[] maximum(a, b)\n" in print_module(b.build())
+        assert root.attributes["to_apply"].root.opcode == "maximum"
 
 
 def test_one_computation_called_twice_is_printed_once() -> None:
@@ -40,39 +41,22 @@ def test_one_computation_called_twice_is_printed_once() -> None:
     assert print_module(module).count("\nadd {") == 1
 
 
-def test_a_method_of_the_builder_is_a_sub_computation() -> None:
-    x = f32(3, 7, 5)
-    check(lambda b, p: b.reduce(p, b.min_value(F32), b.max, [0]), x, expected=f32(7))
+def test_ops_are_no_arrays_but_numpy_leaves_them_to_the_builder() -> None:
+    b = XlaBuilder("values")
+    x, y = b.parameter(0, "f32[3]"), np.float32([4, 5, 6])
+    assert [op.instruction.opcode for op in (x + y, y - x, y @ x)] == ["add", "subtract", "dot"]
+    assert (str(x[np.int64(1)].shape), b.tuple([x])[np.int32(0)].shape) == ("f32[]", x.shape)
+    assert len(b.iota("f32", 5)) == 5
+    for wrong, message in ((np.asarray, "no values before it runs"), (len, "a scalar has no length")):
+        with pytest.raises(TypeError, match=message):
+            wrong(b.zero("f32"))
 
 
-def test_arguments_may_be_named_as_in_the_seed() -> None:
-    x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    check(
-        lambda b, p: b.tuple(
-            [
-                b.reshape(p, dimensions=[1, 0], new_sizes=[6]),
-                b.reshape(p, [6], dimensions=[1, 0]),
-                b.reshape(p, new_sizes=[6]),
-                b.iota(shape=make_shape(F32, [2, 2]), iota_dimension=0),
-                b.conditional(
-                    pred=True,
-                    true_operand=p,
-                    true_computation=lambda a: a,
-                    false_operand=p,
-                    false_computation=lambda a: -a,
-                ),
-                b.conditional(branch_index=1, branch_computations=[lambda a: a, lambda a: -a], branch_operands=[p, p]),
-            ]
-        ),
-        x,
-        expected=[x.T.reshape(6), x.T.reshape(6), x.reshape(6), f32([0, 0], [1, 1]), x, -x],
-    )
-
-
-def test_choices_and_shapes_may_be_text() -> None:
-    b = XlaBuilder("text")
-    x = b.parameter(0, "f32[4]{0}", "x")
-    assert str(b.fft(x, "RFFT", [4]).shape) == "c64[3]"
-    assert str(b.reduce_window(x, 0.0, b.add, [2], [2], "SAME").shape) == "f32[2]"
-    assert str(b.rng_uniform(0.0, 1.0, "f32[3]").shape) == "f32[3]"
-    assert str(b.all_reduce(x, b.add, channel_id=ChannelHandle(7)).shape) == "f32[4]"
+@pytest.mark.parametrize(
+    ("size", "window", "stride", "expected"),
+    [(5, 3, 2, (1, 1)), (5, 2, 1, (0, 1)), (6, 3, 2, (0, 1)), (4, 1, 3, (0, 0)), (7, 4, 3, (1, 2)), (0, 3, 1, (1, 1))],
+)
+def test_same_padding(size: int, window: int, stride: int, expected: tuple[int, int]) -> None:
+    """``max((ceil(n / s) - 1) * s + w - n, 0)`` elements, the odd one at the high end."""
+    assert make_padding([size], [window], [stride], Padding.SAME) == [expected]
+    assert make_padding([size], [window], [stride], Padding.VALID) == [(0, 0)]

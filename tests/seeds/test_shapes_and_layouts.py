@@ -9,7 +9,6 @@ import pytest
 import xla2py
 from xla2py.tests.seeds.examples import check_emitted, example
 from xla2py.transpile.hlo.element_types import BF16
-from xla2py.transpile.hlo.layouts import dimension_size, make_shape, memory_space_name, true_rank
 from xla2py.transpile.hlo.shapes import ArrayShape, Layout
 
 LETTERS = np.frombuffer(b"abcdef", np.int8).reshape(2, 3)
@@ -90,27 +89,3 @@ def test_the_instruction_in_another_memory_space():
     assert root["kind"] == "kCustom"
     assert [called.name for called in root.called] == ["all-reduce-scatter.3"]
     assert root.shape == ArrayShape(BF16, (32, 32, 4096), layout=Layout((2, 1, 0), ((8, 128), (2, 1)), memory_space=1))
-
-
-def test_make_shape_keeps_the_order_of_the_sizes():
-    assert make_shape("f32", [5, 6, 7, 8]).dimensions == (5, 6, 7, 8)
-
-
-def test_dimensions_count_from_either_end():
-    shape = make_shape("f32", [5, 6, 7])
-    assert [dimension_size(shape, d) for d in (0, 1, 2)] == [5, 6, 7]
-    assert [dimension_size(shape, d) for d in (-1, -2, -3)] == [7, 6, 5]
-
-
-def test_true_rank():
-    assert true_rank(make_shape("f32", [3, 1, 2, 1])) == 2
-
-
-def test_memory_space_identifiers():
-    assert [memory_space_name(n) for n in (0, 1, 2, 3, 5)] == [
-        "high-bandwidth memory (HBM)",
-        "vector memory (VMEM)",
-        "device-specific memory space 2",
-        "device-specific memory space 3",
-        "host memory",
-    ]
