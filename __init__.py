@@ -59,7 +59,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        with collection_paused():
+        with collection_paused(lives_on=True):
             return getattr(import_module(_HOME[name], __name__), name)
     found = None if name.startswith("_") else import_module(".transpile.array_functions", __name__).decorator(name)
     if found is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..transpile.hlo.custom_calls import CUSTOM_CALLS, CustomCall
+from ..transpile.hlo.custom_calls import CustomCall
 from ..transpile.hlo.custom_calls.fields import REQUIRED, Field, Kind
+from ..transpile.hlo.custom_calls.table import CUSTOM_CALLS
 
 INTRODUCTION = (
     "The operands of each custom call, for all libraries. In the column of forms:",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -46,6 +45,8 @@ def write_atomically(path: Path, content: bytes) -> None:
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A stream whose content becomes a file's, as :func:`write_atomically` says, where the body raises nothing."""
+    import tempfile  # brings what compresses files with it
+
     try:
         place = path.resolve()
         if place.exists() and not place.is_file():

@@ -10,7 +10,7 @@ import pytest
 import xla2py
 from xla2py.tests.custom_calls.examples import EXAMPLES, Example
 from xla2py.transpile.errors import XlaToPythonError
-from xla2py.transpile.hlo.custom_calls import CUSTOM_CALLS
+from xla2py.transpile.hlo.custom_calls.table import CUSTOM_CALLS
 
 ODD_VALUES = (None, True, -1, 7, 10**30, 0.5, "", "x", "-3", [], ["x"], [5], [True], {}, {"a": {"b": 1}})
 ODD_CONFIGS = (

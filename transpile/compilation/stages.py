@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any
 
 from ..array.printer import print_program
@@ -15,7 +16,6 @@ from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
-from ..kernels.verifier import verify_kernels
 from ..options import FUSED, OWN, READABLE, Options
 from ..passes import PIPELINE, ArrayPass
 from ..passes.algebra.signs import signs
@@ -24,15 +24,6 @@ from ..passes.calls.custom_call_definitions import composed, expanding, is_expan
 from ..passes.calls.inlining import inline_joinable, inlining
 from ..passes.calls.target_functions import own_functions, own_functions_of
 from ..passes.constants.through_calls import constants_through_calls
-from ..passes.fusion import fuse
-from ..passes.fusion.compiled_loops import call_nothing_in_loops
-from ..passes.fusion.early_gathers import early_gathers
-from ..passes.fusion.early_slices import early_slices
-from ..passes.fusion.loop_forms import loop_forms
-from ..passes.fusion.one_hots import one_hots
-from ..passes.fusion.open_triangles import open_triangles
-from ..passes.fusion.vector_products import vector_products
-from ..passes.fusion.whole_updates import whole_updates
 from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, edges
 from ..passes.loops.added_parts import added_parts
 from ..passes.loops.interval_masks import interval_masks
@@ -157,16 +148,22 @@ def _over_program(program_pass: Callable[[Program], object], applies: Condition 
     return Stage(program_pass.__name__, ARRAY, ARRAY, lambda draft: program_pass(draft.program), applies)
 
 
-def _for_kernels(pass_of_function: Callable[..., object], asks: Callable[[Kernels], Any], applies: Condition) -> Stage:
-    """A pass over functions that asks something of the kernels that the target writes."""
+def _fusion(name: str) -> Callable[..., object]:
+    """The pass of a file of ``passes/fusion``, which is imported where a program has kernels."""
+    found: Callable[..., object] = getattr(import_module(f"..passes.fusion.{name}", __package__), name)
+    return found
+
+
+def _for_kernels(name: str, asks: Callable[[Kernels], Any] | None, applies: Condition) -> Stage:
+    """A pass of fusion over functions, which may ask something of the kernels that the target writes."""
 
     def run(draft: Draft) -> None:
         kernels = _kernels(draft)
         assert kernels is not None
         for function in draft.program.functions:
-            pass_of_function(function, asks(kernels))
+            _fusion(name)(function, *([] if asks is None else [asks(kernels)]))
 
-    return Stage(pass_of_function.__name__, ARRAY, ARRAY, run, applies)
+    return Stage(name, ARRAY, ARRAY, run, applies)
 
 
 def _has_library_edges(draft: Draft) -> bool:
@@ -187,11 +184,6 @@ def _merge_repeats(draft: Draft) -> None:
     repeats(draft.program, of_one_shape=_writes_kernels(draft))
 
 
-def _choose_one_hots(draft: Draft) -> None:
-    for function in draft.program.functions:
-        one_hots(function)
-
-
 def _has_loop_forms(draft: Draft) -> bool:
     kernels = _kernels(draft)
     return kernels is not None and kernels.loop_form is not None and not _works_in_chunks(draft)
@@ -201,7 +193,7 @@ def _give_loop_forms(draft: Draft) -> None:
     kernels = _kernels(draft)
     assert kernels is not None
     assert kernels.loop_form is not None
-    loop_forms(draft.program, kernels.loop_form)
+    _fusion("loop_forms")(draft.program, kernels.loop_form)
 
 
 def _writes_slices(draft: Draft) -> bool:
@@ -274,6 +266,10 @@ def _cut_into_chunks(draft: Draft) -> None:
 
 def _fuse(draft: Draft) -> None:
     """Fuse what works on arrays: functions of blocks alone, where there are any."""
+    from ..kernels.verifier import verify_kernels
+    from ..passes.fusion import fuse
+    from ..passes.fusion.compiled_loops import call_nothing_in_loops
+
     kernels = _kernels(draft)
     assert kernels is not None
     functions = draft.program.functions
@@ -315,12 +311,12 @@ STAGES: tuple[Stage, ...] = (
     _over_functions(signs),
     _over_functions(interval_masks, _writes_slices),
     Stage("loop_forms", ARRAY, ARRAY, _give_loop_forms, _has_loop_forms),
-    _for_kernels(open_triangles, lambda kernels: kernels.joins, _writes_kernels_of_whole_arrays),
-    Stage("one_hots", ARRAY, ARRAY, _choose_one_hots, _writes_kernels_of_whole_arrays),
-    _for_kernels(early_gathers, lambda kernels: kernels.fuses, _writes_kernels_of_whole_arrays),
-    _for_kernels(vector_products, lambda kernels: kernels.reduces, _saves_launches),
-    _for_kernels(early_slices, lambda kernels: kernels.fuses, _saves_launches),
-    _for_kernels(whole_updates, lambda kernels: kernels.fuses, _saves_launches),
+    _for_kernels("open_triangles", lambda kernels: kernels.joins, _writes_kernels_of_whole_arrays),
+    _for_kernels("one_hots", None, _writes_kernels_of_whole_arrays),
+    _for_kernels("early_gathers", lambda kernels: kernels.fuses, _writes_kernels_of_whole_arrays),
+    _for_kernels("vector_products", lambda kernels: kernels.reduces, _saves_launches),
+    _for_kernels("early_slices", lambda kernels: kernels.fuses, _saves_launches),
+    _for_kernels("whole_updates", lambda kernels: kernels.fuses, _saves_launches),
     Stage("own_functions", ARRAY, ARRAY, _use_own_functions, _has_own_functions, is_needed=True),
     Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),
     Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),

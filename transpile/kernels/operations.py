@@ -72,6 +72,12 @@ def kernel_operation(node: Node) -> KernelOperation | None:
     return OPERATIONS.get(node.opcode)
 
 
+def is_generated(node: Node) -> bool:
+    """An array whose elements follow from their index, in a way that kernels know."""
+    is_known = node.operation.is_filled or kernel_operation(node) is not None
+    return node.operation.is_generated and is_known and all(operand.is_literal for operand in node.operands)
+
+
 def is_backwards(node: Node) -> bool:
     """Tell whether a running total begins with the last element of a line."""
     return bool(node.parameters.get("backwards"))

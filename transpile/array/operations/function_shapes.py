@@ -11,7 +11,6 @@ from math import prod
 from typing import Any
 
 from ...hlo.attributes import PaddingDimension
-from ...hlo.custom_calls.lapack import lapack_results
 from ...hlo.element_types import ELEMENT_TYPES, ElementType
 from ...hlo.shapes import ArrayShape
 from ..operation import Operand, Parameters, Shape, ShapeRule, TypeRule
@@ -309,6 +308,8 @@ def _spectrum(operands: Sequence[Operand], parameters: Parameters) -> Results:
 
 def _lapack(operands: Sequence[Operand], parameters: Parameters) -> Results:
     """The results of the routine of LAPACK that the function has its name from."""
+    from ...hlo.custom_calls.lapack import lapack_results
+
     types = [(operand.shape, operand.element_type) for operand in operands]
     found: list[ArrayType] = [*lapack_results(parameters["function"], types, parameters["keywords"])]
     return found[0] if len(found) == 1 else found

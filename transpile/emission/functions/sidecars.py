@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -53,6 +52,8 @@ class Sidecar:
 
     def is_current(self) -> bool:
         """Tell whether the file holds these arrays and no others."""
+        import zipfile
+
         try:
             if self.path.suffix == safetensors.SUFFIX:
                 with self.path.open("rb") as stream:

@@ -14,7 +14,8 @@ import numpy as np
 
 from ...hlo.attributes import SliceDimension
 from ...hlo.bitcasts import bitcast_as_reshape_transpose
-from ...hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS, is_callback
+from ...hlo.custom_calls import PLACEMENTS, is_callback
+from ...hlo.custom_calls.table import CUSTOM_CALLS
 from ...hlo.ir import Computation, HloModule, Instruction, with_called
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, compatible
 from ...passes.calls.custom_call_definitions import expanding, is_expanded

@@ -1,6 +1,6 @@
 """Custom calls that are known: what each target takes, and what it computes.
 
-A row of :data:`CUSTOM_CALLS` is a :class:`~.call.CustomCall`. Reading an instruction by its row is the only way to its
+A row of :mod:`.table` is a :class:`~.call.CustomCall`. Reading an instruction by its row is the only way to its
 configuration, so that a malformed one ends in a diagnostic.
 """
 
@@ -10,42 +10,28 @@ from ..ir import Computation, Instruction
 from ..shape_rules.common import shape_text
 from ..shapes import TupleShape, compatible
 from ..source import Diagnostic, HloVerificationError
-from .block_scaling import BLOCK_SCALING
 from .call import Call, CustomCall
-from .callbacks import CALLBACKS, Callback, callbacks, is_callback, known_functions
-from .convolutions import CONVOLUTIONS
+from .callbacks import Callback, callbacks, is_callback, known_functions
 from .fields import ConfigError
-from .functions import FUNCTIONS
-from .gpu_lapack import gpu_lapack_calls
-from .lapack import lapack_calls
-from .matrix_products import MATRIX_PRODUCTS
-from .orders import ORDERS
-from .others import OTHERS, PLACEMENTS
-from .sparse import SPARSE
-from .special_functions import SPECIAL_CALLS
-from .tpu_lapack import TPU_LAPACK
-from .xla_library import XLA_LIBRARY
+from .others import PLACEMENTS
 
-CUSTOM_CALLS: dict[str, CustomCall] = {
-    **OTHERS,
-    **CALLBACKS,
-    **FUNCTIONS,
-    **SPECIAL_CALLS,
-    **XLA_LIBRARY,
-    **ORDERS,
-    **dict(lapack_calls()),
-    **dict(gpu_lapack_calls()),
-    **TPU_LAPACK,
-    **SPARSE,
-    **MATRIX_PRODUCTS,
-    **CONVOLUTIONS,
-    **BLOCK_SCALING,
-}
+
+def known_call(target: str) -> CustomCall | None:
+    """Return the row of a target; None for one that is not known."""
+    from .table import CUSTOM_CALLS  # brings the builder with it, and few programs have custom calls
+
+    return CUSTOM_CALLS.get(target)
 
 
 def read_call(instruction: Instruction) -> Call:
     """A custom call of a known target. Raises ConfigError where it is not what its target takes."""
-    return CUSTOM_CALLS[instruction["custom_call_target"]].read(instruction)
+    return _row(instruction).read(instruction)
+
+
+def _row(instruction: Instruction) -> CustomCall:
+    row = known_call(instruction["custom_call_target"])
+    assert row is not None
+    return row
 
 
 def definition_of(instruction: Instruction) -> Computation | None:
@@ -53,7 +39,7 @@ def definition_of(instruction: Instruction) -> Computation | None:
 
     Raises ConfigError where the call is not what its target takes.
     """
-    row = CUSTOM_CALLS[instruction["custom_call_target"]]
+    row = _row(instruction)
     try:
         computation = row.computation(row.read(instruction))
     except HloVerificationError as error:
@@ -81,7 +67,6 @@ def complaint(instruction: Instruction) -> Diagnostic | None:
 
 
 __all__ = [
-    "CUSTOM_CALLS",
     "PLACEMENTS",
     "Call",
     "Callback",
@@ -91,6 +76,7 @@ __all__ = [
     "complaint",
     "definition_of",
     "is_callback",
+    "known_call",
     "known_functions",
     "read_call",
 ]

@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...dataclass import dataclass
 from ..attributes import Raw
-from ..builder import XlaBuilder, XlaOp
 from ..ir import Computation, Instruction
 from ..shapes import ArrayShape, Shape, TupleShape
 from .fields import ConfigError, Field, read_fields
 from .signatures import by_rows, matched
+
+if TYPE_CHECKING:
+    from ..builder import XlaBuilder, XlaOp
 
 _NO_FIELDS: Mapping[str, Field] = MappingProxyType({})
 
@@ -49,7 +51,7 @@ class Call:
         return b.tuple([*results, *scratch])
 
 
-Definition = Callable[..., XlaOp]
+Definition = Callable[..., "XlaOp"]
 """``(builder, call, *operands)``: what the call computes, in HLO's own operations. Raises ConfigError."""
 
 
@@ -100,6 +102,8 @@ class CustomCall:
         definition = self._by_columns(call) or self.definition
         if definition is None:
             return None
+        from ..builder import XlaBuilder
+
         builder = XlaBuilder(call.instruction["custom_call_target"])
         shapes = [operand.array_shape.without_layout() for operand in call.instruction.operands]
         parameters = [builder.parameter(number, shape) for number, shape in enumerate(shapes)]

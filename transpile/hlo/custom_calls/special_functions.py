@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ..builder import XlaBuilder, XlaOp
 from ..element_types import F32, F64
 from .call import Call, CustomCall, Definition
 from .fields import ConfigError
+
+if TYPE_CHECKING:
+    from ..builder import XlaBuilder, XlaOp
 
 # The functions of the prelude and of the library: how many arguments each takes, and who calls it what.
 SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {

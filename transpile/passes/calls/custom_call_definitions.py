@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...hlo.custom_calls import CUSTOM_CALLS, definition_of
+from ...hlo.custom_calls import definition_of, known_call
 from ...hlo.ir import Computation, HloModule, Instruction, callees_first, with_called, with_instructions
 
 Originals = dict[Instruction, tuple[Instruction, ...]]
@@ -16,7 +16,7 @@ def is_expanded(instruction: Instruction, hooks: Mapping[str, str]) -> bool:
     """Tell whether an instruction is a custom call that HLO can define, and no function of the user's stands for."""
     if instruction.opcode != "custom-call" or (target := instruction["custom_call_target"]) in hooks:
         return False
-    row = CUSTOM_CALLS.get(target)
+    row = known_call(target)
     return row is not None and (row.definition is not None or row.by_columns)
 
 

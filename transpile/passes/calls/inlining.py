@@ -13,7 +13,7 @@ from ...array.program import Function, Program, roots
 from ...array.rewriting import rewrite
 from ...array.traversal import topological
 from ...kernels.index_maps import is_view
-from ..fusion.reading import is_generated
+from ...kernels.operations import is_generated
 from .inline_one import MOST_COPIED, in_place, made_by, named_functions, used_functions
 
 InPlace = Callable[[Function, set[Function], Node], Node | None]

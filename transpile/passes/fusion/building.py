@@ -18,12 +18,12 @@ from ...kernels.index_maps import ANYWHERE, Index, Map, Test, bounds, identity, 
 from ...kernels.intervals import LineIntervals
 from ...kernels.kernel import Kernel, given_type
 from ...kernels.lines import Lines, reduced_axes
-from ...kernels.operations import is_backwards
+from ...kernels.operations import is_backwards, is_generated
 from .backwards import forwards
 from .drawing import drawn
 from .gathering import Gathering
 from .line_reductions import LineReductions
-from .reading import is_generated, read_by
+from .reading import read_by
 from .regions import FusedRegion, Piece
 
 

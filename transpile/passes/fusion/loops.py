@@ -16,7 +16,7 @@ from ...array.traversal import is_inside, topological
 from ...hlo.element_types import S32
 from ...kernels.index_maps import identity
 from ...kernels.kernel import Kernel
-from .reading import is_generated
+from ...kernels.operations import is_generated
 
 
 def kernel_loops(function: Function) -> None:

@@ -20,13 +20,6 @@ from ...kernels.index_maps import (
     through,
 )
 from ...kernels.lines import reduced_axes
-from ...kernels.operations import kernel_operation
-
-
-def is_generated(node: Node) -> bool:
-    """An array whose elements follow from their index, in a way that kernels know."""
-    is_known = node.operation.is_filled or kernel_operation(node) is not None
-    return node.operation.is_generated and is_known and all(operand.is_literal for operand in node.operands)
 
 
 def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:

@@ -10,7 +10,8 @@ from math import prod
 
 from ...array.node import Node
 from ...kernels.index_maps import ANYWHERE, Map, identity
-from .reading import is_generated, read_by
+from ...kernels.operations import is_generated
+from .reading import read_by
 from .regions import FusedRegion, RegionFinder
 
 _MOST_AGAIN = 8  # operations

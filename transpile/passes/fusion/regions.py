@@ -19,9 +19,9 @@ from ...array.traversal import dependencies, is_inside, topological
 from ...dataclass import dataclass
 from ...kernels.index_maps import Map, identity, is_view, pieces
 from ...kernels.lines import Lines, is_splittable, reduced_axes
-from ...kernels.operations import is_backwards
+from ...kernels.operations import is_backwards, is_generated
 from ...target import Kernels
-from .reading import beside, is_generated, of_lines, read_anywhere, read_by, read_from_around
+from .reading import beside, of_lines, read_anywhere, read_by, read_from_around
 
 _MOST_OPERATIONS = 128  # that join where their shapes agree, and as many more that only these read
 

@@ -127,8 +127,8 @@ def _library(chosen: tuple[_Chosen, ...]) -> Library:
 
 def _chosen(numbers: frozenset[float]) -> Iterator[_Chosen]:
     for path in _files():
-        is_whole, kept = numbers_of_file(path) <= numbers, kept_numbers(path)
-        takes_numbers = kept is not None and kept <= numbers
+        own, kept = numbers_of_file(path)
+        is_whole, takes_numbers = own <= numbers, kept is not None and kept <= numbers
         if is_whole or takes_numbers:
             yield _Chosen(path, is_whole, takes_numbers)
 
@@ -200,18 +200,17 @@ def numbers_of(module: HloModule) -> set[float]:
 
 
 @cache
-def numbers_of_file(path: Path) -> frozenset[float]:
-    """The numbers in a pattern, without parsing it: what has not all of them has not the pattern."""
-    found = _NUMBER.findall(path.read_text("utf-8"))
-    numbers = (float(ELEMENT_TYPES[kind].dtype.type(text)) for kind, text in found if kind in _WITH_NUMBERS)
-    return frozenset(number for number in numbers if not np.isnan(number))
-
-
-@cache
-def kept_numbers(path: Path) -> frozenset[float] | None:
-    """The numbers of a pattern that are left whichever arguments are numbers; None for functions of one argument."""
-    found = _KEPT.search(path.read_text("utf-8"))
-    return None if found is None else frozenset(map(float, found[1].split()))
+def numbers_of_file(path: Path) -> tuple[frozenset[float], frozenset[float] | None]:
+    """The numbers in a pattern, without parsing it: what has not all of them has not the pattern. And those that are
+    left whichever arguments are numbers; None for functions of one argument.
+    """
+    text = path.read_text("utf-8")
+    numbers = (
+        float(ELEMENT_TYPES[kind].dtype.type(number)) for kind, number in _NUMBER.findall(text) if kind in _WITH_NUMBERS
+    )
+    kept = _KEPT.search(text)
+    own = frozenset(number for number in numbers if not np.isnan(number))
+    return own, None if kept is None else frozenset(map(float, kept[1].split()))
 
 
 @cache

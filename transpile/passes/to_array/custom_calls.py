@@ -11,7 +11,7 @@ from ...array.node import ForeignName, HostName, Node, PreludeName, Slot
 from ...array.value import Value
 from ...hlo.attributes import SliceDimension
 from ...hlo.carriers import NARROWING, WIDENING
-from ...hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS, Call, complaint, read_call
+from ...hlo.custom_calls import PLACEMENTS, Call, complaint, known_call, read_call
 from ...hlo.custom_calls.special_functions import (
     ASSOCIATIVE_SCAN,
     IN_WIDER,
@@ -39,7 +39,7 @@ def refusal(instruction: Instruction, hooks: Mapping[str, str]) -> Diagnostic | 
     target = instruction["custom_call_target"]
     if target in hooks:
         return None
-    if target in CUSTOM_CALLS:
+    if known_call(target) is not None:
         return complaint(instruction)
     reason = f"the custom call {target!r} is not known"
     hint = f"give a function for it: --custom-call '{target}=module:function'"
@@ -60,9 +60,10 @@ def custom_call(lowering: FunctionLowering, instruction: Instruction, *operands:
         return _associative_scan(lowering, instruction, *operands)
     if target == LINEAR_RECURRENCE:
         return _linear_recurrence(lowering, instruction, *operands)
-    rule = CUSTOM_CALLS[target].rule
-    assert rule, f"{target} has a definition, which comes before lowering"
-    return _RULES.get(rule, partial(_prelude, rule))(lowering, read_call(instruction), *operands)
+    row = known_call(target)
+    assert row is not None, f"{target} is refused"
+    assert row.rule, f"{target} has a definition, which comes before lowering"
+    return _RULES.get(row.rule, partial(_prelude, row.rule))(lowering, read_call(instruction), *operands)
 
 
 def is_placement(target: str) -> bool:
