@@ -11,9 +11,10 @@ from ...array.traversal import is_inside, topological, users_of
 from ...array.value import FULL
 from ...dataclass import dataclass
 from ...hlo.element_types import PRED
+from ...hlo.ir import Instruction
+from ...hlo.stack_frames import CallChains
 from ...passes.shapes.small_arrays import is_matrix
 from ..naming.source import SourceNames, is_empty_word
-from ..naming.source_lines import SourceLines
 
 MOST_FOLDED = 8  # operations in one statement
 MOST_SUMMED = 20  # in a sum, which may have a line for each of its terms
@@ -46,7 +47,7 @@ def plan(function: Function, source_names: SourceNames) -> Plan:
         folded = [operand for operand in node.operands if operand not in made.named]
         made.work[node] = _own_work(node) + sum(made.work[operand] for operand in folded)
         depth[node] = 1 + max((depth[operand] for operand in folded), default=0)
-        if must_be_named(node, users.get(node, []), made, function.graph, source_names.lines) or depth[node] > DEEPEST:
+        if must_be_named(node, users.get(node, []), made, function.graph, source_names.chains) or depth[node] > DEEPEST:
             made.named.add(node)
     return made
 
@@ -55,7 +56,7 @@ def _own_work(node: Node) -> int:
     return 0 if node.operation.is_light or node.is_python_int else 1
 
 
-def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph, lines: SourceLines) -> bool:
+def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph, chains: CallChains) -> bool:
     """The folding rules, first match wins."""
     if node.operation.is_atom and node.opcode != "parameter":
         return False
@@ -101,7 +102,7 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return True
     if users and users[0] in made.rows:
         return False
-    return made.work[node] >= 2 and _ends_statement(node, users, graph, lines)
+    return made.work[node] >= 2 and _ends_statement(node, users, graph, chains)
 
 
 def _is_condition(node: Node, made: Plan) -> bool:
@@ -165,12 +166,26 @@ def _crosses_a_loop(node: Node, users: list[Node]) -> bool:
     return False
 
 
-def _ends_statement(node: Node, users: list[Node | None], graph: Graph, lines: SourceLines) -> bool:
-    """The user's own statement ends here: the consumer is in another."""
+def _ends_statement(node: Node, users: list[Node | None], graph: Graph, chains: CallChains) -> bool:
+    """The author's own statement ends here, by the lines and calls that XLA keeps: the consumer is in another.
+
+    What a function returns into an expression, or is given by one, is of the same statement.
+    """
     user = users[0] if users else None
     if user is None or user.opcode == "loop":
         return False  # a condition stands in the loop's head
-    return lines.is_statement_end(graph, node, user)
+    pairs = zip(*(_source_lines(graph.origins.get(each), chains) for each in (node, user)), strict=False)
+    return next((one[:2] == other[:2] for one, other in pairs if one != other), False)
+
+
+def _source_lines(made: Instruction | None, chains: CallChains) -> list[tuple[str, str, int]]:
+    """File, function and line of each call around an instruction, outermost first, and its own."""
+    if made is None or made.metadata is None:
+        return []
+    frames = [chains.frames[frame_id - 1] for frame_id in chains.of(made)]
+    if frames:
+        return [(frame.file_name, frame.function_name, frame.line) for frame in frames]
+    return [(made.metadata.source_file, "", made.metadata.source_line)] if made.metadata.source_line else []
 
 
 def is_sum(node: Node) -> bool:

@@ -16,7 +16,7 @@ from ...hlo.ir import Computation, Instruction
 from ...hlo.users import InstructionUsers
 from ..module.sections import scope_parts
 from .arguments import own_words
-from .identifiers import common_words, is_argument
+from .identifiers import common_words, given_arguments
 from .layers import unviewed
 from .scopes import is_gradient
 
@@ -39,7 +39,7 @@ class ArgumentGradients:
         gradients = [node for node in nodes if _is_gradient(node, function.graph)]
         if not gradients:
             return {}
-        arguments = _arguments(function)
+        arguments = {number: node for node, all_ in given_arguments(function).items() for number in all_}
         found: dict[Node, Node] = {}  # by argument: the last value that may be its gradient
         for node in _leaving(nodes, gradients, function):
             (*_, made) = function.graph.results[node]
@@ -56,15 +56,9 @@ class ArgumentGradients:
         if computation not in self._words:
             self._words[computation] = own_words(computation.parameters)
         own = self._words[computation]
-        if not function.repeated:
-            return {node: own[node.parameters["argument"]] for node in function.parameters if is_argument(node)}
-        pairs = zip(function.parameters, function.repeated, strict=True)
-        given = {
-            node: [own[each.parameters["argument"]] for each in all_]
-            for node, all_ in pairs
-            if all(map(is_argument, all_))
-        }
-        return dict(zip(given, common_words(list(given.values())), strict=True))
+        given = {node: [own[number] for number in numbers] for node, numbers in given_arguments(function).items()}
+        words = common_words(list(given.values())) if function.repeated else [word for (word,) in given.values()]
+        return dict(zip(given, words, strict=True))
 
     def _readers(self, computation: Computation) -> _Readers:
         if computation not in self._known:
@@ -86,16 +80,6 @@ def _multiplies(argument: Node, gradient: Node) -> bool:
     if gradient.opcode == "add":
         return any(_multiplies(argument, part) for part in gradient.operands)
     return gradient.operation.is_product and argument in map(unviewed, gradient.operands)
-
-
-def _arguments(function: Function) -> dict[int, Node]:
-    """The parameters of a function that are arguments of its program, by the numbers of what they are given."""
-    if not function.repeated:
-        return {node.parameters["argument"]: node for node in function.parameters if is_argument(node)}
-    pairs = zip(function.parameters, function.repeated, strict=True)
-    return {
-        each.parameters["argument"]: node for node, given in pairs if all(map(is_argument, given)) for each in given
-    }
 
 
 def _is_gradient(node: Node, graph: Graph) -> bool:

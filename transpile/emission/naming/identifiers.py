@@ -197,6 +197,14 @@ def is_argument(node: Node) -> bool:
     return node.opcode == "parameter" and "argument" in node.parameters
 
 
+def given_arguments(function: Function) -> dict[Node, list[int]]:
+    """Return by parameter the numbers of the program's arguments that it is given, where it is given no others."""
+    if not function.repeated:
+        return {node: [node.parameters["argument"]] for node in function.parameters if is_argument(node)}
+    pairs = zip(function.parameters, function.repeated, strict=True)
+    return {node: [n.parameters["argument"] for n in given] for node, given in pairs if all(map(is_argument, given))}
+
+
 _NUMPY_WORDS = frozenset(("clip", "where"))  # for clamp and select
 
 

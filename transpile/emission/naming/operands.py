@@ -14,6 +14,7 @@ from functools import cache
 from ...array.node import Node, literal_value
 from ...array.operations import OPERATIONS
 from ..functions.context import Writing
+from .layers import unviewed
 from .source import is_empty_word
 
 LONGEST = 20  # characters of such a name: a longer one costs more than it says
@@ -91,7 +92,7 @@ class SubjectNames:
             return ""
         if arrays[0] is arrays[1] and node.opcode == "multiply":
             return _after("{}_squared", self.word(arrays[0]))
-        own = _reduced(arrays[1]) if node.opcode == "subtract" else arrays[1]
+        own = unviewed(arrays[1]) if node.opcode == "subtract" else arrays[1]
         if own.opcode in _LESS_ITS_OWN and own.operands[0] is arrays[0]:
             return _after(_LESS_ITS_OWN[own.opcode], self.word(arrays[0]))
         return self._of_both(
@@ -121,13 +122,6 @@ def _is_first(node: Node, operand: Node) -> bool:
     """Tell whether an operand is the one that the operation is about: ``x`` of its row, or the only one."""
     names = node.operation.operands
     return names[node.operands.index(operand)] in ("x", "a") if len(names) == len(node.operands) else True
-
-
-def _reduced(node: Node) -> Node:
-    """Return what an array is that was only given other axes."""
-    while node.operation.is_view and node.operation.is_light and node.operands:
-        node = node.operands[0]
-    return node
 
 
 def short(name: str) -> str:

@@ -76,8 +76,8 @@ def called_names(module: HloModule) -> dict[Computation, str]:
 class ContextNames:
     """The names of a module's values after the calls and scopes around them."""
 
-    def __init__(self, module: HloModule) -> None:
-        self._chains = CallChains(module)
+    def __init__(self, module: HloModule, chains: CallChains) -> None:
+        self._chains = chains
         self._known: dict[tuple[str, tuple[int, ...]], Around] = {}  # by the name of an operation and its frames
         traced = module.name.removeprefix("jit_")
         names = [frame.function_name for frame in self._chains.frames]

@@ -18,11 +18,10 @@ from ...array.program import Function, roots
 from ...array.traversal import dependencies, topological
 from ...dataclass import dataclass
 from ...hlo.ir import HloModule, Instruction
-from ...hlo.stack_frames import driver_frames
+from ...hlo.stack_frames import CallChains
 from .gradients import ArgumentGradients
 from .scopes import GRADIENT, ContextNames, is_gradient
 from .source_functions import SourceFunctions
-from .source_lines import SourceLines
 from .source_reads import MOST_FILES, ReadNames
 
 Place = tuple[str, int, int]  # file, line from 1, column from 0
@@ -72,8 +71,7 @@ class SourceNames:
 
     def __init__(self, module: HloModule) -> None:
         self.program_name = module.name.removeprefix("jit_")
-        self.frames = module.stack_frames
-        self.driver = driver_frames(module)
+        self.chains = CallChains(module)
         self.targets: Targets = {}  # of statements
         self.hints: Targets = {}  # of these, and of keywords, keys, attributes, tuples and lambdas
         trees = {file_name: parsed(text) for file_name, text in sorted(module.sources.items())}
@@ -81,11 +79,10 @@ class SourceNames:
             self.targets.update(targets(file_name, tree))
             self.hints.update(hints(file_name, tree))
         self.hints.update(self.targets)
-        self.functions = SourceFunctions(module, trees)
-        self.reads = ReadNames(module, trees)
+        self.functions = SourceFunctions(self.chains, trees)
+        self.reads = ReadNames(module, self.chains, trees)
         self._of_results: dict[Function, dict[Node, str]] = {}
-        self.lines = SourceLines(module)
-        self.contexts = ContextNames(module)
+        self.contexts = ContextNames(module, self.chains)
         self.gradients = ArgumentGradients()
 
     def site(self, instruction: Instruction, table: Targets) -> Site | None:
@@ -99,11 +96,10 @@ class SourceNames:
             name = table.get(place)
             name = name.name if isinstance(name, Handed) else name
             return (prefix + name, place, 0) if isinstance(name, str) else None
-        frame_id = self._own_frame(metadata.stack_frame_id)
         index: int | None = None  # in the tuple that the function before has returned
         inner: Site | None = None  # where no caller has a better name
-        while 0 < frame_id <= len(self.frames) and frame_id not in self.driver:
-            frame = self.frames[frame_id - 1]
+        for frame_id in reversed(self.chains.around(self._own_frame(metadata.stack_frame_id))):
+            frame = self.chains.frames[frame_id - 1]
             place = (frame.file_name, frame.line, frame.column)
             target = table.get(place)
             if isinstance(target, tuple):
@@ -114,10 +110,8 @@ class SourceNames:
                 return inner if inner is not None and is_empty_word(target) else (prefix + target, place, frame.parent)
             if isinstance(target, Handed):
                 inner = inner or (prefix + target.name, place, frame.parent)
-                frame_id = frame.parent
-                continue
-            index = target.index if index is None else index
-            frame_id = frame.parent
+            elif index is None:
+                index = target.index
         return inner
 
     def of_result(self, function: Function, index: int) -> str | None:
@@ -137,11 +131,12 @@ class SourceNames:
 
     def _own_frame(self, frame_id: int) -> int:
         """A jaxpr that was cached keeps the line of its first caller as a leaf below the real one: drop it."""
-        while 0 < frame_id <= len(self.frames):
-            frame = self.frames[frame_id - 1]
-            if not 0 < frame.parent <= len(self.frames):
+        frames = self.chains.frames
+        while 0 < frame_id <= len(frames):
+            frame = frames[frame_id - 1]
+            if not 0 < frame.parent <= len(frames):
                 break
-            around = self.frames[frame.parent - 1]
+            around = frames[frame.parent - 1]
             if (around.file_name, around.function_name) != (frame.file_name, frame.function_name):
                 break
             frame_id = frame.parent
@@ -310,27 +305,23 @@ def hints(file_name: str, tree: ast.Module) -> Targets:
     """Return where values start that a keyword, a key, an attribute or a tuple names, and what a lambda returns."""
     found: Targets = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            for keyword in node.keywords:
-                if keyword.arg is not None:
-                    found.setdefault(_place(file_name, keyword.value), keyword.arg)
-        elif isinstance(node, ast.Dict):
-            for key, value in zip(node.keys, node.values, strict=True):
-                if _is_word(key):
-                    found.setdefault(_place(file_name, value), key.value)  # type: ignore[union-attr]
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
-            (target,) = node.targets
-            if isinstance(target, ast.Tuple) and all(isinstance(part, ast.Name) for part in target.elts):
-                names = tuple(part.id for part in target.elts if isinstance(part, ast.Name))
-                found.setdefault(_place(file_name, node.value), names)
-            elif isinstance(target, ast.Attribute):
-                found.setdefault(_place(file_name, node.value), target.attr)
-            elif isinstance(target, ast.Subscript) and _is_word(target.slice):
-                found.setdefault(_place(file_name, node.value), target.slice.value)  # type: ignore[attr-defined]
-        elif isinstance(node, ast.NamedExpr):
-            found.setdefault(_place(file_name, node.value), node.target.id)
-        elif isinstance(node, ast.Lambda):
-            _add_returned(found, file_name, node.body)
+        named: list[tuple[ast.expr, str | tuple[str, ...] | None]] = []
+        match node:
+            case ast.Call(keywords=keywords):
+                named = [(keyword.value, keyword.arg) for keyword in keywords]
+            case ast.Dict(keys, values):
+                named = [(value, _word(key)) for key, value in zip(keys, values, strict=True)]
+            case ast.Assign([ast.Tuple(parts)], value) if all(isinstance(part, ast.Name) for part in parts):
+                named = [(value, tuple(part.id for part in parts if isinstance(part, ast.Name)))]
+            case ast.Assign([ast.Attribute(attr=name)], value) | ast.NamedExpr(ast.Name(name), value):
+                named = [(value, name)]
+            case ast.Assign([ast.Subscript(slice=key)], value):
+                named = [(value, _word(key))]
+            case ast.Lambda(body=body):
+                _add_returned(found, file_name, body)
+        for value, word in named:
+            if word is not None:
+                found.setdefault(_place(file_name, value), word)
     return found
 
 
@@ -338,8 +329,10 @@ def _place(file_name: str, value: ast.expr | ast.stmt) -> Place:
     return file_name, value.lineno, value.col_offset
 
 
-def _is_word(key: ast.expr | None) -> bool:
-    return isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier()
+def _word(key: ast.expr | None) -> str | None:
+    """A key that is an identifier."""
+    is_word = isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier()
+    return key.value if is_word else None  # type: ignore[union-attr]
 
 
 def _add_returned(found: Targets, file_name: str, value: ast.expr) -> None:

@@ -13,7 +13,7 @@ from dataclasses import field
 from functools import lru_cache
 
 from ...dataclass import dataclass
-from ...hlo.ir import Computation, HloModule, Instruction, callees_first
+from ...hlo.ir import Computation, Instruction, callees_first
 from ...hlo.stack_frames import CallChains
 from ...hlo.users import InstructionUsers
 from .source_reads import MOST_FILES, OPERATORS, SEEN_THROUGH
@@ -59,8 +59,8 @@ def _read(file_name: str, tree: ast.Module) -> _File:
 class SourceFunctions:
     """The functions in the Python files of a module."""
 
-    def __init__(self, module: HloModule, trees: Mapping[str, ast.Module]) -> None:
-        self.chains = CallChains(module)
+    def __init__(self, chains: CallChains, trees: Mapping[str, ast.Module]) -> None:
+        self.chains = chains
         self.users = InstructionUsers()
         files = [_read(file_name, tree) for file_name, tree in trees.items()]
         self.definitions = {key: found for file in files for key, found in file.definitions.items()}

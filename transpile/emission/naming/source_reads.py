@@ -40,8 +40,8 @@ _SHORTEST, _SHORTEST_ELSEWHERE = 2, 3  # characters of a name that says somethin
 class ReadNames:
     """The names by which the expressions in a module's Python files read values."""
 
-    def __init__(self, module: HloModule, trees: Mapping[str, ast.Module]) -> None:
-        self._chains = CallChains(module)
+    def __init__(self, module: HloModule, chains: CallChains, trees: Mapping[str, ast.Module]) -> None:
+        self._chains = chains
         self._operands: dict[Place, tuple[ast.expr, ast.expr] | None] = {}
         for file_name, tree in trees.items():
             self._operands.update(_operands(file_name, tree))

@@ -10,7 +10,7 @@ from ...array.program import Function, tree_nodes
 from ...array.traversal import dependencies
 from ...hlo.ir import Computation
 from .arguments import is_leaf
-from .identifiers import is_argument
+from .identifiers import given_arguments, is_argument
 from .scopes import is_gradient
 
 
@@ -71,11 +71,7 @@ def gradients(function: Function, nodes: Sequence[Node]) -> dict[Node, Node]:
 def _states(function: Function) -> set[Node]:
     """The parameters that may be states."""
     if function.repeated:
-        return {
-            node
-            for node, given in zip(function.parameters, function.repeated, strict=True)
-            if all(map(is_argument, given))
-        }
+        return {*given_arguments(function)}
     if function.origin is not None:
         return set()  # it works on pieces
     parameters = function.computation.parameters

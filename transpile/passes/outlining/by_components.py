@@ -20,9 +20,7 @@ from ...array.node import Node
 from ...array.program import Function, Program, roots
 from ...array.traversal import dependencies, topological
 from ...hlo.element_types import PRED
-from ...hlo.function_words import own_parts
-from ...hlo.stack_frames import CallChains
-from .regions import Call, Part, function_of, in_a_circle, label_of, put_calls
+from .regions import Part, in_a_circle, label_of, outline
 
 _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a part worth a name
@@ -35,20 +33,7 @@ def repeats(program: Program, *, of_one_shape: bool = False) -> None:
     """Write parts that are alike as calls of one function; where kernels are written for shapes, those
     ``of_one_shape``.
     """
-    made: list[Function] = []
-    chains = CallChains(program.module)
-    names = [frame.function_name for frame in chains.frames]
-    own = own_parts(names, program.module.name.removeprefix("jit_"))
-    for function in program.functions:
-        calls: list[Call] = []
-        for parts in _groups(function, of_one_shape):
-            called = function_of(function, parts)
-            called.label = label_of(function, parts, chains, own)
-            made.append(called)
-            calls += [Call(part, called) for part in parts]
-        put_calls(function, calls)
-        made.append(function)
-    program.functions[:] = made
+    outline(program, lambda function: [_groups(function, of_one_shape)], label_of)
 
 
 def _groups(function: Function, of_one_shape: bool) -> list[list[Part]]:

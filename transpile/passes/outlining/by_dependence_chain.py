@@ -9,19 +9,18 @@ is alike in all copies joins, step by step, so that the time grows with the numb
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import pairwise, product
 
 from ...array.node import Node
 from ...array.program import Function, Program, roots, tree_nodes
 from ...array.result_trees import fitting, placed
 from ...array.traversal import topological, users_of
-from ...hlo.function_words import own_parts
 from ...hlo.stack_frames import CallChains
 from .cuts import cuts
 from .growing import Copies
 from .neighbours import Surroundings
-from .regions import Call, Part, function_of, label_of, put_calls
+from .regions import Part, label_of, outline
 from .tree_maps import leaf_calls
 
 _LEAST_COPIES = 3
@@ -40,23 +39,18 @@ Anchors = tuple[Node, ...]
 
 def layers(program: Program) -> None:
     """Write the layers of a program as calls of functions."""
-    chains = CallChains(program.module)
-    own = own_parts([frame.function_name for frame in chains.frames], program.module.name.removeprefix("jit_"))
-    made: list[Function] = []
-    for function in program.functions:
+
+    def rounds(function: Function) -> Iterator[list[list[Part]]]:
         for _ in range(_MOST_ROUNDS):
             parts = _best(function, _left_to_trees(program, function))
             if not parts:
                 break
-            called = function_of(function, parts)
-            called.label = _label(function, parts, chains, own)
-            made.append(called)
-            put_calls(function, [Call(part, called) for part in parts])
-        made.append(function)
-    program.functions[:] = made
+            yield [parts]
+
+    outline(program, rounds, _label)
 
 
-def _label(function: Function, parts: list[Part], chains: CallChains, own: frozenset[str]) -> str:
+def _label(function: Function, parts: list[Part], chains: CallChains, own: Container[str]) -> str:
     """``block``, after the author's function, and ``d_block`` where it runs backward; else ``layer``."""
     graph = function.graph
     label = label_of(function, parts, chains, own).removeprefix("part_of_") or "layer"

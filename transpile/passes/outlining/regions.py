@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 
 from ...array.graph import Graph
 from ...array.live import live_nodes
 from ...array.node import Node
-from ...array.program import Function, roots
+from ...array.program import Function, Program, roots
 from ...array.rewriting import copied
 from ...array.traversal import dependencies, topological
 from ...dataclass import dataclass
-from ...hlo.function_words import word_of
+from ...hlo.function_words import own_parts, word_of
 from ...hlo.stack_frames import CallChains
 
 
@@ -27,6 +27,30 @@ class Part:
     @property
     def values(self) -> int:
         return len(self.inputs) + len(self.outputs)
+
+
+def outline(
+    program: Program,
+    rounds: Callable[[Function], Iterable[Sequence[list[Part]]]],
+    label: Callable[[Function, list[Part], CallChains, Container[str]], str],
+) -> None:
+    """Write parts of each function as calls: ``rounds`` gives groups of parts that are alike, which one function stands
+    for, as long as it finds some in what the last round has left.
+    """
+    chains = CallChains(program.module)
+    own = own_parts([frame.function_name for frame in chains.frames], program.module.name.removeprefix("jit_"))
+    made: list[Function] = []
+    for function in program.functions:
+        for groups in rounds(function):
+            calls: list[tuple[Part, Function]] = []
+            for parts in groups:
+                called = _function_of(function, parts)
+                called.label = label(function, parts, chains, own)
+                made.append(called)
+                calls += ((part, called) for part in parts)
+            _put_calls(function, calls)
+        made.append(function)
+    program.functions[:] = made
 
 
 def in_a_circle(function: Function, groups: list[list[Part]]) -> Part | None:
@@ -52,7 +76,7 @@ def in_a_circle(function: Function, groups: list[list[Part]]) -> Part | None:
     return None
 
 
-def function_of(function: Function, parts: list[Part]) -> Function:
+def _function_of(function: Function, parts: list[Part]) -> Function:
     """The function, over the inputs of the first part; what these are in all parts tells apart equal ones."""
     first = parts[0]
     graph = Graph()
@@ -125,45 +149,23 @@ def _carried(graph: Graph, made: dict[Node, Node], operand: Node) -> Node:
     return made[operand]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A part, and the function that is called in its place."""
-
-    part: Part
-    function: Function
-
-    @property
-    def nodes(self) -> list[Node]:
-        return self.part.nodes
-
-    @property
-    def inputs(self) -> list[Node]:
-        return self.part.inputs
-
-    @property
-    def outputs(self) -> list[Node]:
-        """The nodes that are needed outside."""
-        return [self.part.nodes[k] for k in self.part.outputs]
-
-    def node(self, graph: Graph, operands: Sequence[Node]) -> Node:
-        """The call on these operands."""
-        types = tuple((output.shape, output.element_type) for output in self.outputs)
-        if len(types) == 1:
-            ((shape, element_type),) = types
-            return graph.add("call", tuple(operands), shape=shape, element_type=element_type, function=self.function)
-        return graph.add("call", tuple(operands), results=types, function=self.function)
-
-
-def put_calls(function: Function, calls: Sequence[Call]) -> None:
+def _put_calls(function: Function, calls: Sequence[tuple[Part, Function]]) -> None:
     """Put calls in place of parts. Their numbers follow those of all other nodes, in the order of the parts."""
     graph, live = function.graph, live_nodes(function)
-    for call in calls:
-        called = call.node(graph, [graph.current(node) for node in call.inputs])
-        given = [called]
-        if len(call.outputs) > 1:
-            given = [graph.add("item", (called,), index=index) for index in range(len(call.outputs))]
-        for output, new in zip(call.outputs, given, strict=True):
+    for part, called in calls:
+        outputs = [part.nodes[k] for k in part.outputs]
+        made = _call(graph, called, tuple(map(graph.current, part.inputs)), outputs)
+        given = [made] if len(outputs) == 1 else [graph.add("item", (made,), index=k) for k in range(len(outputs))]
+        for output, new in zip(outputs, given, strict=True):
             if output in live:  # another part's is read
                 live.replace(output, new)
     live.flush()
     function.live = None  # calls stand where their first result was, which may be before what they need
+
+
+def _call(graph: Graph, called: Function, operands: tuple[Node, ...], outputs: Sequence[Node]) -> Node:
+    if len(outputs) > 1:
+        types = tuple((output.shape, output.element_type) for output in outputs)
+        return graph.add("call", operands, results=types, function=called)
+    (output,) = outputs
+    return graph.add("call", operands, shape=output.shape, element_type=output.element_type, function=called)
