@@ -12,87 +12,80 @@ from xla2py.tests.recording.lazy_jax import jax, jnp
 X, W = np.linspace(0.5, 2, 6, dtype=np.float32).reshape(2, 3), np.ones((2, 3), np.float32)
 
 
-@pytest.mark.parametrize(
-    ("value", "name"),
-    [
-        (lambda u, w: jnp.sqrt(u), "sqrt_u"),
-        (lambda u, w: u * u, "u_squared"),
-        (lambda u, w: u - w, "u_minus_w"),
-        (lambda u, w: u + w, "u_plus_w"),
-        (lambda u, w: w * 2.5, "scaled_w"),
-        (lambda u, w: jnp.where(w > 1, w, 0), "masked_w"),
-        (lambda u, w: w.sum(axis=0), "w_sum"),
-        (lambda u, w: jnp.argsort(u, axis=-1), "u_order"),
-        (lambda u, w: 1 - u, "one_minus_u"),
-        (lambda u, w: u - u.mean(axis=1, keepdims=True), "centered_u"),
-        (lambda u, w: u - u.max(axis=1, keepdims=True), "shifted_u"),
-    ],
-)
-def test_a_value_has_the_name_of_its_operands(value, name):
+def of_both(value):
+    """A function that goes on with a value of its arguments."""
+
     def function(u, w):
         made = value(u, w)
         return made @ made.T if made.ndim == 2 else made[:, None] * made, u @ w.T
 
-    assert f" {name} = " in text_of(function, X, W)
+    return function
 
 
-def test_a_conversion_tells_the_type():
-    def function(count):
-        return 1 - 0.9 ** count.astype(jnp.float32), 1 - 0.99 ** count.astype(jnp.float32)
-
-    assert "count_float32 = count.astype(np.float32)" in text_of(function, np.int32(3))
+def taken(table, row):
+    rows = jnp.take(table, row, axis=0, mode="clip")
+    return rows * rows.sum()
 
 
-def test_masks_are_about_what_they_compare():
-    def function(u, w):
-        inside = (u > 1) & (u < 2)
-        return jnp.where(inside, w, 1.0) @ jnp.where(inside, 2.0, w).T
-
-    assert "u_mask = (u > 1) & (u < 2)" in text_of(function, X, W)
+def softened(logits):
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    weights = jnp.exp(shifted)
+    return weights @ weights.T, weights / shifted
 
 
-def test_the_exponential_of_a_logarithm_is_what_it_is_of():
-    def function(log_scale, w):
-        scale = jnp.exp(log_scale)
-        return scale @ scale.T + w[0, 0]
-
-    assert "scale = np.exp(log_scale)" in text_of(function, X, W)
+@pytest.mark.parametrize(
+    ("function", "arguments", "texts"),
+    [
+        (of_both(lambda u, w: jnp.sqrt(u)), (X, W), "sqrt_u = "),
+        (of_both(lambda u, w: u * u), (X, W), "u_squared = "),
+        (of_both(lambda u, w: u - w), (X, W), "u_minus_w = "),
+        (of_both(lambda u, w: u + w), (X, W), "u_plus_w = "),
+        (of_both(lambda u, w: w * 2.5), (X, W), "scaled_w = "),
+        (of_both(lambda u, w: jnp.where(w > 1, w, 0)), (X, W), "masked_w = "),
+        (of_both(lambda u, w: w.sum(axis=0)), (X, W), "w_sum = "),
+        (of_both(lambda u, w: jnp.argsort(u, axis=-1)), (X, W), "u_order = "),
+        (of_both(lambda u, w: 1 - u), (X, W), "one_minus_u = "),
+        (of_both(lambda u, w: u - u.mean(axis=1, keepdims=True)), (X, W), "centered_u = "),
+        (of_both(lambda u, w: u - u.max(axis=1, keepdims=True)), (X, W), "shifted_u = "),
+        # a conversion tells the type
+        (
+            lambda count: (1 - 0.9 ** count.astype(jnp.float32), 1 - 0.99 ** count.astype(jnp.float32)),
+            (np.int32(3),),
+            "count_float32 = count.astype(np.float32)",
+        ),
+        # masks are about what they compare
+        (
+            lambda u, w: jnp.where((u > 1) & (u < 2), w, 1.0) @ jnp.where((u > 1) & (u < 2), 2.0, w).T,
+            (X, W),
+            "u_mask = (u > 1) & (u < 2)",
+        ),
+        # the exponential of a logarithm is what it is of, that of what is shifted is called after the array
+        (lambda log_scale, w: (s := jnp.exp(log_scale)) @ s.T + w[0, 0], (X, W), "scale = np.exp(log_scale)"),
+        (softened, (X,), "exp_logits = np.exp(shifted_logits)"),
+        # an argument x says enough beside a word
+        (
+            lambda x, y, u: (u - x) @ (u - x).T + (x - y) @ (x - y).T,
+            (X, X + 1, W),
+            "u_minus_x = u - x; difference = x - y",
+        ),
+        (taken, (X, np.array([1, 0, 5], np.int32)), "table_at_row = "),
+        # long names are not joined
+        (
+            lambda the_first_argument, the_second_argument: (d := the_first_argument - the_second_argument) @ d.T,
+            (X, W),
+            "difference = ",
+        ),
+    ],
+)
+def test_a_value_has_the_name_of_its_operands(function, arguments, texts):
+    text = text_of(function, *arguments)
+    assert all(f" {each}" in text for each in texts.split("; ")), text
 
 
 def test_operands_without_a_word_leave_the_operation_its_own():
-    def function(u, w):
-        made = jnp.square(u * w - 1) * 3 - u  # no operand of the last has a word
-        return made @ made.T
-
-    text = text_of(function, X, W)
+    text = text_of(lambda u, w: (made := jnp.square(u * w - 1) * 3 - u) @ made.T, X, W)
     assert " difference = " in text
     assert "difference_minus" not in text and "u_minus_x" not in text
-
-
-def test_an_argument_x_says_enough_beside_a_word():
-    def function(x, y, u):
-        return (u - x) @ (u - x).T + (x - y) @ (x - y).T
-
-    text = text_of(function, X, X + 1, W)
-    assert "u_minus_x = u - x" in text and "difference = x - y" in text
-
-
-def test_what_is_taken_is_called_after_the_array_and_its_index():
-    def function(table, row):
-        rows = jnp.take(table, row, axis=0, mode="clip")
-        return rows * rows.sum()
-
-    text = text_of(function, X, np.array([1, 0, 5], np.int32))
-    assert "table_at_row = " in text
-
-
-def test_the_exponential_of_what_is_shifted_is_called_after_the_array():
-    def function(logits):
-        shifted = logits - logits.max(axis=-1, keepdims=True)
-        weights = jnp.exp(shifted)
-        return weights @ weights.T, weights / shifted
-
-    assert " exp_logits = np.exp(shifted_logits)" in text_of(function, X)
 
 
 def test_rows_of_a_sum_are_not_called_after_both_its_terms():
@@ -125,14 +118,6 @@ def test_gradients_of_products_are_called_after_the_other_factor():
     arguments = X, W, np.ones((2, 2), np.float32)  # v has the shape of the gradient, too, but multiplies it
     text = text_of(jax.grad(loss, (0, 1)), *arguments)
     assert " d_u_dot_w = " in text and "d_v" not in text
-
-
-def test_long_names_are_not_joined():
-    def function(the_first_argument, the_second_argument):
-        made = the_first_argument - the_second_argument
-        return made @ made.T
-
-    assert " difference = " in text_of(function, X, W)
 
 
 def test_branches_name_what_they_give():

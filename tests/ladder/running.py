@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.targets.cupy.twin.host_kernels import OrderMatters
 from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.operations.case import Case, module
@@ -82,3 +83,23 @@ def on_twin(emitted: Any, arguments: Any, **host: Any) -> Any:
             raise AssertionError(f"{array[carried(own) != array][0]} in {array.dtype} is no {own.dtype}")
     left = iter(declared)
     return map_arrays(lambda _: next(left), results)
+
+
+def verdict(emitted: Any, inputs: Sequence[np.ndarray], expected: Any, budget: Any = None) -> str:
+    """What the ladder says about a module."""
+    found = problems(emitted.source)
+    if found:
+        return found[0]
+    try:
+        actual = on_twin(emitted, list(inputs))
+    except (Exception, OrderMatters) as error:
+        return repr(error)
+    return "\n".join(str(leaf) for leaf in compare(expected, actual, budget) if not leaf.status.is_good)
+
+
+def as_numpy(program: Any, *arguments: Any, style: str = "fast", **options: Any) -> Any:
+    """The module for CuPy of a function or a program, which gives on the twin what NumPy's gives."""
+    source = xla2py.from_jax(program, *arguments) if callable(program) else program
+    emitted = xla2py.emit(source, "cupy", style=style, **options)
+    assert verdict(emitted, arguments, xla2py.emit(source).load().main(*arguments)) == ""
+    return emitted

@@ -21,8 +21,7 @@ from xla2py.tests.ladder.fast_programs import (
     rows_of,
     softmax,
 )
-from xla2py.tests.ladder.running import needs_compiler
-from xla2py.tests.ladder.test_faults import verdict
+from xla2py.tests.ladder.running import needs_compiler, verdict
 from xla2py.tests.recording.lazy_jax import jax
 
 CHAIN_INPUTS = (np.where(TABLE == 2, np.float32(np.nan), TABLE), np.float32([1, 2, 3, -1, 0, 9]))

@@ -7,8 +7,7 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
 from xla2py.tests.ladder.fast_programs import TABLE, kernels, rows_of, softmax
-from xla2py.tests.ladder.running import checked, needs_compiler
-from xla2py.tests.ladder.test_faults import verdict
+from xla2py.tests.ladder.running import as_numpy, checked, needs_compiler, verdict
 from xla2py.tests.recording.lazy_jax import jax
 
 
@@ -57,11 +56,9 @@ def test_axes_beside_each_other_are_lines(shape, axes, said):
         return (x - x.mean(axes, keepdims=True)) / (x.std(axes, keepdims=True) + 1) * scale
 
     arguments = [np.random.default_rng(5).normal(size=size).astype(np.float32) for size in (shape, shape[-1:])]
-    module = xla2py.from_jax(normalised, *arguments)
-    emitted = xla2py.emit(module, "cupy", style="fast")
+    emitted = as_numpy(normalised, *arguments)
     assert len(kernels(emitted)) == 1
     assert said in emitted.source
-    assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
 
 
 @needs_compiler
@@ -89,10 +86,8 @@ def test_axes_apart_are_lines(shape, axes, said):
         return (x - x.mean(axes, keepdims=True)) * scale, abs(x * 2).max(axes)
 
     arguments = [np.random.default_rng(5).normal(size=size).astype(np.float32) for size in (shape, kept)]
-    module = xla2py.from_jax(normalised, *arguments)
-    emitted = xla2py.emit(module, "cupy", style="fast")
+    emitted = as_numpy(normalised, *arguments)
     assert said in emitted.source
-    assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
 
 
 @needs_compiler
@@ -101,10 +96,8 @@ def test_reductions_along_other_axes_are_other_kernels():
         rows = jax.nn.softmax(x, 1)
         return rows / rows.sum(0)
 
-    module = xla2py.from_jax(both, TABLE)
-    emitted = xla2py.emit(module, "cupy", style="fast")
+    emitted = as_numpy(both, TABLE)
     assert len(kernels(emitted)) == 2
-    assert verdict(emitted, [TABLE], xla2py.emit(module).load().main(TABLE)) == ""
 
 
 @needs_compiler
@@ -119,10 +112,8 @@ def test_lines_of_other_types(axis, dtype):
     with jax.enable_x64(True):
         x = np.asarray(np.arange(3300).reshape(2, 1650) * 7 % 101, dtype)
         x = x if axis else x.T.copy()
-        module = xla2py.from_jax(reduced, x)
-    emitted = xla2py.emit(module, "cupy", style="fast")
+        emitted = as_numpy(reduced, x)
     assert not [name for name in ("max", "min", "sum", "prod", "argmax", "argmin") if f".{name}(" in emitted.source]
-    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
 
 
 @needs_compiler
@@ -153,11 +144,9 @@ def test_results_have_names_of_their_own_in_memory():
 )
 def test_parts_of_reductions_are_reduced_by_the_library(function, shape, said):
     x = np.random.default_rng(8).normal(size=shape).astype(np.float32)
-    module = xla2py.from_jax(function, x)
-    emitted = xla2py.emit(module, "cupy", style="fast", format=False)
+    emitted = as_numpy(function, x, format=False)
     assert said in emitted.source
     assert emitted.source.count("_kernel = RowKernel(") == 1
-    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
 
 
 @needs_compiler
@@ -195,10 +184,8 @@ def test_sums_of_the_same_columns_are_one_kernel():
         z = jax.nn.softmax(x)
         return z, z.sum(0), (z * y).sum(0), abs(y).sum(1)
 
-    module = xla2py.from_jax(sums, x, y)
-    emitted = xla2py.emit(module, "cupy", style="fast", format=False)
+    emitted = as_numpy(sums, x, y, format=False)
     assert "z_sum, total_2 = total_kernel_2(z, y)" in emitted.source
-    assert verdict(emitted, [x, y], xla2py.emit(module).load().main(x, y)) == ""
 
 
 def test_lines_that_are_too_much_for_a_block_are_shared():
@@ -212,10 +199,8 @@ def test_lines_that_are_too_much_for_a_block_are_shared():
 @pytest.mark.parametrize("shape", [(64, 16), (60, 16), (32, 4), (8, 8), (7, 32), (128, 2), (5, 7)])
 def test_rows_of_a_warp_or_less_give_a_number_each(shape):
     x = np.random.default_rng(12).normal(size=shape).astype(np.float32)
-    module = xla2py.from_jax(lambda x: ((x * x).sum(1), abs(x).max(1)), x)
-    emitted = xla2py.emit(module, "cupy", style="fast")
+    emitted = as_numpy(lambda x: ((x * x).sum(1), abs(x).max(1)), x)
     assert "RowKernel(" in emitted.source
-    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
 
 
 @needs_compiler
@@ -230,9 +215,7 @@ def test_rows_of_a_warp_or_less_give_a_number_each(shape):
 def test_what_waits_for_another_reduction_counts_its_own_elements(function):
     """Beside the lines that it reads a result of, there is a reduction that must come first."""
     arguments = [np.random.default_rng(13).normal(size=size).astype(np.float32) for size in ((5, 7), 5, (3, 4))]
-    module = xla2py.from_jax(function, *arguments)
-    emitted = xla2py.emit(module, "cupy", style="fast")
-    assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
+    as_numpy(function, *arguments)
 
 
 @needs_compiler
@@ -241,10 +224,8 @@ def test_sums_over_what_is_computed_of_complex_numbers(kind):
     x, y = np.random.default_rng(14).normal(size=(2, 3, 40))
     z = (x + 1j * y).astype(kind)
     with jax.enable_x64(True):
-        module = xla2py.from_jax(lambda z: (abs(z * z).sum(1), (z + 1).imag.max(1)), z)
-    emitted = xla2py.emit(module, "cupy", style="fast")
+        emitted = as_numpy(lambda z: (abs(z * z).sum(1), (z + 1).imag.max(1)), z)
     assert "complex<" in emitted.source and "RowKernel(" in emitted.source
-    assert verdict(emitted, [z], xla2py.emit(module).load().main(z)) == ""
 
 
 @needs_compiler

@@ -23,8 +23,7 @@ from xla2py.tests.ladder.fast_programs import (
     turned,
     turned_frame,
 )
-from xla2py.tests.ladder.running import needs_compiler
-from xla2py.tests.ladder.test_faults import verdict
+from xla2py.tests.ladder.running import as_numpy, needs_compiler, verdict
 from xla2py.tests.recording.lazy_jax import jax
 
 
@@ -58,10 +57,8 @@ def test_what_is_in_several_pieces_is_stored():
         shared = jax.numpy.tanh(x) * 2
         return jax.numpy.concatenate([shared, shared + 1])
 
-    module = xla2py.from_jax(both, TABLE)
-    emitted = xla2py.emit(module, "cupy", style="fast")
+    emitted = as_numpy(both, TABLE)
     assert emitted.source.count("_kernel = ") == 2
-    assert verdict(emitted, [TABLE], xla2py.emit(module).load().main(TABLE)) == ""
 
 
 @needs_compiler
@@ -81,10 +78,8 @@ def test_pieces_and_lines_are_kernels_of_their_own():
         return joined / joined.sum(1, keepdims=True) + jax.numpy.concatenate([x[:, 2:], x, x[:, :2]], 1)
 
     x = TABLE + 9
-    module = xla2py.from_jax(normalised, x)
-    emitted = xla2py.emit(module, "cupy", style="fast")
+    emitted = as_numpy(normalised, x)
     assert "conditional" not in emitted.source
-    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
 
 
 @needs_compiler
@@ -94,9 +89,7 @@ def test_a_loop_around_pieces_stays_a_loop():
         return jax.lax.fori_loop(0, 3, lambda _, x: joined(x) * 0.5, x)
 
     arguments = np.float32([1, 2, 3, 4]), np.float32([5, 6])
-    module = xla2py.from_jax(drift, *arguments)
-    emitted = xla2py.emit(module, "cupy", style="fast")
-    assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
+    as_numpy(drift, *arguments)
 
 
 def spring(x, v, stiffness):
@@ -118,12 +111,10 @@ def fibonacci(a, b):
     [(spring, (TABLE, TABLE / 2, ROW[:1] * 2)), (fibonacci, (np.int32([1, 2, 3]), np.int32([1, 1, 2**30])))],
 )
 def test_loops_of_a_kernel_are_in_it(function, arguments):
-    module = xla2py.from_jax(function, *arguments)
-    emitted = xla2py.emit(module, "cupy", style="fast")
+    emitted = as_numpy(function, *arguments)
     assert "range(" not in emitted.source
-    assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
     fewer = replace(emitted, source=emitted.source.replace("step = 0;", "step = 1;"))
-    assert verdict(fewer, arguments, xla2py.emit(module).load().main(*arguments)) != ""
+    assert verdict(fewer, arguments, xla2py.emit(xla2py.from_jax(function, *arguments)).load().main(*arguments)) != ""
 
 
 def test_loops_whose_elements_read_each_other_stay_loops():
@@ -131,7 +122,5 @@ def test_loops_whose_elements_read_each_other_stay_loops():
         return jax.lax.fori_loop(0, 4, lambda _, x: (x + x[::-1]) * 0.5, x)
 
     x = np.float32([1, 2, 3, 4])
-    module = xla2py.from_jax(diffuse, x)
-    emitted = xla2py.emit(module, "cupy", style="fast")
+    emitted = as_numpy(diffuse, x)
     assert "for _ in range(4):" in emitted.source
-    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""

@@ -11,10 +11,8 @@ cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 import xla2py  # noqa: E402
 from xla2py.targets.cupy.twin.device_array import DeviceArray  # noqa: E402
 from xla2py.targets.cupy.twin.host_kernels import OrderMatters, RawKernel  # noqa: E402
-from xla2py.tests.ladder.running import needs_compiler, on_twin  # noqa: E402
-from xla2py.tests.ladder.static import problems  # noqa: E402
+from xla2py.tests.ladder.running import needs_compiler, verdict  # noqa: E402
 from xla2py.tests.operations.case import EXACT, shape_text  # noqa: E402
-from xla2py.transpile.equivalence.verdicts.comparison import compare  # noqa: E402
 
 ROW = np.float32([3, np.nan, -1, 300])
 WHOLE = np.int32([-(2**31), -7, 0, 7])
@@ -197,18 +195,6 @@ def test_the_ladder_finds(name):
     assert verdict(emitted, inputs, expected, budget) == "", "the module is wrong without the fault"
     assert good in emitted.source
     assert verdict(replace(emitted, source=emitted.source.replace(good, bad)), inputs, expected, budget) != ""
-
-
-def verdict(emitted, inputs, expected, budget=None):
-    """What the ladder says about a module."""
-    found = problems(emitted.source)
-    if found:
-        return found[0]
-    try:
-        actual = on_twin(emitted, list(inputs))
-    except (Exception, OrderMatters) as error:
-        return repr(error)
-    return "\n".join(str(leaf) for leaf in compare(expected, actual, budget) if not leaf.status.is_good)
 
 
 SUM = r"""

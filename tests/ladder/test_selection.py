@@ -10,8 +10,7 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
 from xla2py.targets.cupy.twin.costs import costs_of
-from xla2py.tests.ladder.running import checked, needs_compiler
-from xla2py.tests.ladder.test_faults import verdict
+from xla2py.tests.ladder.running import checked, needs_compiler, verdict
 from xla2py.tests.operations.case import EXACT, shape_text
 
 pytestmark = needs_compiler

@@ -13,9 +13,8 @@ from xla2py.targets.cupy.twin import host_kernels  # noqa: E402
 from xla2py.targets.cupy.twin.device_array import DeviceArray, HiddenWait  # noqa: E402
 from xla2py.targets.cupy.twin.modules import Namespace, to_host, twin  # noqa: E402
 from xla2py.templates.prelude import special  # noqa: E402
-from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
+from xla2py.tests.ladder.running import needs_compiler, verdict  # noqa: E402
 from xla2py.tests.ladder.static import problems  # noqa: E402
-from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
 from xla2py.tests.recording.lazy_jax import jax, jnp  # noqa: E402
 from xla2py.transpile.emission.prelude.library import prelude  # noqa: E402
 from xla2py.transpile.errors import UsageError  # noqa: E402

@@ -85,6 +85,12 @@ def main(text: str, **options: Any) -> str:
     return "\n".join(line.removeprefix("    ") for line in lines)
 
 
+def assert_same(text: str, *inputs: Any) -> None:
+    """The module computes exactly what XLA does."""
+    results = compare(run_hlo_in_child(text, *inputs), emitted(text).load().main(*inputs), EXACT)
+    assert results and all(result.status.is_good for result in results), "\n".join(map(str, results))
+
+
 def assert_agrees(text: str, *inputs: Any, without: str, budget: Budget = ROUNDED) -> None:
     """The module computes what XLA does, with the pass and without it, and leaves its arguments alone."""
     arrays = [np.asarray(array) for array in inputs]

@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-import xla2py
-from xla2py.tests.passes.raising import EXACT, entry, hlo, main
+from xla2py.tests.passes.raising import assert_same, entry, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
-from xla2py.transpile.equivalence.verdicts.comparison import compare
 
 X = np.random.default_rng(8).standard_normal(6).astype(np.float32)
 FLAGS = np.array(True), np.array(False)
@@ -18,12 +15,6 @@ BRANCH = """%{0} (p: f32[]) -> f32[] {{
  ROOT n = f32[] constant(2)
 }}
 """
-
-
-def assert_same(text, *inputs):
-    emitted = xla2py.emit(text, format=False).load().main
-    results = compare(run_hlo_in_child(text, *inputs), emitted(*inputs), EXACT)
-    assert results and all(result.status.is_good for result in results), "\n".join(map(str, results))
 
 
 def chosen(yes, no, *given):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.passes.raising import cases, lacks
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
 X = np.float32([1, -2, 3, 0, -0.0, 88, -88])
@@ -18,42 +18,29 @@ def slope(function):
     return jax.grad(lambda *arrays: jnp.sum(function(*arrays)))
 
 
-RAISED = {
-    "larger": (lambda x, y: jnp.maximum(x, y), (X, Y), "return tie_share(x, y, np.maximum(x, y))"),
-    "smaller": (lambda x, y: jnp.minimum(x, y), (X, Y), "return tie_share(x, y, np.minimum(x, y))"),
-    "above 0": (lambda x: jnp.maximum(x, 0), (X,), "return tie_share(x, 0, np.maximum(x, 0))"),
-    "softplus": (jax.nn.softplus, (X,), "return 1 / (1 + np.exp(-x))"),
-    "softplus, wild": (jax.nn.softplus, (WILD,), "return 1 / (1 + np.exp(-x))"),
-}
+test_rules = pytest.mark.texts_of("0.10")(
+    cases("derivatives", X)(
+        (lambda x, y: slope(jnp.maximum)(x, y), (X, Y), "return tie_share(x, y, np.maximum(x, y))"),
+        (lambda x, y: slope(jnp.minimum)(x, y), (X, Y), "return tie_share(x, y, np.minimum(x, y))"),
+        (lambda x: slope(lambda x: jnp.maximum(x, 0))(x), "return tie_share(x, 0, np.maximum(x, 0))"),
+        (lambda x: slope(jax.nn.softplus)(x), "return 1 / (1 + np.exp(-x))"),
+        (lambda x: slope(jax.nn.softplus)(x), WILD, "return 1 / (1 + np.exp(-x))"),
+    )
+)
 
+test_weights_of_a_logarithm_of_a_sum = cases("derivatives", X, inputs=[(X,), (np.full(7, -np.inf, np.float32),)])(
+    (lambda x: jax.grad(jax.nn.logsumexp)(x), "\nreturn exp / exp.sum()")
+)
 
-@pytest.mark.texts_of("0.10")
-@pytest.mark.parametrize(("function", "arrays", "expected"), RAISED.values(), ids=RAISED)
-def test_rules(function, arrays, expected):
-    gradient = slope(function)
-    text = hlo((lambda x: gradient(x)) if len(arrays) == 1 else (lambda x, y: gradient(x, y)), *arrays)
-    assert main(text) == expected
-    assert_agrees(text, *arrays, without="derivatives")
+test_near_misses_stay = cases("derivatives", X, Y)(
+    # The slope of the logarithm of a sum of two exponentials is no sigmoid where both may be infinite.
+    (lambda x, y: slope(jnp.logaddexp)(x, y), (WILD, WILD[::-1].copy()), "np.logaddexp(x, y)"),
+    (
+        lambda x, y: jnp.where(x == jnp.maximum(x, y), 1, 0) / jnp.where(y == jnp.maximum(x, y), 3, 1),
+        lacks("tie_share"),
+    ),
+)
 
-
-def test_weights_of_a_logarithm_of_a_sum():
-    text = hlo(lambda x: jax.grad(jax.nn.logsumexp)(x), X)
-    assert main(text).endswith("return exp / exp.sum()")
-    assert_agrees(text, X, without="derivatives")
-    assert_agrees(text, np.full(7, -np.inf, np.float32), without="derivatives")
-
-
-def test_near_misses_stay():
-    """The slope of the logarithm of a sum of two exponentials is no sigmoid where both may be infinite."""
-    gradient = slope(jnp.logaddexp)
-    text = hlo(lambda x, y: gradient(x, y), WILD, WILD[::-1].copy())
-    assert "np.logaddexp(x, y)" in main(text)
-    assert_agrees(text, WILD, WILD[::-1].copy(), without="derivatives")
-    text = hlo(lambda x, y: jnp.where(x == jnp.maximum(x, y), 1, 0) / jnp.where(y == jnp.maximum(x, y), 3, 1), X, Y)
-    assert "tie_share" not in main(text)
-
-
-def test_what_is_close_to_0():
-    text = hlo(lambda x: jnp.isclose(x, 0), X)
-    assert main(text) == "return np.abs(x) <= 1e-8"
-    assert_agrees(text, WILD, without="masks")
+test_what_is_close_to_0 = cases("masks", X, inputs=[(WILD,)])(
+    (lambda x: jnp.isclose(x, 0), "return np.abs(x) <= 1e-8"),
+)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import assert_agrees, entry, main
+from xla2py.tests.passes.raising import assert_agrees, cases, entry, main
 
 X = np.float32([0.1, -0.0, 7, 1e30, -np.inf, np.nan])
 
@@ -51,25 +51,9 @@ def test_a_product_without_all_digits_stays_two():
     assert main(chain("multiply 1e-38", "multiply 0.0625")) == "return x * 1e-38 * 0.0625"
 
 
-def test_a_complex_one_is_left_out():
-    text = entry(
-        "z = c64[3] parameter(0)",
-        "one = f32[] constant(1)",
-        "zero = f32[] constant(0)",
-        "c = c64[] complex(one, zero)",
-        "b = c64[3] broadcast(c), dimensions={}",
-        "m = c64[3] multiply(b, z)",
-    )
-    assert main(text) == "return z"
-    assert_agrees(text, np.complex64([complex(1, np.inf), 2j, complex(np.nan, 1)]), without="factors")
-
-
-def test_an_imaginary_unit_is_written_short():
-    text = entry(
-        "z = c64[3] parameter(0)",
-        "c = c64[] constant((-0, -1))",
-        "b = c64[3] broadcast(c), dimensions={}",
-        "m = c64[3] multiply(b, z)",
-    )
-    assert main(text) == "return -1j * z"
-    assert_agrees(text, np.complex64([1, 2j, 3 + 1j]), without="factors")
+COMPLEX = "z = c64[3] parameter(0)", "b = c64[3] broadcast(c), dimensions={}", "m = c64[3] multiply(b, z)"
+ONE = "one = f32[] constant(1)", "zero = f32[] constant(0)", "c = c64[] complex(one, zero)"
+test_complex_ones = cases("factors")(
+    (entry(*ONE, *COMPLEX), np.complex64([complex(1, np.inf), 2j, complex(np.nan, 1)]), "return z"),
+    (entry("c = c64[] constant((-0, -1))", *COMPLEX), np.complex64([1, 2j, 3 + 1j]), "return -1j * z"),
+)

@@ -1,9 +1,8 @@
 """What arrays are indexed by, in the words of the library."""
 
 import numpy as np
-import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, entry, hlo, main
+from xla2py.tests.passes.raising import EXACT, cases, entry, hlo, lacks, main
 from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 X = np.arange(30, dtype=np.float32).reshape(5, 6)
@@ -40,37 +39,29 @@ def test_what_one_rewrite_makes_always_comes_in_the_same_order():
     assert len(texts) == 1 and "clipped_i_2" in texts.pop()
 
 
-def test_what_is_stored_needs_no_type():
-    def rows(x, state):
-        return jax.lax.scan(lambda state, row: (state + row, (jnp.argmax(row), jnp.sum(row > 2))), state, x)
-
-    text = hlo(rows, X, X[0])
-    assert "astype" not in main(text) and "dtype=np.int32)\n" in main(text)
-    assert_agrees(text, X, X[0], without="indices", budget=EXACT)
+def stored(x, state):
+    return jax.lax.scan(lambda state, row: (state + row, (jnp.argmax(row), jnp.sum(row > 2))), state, x)
 
 
-@pytest.mark.parametrize(
-    ("index", "kept"),
-    [
-        ("a = s32[] add(i, n)", "i + 4 if i < 0 else i"),  # not the size of the axis
-        ("a = s32[] multiply(i, n)", "i * 4 if i < 0 else i"),
-    ],
+test_what_is_stored_needs_no_type = cases("indices", X, X[0], budget=EXACT)(
+    (stored, lacks("astype"), "dtype=np.int32)\n"),
 )
-def test_other_choices_of_an_index_stay(index, kept):
-    text = entry(
-        "x = f32[5,6] parameter(0)",
-        "i = s32[] parameter(1)",
-        "zero = s32[] constant(0)",
-        "n = s32[] constant(4)",
-        index,
-        "wrong = pred[] compare(i, zero), direction=LT",
-        "s = s32[] select(wrong, a, i)",
+
+
+def other(index):
+    return entry(
+        *("x = f32[5,6] parameter(0)", "i = s32[] parameter(1)", "zero = s32[] constant(0)", "n = s32[] constant(4)"),
+        *(f"a = s32[] {index}", "wrong = pred[] compare(i, zero), direction=LT", "s = s32[] select(wrong, a, i)"),
         "d = f32[1,6] dynamic-slice(x, s, zero), dynamic_slice_sizes={1,6}",
     )
-    assert kept in main(text)
-    for value in (-6, -2, 0, 3, 7):
-        assert_agrees(text, X, np.int32(value), without="indices", budget=EXACT)
 
+
+test_other_choices_of_an_index_stay = cases(
+    "indices", X, np.int32(0), inputs=[(X, np.int32(value)) for value in (-6, -2, 0, 3, 7)], budget=EXACT
+)(
+    (other("add(i, n)"), "i + 4 if i < 0 else i"),  # not the size of the axis
+    (other("multiply(i, n)"), "i * 4 if i < 0 else i"),
+)
 
 test_an_index_that_is_a_result_too_and_unsigned_ones_stay = cases("indices", budget=EXACT)(
     (lambda x: (jnp.argmax(x), x.reshape(-1)[jnp.argmax(x)]), X, "astype(np.int32)"),

@@ -37,9 +37,10 @@ def test_what_became_a_call_of_the_prelude():
 
 
 def test_a_remainder_by_a_number_is_no_function():
-    text = hlo(lambda x, i: x[i % 4] + x[(i + 1) % 4, 2:3], X, np.array([-5, 7, 3], np.int32))
+    i = np.array([-5, 7, 3], np.int32)
+    text = hlo(lambda x, i: x[i % 4] + x[(i + 1) % 4, 2:3], X, i)
     assert "x[i % 4]" in main(text) and "def remainder" not in xla2py.emit(text).source
-    assert_agrees(text, X, np.array([-5, 7, 3], np.int32), without="inlining")
+    assert_agrees(text, X, i, without="inlining")
 
 
 @pytest.mark.parametrize(

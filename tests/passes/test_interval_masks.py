@@ -115,60 +115,55 @@ def test_what_a_store_does_not_leave_as_it_was():
     assert_agrees(text, A, PLACES, without="interval_masks", budget=EXACT)
 
 
-# What kernels of compiled loops do not see as an interval, or only in part.
-IN_KERNELS = {
-    "an extreme": (lambda i, a, k, b: jnp.where(k < b[i], a[i], -jnp.inf).max(), "range(min(part, 5))"),
-    "a condition beside": (lambda i, a, k, b: jnp.where((k < b[i]) & (a[i] > 0), a[i], 0).sum(), "range(min(part, 5))"),
-    "a column": (lambda i, a, k, b: jnp.where(k < b[i], a[:, i], 0).sum(), "range(min(part, 5))"),
-    "a mask that is known": (lambda i, a, k, b: jnp.where((k < b[i]) & (k >= 1), a[i], 0).sum(), "range(min(part, 5))"),
-    # near misses
-    "another extreme": (lambda i, a, k, b: jnp.where(k < b[i], a[i], 0).max(), "range(5)"),
-    "what is multiplied": (lambda i, a, k, b: (jnp.where(k < b[i], a[i], 0) * a[0]).sum(), "range(5)"),
-    "positions that fall": (lambda i, a, k, b: jnp.where(4 - k < b[i], a[i], 0).sum(), "range(5)"),
-    "a bound for each": (lambda i, a, k, b: jnp.where(k < b[:5], a[i], 0).sum(), "range(5)"),
-    "two intervals": (lambda i, a, k, b: (a[i] * (k < b[i])).sum() + jnp.where(k < 2, a[i], 0).sum(), ""),
-    "half of it": (lambda i, a, k, b: jnp.where(k < b[i], a[i], 0).sum() + a[i].sum(), "if 0 <= j < min(part, 5):"),
-}
-
-
-@pytest.mark.parametrize("name", IN_KERNELS)
-def test_intervals_in_compiled_loops(name):
-    row, wanted = IN_KERNELS[name]
-    text = hlo(rows(row), A, PLACES)
-    compiled = emit(text, style="fast", debug=True)
-    assert wanted in compiled.source
-    for a in (A, NAN) if name != "two intervals" else (A,):
-        expected = np.asarray(jax.jit(rows(row))(a, PLACES))
-        np.testing.assert_allclose(compiled.load().main(a, PLACES), expected, rtol=1e-5)
-
-
 def changed(row):
     """``a[i] = row(i, a, places)`` for some rows of a matrix."""
     return lambda a, bounds: lax.fori_loop(0, 4, lambda i, a: a.at[i].set(row(i, a, jnp.arange(5), bounds)), a)
 
 
-IN_PLACE = {
-    "above": (lambda i, a, k, b: jnp.where(k > i, a[i] - a[i + 1] * a[i, i], a[i]), "range(i4("),
-    "between": (lambda i, a, k, b: jnp.where((k >= b[i]) & (k < b[i + 1]), 2 * a[i], a[i]), "range(max(part, 0), min("),
+# What kernels of compiled loops see as an interval; and what they do not, or only in part.
+IN_KERNELS = {
+    "an extreme": (rows(lambda i, a, k, b: jnp.where(k < b[i], a[i], -jnp.inf).max()), "range(min(part, 5))"),
     "a condition beside": (
-        lambda i, a, k, b: jnp.where((k < b[i]) & (a[i + 1] > 0), 2 * a[i], a[i]),
+        rows(lambda i, a, k, b: jnp.where((k < b[i]) & (a[i] > 0), a[i], 0).sum()),
+        "range(min(part, 5))",
+    ),
+    "a column": (rows(lambda i, a, k, b: jnp.where(k < b[i], a[:, i], 0).sum()), "range(min(part, 5))"),
+    "a mask that is known": (
+        rows(lambda i, a, k, b: jnp.where((k < b[i]) & (k >= 1), a[i], 0).sum()),
+        "range(min(part, 5))",
+    ),
+    "changed above": (changed(lambda i, a, k, b: jnp.where(k > i, a[i] - a[i + 1] * a[i, i], a[i])), "range(i4("),
+    "changed between": (
+        changed(lambda i, a, k, b: jnp.where((k >= b[i]) & (k < b[i + 1]), 2 * a[i], a[i])),
+        "range(max(part, 0), min(",
+    ),
+    "changed, a condition beside": (
+        changed(lambda i, a, k, b: jnp.where((k < b[i]) & (a[i + 1] > 0), 2 * a[i], a[i])),
         "range(min(part, 5))",
     ),
     # near misses
-    "the other way round": (lambda i, a, k, b: jnp.where(k < b[i], a[i], a[i] * 2), "range("),
-    "the content of another row": (lambda i, a, k, b: jnp.where(k < b[i], a[i] * 2, a[i + 1]), "range(5)"),
-    "a number": (lambda i, a, k, b: jnp.where(k < b[i], a[i] * 2, 0), "range(5)"),
+    "another extreme": (rows(lambda i, a, k, b: jnp.where(k < b[i], a[i], 0).max()), "range(5)"),
+    "what is multiplied": (rows(lambda i, a, k, b: (jnp.where(k < b[i], a[i], 0) * a[0]).sum()), "range(5)"),
+    "positions that fall": (rows(lambda i, a, k, b: jnp.where(4 - k < b[i], a[i], 0).sum()), "range(5)"),
+    "a bound for each": (rows(lambda i, a, k, b: jnp.where(k < b[:5], a[i], 0).sum()), "range(5)"),
+    "two intervals": (rows(lambda i, a, k, b: (a[i] * (k < b[i])).sum() + jnp.where(k < 2, a[i], 0).sum()), ""),
+    "half of it": (
+        rows(lambda i, a, k, b: jnp.where(k < b[i], a[i], 0).sum() + a[i].sum()),
+        "if 0 <= j < min(part, 5):",
+    ),
+    "changed the other way round": (changed(lambda i, a, k, b: jnp.where(k < b[i], a[i], a[i] * 2)), "range("),
+    "the content of another row": (changed(lambda i, a, k, b: jnp.where(k < b[i], a[i] * 2, a[i + 1])), "range(5)"),
+    "a number": (changed(lambda i, a, k, b: jnp.where(k < b[i], a[i] * 2, 0)), "range(5)"),
 }
 
 
-@pytest.mark.parametrize("name", IN_PLACE)
-def test_what_is_changed_in_an_interval(name):
-    row, wanted = IN_PLACE[name]
-    text = hlo(changed(row), A, PLACES)
-    compiled = emit(text, style="fast", debug=True)
+@pytest.mark.parametrize("name", IN_KERNELS)
+def test_intervals_in_compiled_loops(name):
+    function, wanted = IN_KERNELS[name]
+    compiled = emit(hlo(function, A, PLACES), style="fast", debug=True)
     assert wanted in compiled.source
-    for a in (A, NAN):
+    for a in (A, NAN) if name != "two intervals" else (A,):
         before = a.copy()
-        expected = np.asarray(jax.jit(changed(row))(a, PLACES))
+        expected = np.asarray(jax.jit(function)(a, PLACES))
         np.testing.assert_allclose(compiled.load().main(a, PLACES), expected, rtol=1e-5)
         np.testing.assert_array_equal(a, before)

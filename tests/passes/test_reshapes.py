@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, entry, hlo, lacks, main, optimised
+from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, entry, hlo, lacks, optimised
 from xla2py.tests.recording.lazy_jax import jnp
 
 X = np.random.default_rng(0).normal(size=(5, 7, 2)).astype(np.float32)
@@ -22,43 +22,30 @@ test_indices_keep_their_shape = cases("reshapes", claims=[lacks("reshape")], bud
 )
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        (  # the axes of the index and those of the array are mixed anew
-            "x = f32[5,6] parameter(0)",
-            "i = s32[4,1] parameter(1)",
-            "flat = s32[4] reshape(i)",
-            "taken = f32[4,6] gather(x, flat), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
-            "index_vector_dim=1, slice_sizes={1,6}",
-            "result = f32[4,2,3] reshape(taken)",
-        ),
-        (  # the index was turned, not reshaped
-            "x = f32[5,6] parameter(0)",
-            "i = s32[2,2] parameter(1)",
-            "turned = s32[2,2] transpose(i), dimensions={1,0}",
-            "flat = s32[4] reshape(turned)",
-            "taken = f32[4,6] gather(x, flat), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
-            "index_vector_dim=1, slice_sizes={1,6}",
-            "result = f32[2,2,6] reshape(taken)",
-        ),
-    ],
+TAKEN = (
+    "taken = f32[4,6] gather(x, flat), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+    "index_vector_dim=1, slice_sizes={1,6}"
 )
-def test_other_shapes(lines):
-    text = entry(*lines)
-    x = np.arange(30, dtype=np.float32).reshape(5, 6)
-    i = np.array([0, 7, -1, 3], np.int32).reshape((4, 1) if "s32[4,1]" in text else (2, 2))
-    assert_agrees(text, x, i, without="reshapes", budget=EXACT)
+MIXED = entry(
+    *("x = f32[5,6] parameter(0)", "i = s32[4,1] parameter(1)", "flat = s32[4] reshape(i)", TAKEN),
+    "result = f32[4,2,3] reshape(taken)",
+)
+TURNED = entry(
+    *("x = f32[5,6] parameter(0)", "i = s32[2,2] parameter(1)", "turned = s32[2,2] transpose(i), dimensions={1,0}"),
+    *("flat = s32[4] reshape(turned)", TAKEN, "result = f32[2,2,6] reshape(taken)"),
+)
+NUMBERS, PLACES = np.arange(30, dtype=np.float32).reshape(5, 6), np.array([0, 7, -1, 3], np.int32)
+test_other_shapes = cases("reshapes", budget=EXACT)(
+    (MIXED, (NUMBERS, PLACES.reshape(4, 1))),  # the axes of the index and those of the array are mixed anew
+    (TURNED, (NUMBERS, PLACES.reshape(2, 2))),  # the index was turned, not reshaped
+)
 
 
-def test_a_column_of_a_table_stays():
-    text = entry(
-        "x = f32[2,3] parameter(0)",
-        "flat = f32[3,2] reshape(x)",
-        "column = f32[3,1] slice(flat), slice={[0:3], [1:2]}",
-        "result = f32[3] reshape(column)",
-    )
-    assert main(text) == "return x.reshape(3, 2)[:, 1]"
+COLUMN = entry(
+    *("x = f32[2,3] parameter(0)", "flat = f32[3,2] reshape(x)", "column = f32[3,1] slice(flat), slice={[0:3], [1:2]}"),
+    "result = f32[3] reshape(column)",
+)
+test_a_column_of_a_table_stays = cases("reshapes", NUMBERS[:2, :3])((COLUMN, "return x.reshape(3, 2)[:, 1]"))
 
 
 @pytest.mark.parametrize("method", ["set", "add"])

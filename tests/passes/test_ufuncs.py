@@ -71,11 +71,13 @@ def test_signs_of_other_bits():
         assert_agrees(text, EDGES[[0, 1, 3, 4]], without="ufuncs")
 
 
-@pytest.mark.texts_of("0.10")
-def test_narrow_floats_stay():
-    for function in (jnp.log2, jnp.hypot, jnp.nan_to_num):
-        arguments = (X.astype(np.float16), Y.astype(np.float16))[: 2 if function is jnp.hypot else 1]
-        assert f"np.{function.__name__}(" not in main(hlo(lambda *x, f=function: f(*x), *arguments))
+test_narrow_floats_stay = pytest.mark.texts_of("0.10")(
+    cases("ufuncs", X.astype(np.float16), claims=[lacks("np.log2(", "np.hypot(", "np.nan_to_num(")], budget=None)(
+        lambda x: jnp.log2(x),
+        lambda x: jnp.nan_to_num(x),
+        (lambda x, y: jnp.hypot(x, y), (X.astype(np.float16), Y.astype(np.float16))),
+    )
+)
 
 
 def test_where_cupy_has_no_such_function():
@@ -93,8 +95,8 @@ def test_what_is_clipped_to_integers_is_cut_by_astype(dtype):
     assert_agrees(text, EDGES, without="clips")
 
 
-@pytest.mark.parametrize(("high", "dtype"), [(300, np.int8), (np.inf, np.int32), (2.0**31, np.int32)])
-def test_what_may_be_too_large_saturates(high, dtype):
-    text = hlo(lambda x: jnp.clip(x, -5, high).astype(dtype), EDGES * 1e9)
-    assert "to_int(" in main(text) and "nan_to_num" not in main(text)
-    assert_agrees(text, EDGES * 1e9, without="clips")
+test_what_may_be_too_large_saturates = cases("clips", EDGES * 1e9, claims=["to_int(", lacks("nan_to_num")])(
+    lambda x: jnp.clip(x, -5, 300).astype(np.int8),
+    lambda x: jnp.clip(x, -5, np.inf).astype(np.int32),
+    lambda x: jnp.clip(x, -5, 2.0**31).astype(np.int32),
+)

@@ -36,7 +36,7 @@ SHAPES = [(1, 4, 6), (4, 1, 6), (4, 6, 1), (1, 1, 24), (1, 4, 1, 6), (1, 1, 4, 6
 WANTED = [(4, 6), (1, 4, 6), (4, 1, 6), (1, 1, 4, 1, 1, 6, 1), (24,), (1, 24), (24, 1)]
 
 
-@pytest.mark.parametrize(("shape", "wanted"), [*product(SHAPES, WANTED)][:: much(4, 1)])
+@pytest.mark.parametrize(("shape", "wanted"), [*product(SHAPES, WANTED)][much(1, 0) :: much(4, 1)])
 def test_reshaped(shape, wanted):
     dims, new = (",".join(map(str, sizes)) for sizes in (shape, wanted))
     text = entry(f"x = f32[{dims}] parameter(0)", f"n = f32[{new}] reshape(x)", f"r = f32[{new}] cosine(n)")
