@@ -73,6 +73,15 @@ def told_apart_by_operator(x):
     return normalised(normalised(x, x[0], x[1]), x[2], x[0])
 
 
+def told_apart_by_side(x):
+    pull = jnp.exp(-x)
+
+    def turned(by, x):
+        return jnp.sin(x - by * pull) / (x / by) - jnp.tanh(by)
+
+    return turned(x, x * 2) + turned(x * 3, x)
+
+
 def filled(x):
     def fill(k, state):
         rest, parts = state
@@ -115,8 +124,9 @@ NAMES = {
     read_late: ("products[i] = ", "a, b"),
     nested: ("total = ",),
     swapped: ("left, right = ", "lefts[i] = "),
-    called: ("def scaled(values: Array, rate: Array)",),
-    told_apart_by_operator: ("* scale + offset",),
+    called: ("def scaled(rate: Array, values: Array)",),
+    told_apart_by_operator: ("* scale + offset", "def normalised(x: Array, scale: Scalar, offset: Scalar)"),
+    told_apart_by_side: ("def turned(by: Array, x: Array, pull: Array)", "turned(x, x * 2, pull)"),
 }
 
 
@@ -124,7 +134,7 @@ NAMES = {
 def test_values_have_their_names_and_are_right(function):
     x = (
         np.linspace(0.5, 1, 3, dtype=np.float32)
-        if function in (nested, called, told_apart_by_operator)
+        if function in (nested, called, told_apart_by_operator, told_apart_by_side)
         else np.float32(0.7)
     )
     hlo = jax.jit(function).lower(x).as_text("hlo", debug_info=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from ...array.node import Node
@@ -86,10 +87,13 @@ class TreeWriter:
                 inner.name_fields([[word] for word in self.writer.words_of_results(nested.function)], makers, ())
 
     def _word(self, place: Path) -> str:
-        """Return what a part of the trees is called after: a tree, or a field of results, with gradients."""
+        """Return what a part of the trees is called after: a tree and the list in it, or a field of results, with
+        gradients.
+        """
         number, *way = place
         if number:
-            return self.all[number][1]
+            lists = [key for key, inner in pairwise(way) if isinstance(key, str) and isinstance(inner, int)]
+            return identifier("_".join([self.all[number][1], *lists]))
         named = self.writer.renderer.named_results.get(self.writer.function)
         field = named.parts[way[0]][0] if named is not None and way else ""
         return field if field.startswith(GRADIENT) else self._gradient_of(place)

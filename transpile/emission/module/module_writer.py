@@ -33,6 +33,7 @@ from ..lines import WrittenFunction
 from ..name_reuse import reuse_names
 from ..naming.explanation import EXPLAINED, explained_names
 from ..naming.identifiers import Names
+from ..naming.parameter_order import in_authors_order
 from ..naming.source import SourceNames
 from ..parts import Part, Replay
 from ..prelude.library import DEVICE, NAME_BY_TEXT, prelude, unsilenced
@@ -144,6 +145,8 @@ class _ModuleWriter:
             names=program.original.constant_names,
         )
         self.source_names = SourceNames(program.module)
+        if target.arrange is None:
+            in_authors_order(program, self.source_names)
         self.reserved = self._reserved()
         self.writers: list[FunctionWriter] = []
         self.chunks = ""

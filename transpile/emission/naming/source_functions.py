@@ -25,13 +25,13 @@ _LOOPS = {"scan": ((0, "f"), 0, 1), "fori_loop": ((2, "body_fun"), 1, 2), "while
 
 @dataclass(slots=True)
 class _File:
-    """What one file has, by place: the names read there, also by opcode, the names that its value is taken into, and
-    which loop is made there; its functions by name.
+    """What one file has, by place: the names read there, by opcode those on both sides of an operator, the names that
+    its value is taken into, and which loop is made there; its functions by name.
     """
 
     definitions: dict[tuple[str, str], list[ast.FunctionDef]] = field(default_factory=dict)
     expressions: dict[tuple[str, int, int], set[str]] = field(default_factory=dict)
-    operations: dict[tuple[str, int, int, str | None], set[str]] = field(default_factory=dict)
+    operations: dict[tuple[str, int, int, str], tuple[set[str], set[str]]] = field(default_factory=dict)
     unpacked: dict[tuple[str, int, int], list[str]] = field(default_factory=dict)
     loops: dict[tuple[str, int, int], tuple[str, ast.Call]] = field(default_factory=dict)
 
@@ -50,9 +50,8 @@ def _read(file_name: str, tree: ast.Module) -> _File:
             file.expressions.setdefault(place, set()).update(_names_read(node))
             if isinstance(node, ast.Call) and (made := _last_name(node.func)) in _LOOPS:
                 file.loops[place] = made, node
-            if isinstance(node, ast.BinOp):
-                opcode = OPERATORS.get(type(node.op))
-                file.operations.setdefault((*place, opcode), set()).update(_names_read(node))
+            if isinstance(node, ast.BinOp) and (opcode := OPERATORS.get(type(node.op))) is not None:
+                file.operations[*place, opcode] = _names_read(node.left), _names_read(node.right)
     return file
 
 
@@ -73,21 +72,11 @@ class SourceFunctions:
 
     def parameters(self, computation: Computation, name: str) -> list[str | None]:
         """The author's name for each parameter of a function; None where the uses leave it open."""
-        instructions = computation.parameters
-        definition = next(
-            (
-                found
-                for (_, own), listed in self.definitions.items()
-                if own == name and len(listed) == 1
-                for found in listed
-            ),
-            None,
-        )
-        if definition is None:
+        instructions, wanted = computation.parameters, self._arguments_of(name)
+        if not wanted:
             return [None] * len(instructions)
-        wanted = _arguments(definition)
         possible = [self._possible(computation, p, name, set(wanted)) for p in instructions]
-        if len(wanted) == len(instructions) and all(
+        if len(wanted) == len(possible) and all(
             not names or own in names for own, names in zip(wanted, possible, strict=True)
         ):
             return _telling(wanted)
@@ -97,19 +86,42 @@ class SourceFunctions:
             chosen[chosen.index(None)] = left[0]
         return _telling(chosen)
 
+    def order(self, computation: Computation, name: str) -> list[int]:
+        """Return for each parameter of a function which of the author's it is, or is a part of; the others, which the
+        function closes over, are behind them.
+        """
+        wanted = self._arguments_of(name)
+        chosen = self.parameters(computation, name)
+        possible = (self._possible(computation, p, name, set(wanted)) for p in computation.parameters)
+        alone = (own or (min(names) if len(names) == 1 else "") for own, names in zip(chosen, possible, strict=True))
+        return [wanted.index(own) if own in wanted else len(wanted) for own in alone]
+
+    def _arguments_of(self, name: str) -> list[str]:
+        """Return the arguments of the only function of a name; none where there are several."""
+        named = (found for (_, own), found in self.definitions.items() if own == name and len(found) == 1)
+        return next((_arguments(definition) for (definition,) in named), [])
+
     def _possible(self, computation: Computation, parameter: Instruction, name: str, wanted: set[str]) -> set[str]:
         """The arguments that every expression reads which uses a parameter."""
         read = list(self._read(computation, parameter, name, wanted))
         return set.intersection(*read) if read else set()
 
     def _read(self, computation: Computation, value: Instruction, name: str, wanted: set[str]) -> Iterator[set[str]]:
-        """The ``wanted`` names that each expression of a function reads which uses a value."""
+        """The ``wanted`` names that each expression of a function reads which uses a value: of an operator, those on
+        the side of the value.
+        """
+        own = {value}  # and what only makes its shape agree
         for user in self.users.of(computation, value, _is_seen_through):
-            for frame_id in [] if _is_seen_through(user) else self.chains.of(user):
+            if _is_seen_through(user):
+                own.add(user)
+                continue
+            for frame_id in self.chains.of(user):
                 frame = self.chains.frames[frame_id - 1]
                 if frame.function_name.rsplit(".", 1)[-1] == name:
                     place = (frame.file_name, frame.line, frame.column)
-                    names = self.operations.get((*place, user.opcode)) or self.expressions.get(place, set())
+                    sides = self.operations.get((*place, user.opcode))
+                    read = [names for names, given in zip(sides or (), user.operands, strict=False) if given in own]
+                    names = read[0] if len(read) == 1 else self.expressions.get(place, set())
                     yield names & wanted
 
     # -- loops

@@ -23,6 +23,7 @@ from .result_trees import quoted
 from .types import result_type
 
 _MOST_TARGETS = 6  # results that a statement lists
+_MOST_AGAIN = 3  # and several statements of a function
 _OF_TUPLES = {"count", "index"}  # attributes that any tuple has
 _NEW = "new_"
 
@@ -161,15 +162,20 @@ def named_results(
     if program.functions == [program.entry]:
         return {}
     in_bodies: set[Function] = set()
-    called: set[Function] = set()
+    called: Counter[Function] = Counter()
     for caller in program.functions:
         for node in topological(roots(caller)):
             if node.opcode == "call":
-                (called if node.region is caller.graph.root else in_bodies).add(node.parameters["function"])
+                function = node.parameters["function"]
+                if node.region is caller.graph.root:
+                    called[function] += 1
+                else:
+                    in_bodies.add(function)
     of_tree = _of_parts(program.entry) if with_tree else set()
     found: dict[Function, NamedResults] = {}
     for function in program.functions[:-1]:  # what is called stands before its callers
-        if function in called - in_bodies and _has_many(function, 2 if function in of_tree else _MOST_TARGETS):
+        most = 2 if function in of_tree else _MOST_AGAIN if called[function] > 1 else _MOST_TARGETS
+        if function in called and function not in in_bodies and _has_many(function, most):
             words = dict(pair for own in _calls(function) for pair in _named(own, renderer.function_names))
             nested = [(words[each.call], each, found[each.function]) for each in nested_results(function, found)]
             name = renderer.function_names[function]

@@ -8,14 +8,13 @@ What follows from such a number is computed here, so that it moves on, and ``whe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
 
 from ...array.live import live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function, Program
 from ...array.rewriting import rewrite
 from ..calls.inline_one import calls_of, handed_on, used_functions
+from ..calls.interfaces import take_less
 from .constants import chosen
 from .interpreter import value_of
 
@@ -66,27 +65,11 @@ def _returned(called: Function) -> _Constants:
 
 def _move(program: Program, called: Function, arguments: _Constants, results: _Constants) -> None:
     """Put a function in the place of another that neither takes nor gives these constants."""
-    left = tuple(node for place, node in enumerate(called.flat_results) if place not in results)
-    function = replace(
-        called,
-        parameters=[node for place, node in enumerate(called.parameters) if place not in arguments],
-        results=left[0] if len(left) == 1 else left,
-        live=None,
-    )
-    program.functions[program.functions.index(called)] = function
-    live = live_nodes(function)
-    for place, constant in arguments.items():
-        old = called.parameters[place]
-        if old in live:
-            live.replace(old, _made(function, constant))
-    live.flush()
-    if arguments:
-        _fold(function)
-    for caller in program.functions:
-        if any(calls_of(caller, called)):
-            rewrite(caller, ("call", "item"), partial(_called_with_less, caller, called, function, arguments, results))
-            if results:
-                _fold(caller)
+    made = {place: _made(called, constant) for place, constant in arguments.items()}
+    callers = [caller for caller in program.functions if any(calls_of(caller, called))]
+    function = take_less(program, called, made, results)
+    for changed in (*([function] if arguments else ()), *(callers if results else ())):
+        _fold(changed)
 
 
 def _made(function: Function, constant: Node) -> Node:
@@ -95,24 +78,6 @@ def _made(function: Function, constant: Node) -> Node:
         return function.graph.literal(literal_value(constant), constant.type)
     element_type, interval = constant.element_type, constant.interval
     return function.graph.add("array", element_type=element_type, interval=interval, **constant.parameters)
-
-
-def _called_with_less(
-    caller: Function, called: Function, function: Function, arguments: _Constants, results: _Constants, node: Node
-) -> Node | None:
-    """Return one result of a call of the ``function`` that stands for another; None for what is no such result."""
-    call, graph = (node.operands[0] if node.opcode == "item" else node), caller.graph
-    if call.opcode != "call" or call.parameters["function"] is not called or node.results:
-        return None
-    place = node.parameters["index"] if node.opcode == "item" else 0
-    if place in results:
-        return graph.literal(literal_value(results[place]), node.type)
-    operands = tuple(operand for k, operand in enumerate(call.operands) if k not in arguments)
-    new = graph.add("call", operands, function=function)
-    if not isinstance(function.results, tuple):
-        return new
-    index = place - sum(known < place for known in results)
-    return graph.add("item", (new,), shape=node.shape, element_type=node.element_type, index=index)
 
 
 def _fold(function: Function) -> None:

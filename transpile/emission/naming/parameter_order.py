@@ -1,0 +1,46 @@
+"""Functions that the author wrote take their arguments in the author's order, and what they close over behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function, Program
+from ...array.rewriting import rewrite
+from ...passes.calls.inline_one import handed_on
+from .scopes import GRADIENT
+from .source import SourceNames
+
+
+def in_authors_order(program: Program, names: SourceNames) -> None:
+    """Put the parameters of functions, and what calls give for them, in the order of the source."""
+    fixed = handed_on(program.functions)
+    for function in program.functions[:-1]:
+        name = names.contexts.of_called(function)
+        is_written = not (function.repeated or function.block_of or function.origin or name.startswith(GRADIENT))
+        if is_written and function not in fixed:
+            order = names.functions.order(function.computation, name)
+            parameters = function.parameters
+            places = sorted(range(len(parameters)), key=lambda k: order[parameters[k].parameters["argument"]])
+            if places != sorted(places):
+                _reorder(program, function, places)
+
+
+def _reorder(program: Program, function: Function, places: Sequence[int]) -> None:
+    function.parameters = [function.parameters[place] for place in places]
+    function.live = None
+    for caller in program.functions:
+        rewrite(caller, ("call",), partial(_reordered, caller.graph, function, places, set()))
+
+
+def _reordered(graph: Graph, function: Function, places: Sequence[int], done: set[Node], node: Node) -> Node | None:
+    """Return a call with its arguments in the order of ``places``; no equal one, which may wait for its turn."""
+    if node.parameters["function"] is not function or node in done:
+        return None
+    operands = tuple(node.operands[place] for place in places)
+    shape, element_type, results = node.shape, node.element_type, node.results
+    new = graph.typed("call", operands, shape, element_type, results=results, pinned=True, **node.parameters)
+    done.add(new)
+    return new

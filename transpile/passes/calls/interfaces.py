@@ -1,0 +1,240 @@
+"""Functions take each value once, and give only what their callers cannot have without them.
+
+A function that was traced takes and gives what its instructions read and what is read of them: the same value twice, an
+argument as it was given, a part of an argument, and what is cheap to compute of a result and only read by the gradient
+of the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ...array.graph import Graph
+from ...array.intervals import narrowed
+from ...array.live import live_nodes
+from ...array.node import Node, literal_value
+from ...array.program import Function, Program
+from ...array.rewriting import copied, rewrite
+from ...array.value import getitem
+from ...dataclass import dataclass
+from .inline_one import calls_of, handed_on, used_functions
+
+Arguments = Mapping[int, Node]  # by the place of an argument that goes: what the function has in its place
+Results = Mapping[int, Node | None]  # by that of a result: the function's node that callers make, None if unread
+_MOST_MOVED = 2  # operations on elements that move from the function that gives a value to the one that takes it
+
+
+def interfaces(program: Program) -> None:
+    """Drop arguments and results of functions that follow from others, until none does."""
+    fixed = {program.entry, *handed_on(program.functions)}
+    fixed |= {function for function in program.functions if function.block_of}
+    moved: set[Node] = set()
+    while any(_drop(program, called, moved) for called in program.functions if called not in fixed):
+        pass
+    used = used_functions(program)
+    program.functions[:] = [function for function in program.functions if function in used]
+
+
+def _drop(program: Program, called: Function, moved: set[Node]) -> bool:
+    """Drop what follows of one function; tell whether that was something. ``moved`` are nodes that came from others."""
+    calls = [_Call(caller, call) for caller in program.functions for call in calls_of(caller, called)]
+    if not calls:
+        return False
+    arguments, results = _following_arguments(called, calls, moved), _following_results(called, calls)
+    has_axes = any(_without_axes(called, node) is not node for node in called.flat_results)
+    if arguments or results or has_axes:
+        moved.update(arguments.values())
+        take_less(program, called, arguments, results)
+    return bool(arguments or results or has_axes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    caller: Function
+    node: Node
+
+    def users(self, node: Node) -> list[Node]:
+        return live_nodes(self.caller).users(node)
+
+    def alone_uses(self, node: Node) -> bool:
+        return self.users(node) == [self.node] and not live_nodes(self.caller).is_root(node)
+
+
+# -- results
+
+
+def _following_results(called: Function, calls: Sequence[_Call]) -> Results:
+    """Return the results that nobody reads, that stand there before, and that are views of arguments and others."""
+    given = called.flat_results
+    if not isinstance(called.results, tuple):
+        return {}
+    read = sorted({user.parameters["index"] for call in calls for user in call.users(call.node)})
+    found: dict[int, Node | None] = {place: None for place in range(len(given)) if place not in read}
+    known = {*called.parameters, *(given[place] for place in read)}
+    for place in read:
+        node = given[place]
+        is_again = any(given[other] is node for other in read if other < place)
+        if is_again or node in called.parameters or _is_view(node, known - {node}):
+            found[place] = node
+    return found
+
+
+def _is_view(node: Node, known: set[Node]) -> bool:
+    while node not in known and node.operation.is_view and len(node.operands) == 1:
+        (node,) = node.operands
+    return node in known
+
+
+# -- arguments
+
+
+def _following_arguments(called: Function, calls: Sequence[_Call], moved: Container[Node]) -> Arguments:
+    """Return the arguments that are unread, or follow from others in all calls in the same way."""
+    live = live_nodes(called)
+    found: dict[int, Node] = {}
+    for place, parameter in enumerate(called.parameters):
+        others = {k: own for k, own in enumerate(called.parameters) if k != place and k not in found}
+        if not live.users(parameter) and parameter not in called.flat_results:
+            found[place] = parameter
+        elif (made := _made_of_others(called, calls, place, others, moved)) is not None:
+            found[place] = made
+    return found
+
+
+def _made_of_others(
+    called: Function, calls: Sequence[_Call], place: int, others: Mapping[int, Node], moved: Container[Node]
+) -> Node | None:
+    """Return what a function can have in place of an argument: one before it, or what the function that gives it makes
+    of its own arguments and results, where all calls are given these too.
+    """
+    given = [(call, call.node.operands[place]) for call in calls]
+    for other, parameter in others.items():
+        if other < place and all(call.node.operands[other] is node for call, node in given):
+            return parameter
+    if not all(call.alone_uses(node) for call, node in given):
+        return None
+    first, argument = given[0]
+    if len(calls) == 1 and _without_axes(called, argument) in moved:
+        source, result = first.caller, argument
+        known = {first.node.operands[other]: parameter for other, parameter in others.items()}
+    else:
+        sources = {_result(node) for _, node in given}
+        source, result = next(iter(sources)) or (called, argument)
+        if len(sources) > 1 or source is called:
+            return None
+        known = {
+            inner: parameter
+            for other, parameter in others.items()
+            for inner in _inner(source, [(node.operands[0], call.node.operands[other]) for call, node in given])
+        }
+    known.pop(result, None)
+    if _operations(source, result, known) > _MOST_MOVED:
+        return None
+    with called.graph.standing_for(called.parameters[place], None):
+        return _made(called.graph, result, known, source.graph)
+
+
+def _result(node: Node) -> tuple[Function, Node] | None:
+    """Return the function of which a node is one of several results, and its node for that."""
+    maker = node.operands[0] if node.opcode == "item" else node
+    if maker is node or maker.opcode != "call":
+        return None
+    function: Function = maker.parameters["function"]
+    return function, function.flat_results[node.parameters["index"]]
+
+
+def _inner(source: Function, given: Sequence[tuple[Node, Node]]) -> set[Node]:
+    """Return the arguments and results of a function that operands are of the calls of it beside them."""
+    each = [
+        {own for own, operand in zip(source.parameters, maker.operands, strict=True) if operand is node}
+        | ({source.flat_results[node.parameters["index"]]} if node.operands[:1] == (maker,) else set())
+        for maker, node in given
+    ]
+    return set.intersection(*each)
+
+
+def _operations(source: Function, node: Node, known: Mapping[Node, Node]) -> int:
+    """Return of how many operations on elements a node is of what is known; too many where others are needed, or one
+    that takes long would be done twice.
+    """
+    if node in known or node.is_literal:
+        return 0
+    row = node.operation
+    is_cheap = row.is_view or (row.is_elementwise and (not row.is_costly or live_nodes(source).count(node) == 1))
+    if not is_cheap or node.stands_alone or not node.operands:
+        return _MOST_MOVED + 1
+    return row.is_elementwise + sum(_operations(source, operand, known) for operand in node.operands)
+
+
+def _made(graph: Graph, node: Node, known: Mapping[Node, Node], of: Graph) -> Node:
+    """Return a node of one function in another, which has some others of its nodes as ``known``."""
+    if node in known:
+        return known[node]
+    if node.is_literal:
+        return graph.literal(literal_value(node), node.type)
+    operands = tuple(_made(graph, operand, known, of) for operand in node.operands)
+    if node.opcode in ("expand", "getitem") and len(operands) == 1:
+        return getitem(graph, operands[0], node.parameters["index"])
+    with graph.coming_as(node, of):
+        return copied(graph, node, operands, narrowed(node, operands), node.parameters)
+
+
+# -- calls
+
+
+def take_less(program: Program, called: Function, arguments: Arguments, results: Results) -> Function:
+    """Put a function in the place of another that neither takes nor gives some values, nor gives views of more axes;
+    return it.
+    """
+    left = {
+        place: _without_axes(called, node) for place, node in enumerate(called.flat_results) if place not in results
+    }
+    function = replace(
+        called,
+        parameters=[node for place, node in enumerate(called.parameters) if place not in arguments],
+        repeated=tuple(nodes for place, nodes in enumerate(called.repeated) if place not in arguments),
+        results=tuple(left.values()) if len(left) != 1 else next(iter(left.values())),
+        live=None,
+    )
+    program.functions[program.functions.index(called)] = function
+    live = live_nodes(function)
+    for place, node in arguments.items():
+        if (old := called.parameters[place]) in live and old is not node:
+            live.replace(old, node)
+    live.flush()
+    for caller in program.functions:
+        if any(calls_of(caller, called)):
+            rewrite(caller, ("call", "item"), partial(_called_with_less, caller, called, function, arguments, results))
+    return function
+
+
+def _without_axes(called: Function, node: Node) -> Node:
+    """Return what a result only has further axes of; the result itself where calls have several shapes."""
+    return node.operands[0] if node.opcode == "expand" and not called.repeated else node
+
+
+def _called_with_less(
+    caller: Function, called: Function, function: Function, arguments: Arguments, results: Results, node: Node
+) -> Node | None:
+    """Return one result of a call of the ``function`` that stands for another; None for what is no such result."""
+    call, graph = (node.operands[0] if node.opcode == "item" else node), caller.graph
+    if call.opcode != "call" or call.parameters["function"] is not called or node.results:
+        return None
+    left = [place for place in range(len(called.flat_results)) if place not in results]
+    operands = tuple(operand for k, operand in enumerate(call.operands) if k not in arguments)
+    new = graph.add("call", operands, function=function, **(_types(call, left) if called.repeated else {}))
+    known = dict(zip(called.parameters, call.operands, strict=True))
+    for index, place in enumerate(left):
+        given = graph.add("item", (new,), index=index) if len(left) > 1 else new
+        known[_without_axes(called, called.flat_results[place])] = given
+    place = node.parameters["index"] if node.opcode == "item" else 0
+    return _made(graph, results.get(place) or called.flat_results[place], known, called.graph)
+
+
+def _types(call: Node, left: Sequence[int]) -> dict[str, Any]:
+    """Return what types some results of a call."""
+    types = [call.results[place] if call.results else (call.shape, call.element_type) for place in left]
+    return {"results": tuple(types)} if len(types) != 1 else {"shape": types[0][0], "element_type": types[0][1]}
