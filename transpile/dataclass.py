@@ -51,6 +51,7 @@ def _first_init(cls: type, frozen: bool) -> Callable[..., None]:
 
 def _init(cls: Any, frozen: bool) -> Callable[..., None]:
     scope: dict[str, Any] = {"_set": object.__setattr__, "_missing": dataclasses.MISSING}
+    slots = getattr(cls, "__slots__", ())
     positional, named, body = ["self"], list[str](), list[str]()
     for field in dataclasses.fields(cls):
         name = value = field.name
@@ -67,7 +68,11 @@ def _init(cls: Any, frozen: bool) -> Callable[..., None]:
             continue
         if field.init:
             (named if field.kw_only else positional).append(parameter)
-        body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+        if frozen and name in slots:  # the slot's own setter is the fastest
+            scope[f"_set_{name}"] = getattr(cls, name).__set__
+            body.append(f"_set_{name}(self, {value})")
+        else:
+            body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     head = ", ".join([*positional, *(["*", *named] if named else [])])

@@ -81,6 +81,37 @@ def test_what_begins_a_module_must_be_known():
         xla2py.load(TWO, function="onee")
 
 
+def test_lines_that_differ_in_types_are_read_after_the_first():
+    """A line is the template of others, but for constants, whose values have their types."""
+    text = """func.func @main(%a: tensor<2xf32>, %b: tensor<3xf64>) -> (tensor<2xf32>, tensor<3xf64>) {
+      %0 = stablehlo.constant dense<0.1> : tensor<2xf32>
+      %1 = stablehlo.constant dense<0.1> : tensor<3xf64>
+      %2 = stablehlo.add %a, %0 : tensor<2xf32>
+      %3 = stablehlo.add %b, %1 : tensor<3xf64>
+      %4 = "stablehlo.multiply"(%2#0, %2) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+      %5 = "stablehlo.multiply"(%3#0, %3) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+      return %4, %5 : tensor<2xf32>, tensor<3xf64>
+    }"""
+    instructions = read_text(SourceText(text)).entry.instructions
+    assert [str(i.shape) for i in instructions if i.opcode in ("add", "multiply")] == 2 * ["f32[2]{0}"] + 2 * [
+        "f64[3]{0}"
+    ]
+    constants = [i.attributes["literal"] for i in instructions if i.opcode == "constant"]
+    assert [(each.dtype.name, float(each)) for each in constants] == [
+        ("float32", 0.10000000149011612),
+        ("float64", 0.1),
+    ]
+    for line, code, message in (
+        ("%2 = stablehlo.add %a, %a : tensor<2xf32>", "XP114", "two values `%2`"),
+        ("%6 = stablehlo.add %a, %6 : tensor<2xf32>", "XP112", "no value `%6`"),
+        ("%6 = stablehlo.add %a, %a : tensor<2xf33>", "XP106", "no element type `f33`"),
+    ):
+        with pytest.raises(HloSyntaxError, match=message) as raised:
+            read_text(SourceText(text.replace("      return", f"      {line}\n      return")))
+        assert raised.value.diagnostics[0].code == code
+        assert raised.value.diagnostics[0].place[1].start >= text.index("%5") + 80
+
+
 def test_the_platform_is_an_argument_only_where_nobody_knows_it():
     source = xla2py.emit(xla2py.load(PLATFORMS), checks=False).source
     assert "def main(platform_index: Any, x: Array)" in source

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from ..dataclass import dataclass
 from .element_types import ElementType
@@ -39,6 +40,7 @@ class Layout:
     padding_value: str | None = None  # legacy
 
     @staticmethod
+    @lru_cache(64)
     def default(rank: int) -> Layout:
         """Major to minor: ``{rank-1, .., 0}``, NumPy's C order."""
         return Layout(tuple(range(rank - 1, -1, -1)))

@@ -32,7 +32,8 @@ class SourceText:
     name: str = "<string>"
 
     @cached_property
-    def _line_starts(self) -> list[int]:
+    def line_starts(self) -> list[int]:
+        """The offset at which each line starts."""
         starts = [0]
         find = self.text.find
         at = find("\n")
@@ -42,12 +43,12 @@ class SourceText:
         return starts
 
     def position(self, offset: int) -> Position:
-        line = bisect_right(self._line_starts, offset)
-        return Position(line, offset - self._line_starts[line - 1] + 1)
+        line = bisect_right(self.line_starts, offset)
+        return Position(line, offset - self.line_starts[line - 1] + 1)
 
     def line(self, number: int) -> str:
         """The text of a line (from 1), without its line break."""
-        start = self._line_starts[number - 1]
+        start = self.line_starts[number - 1]
         end = self.text.find("\n", start)
         return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
 from ..hlo.element_types import F32, ElementType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.parser import parse_module
+from ..hlo.shapes import ArrayShape
 from ..hlo.source import SourceText
 from .program import Operation
 from .translation import Translator
@@ -57,18 +56,14 @@ def _applied(
     writer: Writer, computation: Computation, operands: list[Instruction], sizes: tuple[int, ...]
 ) -> Instruction:
     made: dict[Instruction, Instruction] = {}
+    shapes: dict[ElementType, ArrayShape] = {}
     for each in computation.instructions:
+        element_type = each.array_shape.element_type
+        shape = shapes.get(element_type) or shapes.setdefault(element_type, array_of(element_type, sizes))
         if each.opcode == "parameter":
             made[each] = operands[each["parameter_number"]]
         elif each.opcode == "constant":
-            made[each] = _repeated(writer, each, sizes)
+            made[each] = writer.repeated(each["literal"], shape)
         else:
-            shape = array_of(each.array_shape.element_type, sizes)
-            parts = [made[operand] for operand in each.operands]
-            made[each] = writer.add(each.opcode, shape, parts, dict(each.attributes))
+            made[each] = writer.add(each.opcode, shape, [made[operand] for operand in each.operands], each.attributes)
     return made[computation.root]
-
-
-def _repeated(writer: Writer, constant: Instruction, sizes: tuple[int, ...]) -> Instruction:
-    element_type = constant.array_shape.element_type
-    return writer.constant(np.broadcast_to(constant["literal"], sizes), array_of(element_type, sizes))

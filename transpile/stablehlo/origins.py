@@ -7,6 +7,7 @@ around a place in a file, and the caller's frames are the parents of the callee'
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -186,7 +187,9 @@ class Origins:
     def _own_place(self, span: Span) -> OpMetadata | None:
         if self._source is None:
             return None
-        line, column = self._source.position(span.start)
+        starts = self._source.line_starts
+        line = bisect_right(starts, span.start)
+        column = span.start - starts[line - 1] + 1
         return OpMetadata("", "", self._file, line, line, column, column)
 
     def _metadata(self, location: Location) -> OpMetadata | None:

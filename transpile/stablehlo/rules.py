@@ -46,14 +46,17 @@ def _plain(translator: Translator, writer: Writer, operation: Operation) -> None
     if operation.regions:
         attributes = {**attributes, **_called(translator, operation)}
     shape, operands = translator.result_shape(operation), operands_of(writer, operation)
-    if operands and (OPCODES[row.opcode].is_elementwise or row.opcode == "reverse"):
+    if operands and shape is not operands[0].shape and row.opcode in _LIES_ALIKE:
         shape = _as_it_lies(shape, operands[0].shape)
     give(writer, operation, writer.add(row.opcode, shape, operands, attributes))
 
 
+_LIES_ALIKE = frozenset(("reverse", *(name for name, row in OPCODES.items() if row.is_elementwise)))
+
+
 def _as_it_lies(shape: Shape, given: Shape) -> Shape:
     """The shape of a result that lies as the operand does."""
-    if shape is given or not (isinstance(shape, ArrayShape) and isinstance(given, ArrayShape)):
+    if not (isinstance(shape, ArrayShape) and isinstance(given, ArrayShape)):
         return shape
     is_alike = shape.dimensions == given.dimensions and shape.layout != given.layout
     return replace(shape, layout=given.layout) if is_alike else shape

@@ -7,7 +7,10 @@ operation; it gives the values that take the place of its results, changes the o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ from ..hlo.shapes import ArrayShape
 from ..hlo.source import SourceText
 from .attributes import integers
 from .folding import FOLDED, folded
-from .program import Operation, Program, Region, Value, walk
+from .program import Operation, Program, Region, Type, Value, walk
 from .rows import ROWS, AttributeValueError
 from .sizes import BRANCHES, Refiner, holds, is_assertion
 from .static_forms import STATIC_FORMS
@@ -25,17 +28,7 @@ _MOST_FOLDED = 65536  # elements
 
 _COMMUTATIVE = frozenset(f"stablehlo.{name}" for name in ("add", "and", "maximum", "minimum", "multiply", "or", "xor"))
 _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
-_PURE_NOT = frozenset(
-    (
-        "stablehlo.custom_call",
-        "stablehlo.infeed",
-        "stablehlo.outfeed",
-        "stablehlo.send",
-        "stablehlo.recv",
-        "stablehlo.rng",
-    )
-)
-_WITHOUT_EFFECT = ("stablehlo.", "chlo.")
+_EFFECTS = frozenset(f"stablehlo.{name}" for name in "custom_call infeed outfeed send recv return rng".split())
 
 Replacement = Sequence[Value] | None  # of the results; None where the operation stays
 
@@ -70,18 +63,20 @@ class _Simplifier:
         self.refiner = refiner
         self.made: dict[Value, Operation] = {}
         self.constants: dict[Value, Any] = {}
+        self.folded: dict[tuple[int, ...], tuple[Any, Any]] = {}  # beside each array what its key names, which stays
         self.replaced: dict[Value, Value] = {}
-        self.uses: dict[Value, int] = {}
-        for operation in walk(region.operations):
-            for value in operation.operands:
-                self.uses[value] = self.uses.get(value, 0) + 1
+
+    @cached_property
+    def uses(self) -> Counter[Value]:
+        """How often each value is an operand."""
+        return Counter(chain.from_iterable(operation.operands for operation in walk(self.region.operations)))
 
     def run(self) -> None:
         self.in_region(self.region)
         if self.replaced:
             for operation in walk(self.region.operations):
                 operation.operands = [self.final(value) for value in operation.operands]
-        _remove_unused(self.region)
+        _remove_unused(self.region, set())
 
     def final(self, value: Value) -> Value:
         """What stands in the place of a value."""
@@ -95,22 +90,16 @@ class _Simplifier:
         waiting = region.operations[::-1]
         while waiting:
             operation = waiting.pop()
-            if self.replaced:
+            if not self.replaced.keys().isdisjoint(operation.operands):
                 operation.operands = [self.final(value) for value in operation.operands]
             if self.refiner is not None:
                 self.refiner.refine(operation, self.constants)
-            if (branch := self.only_branch(operation)) is not None:
-                self.replaced.update(zip(operation.results, branch.returned, strict=False))
-                waiting += branch.operations[-2::-1]
-                continue
-            if operation.name == "stablehlo.while":
-                self.without_invariants(operation)
-            for inner in operation.regions:
-                self.in_region(inner)
-            if self.refiner is not None and operation.name in BRANCHES:
-                self.refiner.branches(operation)
-            if operation.name == "stablehlo.while":
-                self.without_invariants(operation)
+            if operation.regions:
+                if (branch := self.only_branch(operation)) is not None:
+                    self.replaced.update(zip(operation.results, branch.returned, strict=False))
+                    waiting += branch.operations[-2::-1]
+                    continue
+                self.in_regions(operation)
             replacement = self.rewritten(operation)
             if replacement is not None:
                 self.replaced.update(zip(operation.results, replacement, strict=True))
@@ -122,33 +111,29 @@ class _Simplifier:
             kept.append(operation)
         region.operations = kept
 
+    def in_regions(self, operation: Operation) -> None:
+        """Simplify what an operation holds; of a loop before and after that what it carries."""
+        is_loop = operation.name == "stablehlo.while"
+        if is_loop:
+            self.without_invariants(operation)
+        for inner in operation.regions:
+            self.in_region(inner)
+        if self.refiner is not None and operation.name in BRANCHES:
+            self.refiner.branches(operation)
+        if is_loop:
+            self.without_invariants(operation)
+
     def rewritten(self, operation: Operation) -> Replacement:
         """Apply rules until none changes the operation."""
-        if operation.name == "stablehlo.reduce" and integers(operation.attributes.get("dimensions")) == ():
-            return operation.operands[: len(operation.results)]
-        if operation.regions:
-            return None
         for _ in range(8):
             name, attributes, operands = operation.name, operation.attributes, operation.operands
-            found = self.once(operation)
-            if found is not None:
-                return found
+            for step in _STEPS.get(name, ()):
+                found = step(self, operation)
+                if found is not None:
+                    return found
             if operation.name == name and operation.attributes is attributes and operation.operands is operands:
                 break
         return None
-
-    def once(self, operation: Operation) -> Replacement:
-        if operation.name in _COMMUTATIVE and len(operation.operands) == 2:
-            left, right = operation.operands
-            if self.constant(left) is not None and self.constant(right) is None:
-                operation.operands = [right, left]
-        if (to_static := STATIC_FORMS.get(operation.name)) is not None:
-            to_static(operation, [self.constant(value) for value in operation.operands])
-        rule = _RULES.get(operation.name)
-        found = rule(self, operation) if rule is not None else None
-        if found is None and operation.name in _FOLDED:
-            self.fold(operation)
-        return found
 
     # -- constants
 
@@ -158,28 +143,35 @@ class _Simplifier:
 
     def is_all(self, value: Value, number: int) -> bool:
         """Tell whether a value is one number everywhere."""
-        array = self.constant(value)
-        return _is_splat(array) and bool(array.ravel()[0] == number)
+        array = self.constants.get(value)
+        return array is not None and _is_splat(array) and bool(array.ravel()[0] == number)
 
     def is_splat(self, value: Value) -> bool:
         """Tell whether a value is known to be one number everywhere."""
         return _is_splat(self.constant(value))
 
     def fold(self, operation: Operation) -> None:
-        """Make an operation on constants the constant that it gives."""
+        """Make an operation on constants the constant that it gives. Operations that are alike are worked out once."""
         operands: list[Any] = []
         for value in operation.operands:
-            operands.append(self.constants.get(value))
-            if not isinstance(operands[-1], np.ndarray):
+            if value not in self.constants:
                 return
+            operands.append(self.constants[value])
         (result,) = operation.results
-        if not isinstance(result.type, ArrayShape) or result.type.dynamic or result.type.size < 0:
-            return
-        if result.type.size > _MOST_FOLDED and not all(map(_is_splat, operands)):
-            return
-        value = folded(operation, operands, result.type)
-        if value is not None:
-            self.become_constant(operation, value)
+        alike = (operation.name, operation.attributes, result.type, *operands)
+        key = tuple(map(id, alike))
+        if key not in self.folded:
+            self.folded[key] = self._folded(operation, operands, result.type), alike
+        if (array := self.folded[key][0]) is not None:
+            self.become_constant(operation, array)
+
+    def _folded(self, operation: Operation, operands: Sequence[Any], shape: Type) -> Any:
+        if not isinstance(shape, ArrayShape) or shape.dynamic or shape.size < 0:
+            return None
+        if not all(isinstance(operand, np.ndarray) for operand in operands):
+            return None
+        is_small = shape.size <= _MOST_FOLDED or all(map(_is_splat, operands))
+        return folded(operation, operands, shape) if is_small else None
 
     def become_constant(self, operation: Operation, value: Any) -> None:
         """Change an operation to a constant."""
@@ -258,9 +250,9 @@ def _number_noop(number: int, *, of_floats: bool = True) -> Callable[[_Simplifie
     def rule(simplifier: _Simplifier, operation: Operation) -> Replacement:
         left, right = operation.operands
         shape = _type(right)
-        if shape is None or not (of_floats or shape.element_type.is_integral) or shape.element_type.name == "pred":
+        if shape is None or not simplifier.is_all(right, number) or shape.element_type.name == "pred":
             return None
-        return [left] if simplifier.is_all(right, number) else None
+        return [left] if of_floats or shape.element_type.is_integral else None
 
     return rule
 
@@ -283,10 +275,29 @@ def _bits(of_zeros: int, of_ones: int) -> Callable[[_Simplifier, Operation], Rep
 
 def _multiply(simplifier: _Simplifier, operation: Operation) -> Replacement:
     left, right = operation.operands
+    if right not in simplifier.constants:
+        return None
     shape = _type(right)
     if shape is not None and shape.element_type.is_integral and simplifier.is_all(right, 0):
         return [right]
     return [left] if simplifier.is_all(right, 1) else None
+
+
+def _constants_right(simplifier: _Simplifier, operation: Operation) -> None:
+    """The constant of a pair stands on the right."""
+    left, right = operation.operands
+    if left in simplifier.constants and right not in simplifier.constants:
+        operation.operands = [right, left]
+
+
+def _static_form(simplifier: _Simplifier, operation: Operation) -> None:
+    STATIC_FORMS[operation.name](operation, [simplifier.constant(value) for value in operation.operands])
+
+
+def _reduce(simplifier: _Simplifier, operation: Operation) -> Replacement:
+    """What is combined along no dimension stays as it is."""
+    is_same = integers(operation.attributes.get("dimensions")) == ()
+    return operation.operands[: len(operation.results)] if is_same else None
 
 
 def _subtract(simplifier: _Simplifier, operation: Operation) -> Replacement:
@@ -569,6 +580,7 @@ _RULES: dict[str, Callable[[_Simplifier, Operation], Replacement]] = {
     "stablehlo.compare": _compare,
     "stablehlo.select": _select,
     "stablehlo.convert": _noop,
+    "stablehlo.reduce": _reduce,
     "stablehlo.reshape": _reshape,
     "stablehlo.slice": _slice,
     "stablehlo.reverse": _reverse,
@@ -586,40 +598,40 @@ _RULES: dict[str, Callable[[_Simplifier, Operation], Replacement]] = {
     "stablehlo.get_dimension_size": _dimension_size,
     "stablehlo.get_tuple_element": _tuple_element,
 }
-_FOLDED = frozenset(f"stablehlo.{name}" for name in FOLDED)
+_STEPS: dict[str, list[Callable[[_Simplifier, Operation], Replacement]]] = {}
+for _names, _step in (
+    (_COMMUTATIVE, _constants_right),
+    (STATIC_FORMS, _static_form),
+    *(((name,), rule) for name, rule in _RULES.items()),
+    ((f"stablehlo.{name}" for name in FOLDED), _Simplifier.fold),
+):
+    for _name in _names:
+        _STEPS.setdefault(_name, []).append(_step)
 
 
 # -- what nothing needs
 
 
-def _remove_unused(region: Region) -> None:
-    """Take away operations whose results nothing needs, and which do nothing else."""
-    uses: dict[Value, int] = {}
-    for operation in walk(region.operations):
-        for value in operation.operands:
-            uses[value] = uses.get(value, 0) + 1
-    waiting = [region]
-    while waiting:
-        each = waiting.pop()
-        kept: list[Operation] = []
-        for operation in reversed(each.operations):
-            is_used = False
-            for value in operation.results:
-                is_used = is_used or uses.get(value, 0) > 0
-            if not is_used and _is_pure(operation):
-                for inner in (operation, *walk([o for r in operation.regions for o in r.operations])):
-                    for value in inner.operands:
-                        uses[value] -= 1
-            else:
-                kept.append(operation)
-                waiting += operation.regions
-        each.operations = kept[::-1]
+def _remove_unused(region: Region, needed: set[Value]) -> None:
+    """Take away operations whose results nothing needs, and which do nothing else. ``needed`` is what comes behind."""
+    kept: list[Operation] = []
+    for operation in reversed(region.operations):
+        if needed.isdisjoint(operation.results) and _is_pure(operation):
+            continue
+        kept.append(operation)
+        needed.update(operation.operands)
+        for inner in operation.regions:
+            _remove_unused(inner, needed)
+    region.operations = kept[::-1]
 
 
 def _is_pure(operation: Operation) -> bool:
-    inside: Iterable[Operation] = walk([operation])
-    return all(
-        each.name.startswith(_WITHOUT_EFFECT) and each.name not in _PURE_NOT
-        for each in inside
-        if each is operation or not each.name.endswith(".return")
-    ) and not operation.name.endswith(".return")
+    return _has_no_effect(operation.name) and all(
+        each.name.endswith(".return") or _has_no_effect(each.name)
+        for region in operation.regions
+        for each in walk(region.operations)
+    )
+
+
+def _has_no_effect(name: str) -> bool:
+    return name.startswith(("stablehlo.", "chlo.")) and name not in _EFFECTS

@@ -15,14 +15,15 @@ from typing import Any, NoReturn
 from ..dataclass import dataclass
 from ..hlo.lexer import STRING, Cursor, quote, unescape
 from ..hlo.parser_state import did_you_mean
-from ..hlo.source import Diagnostic, SourceText, Span
+from ..hlo.source import Diagnostic, HloSyntaxError, SourceText, Span
 from .attributes import NAME, SYMBOL, AttributeReader, convolution_labels, symbol_name
 from .balanced import balanced
 from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value
-from .types import parse_type, parse_types
+from .types import TENSOR, parse_type, parse_types
 
 VALUE = re.compile(r"%[\w$.\-]++(?:#\d++)?", re.ASCII)
-_VALUES = re.compile(r"(%[\w$.\-]++(?:#\d++)?)", re.ASCII)  # a line is split at them into what is alike and names
+_VALUES = re.compile(rf"({VALUE.pattern})", re.ASCII)  # a line is split at them into what is alike and names
+_TYPES = re.compile(rf"({TENSOR.pattern})")  # and that into what is alike and types
 _VALUE_NAME = re.compile(r"%[\w$.\-]++", re.ASCII)
 _RESULTS = re.compile(r"%[\w$.\-]++(?::\d+)?(?:\s*,\s*%[\w$.\-]++(?::\d+)?)*+\s*=(?!=)", re.ASCII)
 _RESULT = re.compile(r"(%[\w$.\-]++)(?::(\d{1,4}))?", re.ASCII)
@@ -80,7 +81,8 @@ class TextReader:
         self._open_aliases: set[str] = set()
         self._resources: dict[str, str] | None = None
         self._values: dict[str, Value] = {}
-        self._templates: dict[tuple[str, ...], _Template] = {}
+        self._templates: dict[tuple[str, ...], _Template] = {}  # by what stands between names
+        self._kinds: dict[tuple[str, ...], _Template] = {}  # by what stands between names and types
         for name in self.aliases:
             if name.startswith("!"):
                 self.types[name] = self._aliased(name, lambda: parse_type(self.cursor))
@@ -180,12 +182,13 @@ class TextReader:
             if cursor.match(_BLOCK):
                 region.arguments += self._block_arguments()
                 cursor.expect(":", "behind the block")
+            self._lines(region)
             while not cursor.accept("}"):
                 if cursor.looking_at("^"):
                     message = "jumps between blocks are not read: control flow has operations of its own here"
                     raise cursor.error("XP110", message, cursor.position, cursor.position + 1)
-                if not self._line(region):
-                    self._statement(region)
+                self._statement(region)
+                self._lines(region)
         region.span = Span(start, cursor.position)
         cursor.leave()
         return region
@@ -232,52 +235,67 @@ class TextReader:
 
     # -- one operation
 
-    def _line(self, region: Region) -> bool:
-        """Read a line of which another one was the template; tell whether there is one."""
-        text, cursor = self.text, self.cursor
-        start = cursor.position
-        end = text.find("\n", start)
-        if end < 0 or end - start > _LONGEST_TEMPLATE:
-            return False
-        line, location = text[start:end].rstrip(), None
-        if line.endswith(")"):
-            before, _, alias = line.rpartition(" loc(")
-            if before and alias.startswith("#"):
-                line, location = before, alias[:-1]
-        parts = _VALUES.split(line)
-        template = self._templates.get(tuple(parts[::2]))
-        if template is None:
-            return False
-        names, counts, values = parts[1::2], template.counts, self._values
+    def _lines(self, region: Region) -> None:
+        """Read lines of which others were the templates, up to one that is not like another."""
+        text, cursor, values, templates = self.text, self.cursor, self._values, self._templates
+        start = cursor.skip()
+        while 0 <= (end := text.find("\n", start)) - start <= _LONGEST_TEMPLATE:
+            whole, location = text[start:end].rstrip(), None
+            line = whole.lstrip()
+            start += len(whole) - len(line)
+            if line.endswith(")"):
+                before, _, alias = line.rpartition(" loc(")
+                if before and alias.startswith("#"):
+                    line, location = before, alias[:-1]
+            parts = _VALUES.split(line)
+            key, names = tuple(parts[::2]), parts[1::2]
+            template = templates.get(key) or self._of_kind(key)
+            if template is None:
+                return
+            try:
+                operands = [values[names[place]] for place in template.order]
+            except KeyError:
+                return  # the general way says what is wrong
+            results = [Value(each) for each in template.types]
+            if not self._name_results(names, template.counts, results):
+                return
+            span = Span(start + line.index("=") + 2 if template.counts else start, start + len(line))
+            region.operations.append(
+                Operation(template.name, operands, results, template.attributes, [], location, span)
+            )
+            cursor.position = end
+            start = end + 1
+
+    def _of_kind(self, key: tuple[str, ...]) -> _Template | None:
+        """The template of a line that differs from another one in types, too; None where there is none."""
+        parts = _TYPES.split("%".join(key))
+        kind = self._kinds.get(tuple(parts[::2]))
+        if kind is None:
+            return None
         try:
-            operands = [values[names[place]] for place in template.order]
-        except KeyError:
-            return False  # the general way says what is wrong
-        first = start + line.index("=") + 2 if counts else start
-        results = [Value(each) for each in template.types]
-        if not self._name_results(names, counts, results):
-            return False
-        span = Span(first, start + len(line))
-        region.operations.append(Operation(template.name, operands, results, template.attributes, [], location, span))
-        cursor.position = end
-        return True
+            types = tuple(map(self._shape, parts[1::2][-len(kind.types) :] if kind.types else ()))
+        except HloSyntaxError:
+            return None  # the general way says where
+        made = _Template(kind.name, kind.counts, kind.order, kind.attributes, types)
+        self._templates[key] = made
+        return made
+
+    def _shape(self, text: str) -> Type:
+        if text not in self.types:
+            self.types[text] = parse_type(Cursor(SourceText(text)))
+        found: Type = self.types[text]
+        return found
 
     def _name_results(self, names: Sequence[str], counts: Sequence[int], results: Sequence[Value]) -> bool:
-        """Give results their names; False where one is taken."""
+        """Give results their names; False where one is taken. The name of several is that of the first, too."""
         values, number = self._values, 0
-        if len(results) == 1 and counts == (1,):
-            name = names[0]
-            if name in values or f"{name}#0" in values:
-                return False
-            values[name] = values[f"{name}#0"] = results[0]
-            return True
         for name, count in zip(names, counts, strict=False):
-            if name in values or f"{name}#0" in values:
+            if name in values:
                 return False
-            if count == 1:
+            if count:
                 values[name] = results[number]
-            for k in range(count):
-                values[f"{name}#{k}"] = results[number + k]
+            if count != 1:
+                values.update((f"{name}#{k}", results[number + k]) for k in range(count))
             number += count
         return True
 
@@ -316,11 +334,20 @@ class TextReader:
             return
         if '"' in line and any("%" in string for string in STRING.findall(line)):
             return
-        key = line.rpartition(" loc(")[0] if location is not None and "loc(" in line else line
-        parts = _VALUES.split(key)
-        if len(parts) // 2 == len(made.names):
-            template = _Template(made.name, made.counts, tuple(made.places), made.attributes, tuple(types))
-            self._templates[tuple(parts[::2])] = template
+        self._keep(made, line.rpartition(" loc(")[0] if location is not None and "loc(" in line else line, tuple(types))
+
+    def _keep(self, made: _Statement, line: str, types: tuple[Type, ...]) -> None:
+        """Keep a line as a template; for lines of other types, too, if it names none but those behind the colon."""
+        parts = _VALUES.split(line)
+        if len(parts) // 2 != len(made.names):
+            return
+        key = tuple(parts[::2])
+        self._templates[key] = template = _Template(made.name, made.counts, tuple(made.places), made.attributes, types)
+        parts = _TYPES.split("%".join(key))
+        shapes = [self.types.get(each) for each in parts[1::2]]
+        is_last = len(shapes) >= len(types) and all(a is b for a, b in zip(types[::-1], shapes[::-1], strict=False))
+        if is_last and len(shapes) == sum(map(_width, made.types)) and "!" not in line and not _is_constant(made):
+            self._kinds[tuple(parts[::2])] = template
 
     def _result_types(self, made: _Statement) -> Sequence[Type]:
         """The types of the results, of which there must be as many as are named; those without a name have one, too."""
@@ -352,6 +379,8 @@ class TextReader:
         cursor = self.cursor
         start = cursor.skip()
         name = cursor.expect_match(VALUE, "a value")
+        if name not in self._values:
+            name = name.removesuffix("#0")  # the first is the only one
         if name not in self._values:
             self._undefined(name, start)
         made.places.append(len(made.names))
@@ -649,6 +678,15 @@ class TextReader:
             made.attributes.update(self.attributes.dictionary())
         cursor.expect(":", "before the types")
         made.types = (parse_type(cursor),)
+
+
+def _is_constant(made: _Statement) -> bool:
+    return _FORMS.get(made.name) is TextReader._constant
+
+
+def _width(type_: Type) -> int:
+    """How many types a type is made of."""
+    return len(type_.inputs) + len(type_.results) if isinstance(type_, FunctionType) else 1
 
 
 _FULL_NAMES = {"module": "builtin.module", "call": "func.call", "return": "func.return", "func": "func.func"}

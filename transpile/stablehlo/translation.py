@@ -129,11 +129,11 @@ class Translator:
 
     def body(self, writer: Writer, region: Region, extra: Sequence[Value] = ()) -> Instruction:
         """Translate the operations of a region; what it hands back, and ``extra`` values, is the root."""
+        plain = self.rules["*"]
         for operation in region.operations[:-1]:
             writer.span = operation.span
             writer.metadata = self.origins.of(operation.location, operation.span)
-            rule = self.rules.get(operation.name, self.rules["*"])
-            rule(self, writer, operation)
+            self.rules.get(operation.name, plain)(self, writer, operation)
         if not region.operations or not is_return(region.operations[-1]):
             raise self.error("XP103", "this region ends without a return", region.span)
         last = region.operations[-1]

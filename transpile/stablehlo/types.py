@@ -10,7 +10,7 @@ from ..hlo.shapes import TOKEN, UNBOUNDED, ArrayShape, Layout, TupleShape
 from .balanced import balanced
 from .program import FunctionType, Type, Unread
 
-TENSOR = re.compile(r'tensor<([^<>"]*+(?:<[^<>"]*+>[^<>"]*+)*+)>')
+TENSOR = re.compile(r'tensor<[^<>"]*+(?:<[^<>"]*+>[^<>"]*+)*+>')
 _SHAPED = re.compile(
     r"((?:(?:\d+|\?)x)*+)([A-Za-z]\w*(?:<\w+>)?)"
     r"(?:\s*,\s*#(?:stablehlo|mhlo)\.(?:bounds|type_extensions<bounds =)<?([^>]*)>*)?",
@@ -47,9 +47,9 @@ def parse_type(cursor: Cursor) -> Type:
     tensor = TENSOR.match(cursor.text, start)
     if tensor is not None:
         cursor.position = tensor.end()
-        known = cursor.shapes.get(tensor[1])
+        known = cursor.shapes.get(tensor[0])
         if known is None:
-            known = cursor.shapes[tensor[1]] = _tensor(cursor, tensor[1], start)
+            known = cursor.shapes[tensor[0]] = _tensor(cursor, tensor[0][len("tensor<") : -1], start)
         return known
     if cursor.accept("("):
         return _function_type(cursor, start)

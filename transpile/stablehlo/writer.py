@@ -56,7 +56,7 @@ class Writer:
         opcode: str,
         shape: Shape,
         operands: Sequence[Instruction] = (),
-        attributes: dict[str, Any] | None = None,
+        attributes: Mapping[str, Any] = _NONE,
         *,
         stem: str = "",
         metadata: OpMetadata | None = None,
@@ -65,7 +65,7 @@ class Writer:
         own = metadata or self.metadata
         stem = stem or (own.op_name.rpartition("/")[2] if own is not None and own.op_name else opcode)
         name = self.names.fresh(stem)
-        made = Instruction(name, opcode, shape, tuple(operands), attributes or {}, own, self.span)
+        made = Instruction(name, opcode, shape, tuple(operands), attributes, own, self.span)
         self.instructions.append(made)
         return made
 
@@ -84,18 +84,22 @@ class Writer:
     def constant(self, value: Any, shape: ArrayShape) -> Instruction:
         """An array of numbers, once a computation; one number is repeated."""
         array = np.asarray(value)
+        if shape.rank and array.size and not any(array.strides):
+            return self.repeated(array[(0,) * array.ndim], shape)
         key = (shape, array.tobytes() if array.size <= _MOST_COMPARED else id(value))
         if key not in self.constants:
-            self.constants[key] = self._constant(array, shape)
+            self.constants[key] = self._literal(np.ascontiguousarray(array).reshape(shape.dimensions), shape)
         return self.constants[key]
 
-    def _constant(self, array: Any, shape: ArrayShape) -> Instruction:
-        is_splat = shape.rank > 0 and array.size > 0 and not any(array.strides)
-        if is_splat:
-            number = array[(0,) * array.ndim]
-            scalar = self._literal(np.array(number, shape.element_type.dtype), ArrayShape(shape.element_type, ()))
-            return self.unmarked("broadcast", shape, (scalar,), {"dimensions": ()})
-        return self._literal(np.ascontiguousarray(array).reshape(shape.dimensions), shape)
+    def repeated(self, number: Any, shape: ArrayShape) -> Instruction:
+        """A number everywhere, once a computation."""
+        key = (shape, number.tobytes(), "everywhere")
+        if key not in self.constants:
+            scalar = self._literal(np.array(number), ArrayShape(shape.element_type, ()))
+            self.constants[key] = (
+                self.unmarked("broadcast", shape, (scalar,), {"dimensions": ()}) if shape.rank else scalar
+            )
+        return self.constants[key]
 
     def _literal(self, array: Any, shape: ArrayShape) -> Instruction:
         array = array if array.base is None else array.copy()
@@ -154,12 +158,12 @@ class Writer:
 
     def _drop_unused_constants(self, root: Instruction) -> None:
         """Take away the constants that only computations inside this one need: these have their own."""
-        needed = {id(root)}
+        needed = {root}
         kept: list[Instruction] = []
         for each in reversed(self.instructions):
-            if each.opcode not in _CONSTANTS or each.metadata is not None or id(each) in needed:
+            if each.opcode not in _CONSTANTS or each.metadata is not None or each in needed:
                 kept.append(each)
-                needed.update(map(id, each.operands))
+                needed.update(each.operands)
         self.instructions = kept[::-1]
 
 
@@ -174,22 +178,20 @@ def array_of(element_type: ElementType, sizes: Iterable[int]) -> ArrayShape:
 
 def post_order(instructions: Sequence[Instruction], root: Instruction) -> list[Instruction]:
     """Operands before what they are for, from each instruction that nothing needs, as XLA prints a computation."""
-    used = {id(operand) for instruction in instructions for operand in instruction.operands}
-    ordered: list[Instruction] = []
-    done: set[int] = set()
+    used: set[Instruction] = set()
+    for each in instructions:
+        used.update(each.operands)
+    done: dict[Instruction, None] = {}
     for start in instructions:
-        waiting = [start] if id(start) not in used or start is root else []
+        waiting = [start] if start not in used or start is root else []
         while waiting:
             each = waiting[-1]
-            needed = [operand for operand in each.operands if id(operand) not in done]
+            needed = [operand for operand in each.operands if operand not in done]
             if needed:
                 waiting += needed[::-1]
-                continue
-            waiting.pop()
-            if id(each) not in done:
-                done.add(id(each))
-                ordered.append(each)
-    return ordered
+            else:
+                done[waiting.pop()] = None
+    return list(done)
 
 
 def in_order(entry: Computation, written: Mapping[Computation, Sequence[Instruction]]) -> tuple[Computation, ...]:
