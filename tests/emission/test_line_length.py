@@ -7,7 +7,7 @@ import pytest
 
 from xla2py import emit
 from xla2py.tests.recording.tools import black_layout
-from xla2py.transpile.emission.prose import narrowed
+from xla2py.transpile.emission.formatting import narrowed
 from xla2py.transpile.errors import UsageError
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hlo"

@@ -12,8 +12,8 @@ from xla2py.transpile.equivalence.reports.results import Run
 from xla2py.transpile.equivalence.verdicts.comparison import Budget, Status, compare_leaf
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.fuzzing import fuzzer
-from xla2py.transpile.fuzzing.buckets import bucket_of_difference, bucket_of_failure, folder_name
 from xla2py.transpile.fuzzing.families import opcodes, program_with, random_program
+from xla2py.transpile.fuzzing.fuzzer import bucket_of_difference, bucket_of_failure, folder_name
 from xla2py.transpile.hlo.parser import parse_module
 
 

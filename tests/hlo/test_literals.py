@@ -17,9 +17,9 @@ from xla2py.transpile.equivalence.reference.xla import run_hlo
 from xla2py.transpile.errors import HloSyntaxError
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 from xla2py.transpile.hlo.lexer import Cursor
-from xla2py.transpile.hlo.literal_printer import literal_text
 from xla2py.transpile.hlo.literals import parse_literal
 from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.hlo.printer import literal_text
 from xla2py.transpile.hlo.shape_parser import parse_shape
 from xla2py.transpile.hlo.source import SourceText
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from xla2py.transpile.playground.answers import answer
-from xla2py.transpile.playground.pictures import picture
+from xla2py.transpile.playground.running import picture
 from xla2py.transpile.playground.site import site_files
 
 SITE = site_files()

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from ....transpile.array.node import Node
+from ....transpile.array.program import tree_nodes
 from ....transpile.array.traversal import topological
 from ....transpile.emission.arrangement.assignments import mentions
 from ....transpile.emission.kernels.kernel_writer import KernelWriter
-from ....transpile.kernels.index_maps import identity
+from ....transpile.kernels.index_maps import Index, Map, identity
+from ....transpile.kernels.kernel import Kernel
 from ....transpile.python.templates import Expression
 from ..kernels import AS_BITS
 from .buffers import Buffers
-from .outer_indices import outer_indices
-from .renderer import NumbaRenderer
-from .sizes import is_better_told, read_at, told_by
+from .renderer import NumbaRenderer, Row
 
 COUNTERS = "ijkmnp"  # no l, which looks like 1
+_SHORT = range(8, 64)  # shorter loops are best written out; longer ones are not
+_COMPUTED = Index()
+Placed = tuple[str, tuple[int, ...], Map]  # an array, its shape, and where a step reads or writes it
 
 
 class NestWriter(KernelWriter):
@@ -231,3 +234,76 @@ class NestWriter(KernelWriter):
         for k in range(len(self.results)):
             self.store(k)
         self.indent -= count
+
+
+# -- indices of gathers, computed around the innermost loops
+
+
+def outer_indices(nodes: Sequence[Node], kernel: Kernel, axes: Sequence[int]) -> dict[int, list[Node]]:
+    """Return what is computed inside of how many loops over ``axes``, of the nodes of a kernel in their order."""
+    depth: dict[Node, int] = {}
+    for node in nodes:
+        own = (axes.index(axis) + 1 for axis in _axes(node, kernel) if axis in axes)
+        depth[node] = max((*own, *(depth.get(operand, len(axes)) for operand in node.operands)), default=0)
+    root = kernel.function.graph.root
+    gathers = [node for node in nodes if "strides" in node.parameters]
+    given = [index for node in gathers for index in node.operands[1:] if depth[index] < depth[node]]
+    needed, found = set(topological(given)), dict[int, list[Node]]()
+    users: dict[Node, int] = {}
+    for node in nodes:
+        if node in needed or node in gathers:
+            for operand in node.operands:
+                users[operand] = users.get(operand, 0) + 1
+    for node in nodes:
+        is_computed = bool(node.operands) and node.opcode != "read"
+        if node in needed and is_computed and node.region is root and (node in given or users[node] > 1):
+            found.setdefault(max(depth[node], 1), []).append(node)
+    return found
+
+
+def _axes(node: Node, kernel: Kernel) -> Iterator[int | None]:
+    """The axes of the loop that a node asks for itself."""
+    if node.opcode == "parameter" and node not in kernel.whole and node.shape == kernel.loop:
+        yield from range(len(kernel.loop))
+    yield from (index.axis for index in node.parameters.get("indices", ()) if index is not None)
+    yield from (each.index.axis for test in node.parameters.get("tests", ()) for each in test)
+
+
+# -- sizes of loops, by the shapes of arguments
+
+
+def is_better_told(loop: Sequence[int], axis: int) -> bool:
+    """Tell whether LLVM should not know how long an axis of a loop is."""
+    return loop[axis] in _SHORT and axis == max(each for each, steps in enumerate(loop) if steps > 1)
+
+
+def told_by(arrays: Iterable[Placed], axis: int, size: int, known: Container[str]) -> tuple[str, int]:
+    """Return an array that is as long along an axis as an axis of a loop is, and that axis of it; or no array.
+
+    ``arrays`` are those that a step reads or writes, ``known`` the names of those that are arguments; the size of an
+    axis of a block may be -1.
+    """
+    for array, shape, at in arrays:
+        name = array.array if isinstance(array, Row) else array
+        for own, index in enumerate(at):
+            if name in known and index == Index(0, 1, axis) and shape[own] in (size, -1):
+                return name, _axis_of(array, own)
+    return "", 0
+
+
+def read_at(kernel: Kernel, given: Mapping[Node, str]) -> Iterator[Placed]:
+    """The arrays that a kernel reads; ``given`` are the texts of its parameters, but for what a loop in it carries."""
+    for node in topological(tree_nodes(kernel.function.results)):
+        if node.opcode in ("read", "gather", "guarded_gather"):
+            array = node.operands[0]
+            yield given[array], array.shape, tuple(index or _COMPUTED for index in node.parameters["indices"])
+        elif node in given and node not in kernel.whole and node.shape == kernel.loop:
+            yield given[node], node.shape, identity(node.shape)
+
+
+def _axis_of(array: str, axis: int) -> int:
+    """The axis of an array that an axis of a row of it is."""
+    if not isinstance(array, Row):
+        return axis
+    whole = [k for k, item in enumerate(array.items) if item is None]
+    return whole[axis] if axis < len(whole) else len(array.items) + axis - len(whole)

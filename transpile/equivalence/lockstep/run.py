@@ -11,10 +11,11 @@ from its operands, hands each value on to the next iteration, goes on as its con
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ...array.graph import Graph
@@ -28,11 +29,10 @@ from ...errors import XlaToPythonError
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.printer import print_module
 from ..reference.xla_process import run_hlo_in_child
-from ..shrinking.cases import Array, array_leaves
+from ..shrinking.cases import Array, array_leaves, bare, module_of, new_parameter
 from ..verdicts.comparison import Budget, LeafResult, compare_leaf
 from ..verdicts.sensitivity import excused, moved
-from ..verdicts.tolerances import EXACT
-from .allowances import allowances, with_magnitude
+from ..verdicts.tolerances import EXACT, budgets_for
 from .loops import LoopFault, LoopRun
 from .probes import Instrumented, instrument
 from .recorder import Event, record
@@ -388,3 +388,30 @@ def user_place(instruction: Instruction, module: HloModule) -> str:
         frame = module.stack_frames[metadata.stack_frame_id - 1]
         return f"{frame.file_name}:{frame.line}"
     return ""
+
+
+# -- how far an instruction may be from the reference
+
+
+def allowances(check: Check) -> list[Budget]:
+    """Return what each array of an instruction may be off by: as a program of it, and of what only the reference
+    computes.
+    """
+    given: dict[Instruction, Instruction] = {}
+    made: dict[Instruction, Instruction] = {}
+    for part in (*check.inside, check.instruction):
+        for operand in part.operands:
+            if operand not in made and operand.opcode != "constant":
+                given.setdefault(operand, new_parameter(operand.name, bare(operand.shape)))
+        operands = (made.get(operand) or given.get(operand, operand) for operand in part.operands)
+        made[part] = part.replace(operands=tuple(operands))
+    return budgets_for(module_of(made[check.instruction], given.values(), "budget"))
+
+
+def with_magnitude(budget: Budget, magnitude: Array) -> Budget:
+    """The allowance with rounding of sums measured by the terms: of ``n`` terms, ``n eps`` of their magnitudes."""
+    sizes = magnitude.astype(np.float64)
+    largest = float(np.max(sizes, initial=0.0))
+    _, absolute = budget.tolerance(magnitude.dtype)
+    eps = float(ml_dtypes.finfo(magnitude.dtype).eps)
+    return replace(budget, absolute=absolute + 4 * eps * budget.terms * largest)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import XlaToPythonError
-from ...hlo.ir import Computation, HloModule, Instruction
+from ...hlo.ir import Computation, HloModule, Instruction, with_called
 from ...hlo.printer import print_module
 from ...hlo.shapes import ArrayShape, TupleShape
 from ..inputs.generate import make_inputs
@@ -28,20 +28,15 @@ from .cases import (
     substituted,
     tree_of,
 )
-from .rewrites import (
-    NOTES,
-    called_by,
-    with_computation,
-    with_root,
-    without_notes,
-    without_unpacking,
-)
 from .shapes import smaller_shapes
 
 _LEAF_OPCODES = frozenset(("parameter", "constant"))
 _FEW = 24  # instructions among which each is tried by itself
 _MOST_FAILURES = 3  # of the reference, before values are made up without asking
 _ITERATIONS = (0, 1, 2, 3, 5, 8, 16, 32, 64)  # of a loop whose state is tried as inputs of its body
+NOTES = frozenset(
+    ("backend_config", "control-predecessors", "frontend_attributes", "metadata", "origin", "sharding", "statistics")
+)
 
 
 class Values:
@@ -337,3 +332,74 @@ REDUCERS: tuple[Reducer, ...] = (
     simpler_inputs,
     plain,
 )
+
+# -- rewrites that reducers are made of
+
+
+def without_unpacking(root: Instruction) -> Instruction:
+    """Return the root with what is taken out of a tuple that is made here replaced by that element."""
+    made: dict[Instruction, Instruction] = {}
+    for instruction in ordered(root):
+        operands = tuple(made[operand] for operand in instruction.operands)
+        changed = instruction if operands == instruction.operands else instruction.replace(operands=operands)
+        if changed.opcode == "get-tuple-element" and operands[0].opcode == "tuple":
+            changed = operands[0].operands[changed["index"]]
+        made[instruction] = changed
+    return made[root]
+
+
+def called_by(root: Instruction) -> list[Computation]:
+    """The computations that a root needs, callers first, each once."""
+    found: dict[Computation, None] = {}
+    stack = [computation for instruction in ordered(root) for computation in instruction.called]
+    while stack:
+        computation = stack.pop(0)
+        if computation not in found:
+            found[computation] = None
+            stack += [inner for instruction in computation.instructions for inner in instruction.called]
+    return list(found)
+
+
+def with_root(computation: Computation, root: Instruction) -> Computation:
+    """A computation of the same parameters with another root."""
+    return replace(computation, instructions=tuple(ordered(*computation.parameters, root)), root=root)
+
+
+def with_computation(root: Instruction, old: Computation, new: Computation) -> Instruction:
+    """The root with another computation called in the place of one, wherever that is."""
+    made = {old: new}
+    for computation in reversed(called_by(root)):  # callees first
+        if computation not in made:
+            changed = _calling(computation.root, made)
+            made[computation] = computation if changed is computation.root else with_root(computation, changed)
+    return _calling(root, made)
+
+
+def _calling(root: Instruction, made: dict[Computation, Computation]) -> Instruction:
+    changes: dict[Instruction, Instruction] = {}
+
+    def exchange(old: Computation) -> Computation:
+        return made.get(old, old)
+
+    for instruction in ordered(root):
+        attributes = {key: with_called(value, exchange) for key, value in instruction.attributes.items()}
+        operands = tuple(changes.get(operand, operand) for operand in instruction.operands)
+        if operands != instruction.operands or any(attributes[k] is not v for k, v in instruction.attributes.items()):
+            changes[instruction] = instruction.replace(attributes=attributes, operands=operands)
+    return changes.get(root, root)
+
+
+def without_notes(
+    instructions: Sequence[Instruction], computations: dict[Computation, Computation]
+) -> dict[Instruction, Instruction]:
+    """Instructions without metadata and notes, which call what takes the place of their computations."""
+    made: dict[Instruction, Instruction] = {}
+
+    def exchange(old: Computation) -> Computation:
+        return computations.get(old, old)
+
+    for instruction in instructions:
+        kept = {k: with_called(v, exchange) for k, v in instruction.attributes.items() if k not in NOTES}
+        operands = tuple(made[operand] for operand in instruction.operands)
+        made[instruction] = instruction.replace(attributes=kept, operands=operands, metadata=None)
+    return made

@@ -3,7 +3,8 @@ operations."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 from ...array.graph import Graph
@@ -12,19 +13,28 @@ from ...array.node import Node, Region
 from ...array.program import Branch, Function
 from ...array.traversal import topological
 from ...array.value import strong
+from ...dataclass import dataclass
+from ...hlo.element_types import F32, PRED, S8, S16, S32, U8, U16, ElementType
 from ...kernels.draws import draw_of
-from ...kernels.gathers import gather_of
-from ...kernels.index_maps import ANYWHERE, Index, Map, Test, bounds, identity, offset
-from ...kernels.intervals import LineIntervals
+from ...kernels.gathers import Gather, gather_of, index_type, is_within
+from ...kernels.index_maps import ANYWHERE, Index, Map, Offset, Term, Test, bounds, identity, offset
+from ...kernels.intervals import Bounds, LineIntervals
 from ...kernels.kernel import Kernel, given_type
 from ...kernels.lines import Lines, reduced_axes
-from ...kernels.operations import is_backwards, is_generated
+from ...kernels.operations import is_backwards, is_generated, start_value
 from .backwards import forwards
 from .drawing import drawn
-from .gathering import Gathering
-from .line_reductions import LineReductions
 from .reading import read_by
 from .regions import FusedRegion, Piece
+
+# The folds for a place and for what is there, by the operation or the function.
+_EXTREMES = {
+    "argmax": ("argmax", "max"),
+    "argmin": ("argmin", "min"),
+    "first_largest": ("argmax", "max"),
+    "first_smallest": ("argmin", "min"),
+}
+_WIDE = {S8: S32, U8: S32, S16: S32, U16: S32}
 
 
 def call_kernel(function: Function, region: FusedRegion, kernel: Kernel) -> None:
@@ -288,3 +298,145 @@ class KernelBuilder:
         return graph.typed(
             source.opcode, (), self.region.loop, source.element_type, places=places, indices=at, diagonal=diagonal
         )
+
+
+# -- gathers: indices moved into the array
+
+
+@dataclass(slots=True)
+class Gathering:
+    """Writes gathers into the function of a kernel over the elements of ``loop``."""
+
+    graph: Graph
+    loop: tuple[int, ...]
+
+    def add(self, node: Node, gather: Gather, array: Node, indices: Sequence[Node], at: Map) -> Node:
+        """Return what stands for ``node`` at ``at``: an element of the parameter ``array`` by the computed indices."""
+        shape = gather.array.shape
+        where: list[Index | None] = list(gather.array_at(at))
+        tests: list[Node] = []
+        places: list[Node] = []
+        for (axis, given), index in zip(gather.indices.items(), indices, strict=True):
+            if index.opcode == "arange" and is_within(given, 0, shape[axis]):
+                (where[axis],) = index.parameters["indices"]
+                continue
+            where[axis] = None
+            place = self._place(gather, given, index, shape[axis])
+            places.append(place)
+            if gather.fill is not None and not is_within(given, -shape[axis], shape[axis]):
+                tests += self._tests(given, place, shape[axis])
+        known = tuple(Index() if index is None else index for index in where)
+        if not places:
+            return self._node("read", (array,), node.type, at=offset(known, shape, self.loop), indices=known)
+        parameters: dict[str, Any] = {
+            "at": offset(known, shape, self.loop),
+            "indices": tuple(where),
+            "strides": tuple(prod(shape[axis + 1 :]) for axis, index in enumerate(where) if index is None),
+        }
+        if not tests:
+            return self._node("gather", (array, *places), node.type, **parameters)
+        inside, *others = tests
+        for test in others:
+            inside = self._node("and", (inside, test), PRED)
+        fill = self.graph.literal(gather.fill, node.type)
+        return self._node("guarded_gather", (array, inside, fill, *places), node.type, **parameters)
+
+    def _node(self, opcode: str, operands: tuple[Node, ...], element_type: ElementType, **parameters: Any) -> Node:
+        return self.graph.typed(opcode, operands, self.loop, element_type, **parameters)
+
+    def _place(self, gather: Gather, given: Node, index: Node, size: int) -> Node:
+        """An index from the begin of its axis, in the axis where nothing tests that."""
+        kind = index_type(given)
+        place = index if index.type is kind else self._node("convert", (index,), kind)
+        if is_within(given, 0, size):
+            return place
+        first = self.graph.literal(0, kind)
+        if gather.is_clamped:
+            return self._node("clamp", (first, place, self.graph.literal(size - 1, kind)), kind)
+        if not given.type.is_signed or (given.interval is not None and given.interval[0] >= 0):
+            return place
+        is_before = self._node("compare", (place, first), PRED, direction="LT")
+        return self._node("select", (is_before, self._sum(place, size), place), kind)
+
+    def _sum(self, place: Node, size: int) -> Node:
+        return self._node("add", (place, self.graph.literal(size, place.type)), place.type)
+
+    def _tests(self, given: Node, place: Node, size: int) -> list[Node]:
+        """The tests that a place is in an axis."""
+        tests = [self._node("compare", (place, self.graph.literal(size, place.type)), PRED, direction="LT")]
+        if given.type.is_signed:
+            tests.insert(0, self._node("compare", (place, self.graph.literal(0, place.type)), PRED, direction="GE"))
+        return tests
+
+
+# -- reductions by those that fold a line
+
+
+@dataclass(slots=True)
+class LineReductions:
+    """Writes reductions into the function of a kernel; ``made`` are the folds of lines. Those along one axis go over
+    the ``intervals`` of it that masks select, if these are given."""
+
+    graph: Graph
+    loop: tuple[int, ...]
+    lines: Lines
+    made: set[Node]
+    intervals: LineIntervals | None = None
+
+    def add(self, node: Node, x: Node, in_parts: bool) -> Node:
+        """Return what stands for a reduction ``node`` of the caller, of the elements ``x``; narrow ones are widened.
+
+        Of a mean ``in_parts`` that is what these elements add to it.
+        """
+        wide = F32 if x.type.is_floating and x.type.bits < 32 else _WIDE.get(x.type, x.type)
+        if node.opcode in ("sum", "prod") and node.type.bits > wide.bits:
+            wide = node.type
+        x = self._converted(x, wide)
+        if node.opcode in _EXTREMES or node.opcode == "prelude":
+            made = self._place(node, x)
+        elif node.opcode in ("mean", "var", "std"):
+            made = self._mean(node, x) if in_parts else self._of_sums(node, x)
+        else:
+            made = self._reduced(node.opcode, x)
+        return self._converted(made, node.type)
+
+    def _converted(self, x: Node, element_type: ElementType) -> Node:
+        return x if x.type is element_type else self._node("convert", (x,), element_type)
+
+    def _node(self, opcode: str, operands: tuple[Node, ...], element_type: ElementType, **parameters: object) -> Node:
+        return self.graph.typed(opcode, operands, self.loop, element_type, **parameters)  # type: ignore[arg-type]
+
+    def _reduced(self, opcode: str, x: Node) -> Node:
+        bounds: Bounds = ()
+        if self.intervals is not None:
+            x, bounds = self.intervals.reduced(x, start_value(opcode, x.type))
+        made = self._node(opcode, (x, *bounds), x.type)
+        self.made.add(made)
+        return made
+
+    def _mean(self, node: Node, x: Node) -> Node:
+        count = prod(self.loop[axis] for axis in reduced_axes(node))
+        return self._node("mean", (self._reduced("sum", x),), x.type, count=count)
+
+    def _of_sums(self, node: Node, x: Node) -> Node:
+        mean = self._mean(node, x)
+        if node.opcode == "mean":
+            return mean
+        difference = self._node("subtract", (x, mean), x.type)
+        total = self._reduced("sum", self._node("multiply", (difference, difference), x.type))
+        count = max(self.lines.length - node.parameters.get("ddof", 0), 0)
+        return self._node(node.opcode, (total,), x.type, count=count)
+
+    def _place(self, node: Node, x: Node) -> Node:
+        """The first place of an extreme, or of a NaN where there is one."""
+        opcode, extreme = _EXTREMES[node.parameters.get("function", node.opcode)]
+        found = self._node("compare", (x, self._reduced(extreme, x)), PRED, direction="EQ")
+        if x.type.is_floating:
+            missing = self._node("isnan", (x,), PRED)
+            found = self._node("or", (missing, found), PRED)
+        (part,) = (part for part in self.lines.stretches if part.is_reduced)
+        along = Offset(0, (Term(part.stride, None if part is self.lines.stretches[0] else part.size, 1),))
+        indices = (Index(0, 1, *reduced_axes(node)),)
+        places = self._node("arange", (), S32, places=(along,), indices=indices)
+        behind = self.graph.literal(self.lines.length, S32)
+        return self._reduced(opcode, self._node("select", (found, places, behind), S32))

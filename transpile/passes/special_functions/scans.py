@@ -3,7 +3,7 @@
 It combines neighbours, scans the pairs, combines what those give with the elements in between, and interleaves both:
 a ladder of slices and pads, half as long at each level. It is recognised from its last level down. The combination of
 the pairs of one level is the pattern for all others. Only combinations of elements are, whose text fits any length.
-An array of one number is written as that number, and as another one at each level (:mod:`.growing_numbers`).
+An array of one number is written as that number, and as another one at each level.
 """
 
 from __future__ import annotations
@@ -13,28 +13,32 @@ from dataclasses import field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...array.graph import Graph
 from ...array.node import Slot, Ufunc
 from ...array.operations import RUNNING
 from ...array.support import Support
 from ...dataclass import dataclass
-from ...hlo.attributes import Raw, SliceDimension, WindowDimension
-from ...hlo.custom_calls.special_functions import ASSOCIATIVE_SCAN
+from ...hlo.attributes import PaddingDimension, Raw, SliceDimension, WindowDimension
+from ...hlo.custom_calls.special_functions import ASSOCIATIVE_SCAN, LINEAR_RECURRENCE
+from ...hlo.element_types import C64, C128, F32, F64
 from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import ELEMENTWISE
 from ...hlo.shapes import ArrayShape, TupleShape
+from ..constants.folding import fold
 from ..outlining.traced_calls import described
 from ..reductions.prefixes import LARGEST
 from ..to_array.elementwise import accumulated_type
 from ..to_array.reduction import identity
-from .growing_numbers import GrowingNumber, growing_numbers, key_of
-from .interleaving import interleaved, is_number, sliced
-from .recurrences import recurrence_call
 from .rewriting import Calls, gone
 
 _MOST = 100  # operations of a combination
-
 LEFT, RIGHT = "left", "right"
+Key = tuple[str, bytes]  # a number: its type and its bits
+Numbers = Mapping[Key, Instruction]  # by a number of one level: what stands in its place in the next
+_OPCODES = ("multiply", "add")
+_TYPES = (F32, F64, C64, C128)
 
 
 class Place(NamedTuple):
@@ -402,3 +406,162 @@ def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int,
 def _has_library_function(results: Sequence[Instruction], parameters: Sequence[Instruction]) -> bool:
     """Tell whether a single array has running sums, products, maxima or minima."""
     return len(results) == 1 and results[0].opcode in RUNNING and set(results[0].operands) == set(parameters)
+
+
+# -- arrays of one number
+
+
+class GrowingNumber(NamedTuple):
+    """A number that is another one at each level, the opcode that combines two of it, and the shape of its array."""
+
+    number: Instruction
+    opcode: str
+    dimensions: tuple[int, ...]
+
+    def array(self) -> Instruction:
+        """The array that the number stands for in the outermost level."""
+        element_type = self.number.array_shape.element_type
+        literal = {"literal": self.number["literal"].reshape(())}
+        number = Instruction("number", "constant", ArrayShape(element_type, ()), attributes=literal)
+        shape = ArrayShape(element_type, self.dimensions)
+        return Instruction("filled", "broadcast", shape, (number,), {"dimensions": ()})
+
+
+def key_of(number: Instruction) -> Key:
+    """The type and the bits of a number."""
+    return str(number.array_shape.element_type), number["literal"].tobytes()
+
+
+def growing_numbers(levels: Sequence[Numbers], dimensions: tuple[int, ...]) -> dict[Key, GrowingNumber] | None:
+    """The numbers of the outermost level that others stand for in later levels; None where one follows no rule."""
+    found: dict[Key, GrowingNumber] = {}
+    for key in levels[0]:
+        chain = list(_chain(levels, key))
+        if all(key_of(number) == key for number in chain):
+            continue
+        opcode = next((opcode for opcode in _OPCODES if _follows(chain, key, opcode)), None)
+        if opcode is None:
+            return None
+        first = chain[0]
+        number = first.replace(attributes={"literal": _array(first, key)})
+        found[key] = GrowingNumber(number, opcode, dimensions)
+    return found
+
+
+def _array(number: Instruction, key: Key) -> np.ndarray:
+    return np.frombuffer(key[1], number.array_shape.element_type.dtype).reshape(())
+
+
+def _chain(levels: Sequence[Numbers], key: Key) -> list[Instruction]:
+    """What stands for a number of the outermost level in each of the next ones."""
+    chain: list[Instruction] = []
+    for numbers in levels:
+        if key not in numbers:
+            break
+        chain.append(numbers[key])
+        key = key_of(chain[-1])
+    return chain
+
+
+def _follows(chain: Sequence[Instruction], key: Key, opcode: str) -> bool:
+    """Tell whether each number is the last one combined with itself."""
+    for number in chain:
+        last, element_type = _array(number, key), number.array_shape.element_type
+        wanted = fold(opcode, [last, last], element_type, {})
+        if wanted is None or wanted.tobytes() != key_of(number)[1]:
+            return False
+        key = key_of(number)
+    return True
+
+
+# -- one level: halves that are interleaved
+
+
+class Halves(NamedTuple):
+    """Holds the parts of an interleaved array: its first element, the even places behind that, and the odd places."""
+
+    first: Instruction
+    even: Instruction | None
+    odd: Instruction
+    axis: int
+
+
+def interleaved(instruction: Instruction) -> Halves | None:
+    """The halves that ``add`` interleaves, ``or`` those of truth values: each has gaps where the other has elements."""
+    if instruction.opcode not in ("add", "or") or any(each.opcode != "pad" for each in instruction.operands):
+        return None
+    even, odd = instruction.operands
+    if any(not _is_zero(each.operands[1]) for each in (even, odd)):
+        return None
+    gaps = [axis for axis, padding in enumerate(even["padding"]) if padding.interior]
+    if len(gaps) != 1:
+        return None
+    (axis,) = gaps
+    difference = even.operands[0].array_shape.dimensions[axis] - odd.operands[0].array_shape.dimensions[axis]
+    if difference not in (0, 1):
+        return None
+    for half, own in ((even, (0, 1 - difference, 1)), (odd, (1, difference, 1))):
+        wanted = [PaddingDimension(*own) if k == axis else PaddingDimension(0, 0) for k in range(len(half["padding"]))]
+        if list(half["padding"]) != wanted:
+            return None
+    joined, rest = even.operands[0], None
+    if joined.opcode == "concatenate" and len(joined.operands) == 2 and joined["dimensions"] == (axis,):
+        joined, rest = joined.operands
+    first = sliced(joined, axis, SliceDimension(0, 1))
+    return None if first is None or first.shape != instruction.shape else Halves(first, rest, odd.operands[0], axis)
+
+
+def _is_zero(instruction: Instruction) -> bool:
+    while instruction.opcode == "convert":
+        (instruction,) = instruction.operands
+    return is_number(instruction) and not instruction["literal"].any()
+
+
+def sliced(instruction: Instruction, axis: int, part: SliceDimension) -> Instruction | None:
+    """Return the array that an instruction slices along one axis only, or None where it is no such slice."""
+    if instruction.opcode != "slice" or instruction["slice"][axis] != part:
+        return None
+    (source,) = instruction.operands
+    wanted = [SliceDimension(0, size) for size in source.array_shape.dimensions]
+    wanted[axis] = part
+    return source if list(instruction["slice"]) == wanted else None
+
+
+def is_number(instruction: Instruction) -> bool:
+    """Tell whether an instruction is a constant of one element: JAX does not repeat it where one is wanted."""
+    return instruction.opcode == "constant" and instruction.array_shape.size == 1
+
+
+# -- linear recurrences, of which the states alone are read
+
+
+def recurrence_call(
+    result: Instruction, wanted: int, arrays: Sequence[Instruction], combine: Computation, axis: int, supports: Support
+) -> Instruction | None:
+    """The call that takes the place of the result number ``wanted`` of a scan of two arrays, where that is a linear
+    recurrence and the target has a function for it."""
+    if not supports.features.has_linear_recurrences or len(arrays) != 2 or not _is_linear(combine, wanted):
+        return None
+    factors, terms = arrays[1 - wanted], arrays[wanted]
+    types = {factors.array_shape.element_type, terms.array_shape.element_type}
+    if len(types) > 1 or types.isdisjoint(_TYPES) or factors.array_shape.dimensions != terms.array_shape.dimensions:
+        return None
+    attributes = {"custom_call_target": LINEAR_RECURRENCE, "backend_config": Raw(str(axis))}
+    return result.replace(opcode="custom-call", operands=(factors, terms), attributes=attributes)
+
+
+def _is_linear(combine: Computation, wanted: int) -> bool:
+    """Tell whether two elements (f, t) and (g, u) become (f g, g t + u), the second of which is the wanted one."""
+    parameters, results = combine.parameters, combine.root.operands
+    if combine.root.opcode != "tuple" or len(results) != 2 or len(parameters) != 4:
+        return False
+    f, g = parameters[1 - wanted], parameters[3 - wanted]
+    t, u = parameters[wanted], parameters[2 + wanted]
+    state = results[wanted]
+    products = [each for each in state.operands if _is(each, "multiply", g, t)]
+    return _is(results[1 - wanted], "multiply", f, g) and bool(products) and _is(state, "add", products[0], u)
+
+
+def _is(instruction: Instruction, opcode: str, a: Instruction, b: Instruction) -> bool:
+    """Tell whether an instruction combines two others, in either order."""
+    return instruction.opcode == opcode and instruction.operands in ((a, b), (b, a))
