@@ -167,6 +167,12 @@ class Options:
         ("auto", "safetensors", "inline"),
     )
     nested: bool = _option(False, ARGUMENTS, "Let main take and return trees of arrays, as the traced function does.")
+    weights: str = _option(
+        "",
+        ARGUMENTS,
+        "A checkpoint (.npz, .safetensors, orbax): its arrays take the place of the arguments that have their names.",
+        is_file=True,
+    )
     line_length: int = _option(LINE_LENGTH, OUTPUT, "The maximum line length, from 72 to 320.", bounds=(72, 320))
     memory: str = _option("", CHUNKS, "The memory that the program may use, such as 2GiB.")
     chunks: str = _option(

@@ -27,6 +27,39 @@ ENTRY main {
   ROOT r = (f32[3], f32[]) tuple(u, d)
 }
 """,
+    "a number that a loop makes of a product of vectors": """
+body {
+  c = (f32[], s32[], f32[3]) parameter(0)
+  s = f32[] get-tuple-element(c), index=0
+  i = s32[] get-tuple-element(c), index=1
+  x = f32[3] get-tuple-element(c), index=2
+  zeros = f32[3] broadcast(f32[] constant(0)), dimensions={}
+  p = pred[3] compare(x, zeros), direction=GT
+  kept = f32[3] select(p, x, zeros)
+  large = f32[3] maximum(kept, x)
+  d = f32[] dot(large, large), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  q = pred[] compare(d, f32[] constant(1)), direction=GT
+  more = f32[] multiply(d, s)
+  next = f32[] select(q, more, s)
+  j = s32[] add(i, s32[] constant(1))
+  ROOT t = (f32[], s32[], f32[3]) tuple(next, j, large)
+}
+test {
+  c = (f32[], s32[], f32[3]) parameter(0)
+  i = s32[] get-tuple-element(c), index=1
+  s = f32[] get-tuple-element(c), index=0
+  one = f32[] constant(1)
+  small = pred[] compare(s, one), direction=LT
+  few = pred[] compare(i, s32[] constant(9)), direction=LT
+  ROOT l = pred[] and(few, small)
+}
+ENTRY main {
+  x = f32[3] parameter(0)
+  begin = (f32[], s32[], f32[3]) tuple(f32[] constant(0.1), s32[] constant(0), x)
+  w = (f32[], s32[], f32[3]) while(begin), condition=test, body=body
+  ROOT a = f32[] get-tuple-element(w), index=0
+}
+""",
     "a flag that a loop carries": """
 body {
   c = (f32[], pred[], s32[]) parameter(0)

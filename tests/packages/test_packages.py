@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import xla2py as library
-from xla2py.transpile.emission import safetensors
 from xla2py.transpile.errors import UsageError
+from xla2py.transpile.frontends import safetensors
 from xla2py.transpile.frontends.tree_files import trees_as_json, with_trees_beside
 from xla2py.transpile.hlo.ir import Built, Trees
 from xla2py.transpile.hlo.literal_values import array_sha256
@@ -141,6 +141,22 @@ def test_functions_share_helpers_and_arrays(folder, xla2py, style):
     assert xla2py("package", "--update", "codec")[0] == 0
     assert len(tensors(source / "_xla2py.safetensors")) == 3
     assert python(Path("codec"), "-m", "pytest", "-p", "no:cacheprovider").returncode == 0
+
+
+def test_new_weights_are_taken_from_the_checkpoint(sources, xla2py):
+    def save(scale):
+        np.savez("weights.npz", w=np.full(3, scale, np.float32), b=np.zeros(3, np.float32))
+
+    save(2)
+    code, _, err = xla2py("package", "step.hlo", "--weights", "weights.npz", "-o", "one")
+    assert code == 0, err
+    assert "def step(x: " in Path("one/src/one/__init__.py").read_text(encoding="utf-8")
+    assert xla2py("package", "--check", "one")[0] == 0
+    save(3)
+    assert xla2py("package", "--check", "one")[0] == 1
+    assert xla2py("package", "--update", "one")[0] == 0
+    code = "import one, numpy as np; print(one.step(np.ones(3, np.float32)))"
+    assert python(Path("one"), "-c", code).stdout == "[3. 3. 3.]\n"
 
 
 def test_edits_are_kept_and_new_sources_recorded_again(sources, xla2py):

@@ -104,7 +104,7 @@ def command(
     options = choose(given, load_settings(Path.cwd()))
     output = None if output == STDOUT else _as_folder(output) if has_folder(files) else output
     files = tuple(expanded(files))
-    programs = readers(files, sizes, function)
+    programs = readers(files, sizes, function, options["weights"])
     jobs = plan(list(programs), require_targets(options.pop("target")), output)
     if (diff or check) and output is None:
         raise UsageError(Diagnostic("XP402", "--diff and --check compare with files: name them with -o"))

@@ -25,6 +25,7 @@ def read_module(
     function: str | None = None,
     sizes: Mapping[str, int] | None = None,
     content: bytes | None = None,
+    weights: str = "",
 ) -> HloModule:
     """Load and verify a file, or stdin for ``-``, whose ``content`` may have been read before.
 
@@ -39,7 +40,7 @@ def read_module(
         if argument == STDIN:
             module = load(_stdin() if content is None else content, name=name, function=function, sizes=sizes)
         else:
-            module = load_program(argument, Path(), function=function, sizes=sizes)
+            module = load_program(argument, Path(), function=function, sizes=sizes, weights=weights)
         verify(module, module.source)
     for left_out in module.notes:
         note(f"{left_out.location}: {left_out.message}: it is left out")
@@ -47,34 +48,39 @@ def read_module(
 
 
 def readers(
-    files: Sequence[str], sizes: Sequence[str], function: str | None = None
+    files: Sequence[str], sizes: Sequence[str], function: str | None = None, weights: str = ""
 ) -> dict[str, Callable[[], HloModule | Witnesses]]:
     """Return what reads each program, by its first source.
 
     ``sizes`` are words such as ``B=3,5,7``: the files are one program at these, or the first is a function whose sizes
-    are free. Raises ``UsageError`` (XP425) for words that give no sizes.
+    are free. ``weights`` is the checkpoint with the tree of an argument. Raises ``UsageError`` (XP425) for words that
+    give no sizes.
     """
     at_sizes = parse_sizes(sizes)
     if len(files) > 1 and at_sizes and not free_sizes(files[0]):
         shown = [shown_name(name) for name in files]
         return {files[0]: lambda: files_at_sizes([read_module(name, function) for name in files], at_sizes, shown)}
     return {
-        name: partial(_read_at_sizes, name, at_sizes) if free_sizes(name) else partial(_read, name, at_sizes, function)
+        name: partial(_read_at_sizes, name, at_sizes, weights)
+        if free_sizes(name)
+        else partial(_read, name, at_sizes, function, weights)
         for name in files
     }
 
 
-def _read(argument: str, sizes: Mapping[str, tuple[int, ...]], function: str | None) -> HloModule | Witnesses:
+def _read(
+    argument: str, sizes: Mapping[str, tuple[int, ...]], function: str | None, weights: str
+) -> HloModule | Witnesses:
     """Load a file, or an export at several sizes. Raises ``XlaToPythonError``; XP425 for sizes of what has none."""
     content = _stdin() if argument == STDIN else None
-    found = or_at_sizes(partial(read_module, argument, function, content=content), sizes)
+    found = or_at_sizes(partial(read_module, argument, function, content=content, weights=weights), sizes)
     return files_at_sizes([found], sizes) if sizes and isinstance(found, HloModule) else found
 
 
-def _read_at_sizes(argument: str, sizes: Mapping[str, tuple[int, ...]]) -> Witnesses:
+def _read_at_sizes(argument: str, sizes: Mapping[str, tuple[int, ...]], weights: str) -> Witnesses:
     """Load a function whose sizes are free at those, or at chosen ones. Raises ``XlaToPythonError``."""
     with working(f"reading {argument}"):
-        return function_at_sizes(argument, Path(), sizes or None)
+        return function_at_sizes(argument, Path(), sizes or None, weights=weights)
 
 
 def _stdin() -> bytes:

@@ -46,6 +46,7 @@ from .naming.identifiers import identifier
 from .trees.argument_trees import captured_objects, leaf_paths
 from .trees.likely_trees import with_likely_trees
 from .trees.result_trees import has_trees
+from .weights import with_weights
 
 _THREADS = re.compile("[1-9][0-9]{0,3}|auto")
 
@@ -78,6 +79,7 @@ def emit(
     results: str = "own",
     helpers: str = "auto",
     classes: str = "own",
+    weights: str | os.PathLike[str] = "",
     line_length: int = LINE_LENGTH,
     debug: bool = False,
     edges: str = "",
@@ -119,6 +121,8 @@ def emit(
     - ``helpers``: copy helper functions into the module (``own``), or import them from a file of the folder
       (``shared``), which has a ``.safetensors`` file beside it for the constants of all modules. With ``auto``, the
       command writes such a file only for several replicas.
+    - ``weights``: a checkpoint, ``.npz``, ``.safetensors`` or a folder of orbax. Its arrays become constants in place
+      of the arguments that have their names: ``params.layers.0.w``, with or without ``params``.
     - ``disable_passes``: rewrites to turn off. ``debug`` verifies the program after each pass, and the module.
     - ``observe`` is called with the name of each pass and the text of the program after it, and with ``names`` and an
       explanation of the names of values; ``begin`` with the name of the next step.
@@ -134,9 +138,11 @@ def emit(
         edge_cases, edges = edges, ""
     is_read = isinstance(source, HloModule | Witnesses)
     module = source if is_read else or_at_sizes(partial(load, source, examples=examples))
+    if weights:
+        module = with_weights(module, weights)
     if isinstance(module, Witnesses):
         nested = nested if nested is not None else _takes_trees(module.modules[0])
-        given = {key: value for key, value in locals().items() if key not in ("source", "module", "is_read")}
+        given = {key: value for key, value in locals().items() if key not in ("source", "module", "is_read", "weights")}
         from .any_size import emit_any_size  # few programs have open sizes
 
         return emit_any_size(module, emit, {**given, "target": _target(target)})
@@ -166,6 +172,7 @@ def emit(
         results=chosen_word("results", results),
         helpers=chosen_word("helpers", helpers),
         classes=chosen_word("classes", classes),
+        weights=os.fspath(weights),
         line_length=line_length,
         debug=debug,
     )

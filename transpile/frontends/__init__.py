@@ -20,12 +20,14 @@ def load_program(
     *,
     function: str | None = None,
     sizes: Mapping[str, int] | None = None,
+    weights: str = "",
 ) -> HloModule:
     """The program that a word of a command or of a manifest names: a file, or ``module:function(shapes)`` in Python.
 
-    Both are looked for from ``folder``; ``function`` is the one of StableHLO, ``sizes`` are those that it leaves open.
+    Both are looked for from ``folder``; ``function`` is the one of StableHLO, ``sizes`` are those that it leaves open,
+    ``weights`` is the checkpoint with the tree of an argument.
     Raises what :func:`load` and :func:`.functions.load_function` raise.
     """
     if is_reference(argument):
-        return load_function(argument, folder)
+        return load_function(argument, folder, weights=weights)
     return load(folder / argument, name=name or argument, function=function, sizes=sizes)

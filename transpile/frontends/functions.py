@@ -18,9 +18,10 @@ from typing import Any
 
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
-from .jax import required_jax, wide_types
+from .checkpoints import as_tree, read_checkpoint
+from .jax import WIDE, required_jax, wide_types
 from .loading import is_function, of_object
-from .signatures import Arguments, Sizes, leaves, parse_arguments, shown_sizes
+from .signatures import WEIGHTS, Arguments, Sizes, leaves, parse_arguments, shown_sizes
 
 _REFERENCE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)(?:\((?P<arguments>.*)\))?")
 
@@ -43,11 +44,14 @@ def referenced(reference: str, folder: Path) -> Any:
         return _object(*reference_parts(reference))
 
 
-def load_function(reference: str, folder: Path, sizes: Sizes = MappingProxyType({}), gradient: str = "") -> HloModule:
+def load_function(
+    reference: str, folder: Path, sizes: Sizes = MappingProxyType({}), gradient: str = "", weights: str = ""
+) -> HloModule:
     """The program that an importable object is. Its module is imported with ``folder`` first on the path.
 
     ``sizes`` has the numbers of those that have names. ``gradient`` is the number of an argument: the program is then
-    ``jax.value_and_grad`` of the function. Arguments of 64 bits switch on JAX's types of so many, as
+    ``jax.value_and_grad`` of the function. The argument ``weights`` is the tree of the arrays in the checkpoint of that
+    path. Arguments of 64 bits switch on JAX's types of so many, as
     ``JAX_ENABLE_X64`` does. Raises ``UsageError``: XP425 where a name has no number, XP721 where there is no such
     object or its import fails, XP722 where it is no program or does not take such arguments; ``HloSyntaxError`` for
     types that are none.
@@ -59,13 +63,15 @@ def load_function(reference: str, folder: Path, sizes: Sizes = MappingProxyType(
     if missing := next((name for each in leaves(arguments) for name in each.names if name not in sizes), ""):
         raise UsageError(Diagnostic("XP425", f"{reference} has no number for {missing}"))
     name = f"{reference} at {shown_sizes(sizes)}" if sizes else reference
-    with _importing_from(folder), wide_types(any(each.is_wide for each in leaves(arguments))):
+    tree = _tree_of(weights) if WEIGHTS in arguments else None
+    is_wide = any(each.is_wide for each in leaves(arguments)) or _is_wide(tree)
+    with _importing_from(folder), wide_types(is_wide):
         found = _object(match["module"], match["name"])
         if not has_arguments and is_function(found):
             hint = "say what it takes: 'module:function(f32[4,8], s32[])', or 'module:function()'"
             raise UsageError(Diagnostic("XP722", "the shapes of the function's arguments are not known", hint=hint))
         found = with_gradient(found, gradient) if gradient else found
-        module = of_object(found, _examples(arguments, sizes) if has_arguments else (), name)
+        module = of_object(found, _examples(arguments, sizes, tree) if has_arguments else (), name)
     return module if module.source is None else replace(module, source=replace(module.source, name=reference))
 
 
@@ -82,10 +88,24 @@ def _object(module: str, name: str) -> Any:
         raise UsageError(Diagnostic("XP721", message)) from error
 
 
-def _examples(arguments: Arguments, sizes: Sizes) -> tuple[Any, ...]:
-    """What JAX traces in place of the arguments."""
+def _tree_of(weights: str) -> Any:
+    """The tree of a checkpoint, of shapes and types. Raises ``UsageError`` (XP722) where no checkpoint is given."""
+    if not weights:
+        raise UsageError(Diagnostic("XP722", "there are no weights", hint="name a checkpoint with --weights"))
+    arrays = read_checkpoint(Path(weights))
+    return as_tree({name: required_jax().ShapeDtypeStruct(x.shape, x.dtype) for name, x in arrays.items()})
+
+
+def _is_wide(tree: Any) -> bool:
+    return any(leaf.dtype in WIDE for leaf in required_jax().tree_util.tree_leaves(tree)) if tree is not None else False
+
+
+def _examples(arguments: Arguments, sizes: Sizes, tree: Any = None) -> tuple[Any, ...]:
+    """What JAX traces in place of the arguments; ``tree`` is that of the weights."""
     return tuple(
-        _examples(each, sizes)
+        tree
+        if each == WEIGHTS
+        else _examples(each, sizes)
         if isinstance(each, tuple)
         else required_jax().ShapeDtypeStruct(each.shape(sizes), each.element_type.dtype)
         for each in arguments

@@ -1,7 +1,7 @@
 """The arguments of a function as users write them: ``f32[B,64], (int32[], bfloat16[8])``.
 
 Element types have HLO's names, NumPy's or JAX's short ones; sizes are numbers, or names where they are free. Without
-brackets it is a number.
+brackets it is a number. ``weights`` is the tree of the arrays of a checkpoint.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _NAMES: dict[str, ElementType] = {
 _WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
 Sizes = Mapping[str, int]  # numbers by the names of free sizes
-Arguments = tuple[Any, ...]  # of :class:`Argument`, and tuples of such
+Arguments = tuple[Any, ...]  # of :class:`Argument`, ``WEIGHTS``, and tuples of such
+WEIGHTS = "weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,10 @@ def parse_arguments(text: str, start: int, end: int) -> Arguments:
 
 
 def leaves(arguments: Arguments) -> Iterator[Argument]:
-    """The arrays of the arguments, in order."""
+    """The arrays of the arguments, in order, but for those of a checkpoint."""
     for each in arguments:
-        yield from leaves(each) if isinstance(each, tuple) else (each,)
+        if each != WEIGHTS:
+            yield from leaves(each) if isinstance(each, tuple) else (each,)
 
 
 def _listed(cursor: Cursor, end: int | None = None) -> Iterator[Any]:
@@ -93,9 +95,11 @@ def _argument(cursor: Cursor) -> Any:
     return parts
 
 
-def _array(cursor: Cursor) -> Argument:
+def _array(cursor: Cursor) -> Any:
     start = cursor.skip()
     name = cursor.expect_match(_WORD, "an element type")
+    if name == WEIGHTS:
+        return WEIGHTS
     element_type = _NAMES.get(name)
     if element_type is None:
         hint = f"known types: {', '.join(ELEMENT_TYPES)}; or NumPy's and JAX's names: float32, int32, i32, bool, .."

@@ -106,16 +106,20 @@ def free_sizes(reference: str) -> tuple[str, ...]:
 
 
 def function_at_sizes(
-    reference: str, folder: Path, sizes: Mapping[str, tuple[int, ...]] | None = None, gradient: str = ""
+    reference: str,
+    folder: Path,
+    sizes: Mapping[str, tuple[int, ...]] | None = None,
+    gradient: str = "",
+    weights: str = "",
 ) -> Witnesses:
     """The programs of ``module:function(f32[B,T,64])`` at chosen sizes, or at those of ``sizes``; where these have one
     number each, it is planned for them.
 
-    ``gradient`` is as for :func:`.functions.load_function`. Raises what that raises, ``UsageError`` (XP425) for sizes
-    of other names.
+    ``gradient`` and ``weights`` are as for :func:`.functions.load_function`. Raises what that raises, ``UsageError``
+    (XP425) for sizes of other names.
     """
     return at_named_sizes(
-        free_sizes(reference), lambda chosen: load_function(reference, folder, chosen, gradient), sizes
+        free_sizes(reference), lambda chosen: load_function(reference, folder, chosen, gradient, weights), sizes
     )
 
 

@@ -77,7 +77,7 @@ def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
         return package_file(project, module)
     program = program_of(project, module)
     options = keywords({**project.settings.values, **module.options})
-    options["helpers"] = helpers_in_files(options, program)
+    options |= {"helpers": helpers_in_files(options, program), "weights": ""}  # the program has its weights
     generated = emit(program, module.target, name=module.source, **options)
     if module.function:
         return replace(generated, source=with_command(generated.source, "xla2py package --update ."))

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from ..dataclass import dataclass
-from ..emission import safetensors
 from ..emission.functions.constants import TENSORS
 from ..emission.functions.sidecars import SharedTensors
 from ..emission.module.description import type_text
@@ -24,7 +23,7 @@ from ..emission.module.shared_helpers import SHARED
 from ..emission.naming.identifiers import identifier
 from ..errors import Diagnostic, UsageError
 from ..files import file_error, write_atomically
-from ..frontends import from_jax, load
+from ..frontends import from_jax, load, safetensors
 from ..frontends.functions import is_reference, reference_parts, referenced, with_gradient
 from ..frontends.jax import source_folder
 from ..frontends.tree_files import SUFFIX, trees_as_json

@@ -8,10 +8,10 @@ from itertools import takewhile
 
 import numpy as np
 
-from ..emission import safetensors
+from ..emission.weights import with_weights
 from ..errors import Diagnostic, UsageError
 from ..files import read_text
-from ..frontends import load_program
+from ..frontends import load_program, safetensors
 from ..frontends.exported import or_at_sizes
 from ..frontends.functions import is_reference, load_function
 from ..frontends.hlo_proto import LARGE
@@ -50,7 +50,10 @@ def program_of(project: Project, module: VendoredModule) -> HloModule | Witnesse
     and ``verify`` raise, and UsageError (XP425) for sizes that are none.
     """
     if module.output not in project.programs:
-        project.programs[module.output] = _with_distinct_names(project, module, _read(project, module))
+        weights = str(module.options.get("weights", project.settings.values.get("weights", "")))
+        program = _read(project, module, weights)
+        program = with_weights(program, weights) if weights else program
+        project.programs[module.output] = _with_distinct_names(project, module, program)
     found: HloModule | Witnesses = project.programs[module.output]
     return found
 
@@ -72,16 +75,16 @@ def _with_distinct_names(
     return replace(program, constant_names={digest: known.get(digest, name) for digest, name in fresh.items()})
 
 
-def _read(project: Project, module: VendoredModule) -> HloModule | Witnesses:
+def _read(project: Project, module: VendoredModule, weights: str) -> HloModule | Witnesses:
     sizes = parse_sizes(module.sizes)
     imports = project.folder / module.imports
     if free_sizes(module.source):
-        return function_at_sizes(module.source, imports, sizes or None, module.gradient)
+        return function_at_sizes(module.source, imports, sizes or None, module.gradient, weights)
     names = (module.source, *module.others)
 
     def read(name: str, sizes: Assignment | None = None) -> HloModule:
         if is_reference(name):
-            program = load_function(name, imports, gradient=module.gradient)
+            program = load_function(name, imports, gradient=module.gradient, weights=weights)
         else:
             program = _written_program(project, name, sizes)
         verify(program, program.source)

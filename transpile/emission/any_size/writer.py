@@ -99,7 +99,14 @@ class Writer:
             text = formatted(text, self.renderer.layout, own.source)
         text = with_new_body_hash(text)
         return GeneratedModule(
-            text, own.name, own.target, own.constants, sizes=ranges, helpers=own.helpers, line_length=own.line_length
+            text,
+            own.name,
+            own.target,
+            own.constants,
+            sizes=ranges,
+            helpers=own.helpers,
+            line_length=own.line_length,
+            has_tensors=own.has_tensors,
         )
 
     def _arranging(self) -> Target:

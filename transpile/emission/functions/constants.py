@@ -8,8 +8,8 @@ from itertools import chain, count
 import numpy as np
 
 from ...array.node import Constant, Node
+from ...frontends import safetensors
 from ...python.templates import Expression
-from .. import safetensors
 from ..expression import Renderer
 from ..naming.identifiers import identifier
 from ..tables import evenly_spaced, filled_rows

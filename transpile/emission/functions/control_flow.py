@@ -12,7 +12,7 @@ from ...python.templates import Expression
 from ..arrangement.assignments import mentions, one_after_another
 from ..arrangement.schedule import schedule
 from ..naming.identifiers import identifier
-from ..naming.known_types import is_flag
+from ..naming.known_types import becomes_anything, is_flag
 from .context import Writing
 from .rerolled_loop_writer import COUNTERS, letter
 
@@ -135,13 +135,13 @@ class ControlFlowWriter:
         return self.writer.texts[initial]
 
     def _initialise(self, node: Node, loop: Loop) -> None:
-        """Give the carries their initial values, together where that is one short line; flags have types."""
-        pairs = []
+        """Give the carries their initial values, together where that is one short line; some have types."""
+        pairs, known = [], self.writer.allocation.known_types
         for carry in loop.carries:
             name = self.writer.texts[carry.parameter]
             value = self.beginning(node, carry)
-            is_declared = not is_flag(carry.initial) or name in self.declared
-            declared = name if is_declared else self.writer.renderer.statement("flag", name)
+            kind = "flag" if is_flag(carry.initial) else "anything" if becomes_anything(carry, known) else ""
+            declared = self.writer.renderer.statement(kind, name) if kind and name not in self.declared else name
             if declared != name:
                 self.declared.add(name)
                 self.writer.assign([declared], value, node)

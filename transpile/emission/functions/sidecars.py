@@ -12,8 +12,8 @@ import numpy as np
 
 from ...dataclass import dataclass
 from ...files import replacing
+from ...frontends import safetensors
 from ...hlo.literal_values import array_sha256
-from .. import safetensors
 
 LARGEST_IN_ARCHIVE = 64 * 2**20  # bytes; what is larger is a file of its own, mapped into memory where it is used
 DIGEST_DIGITS = 16  # of the SHA-256 that the module has of each constant

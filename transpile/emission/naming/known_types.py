@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from ...array.node import Node
-from ...array.program import Branch, Loop
+from ...array.program import Branch, Carry, Loop
 from ...hlo.element_types import F64, PRED, ElementType
 
 IsOperator = Callable[[Node], bool]  # whether a value is written by an operator of Python's
@@ -23,7 +23,7 @@ class KnownType(NamedTuple):
     element_type: ElementType | None = None
     ndim: int | None = None
     is_made: bool = False  # by ``np.zeros(..)``, which gives what its variable asks for
-    is_declared: bool = False  # a flag, whose type is written beside its name
+    is_declared: bool = False  # a flag, or a number that becomes something else: the type is written beside its name
     is_alone: bool = False  # of which NumPy's annotations say what no other value has
 
 
@@ -43,6 +43,12 @@ def may_follow(before: Types, after: Types) -> bool:
 def is_flag(initial: Node) -> bool:
     """Tell whether what a loop begins with is ``np.bool_(True)``, which to type checkers is no other than that."""
     return initial.is_literal and initial.type is PRED
+
+
+def becomes_anything(carry: Carry, known: Mapping[Node, KnownType]) -> bool:
+    """Tell whether a loop begins with a number, and type checkers take what comes then for an array."""
+    following = known.get(carry.following) if carry.following is not None else None
+    return carry.initial.is_literal and following is not None and not following.is_number
 
 
 def known_types(nodes: Sequence[Node], is_operator: IsOperator) -> dict[Node, KnownType]:
@@ -79,7 +85,9 @@ def _carried(node: Node, known: dict[Node, KnownType]) -> None:
     for carry in loop.carries:
         flag = KnownType(True, PRED, 0, is_declared=True) if is_flag(carry.initial) else None
         found = flag or known.get(carry.initial)
-        if found is not None:
+        if found is not None and becomes_anything(carry, known):
+            known[carry.parameter] = found._replace(is_declared=True)
+        elif found is not None:
             known[carry.parameter] = found._replace(is_made=False)
 
 
@@ -118,7 +126,7 @@ def _known_type(node: Node, known: Mapping[Node, KnownType], is_operator: IsOper
 def _of_one(values: Sequence[Node], known: Mapping[Node, KnownType]) -> KnownType | None:
     """Return the type of one of several values, as far as that is known of some."""
     found = [known[value]._replace(is_made=False) for value in values if value in known]
-    return max(found, key=lambda value: value.is_alone, default=None)
+    return max(found, key=lambda value: (value.is_alone, not value.is_number), default=None)
 
 
 def _of_elementwise(node: Node, known: Mapping[Node, KnownType], is_operator: IsOperator) -> KnownType | None:
@@ -128,7 +136,8 @@ def _of_elementwise(node: Node, known: Mapping[Node, KnownType], is_operator: Is
     operands = [known.get(operand) for operand in node.operands if not operand.is_python_int]
     types = [operand for operand in operands if operand is not None]
     if len(types) < len(operands):
-        return None
+        is_array = not is_operator(node) and any(not operand.is_number for operand in types)
+        return KnownType(False) if is_array else None
     is_number = all(operand.is_number for operand in types)
     is_typed = all(operand.element_type is not None for operand in types)
     if is_typed and (node.opcode == "convert" or is_operator(node)):

@@ -50,16 +50,22 @@ def write(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file that :func:`write` wrote, mapped. Raises ``ValueError`` for another file."""
+    """The arrays of a file, mapped. Raises ``ValueError``, which names the array if one is at fault, for what is no
+    such file.
+    """
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        header: dict[str, Any] = json.loads(file.read(size))
+        header: dict[str, Any] = json.loads(file.read(min(size, path.stat().st_size)))
+    header.pop("__metadata__", None)
     octets = np.memmap(path, np.uint8, "r", 8 + size)
     types = {name: ELEMENT_TYPES[own].dtype for own, name in NAMES.items()}
     found = {}
     for name, entry in header.items():
-        begin, end = entry["data_offsets"]
-        found[name] = octets[begin:end].view(types[entry["dtype"]]).reshape(entry["shape"])
+        try:
+            begin, end = entry["data_offsets"]
+            found[name] = octets[begin:end].view(types[entry["dtype"]]).reshape(entry["shape"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"the array {name} is cut off or of an unknown type: {error}") from error
     return found
 
 

@@ -1,0 +1,95 @@
+"""Checkpoints in place of arguments: files, names, and what does not fit."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import xla2py as library
+from xla2py.transpile.errors import UsageError
+from xla2py.transpile.frontends import safetensors
+from xla2py.transpile.frontends.checkpoints import as_tree
+
+HLO = """
+HloModule jit_step
+
+ENTRY main {
+  b = f32[3] parameter(0), metadata={op_name="params['dense']['b']"}
+  w = f32[3] parameter(1), metadata={op_name="params['dense']['w']"}
+  x = f32[3] parameter(2), metadata={op_name="x"}
+  scaled = f32[3] multiply(w, x)
+  ROOT y = f32[3] add(scaled, b)
+}
+"""
+W, B, X = (np.arange(k, k + 3, dtype=np.float32) for k in (1, 5, 7))
+BOTH = {"w": W, "b": B}
+
+
+def written(folder, kind, arrays):
+    if kind == "npz":
+        np.savez(folder / "w.npz", **arrays)
+    elif kind == "safetensors":
+        with (folder / "w.safetensors").open("wb") as stream:
+            safetensors.write(stream, arrays)
+    else:
+        checkpoint = pytest.importorskip("orbax.checkpoint")
+        with checkpoint.PyTreeCheckpointer() as writer:
+            writer.save(folder.resolve() / "w.orbax", as_tree(arrays))
+    return folder / f"w.{kind}"
+
+
+@pytest.mark.parametrize("kind", ["npz", "safetensors", "orbax"])
+@pytest.mark.parametrize("before", ["", "dense.", "dense/", "params.dense."])
+def test_arguments_are_the_arrays_of_a_checkpoint(tmp_path, kind, before):
+    path = written(tmp_path, kind, {f"{before}{name}": array for name, array in BOTH.items()})
+    found = library.emit(HLO, weights=path)
+    np.testing.assert_array_equal(found.load().main(X), W * X + B)
+
+
+def test_names_without_metadata(tmp_path):
+    text = HLO.replace("w = f32", "params__dense___w__.1 = f32").replace("b = f32", "params__dense___b__.1 = f32")
+    text = text.replace("(w,", "(params__dense___w__.1,").replace(" b)", " params__dense___b__.1)")
+    text = text.replace(""", metadata={op_name="params['dense']['w']"}""", "")
+    text = text.replace(""", metadata={op_name="params['dense']['b']"}""", "")
+    path = written(tmp_path, "npz", {f"dense.{name}": array for name, array in BOTH.items()})
+    np.testing.assert_array_equal(library.emit(text, weights=path).load().main(X), W * X + B)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "told"),
+    [
+        ({"w": W}, "there is no b, which is float32[3]"),
+        ({"w": W, "b": B[:2]}, "b is float32[2], not float32[3]"),
+        ({"w": W.astype(np.float64), "b": B}, "w is float64[3], not float32[3]"),
+        ({"kernel": W}, "no argument has an array of these names: kernel; the arguments are params.dense.b"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path, arrays, told):
+    with pytest.raises(UsageError, match="XP727") as refused:
+        library.emit(HLO, weights=written(tmp_path, "npz", arrays))
+    assert told in str(refused.value)
+
+
+def test_further_arrays_are_told(tmp_path):
+    with pytest.warns(UserWarning, match="no argument of jit_step takes more"):
+        library.emit(HLO, weights=written(tmp_path, "npz", {**BOTH, "more": W}))
+
+
+def test_a_file_that_is_cut_off_names_the_array(tmp_path):
+    path = written(tmp_path, "safetensors", BOTH)
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(UsageError, match=r"XP727.*the array w is cut off"):
+        library.emit(HLO, weights=path)
+
+
+def test_a_function_takes_the_tree_of_the_checkpoint(tmp_path, xla2py, monkeypatch):
+    pytest.importorskip("jax")
+    step = SimpleNamespace(step=lambda params, x: params["dense"]["w"] * x + params["layers"][1])
+    monkeypatch.setitem(sys.modules, "stepping", step)
+    path = written(tmp_path, "npz", {"dense.w": W, "layers.0": B, "layers.1": B})
+    with pytest.warns(UserWarning, match=r"takes layers\.0"):
+        code, out, err = xla2py("emit", "stepping:step(weights, f32[3])", "--weights", str(path))
+    assert code == 0 and "def main(x: Array) -> Array:" in out, err
+    code, _, err = xla2py("emit", "stepping:step(weights, f32[3])")
+    assert code == 2 and "--weights" in err

@@ -1,0 +1,133 @@
+"""Programs with the arrays of a checkpoint in place of arguments."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import Diagnostic, UsageError
+from ..frontends.checkpoints import read_checkpoint
+from ..frontends.witnesses import Witnesses
+from ..hlo.entries import numbered, with_entry, with_replaced
+from ..hlo.ir import HloModule, Instruction, Trees
+from ..hlo.literal_values import array_sha256
+from .trees.argument_trees import leaf_paths
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
+_MOST_TOLD = 8
+
+Words = tuple[str, ...]
+
+
+def with_weights(program: HloModule | Witnesses, path: str | os.PathLike[str]) -> HloModule | Witnesses:
+    """Return the program with the arrays of a checkpoint as constants in place of the arguments that have these names.
+
+    An array is called as the way to it in the tree, ``params.layers.0.w``, with or without the name of the argument;
+    slashes stand for dots. An argument is bound where one of its arrays is in the checkpoint. Warns of arrays that no
+    argument takes. Raises ``UsageError`` (XP727), which names each array that is missing, or has another shape or type.
+    """
+    arrays = {name.replace("/", ".").strip("."): array for name, array in read_checkpoint(Path(path)).items()}
+    if isinstance(program, HloModule):
+        return _bound(program, arrays, str(path))
+    at = program.at
+    return replace(
+        program,
+        modules=[_bound(module, arrays, str(path)) for module in program.modules],
+        at=(lambda sizes: _bound(at(sizes), arrays, str(path))) if at is not None else None,
+    )
+
+
+def _bound(module: HloModule, arrays: Mapping[str, np.ndarray], path: str) -> HloModule:
+    parameters = module.entry.parameters
+    ways = _ways(module)
+    found: dict[int, str] = {}
+    for argument in dict.fromkeys(words[0] for words in ways):
+        found |= _fitting({k: words for k, words in enumerate(ways) if words[0] == argument}, arrays)
+    problems = list(_problems(parameters, found, arrays)) if found else [_nothing_fits(ways, arrays)]
+    if problems:
+        told = [f"{path}: {problem}" for problem in problems[:_MOST_TOLD]]
+        raise UsageError(*(Diagnostic("XP727", text) for text in told))
+    if unread := sorted(arrays.keys() - set(found.values())):
+        warnings.warn(f"{path}: no argument of {module.name} takes {_listed(unread)}", stacklevel=4)
+    kept = [k for k in range(len(parameters)) if k not in found]
+    made = {parameters[k]: [numbered(parameters[k], number)] for number, k in enumerate(kept)}
+    made |= {parameters[k]: [_constant(parameters[k], arrays[name])] for k, name in found.items()}
+    names = {array_sha256(arrays[name]): _NOT_IN_NAMES.sub("_", ".".join(ways[k])) for k, name in found.items()}
+    bound = with_entry(module, with_replaced(module.entry, made))
+    trees = _trees_of(module.trees, kept) if module.trees is not None else None
+    return replace(bound, constant_names={**module.constant_names, **names}, trees=trees)
+
+
+def _ways(module: HloModule) -> list[Words]:
+    """The words that lead to each parameter, the name of the argument first."""
+    pairs = zip(leaf_paths(module), module.entry.parameters, strict=True)
+    return [
+        (path.root, *(word for key in path.keys for word in _words(key))) if path is not None else _of_name(parameter)
+        for path, parameter in pairs
+    ]
+
+
+def _words(key: object) -> Iterator[str]:
+    text = "_".join(key) if isinstance(key, tuple) else str(key).removeprefix(".")
+    yield from text.replace("/", ".").split(".")
+
+
+def _of_name(parameter: Instruction) -> Words:
+    """Without metadata, ``params['layers'][0]['w']`` is called ``params__layers___0___w__.1``."""
+    name = (parameter.metadata.op_name if parameter.metadata is not None else "") or parameter.name
+    return tuple(re.split("__+", re.sub(r"\.\d+$", "", name).strip("_")))
+
+
+def _fitting(ways: Mapping[int, Words], arrays: Mapping[str, np.ndarray]) -> dict[int, str]:
+    """The names that the arrays of an argument have in a checkpoint, by the numbers of the parameters: without some of
+    the words that all begin with, as many as most fit without; none where nothing fits.
+    """
+    shortest = min(map(len, ways.values()))
+    most = next((k for k in range(shortest) if len({words[k] for words in ways.values()}) > 1), shortest - 1)
+    forms = [{k: ".".join(words[cut:]) for k, words in ways.items()} for cut in range(most + 1)]
+    best = max(forms, key=lambda form: sum(name in arrays for name in form.values()))
+    return best if any(name in arrays for name in best.values()) else {}
+
+
+def _problems(
+    parameters: Sequence[Instruction], found: Mapping[int, str], arrays: Mapping[str, np.ndarray]
+) -> Iterator[str]:
+    """Yield what is wrong with the arrays that arguments take."""
+    for k, name in found.items():
+        shape = parameters[k].array_shape
+        wanted = f"{shape.element_type.dtype}{[*shape.dimensions]}"
+        given = f"{arrays[name].dtype}{[*arrays[name].shape]}" if name in arrays else ""
+        if given != wanted:
+            yield f"{name} is {given}, not {wanted}" if given else f"there is no {name}, which is {wanted}"
+
+
+def _nothing_fits(ways: Sequence[Words], arrays: Mapping[str, np.ndarray]) -> str:
+    own = _listed([".".join(words) for words in ways])
+    return f"no argument has an array of these names: {_listed(sorted(arrays))}; the arguments are {own}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_TOLD
+    return ", ".join(names[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
+
+
+def _constant(parameter: Instruction, array: np.ndarray) -> Instruction:
+    return replace(parameter, opcode="constant", attributes={"literal": array})
+
+
+def _trees_of(trees: Trees, kept: Sequence[int]) -> Trees:
+    """The trees of a program that has only some of its parameters."""
+    numbers = {k: number for number, k in enumerate(kept)}
+    return replace(
+        trees,
+        leaves=tuple(trees.leaves[k] for k in kept),
+        depths=tuple(trees.depths[k] for k in kept),
+        nameless=frozenset(numbers[k] for k in trees.nameless if k in numbers),
+        ways={numbers[k]: way for k, way in trees.ways.items() if k in numbers},
+    )
