@@ -33,4 +33,11 @@ def crossed(*columns: Iterable[Any]) -> list[Any]:
     rest = list(product(*others))
     sample = [(one, *rest[k % len(rest)]) for k, one in enumerate(first)]
     rows = much(sample, list(product(first, *others)))
-    return [pytest.param(*row, id="-".join(getattr(value, "__name__", str(value)) for value in row)) for row in rows]
+    return [pytest.param(*row, id=_named(row)) for row in rows]
+
+
+def _named(value: Any) -> str:
+    """What a value is called in the name of a test, in any process."""
+    if isinstance(value, tuple):
+        return "-".join(map(_named, value))
+    return getattr(value, "__name__", None) or getattr(value, "name", None) or str(value)

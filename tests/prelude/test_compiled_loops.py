@@ -16,14 +16,14 @@ from xla2py.templates.prelude.ordering import search_sorted
 from xla2py.templates.prelude.random import philox_bits, threefry_2x32
 from xla2py.templates.prelude.windows import reduce_window, select_and_scatter
 from xla2py.tests.recording.lazy_jax import jax
+from xla2py.tests.whole import crossed
 from xla2py.transpile.equivalence.reference.xla import run_hlo
 
 RNG = np.random.default_rng(5)
 EDGES = np.array([-(2**31), -1, 0, 1, 2, 5, 6, 2**31 - 1], np.int32)
 
 
-@pytest.mark.parametrize("combine", COMBINERS)
-@pytest.mark.parametrize("kind", ["f4", "i4", "u8"])
+@pytest.mark.parametrize(("combine", "kind"), crossed(COMBINERS, ["f4", "i4", "u8"]))
 def test_scatters_take_updates_one_after_the_other(combine, kind):
     """Also to the same place; those outside are left out."""
     index = np.concatenate([EDGES, RNG.integers(-2, 8, 24).astype(np.int32)])
@@ -71,8 +71,10 @@ def test_random_numbers_are_those_of_the_shared_prelude():
         assert np.array_equal(compiled_uniform(key, (5000,), -1, 3), random_uniform(key, (5000,), -1, 3))
 
 
-@pytest.mark.parametrize("keys", [(), (1,), (1, 1), (3, 1), (1, 4), (3, 4), (2, 3, 1)], ids=str)
-@pytest.mark.parametrize("words", [(), (4,), (3, 4), (3, 1)], ids=str)
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    crossed([(), (1,), (1, 1), (3, 1), (1, 4), (3, 4), (2, 3, 1)], [(3, 4), (), (4,), (3, 1)]),
+)
 def test_ciphers_of_blocks_have_a_key_for_each_pair_or_one_for_all(keys, words):
     arguments = [RNG.integers(0, 2**32, size, np.uint32) for size in (keys, keys, words, words)]
     arguments = [np.asarray(each, np.uint32) for each in arguments]
@@ -142,8 +144,7 @@ GEOMETRIES = [  # window, strides, padding, dilation
 ]
 
 
-@pytest.mark.parametrize("combine", COMBINERS[1:])
-@pytest.mark.parametrize("kind", ["f4", "i1", "u8"])
+@pytest.mark.parametrize(("combine", "kind"), crossed(COMBINERS[1:], ["i1", "u8", "f4"]))
 def test_pools_are_those_of_the_shared_prelude(combine, kind):
     """To the bit, with NaN and zeros with signs, beyond edges and where numbers wrap."""
     x = RNG.integers(-3, 120, (3, 5, 6, 4)).astype(kind)
@@ -185,9 +186,8 @@ def test_gradients_of_pools_are_those_of_the_shared_prelude(kind):
             assert np.array_equal(made, expected)
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("kind", ["f4", "f8", "i4", "u1"])
-def test_searches_are_those_of_the_shared_prelude(side, kind):
+@pytest.mark.parametrize(("kind", "side"), crossed(["f4", "f8", "i4", "u1"], ["left", "right"]))
+def test_searches_are_those_of_the_shared_prelude(kind, side):
     """The searches agree in tables that are not sorted, too, and among NaN."""
     values = RNG.integers(0, 200, 2500).astype(kind).reshape(50, 50)
     for size in (1, 2, 7, 100):

@@ -1,4 +1,4 @@
-"""Conversions of the prelude, and what plain ``astype`` may be trusted with: XLA CPU is the judge."""
+"""Conversions of the prelude: XLA CPU is the judge. ``tests/operations`` has all pairs of element types."""
 
 from fractions import Fraction
 
@@ -19,9 +19,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 FLOATS = [t for t in ELEMENT_TYPES.values() if t.is_floating]
 INTEGERS = [t for t in ELEMENT_TYPES.values() if t.is_integral and t.bits > 1]
-REALS = FLOATS + INTEGERS
 float_types = pytest.mark.parametrize("source", FLOATS, ids=str)
-all_types = pytest.mark.parametrize("source", REALS, ids=str)
 
 
 def samples(element_type, count=120):
@@ -78,22 +76,6 @@ def test_float_to_integer_limits():
     np.testing.assert_array_equal(to_int(x[:6], ml_dtypes.int4).astype(int), [7, -8, 0, 7, -8, 0])
 
 
-@float_types
-def test_float_to_float_is_astype(source, converted):
-    """Through float32 where ml_dtypes has no direct cast, to and from f8e8m0fnu."""
-    x = samples(source)
-    for target, expected in zip(FLOATS, converted(x, FLOATS), strict=True):
-        direct = "f8e8m0fnu" not in (source.name, target.name)
-        with np.errstate(over="ignore", invalid="ignore"):
-            actual = (x if direct else x.astype(np.float32)).astype(target.dtype)
-        keep = np.ones(x.shape, bool)
-        if target.name == "f4e2m1fn":  # which has no NaN; its zero then has XLA's sign
-            keep = ~np.isnan(x.astype(np.float64))
-        if source.name == "f8e8m0fnu":  # whose smallest number XLA flushes
-            keep[0] = False
-        same_bits(actual[keep], expected[keep])
-
-
 @pytest.mark.parametrize("target", [t for t in FLOATS if t.bits <= 8], ids=str)
 def test_float64_to_a_byte_is_rounded_once(target, converted):
     """Halves between two numbers, and what float32 cannot tell from them."""
@@ -105,35 +87,6 @@ def test_float64_to_a_byte_is_rounded_once(target, converted):
         x = np.concatenate([x, -x, [0, 1e-300, -1e-300]])
     same_bits(round_to(x, target.dtype), converted(x, [target])[0])
     assert np.isnan(round_to(np.float64("nan"), target.dtype)) or target.name == "f4e2m1fn"
-
-
-@pytest.mark.parametrize("source", INTEGERS, ids=str)
-def test_integer_to_any_is_astype(source, converted):
-    """Through int8 between types narrower than a byte, through float32 to f8e8m0fnu."""
-    x = samples(source)
-    for target, expected in zip(REALS, converted(x, REALS), strict=True):
-        y = x.astype(np.int8) if source.bits < 8 else x
-        y = y.astype(np.float32) if target.name == "f8e8m0fnu" else y
-        with np.errstate(over="ignore"):
-            same_bits(y.astype(target.dtype), expected)
-
-
-@all_types
-@pytest.mark.parametrize("target_bits", [2, 4, 8, 16, 32, 64])
-def test_bitcast_convert_agrees_with_xla(source, target_bits, xla_each):
-    targets = [t for t in REALS if t.bits == target_bits]
-    x, shape = np.resize(samples(source), (3, 5)), (3, 5)
-    if target_bits > source.bits:
-        x = np.resize(samples(source), (3, 5, target_bits // source.bits))
-    elif target_bits < source.bits:
-        shape = (3, 5, source.bits // target_bits)
-    function = bitcast_convert if min(source.bits, target_bits) >= 8 else bitcast_convert_packed
-    results = xla_each([("bitcast-convert", shape_text(t, *shape)) for t in targets], [x])
-    for target, expected in zip(targets, results, strict=True):
-        actual = function(x, target.dtype)
-        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
-        unsigned, mask = f"u{target.dtype.itemsize}", 2**target_bits - 1
-        np.testing.assert_array_equal(actual.view(unsigned) & mask, expected.view(unsigned) & mask)
 
 
 def test_bitcast_convert_puts_the_low_bits_first():

@@ -9,6 +9,7 @@ import xla2py
 from xla2py.templates.numpy.prelude.cholesky import cholesky_by_blocks
 from xla2py.templates.prelude.linalg import cholesky, triangular_solve
 from xla2py.tests.prelude.conftest import assert_same
+from xla2py.tests.whole import crossed
 
 pytestmark = pytest.mark.filterwarnings("error")
 rng = np.random.default_rng(13)
@@ -58,10 +59,11 @@ def test_cholesky_reads_one_triangle_and_fills_failures_with_nan(agrees, lower):
     np.testing.assert_array_equal(a, before)
 
 
-@pytest.mark.parametrize("lower", [True, False])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
-@pytest.mark.parametrize("shape", [(129, 129), (160, 160), (2, 200, 200), (5, 5)])
-def test_cholesky_by_blocks(dtype, lower, shape):
+@pytest.mark.parametrize(
+    ("dtype", "shape", "lower"),
+    crossed([np.float32, np.complex64, np.float64] * 2, [(129, 129), (160, 160), (2, 200, 200), (5, 5)], [True, False]),
+)
+def test_cholesky_by_blocks(dtype, shape, lower):
     """By LAPACK: what XLA gives for so many numbers is long, and the function without blocks is compared with it."""
     a = positive_definite(shape, dtype)
     factor = np.linalg.cholesky(a)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import xla2py
+from xla2py.transpile.emission import GeneratedModule
 from xla2py.transpile.equivalence.inputs.generate import nest
 from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare, flatten
 
@@ -56,12 +57,11 @@ def _computing(*arguments: Any, **keywords: Any) -> Any:
     raise AssertionError("main computed")
 
 
-def on_device(text: str, inputs: Arrays) -> list[np.ndarray]:
+def on_device(text: str, inputs: Arrays, emitted: GeneratedModule) -> list[np.ndarray]:
     """The values that the twin of CuPy gives."""
     from xla2py.tests.ladder.running import on_twin
 
     shapes = [parameter.shape for parameter in xla2py.load(text).entry.parameters]
-    emitted = xla2py.emit(text, "cupy", format=False)
     return leaves(on_twin(emitted, nest(shapes, list(inputs))))
 
 

@@ -9,6 +9,7 @@ import xla2py
 from xla2py.tests.passes.raising import hlo
 from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.tests.targets.chunked import Case, Loaded, check, check_plan, inputs, plan_of
+from xla2py.tests.whole import crossed
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
@@ -128,8 +129,7 @@ CASES |= {
 }
 
 
-@pytest.mark.parametrize("chunks", ["1", "6", "13"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "chunks"), crossed(CASES, ["1", "6", "13"]))
 def test_the_results_are_those_of_numpy(name, chunks):
     check(CASES[name], chunks)
 

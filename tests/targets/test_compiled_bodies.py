@@ -13,6 +13,7 @@ from xla2py.templates.prelude import householder, lapack
 from xla2py.templates.prelude.ordering import top_k
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.numpy_fast import assert_as_in_xla
+from xla2py.tests.whole import crossed
 from xla2py.transpile.compilation import compile
 from xla2py.transpile.compilation.stages import kernels_in
 from xla2py.transpile.options import Options
@@ -102,8 +103,7 @@ BODIES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("is_double", [False, True], ids=["float32", "float64"])
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize(("name", "is_double"), crossed(BODIES, [False, True]))
 def test_a_loop_of_this_body_is_compiled(name, is_double):
     start, body = BODIES[name]
     program = lambda x: lax.fori_loop(0, 6, lambda k, x: body(x, k).astype(x.dtype), x)  # noqa: E731

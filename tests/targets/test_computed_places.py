@@ -8,6 +8,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import run_hlo_in_child
 from xla2py.tests.targets.running import differences, leaves, uneven
+from xla2py.tests.whole import crossed
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -129,8 +130,7 @@ def check(text, chunks, made_of=uneven):
     assert differences(run_hlo_in_child(text, *given), list(found)) == []
 
 
-@pytest.mark.parametrize("ndim", WINDOWS)
-@pytest.mark.parametrize("kind", [kind for kind in STARTS if kind != "counter"])
+@pytest.mark.parametrize(("kind", "ndim"), crossed([kind for kind in STARTS if kind != "counter"], WINDOWS))
 def test_parts_at_places_that_are_computed(kind, ndim):
     check(program(kind, ndim), "5")
 

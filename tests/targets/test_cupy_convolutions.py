@@ -13,6 +13,7 @@ import xla2py
 from xla2py.targets.cupy.twin.costs import costs_of
 from xla2py.tests.ladder.running import checked, needs_compiler
 from xla2py.tests.recording.lazy_jax import jax, lax
+from xla2py.tests.whole import crossed
 
 GENERATOR = np.random.default_rng(3)
 pytestmark = needs_compiler
@@ -76,20 +77,21 @@ TYPED = [(*case, "float32") for case in CASES] + [(*case, "bfloat16") for case i
 SIZES = [("1 << 28", "32", "512"), ("1 << 28", "1", "4"), ("1 << 9", "1", "512"), ("1", "32", "4")]
 
 
-@pytest.mark.parametrize(("function", "shapes", "launches", "dtype"), TYPED)
-def test_convolutions(function, shapes, launches, dtype):
+@pytest.mark.parametrize(("case", "sizes"), crossed(TYPED, SIZES))
+def test_convolutions(case, sizes):
+    function, shapes, launches, dtype = case
     arguments = [numbers(*shape).astype(dtype) for shape in shapes]
     module = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style="fast")
     expected = jax.tree_util.tree_leaves(jax.jit(function)(*arguments))
     tolerance = 1e-4 if dtype == "float32" else 2e-2
-    for bytes_of_columns, rows, terms in SIZES if dtype == "float32" else SIZES[-2:]:
-        source = module.source.replace("COLUMN_BYTES = 1 << 28", f"COLUMN_BYTES = {bytes_of_columns}")
-        source = source.replace("FEW_ROWS = 32", f"FEW_ROWS = {rows}")
-        given = replace(module, source=source.replace("LEAST_TERMS = 512", f"LEAST_TERMS = {terms}"))
-        found = checked(given, arguments)
-        for one, other in zip(expected, found if isinstance(found, tuple) else [found], strict=True):
-            scale = max(1.0, float(np.abs(np.asarray(one, np.float64)).max()))
-            wide = (np.asarray(each, np.float64) / scale for each in (other, one))
-            np.testing.assert_allclose(*wide, tolerance, tolerance)
+    bytes_of_columns, rows, terms = sizes
+    source = module.source.replace("COLUMN_BYTES = 1 << 28", f"COLUMN_BYTES = {bytes_of_columns}")
+    source = source.replace("FEW_ROWS = 32", f"FEW_ROWS = {rows}")
+    given = replace(module, source=source.replace("LEAST_TERMS = 512", f"LEAST_TERMS = {terms}"))
+    found = checked(given, arguments)
+    for one, other in zip(expected, found if isinstance(found, tuple) else [found], strict=True):
+        scale = max(1.0, float(np.abs(np.asarray(one, np.float64)).max()))
+        wide = (np.asarray(each, np.float64) / scale for each in (other, one))
+        np.testing.assert_allclose(*wide, tolerance, tolerance)
     if dtype == "float32":
         assert launches in (None, costs_of(module.load, arguments).launches)

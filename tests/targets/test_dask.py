@@ -11,6 +11,7 @@ from xla2py.tests.targets.programs.elementwise import elementwise
 from xla2py.tests.targets.programs.program import Program
 from xla2py.tests.targets.programs.table import PROGRAMS
 from xla2py.tests.targets.running import differences, on_dask, on_numpy, run, uneven
+from xla2py.tests.whole import crossed
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
@@ -32,8 +33,13 @@ def expected(program: Program):
     return on_numpy(program.text, program.inputs())
 
 
-@pytest.mark.parametrize("cut", [one_chunk, uneven, single_elements, plain], ids=lambda cut: cut.__name__)
-@pytest.mark.parametrize("program", [*PROGRAMS, elementwise("real", "f8e4m3fn")], ids=str)
+PROGRAMS_AND_MORE = [*PROGRAMS, elementwise("real", "f8e4m3fn")]
+
+
+@pytest.mark.parametrize(
+    ("program", "cut"),
+    [*crossed(PROGRAMS_AND_MORE, [uneven]), *crossed(PROGRAMS_AND_MORE, [single_elements, plain, one_chunk])],
+)
 def test_the_results_are_lazy_and_those_of_numpy(program, cut):
     given = program.inputs()
     before = [array.tobytes() for array in given]

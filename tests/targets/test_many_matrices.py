@@ -6,6 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import leaves, uneven
+from xla2py.tests.whole import crossed
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -63,8 +64,7 @@ def arguments(text: str) -> list[np.ndarray]:
     return arrays
 
 
-@pytest.mark.parametrize("made_of", [np.copy, uneven], ids=["numpy", "dask"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "made_of"), crossed(PROGRAMS, [np.copy, uneven]))
 def test_each_task_takes_some_of_the_matrices(name, made_of):
     text = PROGRAMS[name]
     generated = xla2py.emit(text, "dask", chunks="256B")

@@ -7,6 +7,7 @@ import xla2py
 from xla2py.targets.dask.planning.limits import size_in_bytes
 from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import leaves, uneven
+from xla2py.tests.whole import crossed
 
 pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -70,9 +71,9 @@ def matrices(text: str) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("name", TILED)
-@pytest.mark.parametrize("made_of", [np.copy, uneven], ids=["numpy", "dask"])
-@pytest.mark.parametrize("chunks", ["1", "3", "4", "9"])
+@pytest.mark.parametrize(
+    ("name", "chunks", "made_of"), crossed([*TILED, *TILED], ["4", "1", "9", "3"], [np.copy, uneven])
+)
 def test_tiles_give_what_whole_matrices_give(name, made_of, chunks):
     text, written = TILED[name]
     inputs = matrices(text)

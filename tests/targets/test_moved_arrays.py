@@ -13,6 +13,7 @@ from xla2py.templates.prelude.tiles_in_files import in_files as in_blocks
 from xla2py.tests.passes.raising import hlo
 from xla2py.tests.recording.lazy_jax import jnp, lax
 from xla2py.tests.targets.chunked import Case, check, check_plan
+from xla2py.tests.whole import crossed
 from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -75,8 +76,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("chunks", ["1", "5", "11"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "chunks"), crossed(CASES, ["1", "5", "11"]))
 def test_the_results_are_those_of_numpy(name, chunks):
     function, given, written = CASES[name]
     check(Case(hlo(function, *given), written), chunks, given, CLOSE if "floats" in name else None)
@@ -86,8 +86,7 @@ MOVING = ("roll_in", "concatenate_in", "slice_in", "pad_in")
 MOVED = [name for name, (*_, written) in CASES.items() if any(move in written for move in MOVING)]
 
 
-@pytest.mark.parametrize("chunks", ["1", "5", "11"])
-@pytest.mark.parametrize("name", MOVED)
+@pytest.mark.parametrize(("name", "chunks"), crossed(MOVED, ["1", "5", "11"]))
 def test_files_are_moved_as_arrays_in_memory_are(name, chunks, tmp_path):
     function, given, _ = CASES[name]
     generated = xla2py.emit(hlo(function, *given), "dask", chunks=chunks)

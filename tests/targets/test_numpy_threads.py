@@ -10,6 +10,7 @@ import numba
 import xla2py
 from xla2py.tests.ladder.fast_programs import COMBINERS, program, softmax
 from xla2py.tests.targets.numpy_fast import differences, results
+from xla2py.tests.whole import much
 from xla2py.transpile.equivalence.verdicts.comparison import flatten
 from xla2py.transpile.errors import UsageError
 
@@ -43,17 +44,21 @@ def emitted(text, threads):
 
 
 @pytest.mark.parametrize("name", LARGE)
+def test_large_loops_run_in_threads(name):
+    text, _ = LARGE[name]
+    assert "prange" not in emitted(text, 1).source
+    assert all("in prange(" in emitted(text, threads).source for threads in (4, "auto"))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", much(["columns inside"], LARGE))
 def test_threads_change_no_bit(name):
     text, shape = LARGE[name]
     x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
     one = emitted(text, 1)
-    assert "prange" not in one.source
     expected = results(one, [x])
     assert differences(text, [x], one) == []
-    assert all(map(np.array_equal, results(emitted(text, 4), [x]), expected))
-    module = emitted(text, "auto")
-    assert "in prange(" in module.source
-    main, most = module.load(keep_compiled=False).main, numba.get_num_threads()
+    main, most = emitted(text, "auto").load(keep_compiled=False).main, numba.get_num_threads()
     for count in range(1, most + 1):
         numba.set_num_threads(count)
         assert all(map(np.array_equal, [leaf for _, leaf in flatten(main(x))], expected))

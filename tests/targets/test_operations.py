@@ -33,4 +33,5 @@ def test_every_operation_in_chunks_is_that_of_numpy(chunks):
     pytest.importorskip("dask", reason="Dask is not installed")
     cases = sample(much(EVERY, 1))
     assert len(cases) >= len(cases_by_opcode())
+    cases = much(cases[CHUNKS.index(chunks) :: len(CHUNKS)], cases)
     assert [verdict for one in cases if (verdict := wrong_on_dask(one, chunks))] == []

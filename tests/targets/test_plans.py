@@ -12,6 +12,7 @@ from xla2py.targets.dask.planning.estimates import FEW_TASKS, PROCESS_BYTES, TAS
 from xla2py.targets.dask.planning.limits import size_in_bytes
 from xla2py.tests.targets.chunked import Loaded, peak_of, plan_of
 from xla2py.tests.targets.running import leaves
+from xla2py.tests.whole import much
 from xla2py.transpile.errors import UnsupportedError, UsageError
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -64,7 +65,7 @@ def plan_and_peak_within(name, given, planned):
     return plan, allowed, peak
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", much([*BENCHMARKS][::3], BENCHMARKS))
 def test_a_run_takes_what_is_planned_and_no_more(name):
     plan, allowed, peak = plan_and_peak_within(name, Loaded, lambda plan: plan.peak_bytes)
     assert plan.file_peak_bytes <= plan.peak_bytes <= size_in_bytes(memory_of(name))
@@ -102,7 +103,7 @@ def test_chunks_of_what_tasks_make_are_small_while_they_are_few(name, data, expe
     assert 4 * np.prod(sizes) >> 20 == expected
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", much([*BENCHMARKS][1::3], BENCHMARKS))
 def test_a_run_on_files_takes_what_is_planned_for_files(name, tmp_path):
     def file(array):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.npy"

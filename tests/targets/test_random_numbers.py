@@ -6,6 +6,7 @@ import pytest
 import xla2py
 from xla2py.targets.dask.planning.estimates import PROCESS_BYTES
 from xla2py.tests.targets.chunked import peak_of_a_run, plan_of
+from xla2py.tests.whole import crossed
 from xla2py.transpile.equivalence.checking import Checker, Plan
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -26,10 +27,12 @@ def state(words):
     return np.array([5, 2**64 - 3, 9][:words], np.uint64)  # the counter carries into its second word
 
 
-@pytest.mark.parametrize("chunks", ["8B", "40B"])
-@pytest.mark.parametrize("words", [2, 3])
-@pytest.mark.parametrize(("kind", "shape"), [("u32", "7,5"), ("u64", "13,3"), ("u8", "3,4,11"), ("s16", "61")])
-def test_bits_of_philox_do_not_depend_on_chunks(kind, shape, words, chunks):
+@pytest.mark.parametrize(
+    ("bits", "words", "chunks"),
+    crossed([("u32", "7,5"), ("u64", "13,3"), ("u8", "3,4,11"), ("s16", "61")], [2, 3], ["8B", "40B"]),
+)
+def test_bits_of_philox_do_not_depend_on_chunks(bits, words, chunks):
+    kind, shape = bits
     text = generator(kind, shape, words=words)
     generated = xla2py.emit(text, "dask", chunks=chunks)
     assert "philox_bits_at(" in generated.source

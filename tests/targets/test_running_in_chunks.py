@@ -5,6 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.targets.chunked import Case, check, check_plan, inputs
+from xla2py.tests.whole import crossed
 from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -90,14 +91,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("chunks", ["1", "6", "13"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "chunks"), crossed(CASES, ["1", "6", "13"]))
 def test_each_chunk_goes_on_from_those_before(name, chunks):
     check(CASES[name], chunks)
 
 
-@pytest.mark.parametrize("chunks", ["1", "6", "13"])
-@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("reverse", "chunks"), crossed([False, True], ["6", "1", "13"]))
 def test_two_arrays_by_a_function_whose_order_matters(reverse, chunks):
     rng = np.random.default_rng(0)
     given = [rng.normal(size=(40, 3)).astype(np.float32) for _ in range(2)] + [np.float32(1.5)]

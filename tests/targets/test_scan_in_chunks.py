@@ -32,24 +32,26 @@ from xla2py.tests.targets.scans import (
     recurrent_backwards,
     writes_backwards,
 )
+from xla2py.tests.whole import crossed
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
 import dask.array as da  # noqa: E402
 
 
-@pytest.mark.parametrize("function", list(PROGRAMS), ids=lambda function: function.__name__)
-def test_results_are_those_of_numpy_and_xla(function):
-    for chunks in ("1", "7", "64B", "512B"):
-        generated = emitted(function, chunks=chunks, format=False)
-        assert "loop_in_chunks(" in generated.source or chunks == "512B"
-        found = computed(generated.load().main, inputs(function))
-        for values in expected(function):
-            assert not differences(values, found)
+@pytest.mark.parametrize(("function", "chunks"), crossed(PROGRAMS, ["1", "7", "64B", "512B"]))
+def test_results_are_those_of_numpy_and_xla(function, chunks):
+    generated = emitted(function, chunks=chunks, format=False)
+    assert "loop_in_chunks(" in generated.source or chunks == "512B"
+    found = computed(generated.load().main, inputs(function))
+    for values in expected(function):
+        assert not differences(values, found)
 
 
-@pytest.mark.parametrize("function", [descent, both_ways, along_the_second_axis, numbered], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("lengths", [(13, 1, 0, 26), (40,), (39, 1)])
+@pytest.mark.parametrize(
+    ("function", "lengths"),
+    crossed([descent, both_ways, along_the_second_axis, numbered], [(13, 1, 0, 26), (40,), (39, 1)]),
+)
 def test_chunks_may_be_others_in_a_call(function, lengths):
     main = emitted(function, chunks="7", format=False).load().main
     arguments = inputs(function)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from xla2py.tests.targets.chunked import Case, check, check_plan, inputs
+from xla2py.tests.whole import crossed
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -95,14 +96,12 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("chunks", ["1", "6", "13"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "chunks"), crossed(CASES, ["1", "6", "13"]))
 def test_updates_go_into_each_chunk_in_order(name, chunks):
     check(CASES[name], chunks)
 
 
-@pytest.mark.parametrize("chunks", ["6", "13"])
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(("name", "chunks"), crossed(SMALL, ["6", "13"]))
 def test_each_chunk_of_updates_goes_into_an_array_of_its_own(name, chunks):
     check(SMALL[name], chunks)
 

@@ -1,5 +1,6 @@
 """Factors of tall matrices that are cut along their rows: LAPACK's, signs and all."""
 
+from itertools import product
 from math import inf
 
 import numpy as np
@@ -10,6 +11,7 @@ from xla2py.templates.prelude import tiles_of_tall_matrices
 from xla2py.templates.prelude.householder import geqrf
 from xla2py.tests.targets.chunked import check_plan
 from xla2py.tests.targets.running import leaves, uneven
+from xla2py.tests.whole import crossed
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
@@ -73,20 +75,20 @@ def matrix(m: int, n: int, kind: str = "f32") -> np.ndarray:
     return (parts[0] + (1j * parts[1] if kind.startswith("c") else 0)).astype(dtype)
 
 
-@pytest.mark.parametrize("made_of", [np.copy, uneven], ids=["numpy", "dask"])
-@pytest.mark.parametrize("chunks", ["7", "13"])
-@pytest.mark.parametrize("kind", NAMES)
+WRITTEN = {
+    factors: "qr_in_chunks(",
+    reflectors: "geqrf_in_chunks(",
+    singular: " svd_in_chunks(",
+    values_only: "svdvals_in_chunks(",
+}
+
+
 @pytest.mark.parametrize(
-    "program, written",
-    [
-        (factors, "qr_in_chunks("),
-        (reflectors, "geqrf_in_chunks("),
-        (singular, " svd_in_chunks("),
-        (values_only, "svdvals_in_chunks("),
-    ],
+    ("case", "chunks", "made_of"), crossed(product(WRITTEN, NAMES), ["7", "13"], [np.copy, uneven])
 )
-def test_the_factors_are_those_of_numpy(program, written, kind, chunks, made_of):
-    text, a = program(60, 4, kind), matrix(60, 4, kind)
+def test_the_factors_are_those_of_numpy(case, chunks, made_of):
+    program, kind = case
+    written, text, a = WRITTEN[program], program(60, 4, kind), matrix(60, 4, kind)
     generated = xla2py.emit(text, "dask", chunks=chunks)
     assert written in generated.source and "# one chunk" not in generated.source
     wanted, found = (
@@ -108,8 +110,7 @@ MATRICES = {
 }
 
 
-@pytest.mark.parametrize("name", MATRICES)
-@pytest.mark.parametrize("rows", [1, 9, (5, 1, 30, 24), 60])
+@pytest.mark.parametrize(("name", "rows"), crossed(MATRICES, [1, 9, (5, 1, 30, 24), 60]))
 def test_reflectors_of_odd_matrices(name, rows):
     a = MATRICES[name](matrix(60, 4, "f64"))
     packed, tau = (

@@ -16,6 +16,7 @@ from dask.utils import key_split
 
 import xla2py
 from xla2py.tests.targets.running import leaves
+from xla2py.tests.whole import crossed
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "hlo").glob("*.before.hlo"))
 
@@ -66,18 +67,29 @@ def small_chunks(path: Path) -> str:
     return "16KiB" if path.name.startswith("transformer_block") else "4KiB"
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name.partition(".")[0])
-@pytest.mark.parametrize("is_cut_by", [small_chunks, lambda path: "7"], ids=["bytes", "elements"])
-def test_the_same_call_gives_the_same_tasks(path, is_cut_by):
-    chunks = is_cut_by(path)
+# Names of dask's own tasks that say what they do, and of pieces of arguments.
+TOLD = {
+    *("array", "arange", "zeros_like", "empty_like", "full_like", "concatenate", "diagonal", "getitem", "setitem"),
+    *("reshape", "rechunk", "merge", "split", "truediv", "add", "shaped", "asanyarray_safe", "partial", "aggregate"),
+}
+# Phases that work on arrays as a whole have these names; several functions of a module make them.
+OPERATIONS = {"take", "slice", "slices", "update_slice", "cholesky", "triangular_solve", "matmul", "qr"}
+
+
+@pytest.mark.parametrize(("path", "is_cut_by"), crossed(EXAMPLES, [small_chunks, lambda path: "7"]))
+def test_the_same_call_gives_the_same_tasks_named_like_functions_of_the_module(path, is_cut_by):
     program, rng = xla2py.load(path.read_text()), np.random.default_rng(0)
     shapes = [parameter.array_shape for parameter in program.entry.parameters]
     given = [rng.integers(0, 3, shape.dimensions).astype(shape.element_type.dtype) for shape in shapes]
-    generated = xla2py.emit(program, "dask", chunks=chunks, format=False)
+    generated = xla2py.emit(program, "dask", chunks=is_cut_by(path), format=False)
+    loaded = generated.load()
     with np.errstate(all="ignore"):
-        one, again, reloaded = (loaded.main(*given) for loaded in (*[generated.load()] * 2, generated.load()))
+        one, again, reloaded = (each.main(*given) for each in (loaded, loaded, generated.load()))
     assert keys(one) == keys(again)
     assert names(one) == names(reloaded)
+    graphs = (dict(x.__dask_optimize__(x.dask, list(flatten(x.__dask_keys__())))) for x in leaves(one))
+    found = {part for graph in graphs for key in graph for part in key_split(key).split("-")}
+    assert {each for each in found - TOLD if not callable(vars(loaded).get(each))} <= OPERATIONS
 
 
 PRINT_NAMES = """import sys
@@ -153,27 +165,3 @@ def test_other_arrays_and_other_chunks_have_other_names():
 def test_an_array_in_memory_stands_once_in_the_graph():
     lazy = module(2).main(X)
     assert sum(key_split(key) == "array" for key in keys(lazy)) == leaves(lazy)[0].npartitions
-
-
-# Names of dask's own tasks that say what they do, and of pieces of arguments.
-TOLD = {
-    *("array", "arange", "zeros_like", "empty_like", "full_like", "concatenate", "diagonal", "getitem", "setitem"),
-    *("reshape", "rechunk", "merge", "split", "truediv", "add", "shaped", "asanyarray_safe", "partial", "aggregate"),
-}
-
-
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name.partition(".")[0])
-def test_phases_have_the_names_of_functions_of_the_module(path):
-    program, rng = xla2py.load(path.read_text()), np.random.default_rng(0)
-    shapes = [parameter.array_shape for parameter in program.entry.parameters]
-    given = [rng.integers(0, 3, shape.dimensions).astype(shape.element_type.dtype) for shape in shapes]
-    loaded = xla2py.emit(program, "dask", chunks=small_chunks(path), format=False).load()
-    with np.errstate(all="ignore"):
-        lazy = leaves(loaded.main(*given))
-    graphs = (dict(x.__dask_optimize__(x.dask, list(flatten(x.__dask_keys__())))) for x in lazy)
-    found = {part for graph in graphs for key in graph for part in key_split(key).split("-")}
-    assert {each for each in found - TOLD if not callable(vars(loaded).get(each))} <= OPERATIONS
-
-
-# Phases that work on arrays as a whole have these names; several functions of a module make them.
-OPERATIONS = {"take", "slice", "slices", "update_slice", "cholesky", "triangular_solve"}

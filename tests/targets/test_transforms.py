@@ -9,6 +9,7 @@ import xla2py
 from xla2py.templates.prelude.tiles_recut import halfway, overlaps, pieces, recut, whole_along
 from xla2py.tests.targets.chunked import check_plan
 from xla2py.tests.targets.running import uneven
+from xla2py.tests.whole import crossed, much
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
@@ -52,17 +53,19 @@ def agree(found, text: str):
 KINDS = ["FFT", "IFFT", "RFFT", "IRFFT"]
 
 
-@pytest.mark.parametrize("bits", [64, 128])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("size, chunks", [(36, "7"), (37, "5"), (96, "40"), (74, "6"), (5, "1")])
-def test_one_long_line(size, chunks, kind, bits):
+LINES = [(36, "7"), (37, "5"), (96, "40"), (74, "6"), (5, "1")]
+
+
+@pytest.mark.parametrize(("line", "kind", "bits"), crossed(much(LINES * 2, LINES), KINDS, [64, 128]))
+def test_one_long_line(line, kind, bits):
+    size, chunks = line
     text = transform(kind, (size,), bits=bits)
     agree(in_chunks(text, chunks), text)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("sizes, rank", [((20, 12), 2), ((3, 20, 7), 2), ((6, 5, 4), 3)])
-def test_several_axes_of_which_all_are_cut(sizes, rank, kind):
+@pytest.mark.parametrize(("kind", "axes"), crossed(KINDS, [((20, 12), 2), ((3, 20, 7), 2), ((6, 5, 4), 3)]))
+def test_several_axes_of_which_all_are_cut(kind, axes):
+    sizes, rank = axes
     text = transform(kind, sizes, rank)
     agree(in_chunks(text, "3"), text)
 

@@ -6,6 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.chunked import Case, check, check_plan, inputs
+from xla2py.tests.whole import crossed
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -61,15 +62,12 @@ AT_A_PLACE = {
 }
 
 
-@pytest.mark.parametrize("chunks", ["1", "6", "13"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "chunks"), crossed(CASES, ["1", "6", "13"]))
 def test_the_results_are_those_of_numpy(name, chunks):
     check(CASES[name], chunks)
 
 
-@pytest.mark.parametrize("place", [-5, 3, 99])
-@pytest.mark.parametrize("chunks", ["1", "6", "13"])
-@pytest.mark.parametrize("name", AT_A_PLACE)
+@pytest.mark.parametrize(("name", "chunks", "place"), crossed(AT_A_PLACE, ["1", "6", "13"], [-5, 3, 99]))
 def test_places_that_are_not_known(name, chunks, place):
     given = [np.full_like(x, place) if x.dtype == np.int32 else x for x in inputs(AT_A_PLACE[name])]
     check(AT_A_PLACE[name], chunks, given)
