@@ -111,6 +111,17 @@ test_reductions_that_stay = cases("sums", ROWS, claims=[STAYS], budget=None)(
     lambda x: x.max(1).sum(0),
 )
 
+test_products_with_ones_are_sums = cases("sums", ROWS)(
+    (lambda x: jnp.ones((1, len(x)), jnp.float32) @ x, "return x.sum(axis=0, keepdims=True)"),
+    (lambda x: x @ jnp.ones(x.shape[1], jnp.float32), "return x.sum(axis=-1)"),
+)
+
+test_products_with_more_ones_stay = cases("sums", ROWS, claims=[STAYS], budget=None)(
+    lambda x: jnp.ones((2, len(x)), jnp.float32) @ x,
+    lambda x: 2 * jnp.ones((1, len(x)), jnp.float32) @ x,
+    lambda x: jnp.ones((1, len(x)), jnp.int32) @ x.astype(jnp.int32),
+)
+
 test_sums_of_nothing = cases("sums", ROWS[:0])(
     lambda x: x.reshape(0, 4, 16).sum((1, 2)),
     lambda x: x.reshape(0, 4, 16).sum((0, 1)),

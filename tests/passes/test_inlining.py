@@ -78,3 +78,21 @@ def test_functions_that_are_given_by_keyword_stay():
     x, source = np.array([1, 3, 2, 2, 5, 4], np.float32), np.array([7, 8, 9], np.float32)
     assert "combine=last" in xla2py.emit(text).source
     np.testing.assert_array_equal(xla2py.emit(text).load().main(x, source), [0, 7, 8, 0, 9, 0])
+
+
+@pytest.mark.parametrize(("name", "stays"), [("expm.1", True), ("_interp.2", True), ("expm_of.1", False)])
+def test_functions_that_readers_know_stay_where_they_are_called_once(name, stays):
+    text = f"""HloModule m
+    {name} {{
+      a = f32[3] parameter(0)
+      b = f32[3] sine(a)
+      c = f32[3] exponential(b)
+      d = f32[3] add(b, c)
+      e = f32[3] cosine(d)
+      ROOT f = f32[3] multiply(e, c)
+    }}
+    ENTRY main {{ x = f32[3] parameter(0)  ROOT r = f32[3] call(x), to_apply={name} }}
+    """
+    source = xla2py.emit(text).source
+    assert (f"def {name.strip('_').split('.')[0]}(" in source) is stays
+    assert_agrees(text, X[0, :3], without="inlining")

@@ -10,7 +10,7 @@ from ...array.graph import Graph
 from ...array.live import live_nodes
 from ...array.node import Node
 from ...array.program import Function
-from ...array.rewriting import rewrite
+from ...array.rewriting import called, rewrite
 from ...array.support import Support
 from ...array.value import FULL
 from ..rewriting.patterns import Bindings
@@ -25,13 +25,18 @@ def factorisations(function: Function, supports: Support) -> None:
     apply_rules(function, RULES, supports)
     graph = function.graph
     # What the reflectors of a matrix are turned into a Q of: without that, R is all that is asked for.
-    factored = {_reflectors(node) for node in live_nodes(function).of(("prelude",))} - {None}
+    live = live_nodes(function)
+    factored = {_reflectors(node) for node in live.of(("prelude",))} - {None}
 
     def rule(node: Node) -> Node | None:
         part = 0 if _reflectors(node) is not None else 1
         reflectors = _reflectors(node) if part == 0 else _above_diagonal(node)
-        if reflectors is None or reflectors not in factored:
+        if reflectors is None:
             return None
+        if reflectors not in factored:
+            is_read = any(live.count(user) for user in live.users(reflectors) if user.parameters["index"])
+            (matrix,) = reflectors.operands
+            return None if is_read or 0 in matrix.shape else called(graph, "np.linalg.qr", (matrix,), node, mode="r")
         return _factor(graph, reflectors.operands[0], part)
 
     rewrite(function, ("prelude", "triu"), rule, supports)

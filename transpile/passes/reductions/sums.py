@@ -1,14 +1,16 @@
 """A reduction in two steps is one: XLA cuts long axes into pieces, reduces those, and then what is left of them. The
-largest of two arrays that are stacked for it is ``np.maximum(a, b)``.
+largest of two arrays that are stacked for it is ``np.maximum(a, b)``; a product with ones is a sum.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.operations import REDUCTIONS
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, rule_pass
+from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 
 def _together(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -63,6 +65,17 @@ def _of_two(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add(opcode, (found["a"], found["b"]), interval=node.interval)
 
 
+def _of_product(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The sum of columns, or of rows, that a product of matrices with one row, or one column, of ones is."""
+    left, right = node.operands
+    ones, x, axis = (left, right, 0) if left.opcode == "ones" else (right, left, left.ndim - 1)
+    if ones.opcode != "ones" or x.opcode == "ones" or max(ones.ndim, x.ndim) > 2:
+        return None
+    keepdims: dict[str, Any] = {"keepdims": True} if ones.ndim == 2 else {}
+    total = graph.add("sum", (x,), element_type=node.element_type, axes=(axis,), **keepdims)
+    return total if total.shape == node.shape else None
+
+
 RULES = tuple(
     rule
     for name in REDUCTIONS.values()
@@ -71,5 +84,6 @@ RULES = tuple(
         Rule(f"{name}((pieces := reshape(x)), axes=axes)", _of_whole, once=("pieces",)),
     )
 ) + tuple(Rule(f"{name}(stack(a, b, axis=axis), axes=axes)", _of_two) for name in ("max", "min"))
+RULES += (Rule("matmul(x, y)", _of_product, when=is_full_float),)
 
 sums = rule_pass(__name__, "Raise reductions in steps to one operation.", RULES)

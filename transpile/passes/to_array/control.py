@@ -18,6 +18,8 @@ from ..constants.interpreter import known_value
 from .known_branches import taken_by
 from .lowering import FunctionLowering, Lowered, lowers
 
+# Functions of JAX that a reader knows by name: called once they stay functions, but where kernels join what is around.
+_KNOWN = frozenset("_interp _map_coordinates expm expm_frechet funm polyfit rankdata sqrtm".split())
 _SMALL = 4  # nodes that a computation may make and still be written in place at every call
 _MOST_INSTRUCTIONS = 20_000  # of a computation and what it calls, written in place to learn from them
 
@@ -55,8 +57,9 @@ def _called(lowering: FunctionLowering, computation: Computation, operands: list
         return lowering.computation(computation, operands)
     if computation in module.functions:
         return call_function(lowering, module.functions[computation], operands)
-    is_called_once = module.call_counts.get(computation, 0) < 2
-    if is_called_once or computation in module.inline or not module.options.functions:
+    is_known = computation.name.split(".")[0] in _KNOWN and module.options.support.features.operations_are_passes
+    is_kept = is_known or module.call_counts.get(computation, 0) > 1
+    if not is_kept or computation in module.inline or not module.options.functions:
         return lowering.computation(computation, operands)
     before = lowering.graph.count
     result = lowering.computation(computation, operands)
