@@ -219,6 +219,7 @@ SUPPORT += (
     "element_rules",
     "numpy/functions",
     "numpy/kernels",
+    "numpy/loop_forms",
     "numpy/numba",
 )
 SUPPORT += ("refusals",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+from ...transpile.array.contractions import subscripts
 from ...transpile.array.graph import Graph
 from ...transpile.array.node import Node, Slot
 from ...transpile.array.value import FULL, NEW, getitem, permute
@@ -77,6 +78,43 @@ def _product(graph: Graph, node: Node) -> Node | None:
         columns = getitem(graph, columns, [FULL] * (y.ndim - 2) + [NEW, FULL, FULL])
     product = graph.add("multiply", (rows, columns))
     return graph.add("sum", (product,), axes=(product.ndim - 1,))
+
+
+def _contraction(graph: Graph, node: Node) -> Node | None:
+    """A product along any axes: the sum of what is multiplied where terms are few, a product of matrices else."""
+    text = subscripts(node)
+    kinds = {each.element_type for each in (node, *node.operands)}
+    if text is None or len(kinds) > 1 or node.type.name not in _SUMMED or 0 in (*node.shape, *node.operands[0].shape):
+        return None
+    left, right, result = text.replace("->", ",").split(",")
+    alone = set(left) ^ set(right)
+    if len(set(left)) < len(left) or len(set(right)) < len(right) or not alone <= set(result):
+        return None
+    sizes = dict(zip(left + right, node.operands[0].shape + node.operands[1].shape, strict=True))
+    batch, summed = (
+        [letter for letter in left if letter in right and (letter in result) == kept] for kept in (True, False)
+    )
+    rows, columns = ([letter for letter in own if letter in alone] for own in (left, right))
+    a, b = (
+        permute(graph, operand, [own.index(letter) for letter in order])
+        for operand, own, order in zip(
+            node.operands, (left, right), ([*batch, *rows, *summed], [*batch, *columns, *summed]), strict=True
+        )
+    )
+    terms, height, width = (prod(sizes[letter] for letter in each) for each in (summed, rows, columns))
+    if max(terms, min(height, width)) <= _MOST_WRITTEN_OUT:
+        a = getitem(graph, a, [FULL] * len(batch + rows) + [NEW] * len(columns) + [FULL] * len(summed))
+        b = getitem(graph, b, [FULL] * len(batch) + [NEW] * len(rows) + [FULL] * len(columns + summed))
+        product = graph.add("multiply", (a, b))
+        last = range(product.ndim - len(summed), product.ndim)
+        made = graph.add("sum", (product,), axes=tuple(last)) if summed else product
+    elif batch:
+        return None  # products of many matrices are the library's
+    else:
+        b = permute(graph, graph.add("reshape", (b,), shape=(width, terms)), (1, 0))
+        made = graph.add("matmul", (graph.add("reshape", (a,), shape=(height, terms)), b))
+        made = graph.add("reshape", (made,), shape=tuple(sizes[letter] for letter in rows + columns))
+    return permute(graph, made, [(batch + rows + columns).index(letter) for letter in result])
 
 
 def _part(graph: Graph, node: Node) -> Node | None:
@@ -161,6 +199,7 @@ _FORMS: dict[str, Callable[[Graph, Node], Node | None]] = {
     "sum": _count,
     "take": _of_numbers,
     "matmul": _product,
+    **dict.fromkeys(("tensordot", "einsum"), _contraction),
     "dynamic_slice": _part,
     "dynamic_update_slice": _changed_part,
     "convolution": _convolution,

@@ -95,6 +95,13 @@ BODIES = {
     "all of columns": (MATRIX, lambda x, k: jnp.where((x < 1).all(0), x * 1.1, x * 0.5)),
     "product": (SQUARE, lambda x, k: x @ x.T * 0.1),
     "products": (RNG.normal(size=(3, 4, 4)), lambda x, k: 0.2 * x @ x + 0.5 * x),
+    "gate": (RNG.normal(size=(2, 3, 4)), lambda x, k: jnp.moveaxis(
+        jnp.tensordot(x, x[:, :2, k % 2], (0, 1)), 2, 0) * 0.2),
+    "axes": (RNG.normal(size=(3, 10, 9)), lambda x, k:
+        x * 0.5 + 0.01 * jnp.einsum("abc,dbe->dea", x, x)[:, None, :, 0]),
+    "two axes summed": (RNG.normal(size=(3, 4, 5)), lambda x, k:
+        x * 0.5 + 0.01 * jnp.einsum("abc,bcd->ad", x, x[0, :, :, None])[..., None]),
+    "each": (RNG.normal(size=(9, 3, 4)), lambda x, k: x * 0.5 + 0.01 * jnp.einsum("abc,abd->acd", x, x)[:, :3]),
     "vector": (SQUARE, lambda x, k: x * 0.9 + x @ x[0] * 0.01 + x[1] @ x * 0.01 + x[2] @ x[3] * 0.01),
     "sigmoid": (VECTOR, lambda x, k: jax.nn.sigmoid(x) - x),
     "normal cdf": (VECTOR, lambda x, k: jax.scipy.stats.norm.cdf(x) - 0.5 * x),

@@ -180,23 +180,23 @@ def test_the_normal_distribution_is_that_of_scipy():
 
 
 SINGULAR = {
-    "gammaln": (1, "scipy.special.gammaln(x)"),
-    "digamma": (1, "scipy.special.digamma(x)"),
-    "gammainc": (2, "scipy.special.gammainc(a, x)"),
-    "gammaincc": (2, "scipy.special.gammaincc(a, x)"),
-    "betainc": (3, "scipy.special.betainc(a, b, x)"),
-    "zeta": (2, "scipy.special.zeta("),
+    "gammaln": 1,
+    "digamma": 1,
+    "gammainc": 2,
+    "gammaincc": 2,
+    "betainc": 3,
+    "zeta": 2,
 }
 
 
 @pytest.mark.parametrize("name", SINGULAR)
 def test_special_functions_that_differ_at_singularities_are_those_of_scipy_where_the_library_decides(name):
-    count, text = SINGULAR[name]
+    count = SINGULAR[name]
     function = getattr(jax.scipy.special, name)
     given = [RNG.uniform(1.1 if k == 0 else 0.1, 4 if k < 2 else 0.9, 40).astype("f4") for k in range(count)]
     module = xla2py.from_jax(function, *given)
     assert "scipy" not in xla2py.emit(module, allow=("scipy",)).source.partition("import numpy")[2]
     generated = xla2py.emit(module, allow=("scipy",), edge_cases="library", debug=True)
-    assert text in generated.source
+    assert f"scipy.special.{name}(" in generated.source
     assert edges_of(generated.source) == ("singularities",)
     np.testing.assert_allclose(generated.load().main(*given), function(*given), rtol=1e-3, atol=1e-5)

@@ -111,8 +111,9 @@ def _expand(draft: Draft) -> None:
 
 def _name_special_functions(draft: Draft) -> None:
     """Name special functions; but where there are kernels, the instructions of an element are better than a call."""
-    of_elements = draft.options.style == READABLE or _works_in_chunks(draft)
-    draft.module, made = special_functions(draft.module, draft.support, of_elements=of_elements)
+    kernels = None if _works_in_chunks(draft) else kernels_in(draft.options.style, draft.target)
+    fuses = kernels.fuses if kernels is not None else None
+    draft.module, made = special_functions(draft.module, draft.support, fuses)
     draft.originals = composed(made, draft.originals)
 
 

@@ -8,41 +8,48 @@ a form (:mod:`.scans`).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ...array.graph import Graph
+from ...array.node import Node
 from ...array.rewriting import called
 from ...array.support import Support
 from ...hlo.custom_calls.special_functions import IN_WIDER, own_target
-from ...hlo.element_types import ELEMENT_TYPES
+from ...hlo.element_types import ELEMENT_TYPES, ElementType
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape
+from ..to_array.variants import Site, prelude_function
+from .folding import folded
 from .library import Library, numbers_of
 from .reading import Reading
 from .rewriting import Calls, Originals, with_calls
 from .scans import scan_calls
-from .terms import NAMED, PARTS, Term
+from .terms import COMPLEX_OF, NAMED, PARTS, Term, Terms
 
 Places = dict[tuple[Term, tuple[int, ...]], Instruction]  # what gives a term, by it and the sizes
 _RUNNING = frozenset(("call", "fusion", "while", "conditional"))
 
 
-def special_functions(module: HloModule, supports: Support, *, of_elements: bool = True) -> tuple[HloModule, Originals]:
+def special_functions(
+    module: HloModule, supports: Support, fuses: Callable[[Node], bool] | None = None
+) -> tuple[HloModule, Originals]:
     """The module with a custom call of ``xla2py.NAME`` in place of each special function that a target supports, and
-    what its instructions stand for. Functions ``of_elements`` can be left written out."""
-    calls = {each: scan_calls(each, supports, of_elements=of_elements) for each in _run_as_code(module)}
-    library = Library.of_numbers(numbers_of(module)) if of_elements else None
-    if library is not None and library.patterns:
-        naming = _Naming(library, supports, module)
+    what its instructions stand for. Where there are kernels, only what these have (``fuses``) takes the place of
+    instructions of elements."""
+    calls = {each: scan_calls(each, supports, of_elements=fuses is None) for each in _run_as_code(module)}
+    library = Library.of_numbers(numbers_of(module))
+    if library.patterns:
+        naming = _Naming(library, supports, fuses or (lambda node: True), module)
         for each in calls:
             calls[each] = naming.calls_in(each) | calls[each]
     return with_calls(module, calls) if any(calls.values()) else (module, {})
 
 
 class _Naming:
-    def __init__(self, library: Library, supports: Support, module: HloModule) -> None:
-        self.supports = supports
+    def __init__(self, library: Library, supports: Support, fuses: Callable[[Node], bool], module: HloModule) -> None:
+        self.supports, self.fuses = supports, fuses
         self.reading = Reading(library.terms, library.named)
         self.reading.measure(module.computations)
 
@@ -66,14 +73,17 @@ class _Naming:
             return None if whole is None else like.replace(opcode=term.opcode, operands=(whole,), attributes={})
         if term.opcode != NAMED:
             return None
+        term = _of_whole_number(self.reading.terms, term)
         operands = tuple(self._operand(each, like, places, k) for k, each in enumerate(term.operands))
         known = tuple(each for each in operands if each is not None)
         if len(known) < len(operands):
             return None
         if term.key in OPCODES:
-            return like.replace(opcode=term.key, operands=known, attributes={})
+            is_known = self.fuses(_operation(term.key, known))
+            return like.replace(opcode=term.key, operands=known, attributes={}) if is_known else None
         attributes = {"custom_call_target": own_target(term.key)}
-        is_known = self.is_supported(term.key, known)
+        made = _function(term.key, known)
+        is_known = self.supports(made) and self.fuses(made)
         return like.replace(opcode="custom-call", operands=known, attributes=attributes) if is_known else None
 
     def _operand(self, term: Term, like: Instruction, places: Places, k: int = 0) -> Instruction | None:
@@ -95,13 +105,35 @@ class _Naming:
             places[place] = made
         return made
 
-    def is_supported(self, function: str, operands: tuple[Instruction, ...]) -> bool:
-        """Tell whether the target has a function for such operands."""
-        graph = Graph()
-        own, wider = IN_WIDER.get(function, (function, None))
-        shapes = [operand.array_shape for operand in operands]
-        given = [graph.parameter(each.dimensions, wider or each.element_type, graph.root) for each in shapes]
-        return self.supports(called(graph, own, tuple(given), given[-1]))
+
+def _function(name: str, operands: Iterable[Instruction]) -> Node:
+    """The node of a special function on such operands."""
+    graph = Graph()
+    own, wider = IN_WIDER.get(name, (name, None))
+    given = _parameters(graph, operands, wider)
+    return called(graph, own, given, given[-1])
+
+
+def _operation(opcode: str, operands: Iterable[Instruction]) -> Node:
+    """The node of an operation of elements on such operands, as it will be lowered."""
+    graph = Graph()
+    given = _parameters(graph, operands)
+    types = tuple(node.type for node in given)
+    form = prelude_function(opcode, Site(given, types, types[0], {}))
+    return graph.add(opcode, given) if form is None else called(graph, form["function"], given, given[0])
+
+
+def _parameters(graph: Graph, operands: Iterable[Instruction], wider: ElementType | None = None) -> tuple[Node, ...]:
+    shapes = (operand.array_shape for operand in operands)
+    return tuple(graph.parameter(each.dimensions, wider or each.element_type, graph.root) for each in shapes)
+
+
+def _of_whole_number(terms: Terms, term: Term) -> Term:
+    """``abs`` of a complex number where a term is ``np.hypot`` of its parts, or the term itself."""
+    if term.key != "np.hypot" or (kind := COMPLEX_OF.get(term.element_type)) is None:
+        return term
+    whole = folded(terms, "complex", kind, (), term.operands)
+    return term if whole.opcode == "complex" else terms.make(NAMED, term.element_type, "abs", (whole,))
 
 
 def _repeated(number: Term, like: Instruction, name: str) -> Instruction:
