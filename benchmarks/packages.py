@@ -19,29 +19,36 @@ from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "packages.md"
 STYLES = ("readable", "fast")
-HEAD = """| model | packages | MB | import and first call, s | again, ms |
+HEAD = """| model | packages | MB | import and first call, s of CPU | again, ms of CPU |
 |---|---|---|---|---|
 """
+# Everything is measured on one thread, in seconds of the processor, which other work on the machine does not change.
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "JAX_PLATFORMS": "cpu",
+}
 # The script for the fresh environment tells the seconds of the import and first call, and of the fastest later call.
 MEASURE = """
 import json, sys, time
+start = time.process_time()
 import numpy as np
-start = time.perf_counter()
 import {name}
 with np.load(sys.argv[1]) as stored:
     arrays = dict(stored)
 from {name}._files import call
 found = call("{function}", arrays)
-first = time.perf_counter() - start
-seconds, until = [], time.perf_counter() + 3
-while time.perf_counter() < until or len(seconds) < 3:
-    start = time.perf_counter()
+first = time.process_time() - start
+seconds, until = [], time.process_time() + 2
+while time.process_time() < until or len(seconds) < 3:
+    start = time.process_time()
     call("{function}", arrays)
-    seconds.append(time.perf_counter() - start)
+    seconds.append(time.process_time() - start)
 np.savez(sys.argv[2], **found)
 print(json.dumps([first, min(seconds)]))
 """
-IMPORT = "import time; start = time.perf_counter(); import jax.numpy, {}; print(time.perf_counter() - start)"
+IMPORT = "import time; start = time.process_time(); import jax.numpy, {}; print(time.process_time() - start)"
 LIBRARIES = {
     "cnn": "flax.linen",
     "decoder": "equinox",
@@ -71,13 +78,13 @@ def packaged(name: str, folder: Path) -> dict[str, Any]:
             if not (folder / style).exists():
                 xla2py.package(function, *arguments, to=folder / style, name=f"{name}_model", options={"style": style})
         new = jax.tree.map(lambda x: x * 1.25 if x.dtype.kind == "f" else x, arguments)
-        jitted, start = jax.jit(function), time.perf_counter()
+        jitted, start = jax.jit(function), time.process_time()
         found = jax.block_until_ready(jitted(*new))
-        first, seconds, until = time.perf_counter() - start, [], time.perf_counter() + 3
-        while time.perf_counter() < until or len(seconds) < 3:
-            start = time.perf_counter()
+        first, seconds, until = time.process_time() - start, [], time.process_time() + 2
+        while time.process_time() < until or len(seconds) < 3:
+            start = time.process_time()
             jax.block_until_ready(jitted(*new))
-            seconds.append(time.perf_counter() - start)
+            seconds.append(time.process_time() - start)
     names = next(iter(arrays_of(folder / "readable", name).values()))
     np.savez(folder / "in.npz", **dict(zip(names, jax.tree.leaves(new), strict=True)))
     np.savez(folder / "expected.npz", *jax.tree.leaves(found))
@@ -142,7 +149,7 @@ def size(environment: Path) -> tuple[int, float]:
 
 def figures(name: str, folder: Path) -> dict[str, Any]:
     """Package, install, test, compare and time a model."""
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **ONE_THREAD}
     found: dict[str, Any] = json.loads(
         run(sys.executable, __file__, folder, "--package", name, env=environment).splitlines()[-1]
     )

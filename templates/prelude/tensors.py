@@ -15,14 +15,14 @@ def mapped_tensor(name: str, digest: str, dtype: Any) -> np.ndarray:
     where it is used; `digest` begins the SHA-256 of its bytes.
     """
     path = Path(__file__).with_suffix(".safetensors")
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        header = file.read(size)
-    entry = json.loads(header).get(name) if len(header) == size else None
-    if entry is None:
-        raise ValueError(f"{path} has no array {name}")
-    begin, end = entry["data_offsets"]
-    octets = np.memmap(path, np.uint8, "r", 8 + size)[begin:end]
+    try:
+        mapped = np.memmap(path, np.uint8, "r")
+        start = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
+        entry = json.loads(mapped[8:start].tobytes())[name]
+        begin, end = entry["data_offsets"]
+    except (KeyError, OSError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} has no array {name}") from error
+    octets = mapped[start + begin : start + end]
     if not sha256(octets.data).hexdigest().startswith(digest):
         raise ValueError(f"{path}: {name} has changed since the module was made")
     array: np.ndarray = octets.view(dtype).reshape(entry["shape"])

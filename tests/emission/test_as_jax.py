@@ -68,6 +68,12 @@ def test_a_second_module_is_its_gradient():
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-6)
 
 
+def test_a_gradient_by_the_only_argument():
+    gradient = xla2py.emit(xla2py.from_jax(lambda x, given: (jnp.cos(x) * given,), X, X))
+    function = xla2py.emit(xla2py.from_jax(jnp.sin, X)).as_jax(gradient=gradient)
+    np.testing.assert_allclose(jax.grad(lambda x: function(x).sum())(X), np.cos(X), rtol=1e-5)
+
+
 def running(decay, x):
     def body(total, each):
         total = jnp.sin(decay * total + each)

@@ -132,10 +132,13 @@ def test_constants_in_a_safetensors_file(tmp_path):
     assert not all(sidecar.is_current() for sidecar in generated.sidecars(path))
     with pytest.raises(ValueError, match="constant_2 has changed"):
         imported(path).main(*ARGUMENTS)
-    for other in (content.replace(b"constant_2", b"constant_9"), content[:4], content[:20]):
+    for other in (content.replace(b"constant_2", b"constant_9"), content[:4], content[:20], b"", b"\x10" * 99):
         (tmp_path / "shift.safetensors").write_bytes(other)
         with pytest.raises(ValueError, match="has no array constant_"):
             imported(path).main(*ARGUMENTS)
+    (tmp_path / "shift.safetensors").unlink()
+    with pytest.raises(ValueError, match="has no array constant_"):
+        imported(path).main(*ARGUMENTS)
 
 
 @pytest.mark.parametrize("target", ["cupy", "array-api", "dask"])

@@ -42,9 +42,14 @@ def function_of_jax(generated: Emitted, gradient: Emitted | None) -> Callable[..
     called = _called(jax, generated)
     if gradient is None:
         return called
-    derived = _called(jax, gradient)
+    derived, structure = _called(jax, gradient), jax.tree_util.tree_structure
     function = jax.custom_vjp(called)
-    function.defvjp(lambda *arguments: (called(*arguments), arguments), lambda kept, given: derived(*kept, given))
+
+    def pulled(kept: tuple[Any, ...], given: Any) -> Any:
+        found = derived(*kept, given)  # a module gives an array in place of a tuple of one
+        return found if len(kept) > 1 or structure(found) == structure(kept) else (found,)
+
+    function.defvjp(lambda *arguments: (called(*arguments), arguments), pulled)
     return function  # type: ignore[no-any-return]
 
 
