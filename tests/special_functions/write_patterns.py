@@ -33,6 +33,7 @@ _COMPLEX = (("c64", jnp.complex64, False), ("c128", jnp.complex128, True))
 _OWN_FORMS = (
     {"complex_sinc": _COMPLEX[:1]}
     | dict.fromkeys(COMPLEX, _COMPLEX)
+    | dict.fromkeys(("expi", "expn"), _FORMS[::2])
     | dict.fromkeys(("kl_div", "np.hypot", "rel_entr"), _FORMS + _NARROW)
 )
 _TYPES = {name: dtype for name, dtype, _ in _FORMS + _NARROW + _COMPLEX if name != "f32_x64"}
@@ -41,7 +42,7 @@ _COMMON = {-1.0, 0.0, 0.5, 1.0, 2.0}  # in any program: a function that leaves n
 _IS_NEWER = jax.__version_info__ >= (0, 12)
 _KNOWN = {name: (function, 1) for name, function in COMPLEX.items()} | FUNCTIONS | (NEWER if _IS_NEWER else {})
 # What JAX 0.12 gives by these names is not what earlier versions gave: other limits, and the last digits of float32.
-_RENAMED = {name: f"{name}_with_limits" for name in ("digamma", "gammainc", "gammaincc", "polygamma")}
+_RENAMED = {name: f"{name}_with_limits" for name in ("digamma", "expi", "expn", "gammainc", "gammaincc", "polygamma")}
 _RENAMED_IN_FLOAT32 = {name: f"{name}_in_float64" for name in ("betainc", "betaln", "erfcx", "lgamma")}
 _VERSION = ".".join(jax.__version__.split(".")[:2])
 _FOLDER = Path(special_functions.__file__).parent / "patterns" / f"jax_{_VERSION}"
@@ -55,7 +56,7 @@ def write(names: Collection[str]) -> None:
     for path in _paths(_FOLDER, names):
         path.unlink()
     _files.cache_clear()
-    for some in ("lgamma digamma zeta".split(), list(_KNOWN)):
+    for some in ("lgamma digamma zeta expn".split(), list(_KNOWN)):
         for form in _FORMS + _NARROW + _COMPLEX:
             for name in some:
                 if name in names and form in _OWN_FORMS.get(name, _FORMS):

@@ -93,7 +93,11 @@ class _Naming:
             return places[place]
         made: Instruction | None = None
         if term.opcode == "constant":
-            made = _repeated(term, like, f"{like.name}.{k}")
+            literal = {"literal": term.value}
+            number = Instruction(f"{like.name}.{k}", "constant", _number_of(term), attributes=literal)
+            made = _repeated(number, like)
+        elif (term, ()) in places:
+            made = _repeated(places[term, ()], like)
         elif term.opcode == NAMED:
             made = self._call(term, like, places)
         elif term.opcode == "complex":
@@ -136,13 +140,18 @@ def _of_whole_number(terms: Terms, term: Term) -> Term:
     return term if whole.opcode == "complex" else terms.make(NAMED, term.element_type, "abs", (whole,))
 
 
-def _repeated(number: Term, like: Instruction, name: str) -> Instruction:
+def _number_of(term: Term) -> ArrayShape:
+    return ArrayShape(ELEMENT_TYPES[term.element_type], ())
+
+
+def _repeated(number: Instruction, like: Instruction) -> Instruction:
     """A number for each element of a function's result."""
-    shape = replace(like.array_shape, element_type=ELEMENT_TYPES[number.element_type])
-    constant = Instruction(name, "constant", ArrayShape(shape.element_type, ()), attributes={"literal": number.value})
+    shape = replace(like.array_shape, element_type=number.array_shape.element_type)
     if not shape.rank:
-        return constant
-    return Instruction(f"{name}.repeated", "broadcast", shape, (constant,), attributes={"dimensions": ()})
+        return number
+    return Instruction(
+        f"{like.name}.{number.name}.repeated", "broadcast", shape, (number,), attributes={"dimensions": ()}
+    )
 
 
 def is_array(instruction: Instruction) -> bool:

@@ -58,7 +58,10 @@ def is_commutative(opcode: str) -> bool:
 
 
 def loop(terms: Terms, condition: Term, body: Term, start: Term) -> Term:
-    """The results of a loop. What is carried round as it is, and is a number at the start, is that number inside."""
+    """The results of a loop. What is carried round as it is, and is a number at the start, is that number inside. What
+    the body keeps where the condition does not hold is what it changes: there it is not run."""
+    if body.opcode == "tuple":
+        body = terms.make("tuple", "", None, tuple(_where(each, condition) for each in body.operands))
     whole = terms.make("while", "", (condition, body), (start,))
     if start.opcode != "tuple" or body.opcode != "tuple":
         return whole
@@ -79,6 +82,12 @@ def loop(terms: Terms, condition: Term, body: Term, start: Term) -> Term:
         for k, each in enumerate(carried)
     )
     return terms.make("tuple", "", None, tuple(results))
+
+
+def _where(term: Term, condition: Term) -> Term:
+    """What a term is where a condition holds."""
+    is_chosen = term.opcode == "select" and term.operands[0] is condition
+    return term.operands[1] if is_chosen else term
 
 
 def written(terms: Terms, term: Term, known: dict[Term, Term], worked_out: set[Term] | None = None) -> Term:

@@ -191,10 +191,12 @@ def _count(term: Term) -> int:
 
 
 def numbers_of(module: HloModule) -> set[float]:
-    """The scalar constants of a module; those of float64 in float32, too, which they may be rounded to."""
+    """The scalar constants of a module and the places of its branches; those of float64 in float32, too, which they may
+    be rounded to."""
     constants = (i for i in module.instructions() if i.opcode == "constant" and isinstance(i.shape, ArrayShape))
     scalars = (i["literal"] for i in constants if i.array_shape.rank == 0)
     numbers = {float(literal) for literal in scalars if literal.dtype.kind in "fiu"}
+    numbers |= {float(k) for i in module.instructions() if i.opcode == "conditional" for k in range(len(i.called))}
     with np.errstate(over="ignore"):
         return numbers | {float(np.float32(number)) for number in numbers}
 

@@ -1,8 +1,9 @@
 """The terms of instructions.
 
 Calls and fusions are seen through, and so are broadcasts of scalars: ``1 + x`` is the same term for a number and for an
-array. So are the slices of short tables, and what is looked up in one for each element. What is not done element by
-element is a leaf that is equal to nothing else.
+array. So are the slices of short tables, and what is looked up in one for each element. A few conditions beside each
+other, such as those of ``piecewise``, are one term, and so are their running counts and the place of the largest. What
+is not done element by element is a leaf that is equal to nothing else.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
+from ...hlo.attributes import Window, WindowDimension
 from ...hlo.custom_calls.special_functions import OWN_TARGETS
+from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape, Shape
@@ -21,10 +26,11 @@ from .terms import NAMED, Term, Terms
 CALLS = {"call": "to_apply", "fusion": "calls"}
 _REPEATING = frozenset(("broadcast", "copy"))  # a scalar
 _MOVING = frozenset(("broadcast", "copy", "reshape", "slice", "transpose"))
-_COLUMN, _PART = "column", "part"  # the opcodes of terms of indices, and of parts of larger arrays of numbers
+# The opcodes of terms of indices, of several of them, and of parts of larger arrays of numbers.
+_COLUMN, _COLUMNS, _PART = "column", "columns", "part"
 _PARTS = frozenset(("copy", "dynamic-slice", "reshape", "slice"))
 _MOST_NUMBERS = 64  # of a table, such as the coefficients of a polynomial
-_MOST_INSTRUCTIONS, _MOST_DEPTH = 800, 8  # of a computation that is seen through, with those that it calls
+_MOST_INSTRUCTIONS, _MOST_DEPTH = 4000, 8  # of a computation that is seen through, with those that it calls
 
 
 class Reading:
@@ -69,6 +75,10 @@ class Reading:
         if opcode in CALLS:
             called: Computation = instruction[CALLS[opcode]]
             return self.values(called, operands)[called.root]
+        if opcode == "conditional" and operands[0].element_type == "s32" and kind:
+            return self._chosen(operands[0], self._cases(instruction, operands[1:]))
+        if opcode == "while" and _is_once(instruction, operands[0]):
+            return self.values(instruction["body"], operands)[instruction["body"].root]
         if opcode == "while":
             return loop(self.terms, self._body(instruction["condition"]), self._body(instruction["body"]), *operands)
         if opcode == "custom-call" and (name := OWN_TARGETS.get(instruction["custom_call_target"])):
@@ -90,6 +100,12 @@ class Reading:
             return self.terms.make(_PART, kind, key, operands)
         if _is_column(instruction):
             return self.terms.make(_COLUMN, kind, None, operands)
+        if opcode == "concatenate" and (joined := self._joined(instruction, operands)):
+            return joined
+        if _is_counter(instruction):
+            return self.terms.make(opcode, kind, instruction.array_shape.size)
+        if operands and self._is_along_columns(instruction, operands[0]):
+            return self.terms.make(opcode, kind, self._combiner(instruction["to_apply"]), operands)
         if _is_lookup(instruction, operands):
             return self.terms.make(instruction.opcode, kind, None, (operands[0], _each_of(operands[1])))
         if _is_any(instruction):
@@ -98,17 +114,75 @@ class Reading:
             return self.named(folded(self.terms, opcode, kind, _key(instruction), operands))
         return self.leaf(instruction, operands)
 
+    def _cases(self, instruction: Instruction, arguments: tuple[Term, ...]) -> list[Term]:
+        """What each branch of a conditional gives."""
+        pairs = zip(instruction.called, arguments, strict=True)
+        return [self.values(branch, (argument,))[branch.root] for branch, argument in pairs]
+
+    def _chosen(self, which: Term, cases: list[Term], first: int = 0) -> Term:
+        """One of some cases, as XLA writes a selection of more than two."""
+        if len(cases) == 1:
+            return cases[0]
+        half = len(cases) // 2
+        limit = self.terms.number(which.element_type, np.array(first + half, ELEMENT_TYPES[which.element_type].dtype))
+        is_below = folded(self.terms, "compare", "pred", "LT", (which, limit))
+        both = self._chosen(which, cases[:half], first), self._chosen(which, cases[half:], first + half)
+        return self.named(folded(self.terms, "select", both[0].element_type, (), (is_below, *both)))
+
     def _moved(self, instruction: Instruction, operand: Term) -> Term | None:
         """A table, or the number that it is everywhere, in another place; None for what does not only move one."""
         if operand.opcode == "constant" and instruction.opcode in _MOVING:
             return operand
-        if operand.opcode != "table" or instruction.opcode not in ("broadcast", "slice"):
+        if operand.opcode in (_COLUMN, "iota") and _is_one_axis_repeated(instruction):
+            return operand
+        if instruction.opcode == "dynamic-slice" and instruction.shape == instruction.operands[0].shape:
+            return operand  # there is one place for it
+        if operand.opcode != "table" or instruction.opcode not in _MOVING:
             return None
         axis, numbers = operand.table
-        if instruction.opcode == "broadcast":
-            return self.terms.table(operand.element_type, numbers, instruction["dimensions"][axis])
-        part = instruction["slice"][axis]
-        return self.terms.table(operand.element_type, numbers[part.start : part.limit : part.stride], axis)
+        if instruction.opcode == "slice":
+            part = instruction["slice"][axis]
+            return self.terms.table(operand.element_type, numbers[part.start : part.limit : part.stride], axis)
+        place = _place_of(instruction, axis)
+        return None if place is None else self.terms.table(operand.element_type, numbers, place)
+
+    def _joined(self, instruction: Instruction, operands: tuple[Term, ...]) -> Term | None:
+        """Conditions that are put beside each other along the first or last axis, on which each has one place, or the
+        table of numbers along an axis."""
+        (axis,), kind = instruction["dimensions"], element_type(instruction.shape)
+        shape = instruction.array_shape
+        if all(term.opcode == "constant" for term in operands) and shape.dimensions[axis] == len(operands):
+            values = [value for term in operands if (value := term.value) is not None]
+            is_table = len(values) <= _MOST_NUMBERS and values[0].dtype.kind == "f"
+            return self.terms.table(kind, np.array(values), axis) if is_table else None
+        each = [part for term in operands for part in _each_column(term)]
+        if kind != "pred" or len(each) != shape.dimensions[axis] or axis not in (0, shape.rank - 1):
+            return None
+        is_of_number = self.of_scalars or shape.rank == 1
+        return self.terms.make(_COLUMNS, kind, None if is_of_number else axis == 0, tuple(each))
+
+    def _is_along_columns(self, instruction: Instruction, operand: Term) -> bool:
+        """Tell whether it reduces conditions that are beside each other, or numbers made of them, or counts as they
+        go."""
+        while operand.opcode in ("convert", "reduce-window"):
+            operand = operand.operands[0]
+        if operand.opcode != _COLUMNS:
+            return False
+        shape = instruction.operands[0].array_shape
+        axes = {None: (0, shape.rank - 1), True: (0,), False: (shape.rank - 1,)}[operand.key]
+        if instruction.opcode == "reduce":
+            return any(instruction["dimensions"] == (axis,) for axis in axes)
+        if instruction.opcode != "reduce-window" or len(instruction.operands) != 2:
+            return False
+        return any(tuple(instruction["window"]) == _behind(shape.dimensions, axis) for axis in axes)
+
+    def _combiner(self, computation: Computation) -> Term:
+        """The term of what a reduction does with two elements; equal ones are one."""
+        if computation not in self._bodies:
+            kinds = [element_type(parameter.shape) for parameter in computation.parameters]
+            given = [self.terms.make("parameter", kind, number) for number, kind in enumerate(kinds)]
+            self._bodies[computation] = self.values(computation, given)[computation.root]
+        return self._bodies[computation]
 
     def _is_seen_through(self, computation: Computation) -> bool:
         count, depth = self._sizes[computation]
@@ -143,8 +217,9 @@ def _is_scalar_repeated(instruction: Instruction) -> bool:
 
 def _is_table(instruction: Instruction) -> bool:
     shape = instruction.shape
-    is_row = instruction.opcode == "constant" and isinstance(shape, ArrayShape) and shape.rank == 1
-    return is_row and instruction.array_shape.size <= _MOST_NUMBERS and instruction["literal"].dtype.kind == "f"
+    if instruction.opcode != "constant" or not isinstance(shape, ArrayShape) or shape.rank != 1:
+        return False
+    return shape.size == 1 or (shape.size <= _MOST_NUMBERS and instruction["literal"].dtype.kind == "f")
 
 
 def _is_part(instruction: Instruction, operands: tuple[Term, ...]) -> bool:
@@ -156,10 +231,67 @@ def _is_part(instruction: Instruction, operands: tuple[Term, ...]) -> bool:
 
 
 def _is_column(instruction: Instruction) -> bool:
-    """Tell whether it gives each element an axis of its own, the last one: as indices of a gather have it."""
+    """Tell whether it gives each element an axis of its own: the last one, as indices of a gather have it, or the
+    first."""
     if instruction.opcode != "reshape" or not isinstance(instruction.operands[0].shape, ArrayShape):
         return False
-    return instruction.array_shape.dimensions == (*instruction.operands[0].array_shape.dimensions, 1)
+    dimensions = instruction.operands[0].array_shape.dimensions
+    return instruction.array_shape.dimensions in ((*dimensions, 1), (1, *dimensions))
+
+
+def _each_column(term: Term) -> tuple[Term, ...]:
+    """The terms that are beside each other in one, none where it is something else."""
+    if term.opcode in (_COLUMN, _COLUMNS):
+        return term.operands
+    return (term,) if term.opcode == "constant" else ()
+
+
+def _is_counter(instruction: Instruction) -> bool:
+    return instruction.opcode == "iota" and instruction.array_shape.rank == 1
+
+
+def _is_one_axis_repeated(instruction: Instruction) -> bool:
+    """Tell whether a broadcast gives all others the one axis that there is, as their first or last."""
+    ends = (0,), (instruction.array_shape.rank - 1,)
+    return instruction.opcode == "broadcast" and instruction["dimensions"] in ends
+
+
+def _behind(dimensions: tuple[int, ...], axis: int) -> Window:
+    """The window of each element along an axis with all before it."""
+    count = dimensions[axis]
+    running = WindowDimension(count, padding_low=count - 1)
+    return tuple(running if k == axis else WindowDimension(1) for k in range(len(dimensions)))
+
+
+def _place_of(instruction: Instruction, axis: int) -> int | None:
+    """Where an axis of more than one element is in what an instruction gives; None for a reshape that may split it."""
+    if instruction.opcode == "broadcast":
+        return int(instruction["dimensions"][axis])
+    if instruction.opcode == "transpose":
+        return int(instruction["dimensions"].index(axis))
+    old, new = instruction.operands[0].array_shape.dimensions, instruction.array_shape.dimensions
+    places = [k for k, size in enumerate(new) if size != 1]
+    is_same = [size for size in old if size != 1] == [new[k] for k in places]
+    return places[sum(size != 1 for size in old[:axis])] if is_same else None
+
+
+def _is_once(instruction: Instruction, start: Term) -> bool:
+    """Tell whether a loop counts from 0 to 1, and no further."""
+    test, step = instruction["condition"].root, instruction["body"].root
+    if test.opcode != "compare" or test["direction"] != "LT" or "tuple" not in (start.opcode, step.opcode):
+        return False
+    counter, limit = test.operands
+    if counter.opcode != "get-tuple-element" or not _is_number(limit, 1) or step.opcode != start.opcode:
+        return False
+    first, after = start.operands[counter["index"]], step.operands[counter["index"]]
+    is_counted = after.opcode == "add" and _is_number(after.operands[1], 1)
+    before = after.operands[0] if is_counted else after
+    is_same = before.opcode == counter.opcode and before["index"] == counter["index"]
+    return is_counted and is_same and first.value is not None and not first.value.any()
+
+
+def _is_number(instruction: Instruction, number: int) -> bool:
+    return instruction.opcode == "constant" and instruction["literal"].shape == () and instruction["literal"] == number
 
 
 def _each_of(index: Term) -> Term:

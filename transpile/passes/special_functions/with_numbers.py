@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice, product
+from itertools import product
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .folding import FLIPPED, is_commutative, value_of, written
 from .terms import Term, Terms
 
 _PASSED_THROUGH = frozenset(("select", "and", "or", "not"))  # one operand is left of these where another is known
-_MOST_PAIRS, _MOST_GUESSES, _LIKELIEST = 3000, 12, 3
+_MOST_PAIRS, _MOST_GUESSES, _LIKELIEST = 3000, 16, 5
 _DOUBT = 1024  # units in the last place of numbers that were worked out: XLA's approximations differ from ours
 
 
@@ -38,7 +38,9 @@ def arguments_of(terms: Terms, parameters: list[Term], pattern: Term, term: Term
     if any(parameter not in votes for parameter in parameters):
         return None
     likely = [[each for each, _ in votes[parameter].most_common(_LIKELIEST)] for parameter in parameters]
-    for arguments in islice(product(*likely), _MOST_GUESSES):
+    ranks = sorted(product(*(range(len(each)) for each in likely)), key=sum)
+    for chosen in ranks[:_MOST_GUESSES]:
+        arguments = tuple(each[rank] for each, rank in zip(likely, chosen, strict=True))
         count = sum(argument.opcode == "constant" for argument in arguments)
         if 0 < count < len(arguments):
             worked_out: set[Term] = set()
@@ -77,11 +79,26 @@ def _below(terms: Terms, wanted: Term, given: Term) -> Iterator[tuple[Term, Term
     if given.opcode == "constant":
         yield from _solved(terms, wanted, given)
         return
+    if wanted.opcode == given.opcode == "while":
+        changing = _changing(terms, wanted), _changing(terms, given)
+        yield from zip(*changing, strict=True) if len(changing[0]) == len(changing[1]) else ()
+        return
     operands = _operands_like(wanted, given)
     if operands is not None:
         pairs = list(zip(wanted.operands, operands, strict=True))
         if all(a is b for a, b in pairs if a.opcode == "constant"):
             yield from pairs
+
+
+def _changing(terms: Terms, loop: Term) -> list[Term]:
+    """What a loop starts with, but for what it carries round as it is."""
+    _, body = loop.key
+    (start,) = loop.operands
+    if start.opcode != "tuple" or body.opcode != "tuple":
+        return [start]
+    carried = (terms.element(terms.carried, each.element_type, k) for k, each in enumerate(body.operands))
+    pairs = zip(start.operands, body.operands, carried, strict=True)
+    return [first for first, after, before in pairs if after is not before]
 
 
 def _operands_like(wanted: Term, given: Term) -> tuple[Term, ...] | None:
@@ -141,6 +158,7 @@ _INVERSE: Mapping[str, Callable[..., _Undone]] = {
     "subtract": _difference_undone,
     "multiply": _product_undone,
     "divide": _quotient_undone,
+    "floor": lambda place, given: ("floor", (given,)),  # of a whole number
     "negate": lambda place, given: ("negate", (given,)),
     "bitcast-convert": lambda place, given: ("bitcast-convert", (given,)),
 }
