@@ -304,7 +304,7 @@ def compared(count: int, options: argparse.Namespace) -> None:
 
 def measured(variants: Mapping[Any, Any], collective: str, size: str, rounds: int) -> dict[str, list[float]]:
     """The seconds of each call; a variant of two names has two lists of them."""
-    from xla2py.targets.dask.planning.limits import size_in_bytes
+    from xla2py.targets.dask.planning.chunk_program import size_in_bytes
 
     seconds: dict[str, list[float]] = {}
     for _ in range(rounds):

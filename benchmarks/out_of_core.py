@@ -30,8 +30,8 @@ import numpy as np
 
 import xla2py
 from xla2py.benchmarks.out_of_core_programs import COLUMNS, programs, shape_of
+from xla2py.targets.dask.planning.chunk_program import size_in_bytes
 from xla2py.targets.dask.planning.estimates import THREADS
-from xla2py.targets.dask.planning.limits import size_in_bytes
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"
 CHAIN = 20

@@ -11,7 +11,7 @@ import pytest
 from xla2py.tests.equivalence.broken_templates import broken_addition
 from xla2py.transpile.emission import emit
 from xla2py.transpile.equivalence import checking
-from xla2py.transpile.equivalence.reports.result_json import report_from_json
+from xla2py.transpile.equivalence.reports.formats import report_from_json
 
 
 @pytest.fixture

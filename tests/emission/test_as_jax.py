@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.emission.module.compiled_handler import without_checks
+from xla2py.transpile.emission.module.inside_jax import without_checks
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

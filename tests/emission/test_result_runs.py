@@ -2,7 +2,7 @@
 
 import pytest
 
-from xla2py.transpile.emission.functions.result_runs import with_runs
+from xla2py.transpile.emission.functions.tree_writer import with_runs
 from xla2py.transpile.emission.trees.result_trees import display
 
 COUNT = 5

@@ -5,7 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.transpile.equivalence import checking
-from xla2py.transpile.equivalence.reports.result_json import report_from_json, report_to_json
+from xla2py.transpile.equivalence.reports.formats import report_from_json, report_to_json
 from xla2py.transpile.equivalence.reports.results import Run
 from xla2py.transpile.equivalence.verdicts.comparison import Status, compare
 from xla2py.transpile.equivalence.verdicts.voting import vote

@@ -13,8 +13,7 @@ from xla2py.transpile.equivalence.inputs.coverage import MOST_DRAWS, Reach
 from xla2py.transpile.equivalence.inputs.generate import make_inputs
 from xla2py.transpile.equivalence.lockstep.origins import find_first_origin
 from xla2py.transpile.equivalence.reference.participants import Workers
-from xla2py.transpile.equivalence.reports.formats import WRITERS
-from xla2py.transpile.equivalence.reports.result_json import report_from_json
+from xla2py.transpile.equivalence.reports.formats import WRITERS, report_from_json
 from xla2py.transpile.hlo.parser import parse_module
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hlo" / "adaptive_ode.before.hlo"

@@ -15,9 +15,8 @@ from xla2py.tests.equivalence.broken_templates import broken_addition
 from xla2py.transpile.equivalence import checking
 from xla2py.transpile.equivalence.checking import Checker, Plan
 from xla2py.transpile.equivalence.reference.worker import MIB, Limits
-from xla2py.transpile.equivalence.reports.formats import WRITERS
+from xla2py.transpile.equivalence.reports.formats import WRITERS, report_from_json
 from xla2py.transpile.equivalence.reports.html import report_to_html
-from xla2py.transpile.equivalence.reports.result_json import report_from_json
 from xla2py.transpile.equivalence.verdicts.comparison import Status
 
 SUM = "HloModule a_{}\nENTRY e {{ x = f32[3] parameter(0)  y = f32[3] parameter(1)  ROOT z = f32[3] add(x, y) }}"

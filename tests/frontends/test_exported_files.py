@@ -100,8 +100,7 @@ def test_a_tree_of_shared_parts_is_not_followed_without_end():
         )
         place += size
     content = b"".join(parts)
-    from xla2py.transpile.frontends.exported_file import _Definition
-    from xla2py.transpile.frontends.flatbuffers import Table
+    from xla2py.transpile.frontends.exported_file import Table, _Definition
 
     with pytest.raises(UsageError, match="XP720"):
         _Definition(Table(memoryview(content), offsets[0]), len(content)).depths()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.dask.planning.limits import size_in_bytes
+from xla2py.targets.dask.planning.chunk_program import size_in_bytes
 from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import leaves
 from xla2py.transpile.equivalence.inputs.generate import make_inputs

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.dask.planning.limits import size_in_bytes
+from xla2py.targets.dask.planning.chunk_program import size_in_bytes
 from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import leaves, uneven
 from xla2py.tests.whole import crossed

@@ -7,9 +7,8 @@ import pytest
 
 import xla2py
 from xla2py.benchmarks.out_of_core import BENCHMARKS, numbers
-from xla2py.targets.dask.planning.chunk_program import KEPT
+from xla2py.targets.dask.planning.chunk_program import KEPT, size_in_bytes
 from xla2py.targets.dask.planning.estimates import FEW_TASKS, PROCESS_BYTES, TASK_BYTES
-from xla2py.targets.dask.planning.limits import size_in_bytes
 from xla2py.tests.targets.chunked import Loaded, peak_of, plan_of
 from xla2py.tests.targets.running import leaves
 from xla2py.tests.whole import much

@@ -13,7 +13,6 @@ from ..target import require_targets
 from .arrays import leaf_name
 from .modules import read_module
 from .options import Command, function_option
-from .quantities import count_text, size_text
 from .terminal import write_table
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from ..compilation import Compilation
     from ..target import Phase, Plan
 RESULT = "result"
+UNITS = ("", "k", "M", "G", "T", "P", "E")
 
 
 @click.command(cls=Command)
@@ -314,3 +314,26 @@ def _beginnings(name: str) -> list[str]:
     """A name, and what is left of it without the numbers at its end, one after the other."""
     parts = name.split(".")
     return [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+
+
+# -- counts and sizes as people read them
+
+
+def count_text(count: int) -> str:
+    """A count with three digits and a prefix: ``1.23 G``."""
+    return _scaled(count, 1000, "")
+
+
+def size_text(size: int) -> str:
+    """A size in bytes with three digits and a binary prefix: ``1.50 KiB``."""
+    return _scaled(size, 1024, "iB") if size >= 1024 else f"{size} B"
+
+
+def _scaled(number: int, base: int, unit: str) -> str:
+    scaled, steps = float(number), 0
+    while scaled >= base and steps < len(UNITS) - 1:
+        scaled, steps = scaled / base, steps + 1
+    if not steps:
+        return str(number)
+    prefix = UNITS[steps].upper() if unit else UNITS[steps]
+    return f"{scaled:.3g} {prefix}{unit}"

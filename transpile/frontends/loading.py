@@ -6,9 +6,11 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import file_error
 from ..hlo.ir import HloModule
@@ -23,7 +25,6 @@ from .manual_computations import of_one_device
 from .shard_layouts import as_whole, layout_of_compiled, with_layout
 from .sniffing import Kind, sniff
 from .token_arguments import without_tokens
-from .translated_text import TranslatedText
 
 _TEXT = re.compile(
     r"\s*(?:HloModule\b|ENTRY\b|(?:ROOT\s+)?(?:%[\w.\-]+\s*|[\w.\-]+\s+)=\s|" + SHAPE_TEXT + r"\s+[a-z][a-z\-]*\()"
@@ -196,3 +197,19 @@ def _decode(content: bytes, name: str) -> str:
         message = "this is binary data: neither HLO text nor a program that jaxlib can read"
         span = Span(error.start, error.start + 1)
         raise HloSyntaxError(Diagnostic("XP101", message, span, SourceText(readable, name))) from None
+
+
+# -- text that was made of what the user has
+
+
+@dataclass(frozen=True)
+class TranslatedText(SourceText):
+    """The HLO that a file became."""
+
+    def place(self, span: Span) -> tuple[SourceText, Span]:
+        """The place in the translation, which says that it is one."""
+        return self._as_hlo, span
+
+    @cached_property
+    def _as_hlo(self) -> SourceText:
+        return SourceText(self.text, f"{self.name} (as HLO text)")

@@ -9,9 +9,16 @@ from __future__ import annotations
 from ....transpile.array.node import Node
 from ....transpile.array.operation import AxisMap
 from ....transpile.array.operations import axes
-from .matrices import count_of_batches
 from .nodes import name_of, shape_of
 from .scatters import is_scatter, scatter_axes
+
+# Functions of one matrix, or of many, each by itself, and how many axes of the first operand are not their numbers.
+FACTORED = {
+    **dict.fromkeys(
+        "eigh eigvalsh geev gees gehrd geqp3 geqrf gesdd getrf orgqr ormqr potrf qr svd svdvals syevd sytrd".split(), 2
+    ),
+    **dict.fromkeys("gtsv gtsv_perturbed pivots_to_permutation".split(), 1),
+}
 
 
 def axis_maps(node: Node) -> list[AxisMap]:
@@ -39,3 +46,12 @@ def axes_of_its_call(item: Node) -> int:
     if name_of(call) in ("qr", "geqrf", "svd") and item.parameters["index"] == 0:
         return item.ndim
     return count_of_batches(call)
+
+
+# -- functions of matrices
+
+
+def count_of_batches(node: Node) -> int:
+    """Return how many axes number the matrices that are factored, each by itself."""
+    name = name_of(node)
+    return node.operands[0].ndim - FACTORED[name] if name in FACTORED and node.operands[0].ndim else 0

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import prod
 
 from ....transpile.array.node import Node
-from ....transpile.array.program import Function, Program, tree_nodes
+from ....transpile.array.program import Function, Loop, Program, Store, roots, tree_nodes
+from ....transpile.array.scalars import is_known_on_host
+from ....transpile.array.traversal import topological
 from ....transpile.dataclass import dataclass
-from ....transpile.errors import Diagnostic, UnsupportedError
+from ....transpile.errors import Diagnostic, UnsupportedError, UsageError
+from ....transpile.hlo.lexer import shorten
 from ....transpile.target import Limits, Plan
 from ..strategies import MAP_BLOCKS, WINDOWS
 from .axis_classes import AxisClasses
@@ -17,16 +21,15 @@ from .chunk_sizes import REUSED_BYTES, choose_chunk_sizes
 from .chunks import Chunks
 from .estimates import PROCESS_BYTES, THREADS, estimated
 from .legalize import legalized
-from .limits import chunk_length, size_in_bytes
 from .phases import Schedule, scheduled
 from .propagation import classified, propagated
-from .stores import without_computed_stores
 
 CHUNK_BYTES = 128 << 20  # as dask.array takes by itself
 FEW = 256  # chunks: instead of more, larger ones
 SMALLEST_CHUNK_BYTES = 1 << 16
 KEPT = 0.4  # of what tasks hold, that malloc keeps besides when they have freed it: up to so much was measured
 MOST_TASKS = 3  # times as many as without that room; where smaller chunks take more, it is not left
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +175,55 @@ def _refusal(plan: Plan, limits: Limits, process_bytes: int) -> UnsupportedError
         holds = f"one task of {worst.name} holds {worst.file_task_bytes >> 20} MiB"
     hint = (worst and worst.note) or "allow more with --memory"
     return UnsupportedError(Diagnostic("XP740", f"{needs}: {holds}", hint=hint))
+
+
+# -- writes of a loop at computed places
+
+
+def without_computed_stores(function: Function) -> None:
+    """Stores at computed places become values that are carried, as any other: in a block function these are written
+    in place all the same."""
+    for node in topological(roots(function)):
+        if node.opcode == "loop":
+            loop: Loop = node.parameters["loop"]
+            for store in loop.stores:
+                if not all(map(is_known_on_host, store.indices)):
+                    _carry(function, loop, store)
+            loop.stores = [store for store in loop.stores if store.carry.following is None]
+
+
+def _carry(function: Function, loop: Loop, store: Store) -> None:
+    graph, carry = function.graph, store.carry
+    function.live = None
+    operands = (carry.parameter, store.value, *store.indices)
+    with graph.inside(loop.region), graph.coming_as(store.result, graph):
+        carry.following = graph.typed(
+            "setitem", operands, carry.parameter.shape, carry.parameter.element_type, index=store.index
+        )
+
+
+# -- sizes as users give them
+
+
+def chunk_length(text: str) -> int | None:
+    """The number of elements along every axis that chunks are to have, where that is what is asked for.
+
+    Raises UsageError (XP741) for 0.
+    """
+    if re.fullmatch(r"[0-9]{1,18}", text.strip()) is None:
+        return None
+    if not int(text):
+        hint = "at least one element along an axis, or a number of bytes with a unit, such as 32MiB"
+        raise UsageError(Diagnostic("XP741", f"{text!r} is not a size", hint=hint))
+    return int(text)
+
+
+def size_in_bytes(text: str) -> int:
+    """``2GiB``, ``500 MB`` or ``1048576`` in bytes. Raises UsageError (XP741)."""
+    found = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([KMGT]?)(i?)B?", text.strip(), re.IGNORECASE)
+    if found is None:
+        hint = "a number of bytes with a unit, such as 2GiB or 500MB"
+        raise UsageError(Diagnostic("XP741", f"{shorten(text)!r} is not a size", hint=hint))
+    number, unit, binary = found[1], found[2].upper(), found[3]
+    scale = UNITS[unit] if binary or not unit else 1000 ** list(UNITS).index(unit)
+    return int(float(number) * scale)

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from math import prod
 from typing import Any
 
-from ....transpile.array.graph import Graph
+from ....transpile.array.graph import Graph, frozen
 from ....transpile.array.node import Node, Region, Slot
-from ....transpile.array.program import Function, Loop
+from ....transpile.array.program import Function, Loop, roots
+from ....transpile.array.traversal import topological
 from ....transpile.dataclass import dataclass
 from ..planning.chunks import Chunks
 from ..planning.nodes import is_argument
-from .deduplicate import what_it_does
 
 HELD_BYTES = 1 << 20  # of an array that tasks may share in memory
 
@@ -161,3 +161,30 @@ class MainWriter:
         if isinstance(tree, tuple):
             return tuple(self._mapped(part) for part in tree)
         return self.given(tree, self.graph.root) if isinstance(tree, Node) else tree
+
+
+# -- block functions that do the same
+
+
+def what_it_does(function: Function) -> Hashable:
+    """A key that functions share which compute the same from arguments of the same types; the function itself where
+    that is not clear.
+
+    A product is written the same way for all sizes.
+    """
+    parameters = {node: k for k, node in enumerate(function.parameters)}
+    nodes = [node for node in topological(roots(function)) if node not in parameters]
+    if any(node.stands_alone for node in nodes):
+        return function
+    any_size = all(node.operation.is_product for node in nodes)
+
+    def form(node: Node) -> Hashable:
+        shape = tuple(min(size, 2) for size in node.shape) if any_size else node.shape
+        return shape, node.element_type, node.is_python_int, node.interval, node.results
+
+    place = parameters | {node: len(parameters) + k for k, node in enumerate(nodes)}
+    steps = [
+        (node.opcode, tuple(place[x] for x in node.operands), frozen(node.parameters), form(node)) for node in nodes
+    ]
+    results = tuple(place[node] for node in roots(function))
+    return tuple(map(form, parameters)), tuple(steps), results, function.note

@@ -1,6 +1,6 @@
 """The results of a differential test: runs, the cases they belong to, and the report on everything that was checked.
 
-All of it is data, frozen, and becomes JSON and back (:mod:`.result_json`); arrays are left out there, since the seed or
+All of it is data, frozen, and becomes JSON and back (:mod:`.formats`); arrays are left out there, since the seed or
 the file of a case brings its inputs back.
 """
 

@@ -1,6 +1,6 @@
 """JAX's random numbers: the Threefry cipher as a call, and keys, bits and uniform numbers made with it by name.
 
-JAX writes the cipher out, as a loop (:mod:`.cipher_loops`) or in line (:mod:`.cipher_rounds`). What it is for shows in
+JAX writes the cipher out, as a loop for CPUs or in line for GPUs. What it is for shows in
 its counts: one word for each element (``random_bits``), pairs of words (``split_key``), or the words of one number
 (``fold_in``).
 
@@ -9,7 +9,9 @@ Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011); ``jax
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -18,18 +20,98 @@ import numpy as np
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, Slot, literal_value
-from ...array.program import Function, tree_nodes
+from ...array.program import Function, Loop, tree_nodes
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL, NEW, getitem
+from ...dataclass import dataclass
 from ...hlo.element_types import F32, U32
-from ..rewriting.patterns import Bindings
+from ..rewriting.patterns import Bindings, pattern
 from ..rewriting.rules import Rule, apply_rules
-from .cipher_loops import cipher_loops
-from .cipher_rounds import cipher_rounds
-from .words import is_zero, key_of, prelude_call
+from .words import GROUPS, ROTATIONS, cipher_call, is_zero, key_of, prelude_call
+
+_WORD = 2**32
+_MOST_TERMS = 16  # that sums are taken apart into
+_ROUND = {
+    rotation: f"xor(x, or_(shift_left(y, {rotation}), shift_right_logical(y, {32 - rotation})))"
+    for rotations in ROTATIONS
+    for rotation in rotations
+}
+
+
+def _rounds() -> tuple[str, str]:
+    """The patterns of both words after the 4 rounds of a group, on words ``x`` and ``y``."""
+    x, y = "x", "y"
+    for k in range(4):
+        amount = f"(r{k} := getitem(rotations, index={(k,)}))"
+        x = f"(x{k} := add({x}, {y}))"
+        y = f"xor({x}, or_(shift_left({y}, {amount}), shift_right_logical({y}, subtract(32, {amount}))))"
+    return x, y
+
+
+_FIRST, _SECOND = (text for text in _rounds())
+
+_NEXT_FIRST = f"add({_FIRST}, key)"
+
+_NEXT_SECOND = f"add(add({_SECOND}, key), count)"
+
+
+def cipher_loops(function: Function, supports: Support) -> None:
+    """Put a call of ``threefry_2x32`` in place of each loop that is the cipher."""
+    live = live_nodes(function)
+
+    def rule(node: Node) -> Node | None:
+        if not _is_loop(live, node):
+            return None
+        x, y, key1, key2, key0, *_ = node.operands
+        return cipher_call(function.graph, (x, y), (key0, key1, key2))
+
+    rewrite(function, ("loop",), rule, supports)
+
+
+def _is_loop(live: LiveNodes, node: Node) -> bool:
+    """The body is a group of rounds, the carries turn as they should, and only the two words are read afterwards."""
+    loop: Loop = node.parameters["loop"]
+    carries = loop.carries
+    counted = loop.is_fixed and (loop.start, loop.stop, loop.step) in ((1, 6, 1), (0, 5, 1))
+    if not counted or loop.stores or loop.effect is not None or len(carries) != 7:
+        return False
+    if any(user.opcode != "item" or user.parameters["index"] > 1 for user in live.users(node)):
+        return False
+    x, y, key1, key2, key0, even, odd = (carry.parameter for carry in carries)
+    following = [carry.following for carry in carries]
+    if following[2:] != [key2, key0, key1, odd, even] or following[0] is None or following[1] is None:
+        return False
+    given = {"x": x, "y": y, "rotations": even}
+    return (
+        _holds(_NEXT_FIRST, following[0], given | {"key": key1})
+        and _holds(_NEXT_SECOND, following[1], given | {"key": key2}, loop)
+        and [_constant(carry.initial) for carry in carries[5:]] == list(ROTATIONS)
+    )
+
+
+def _holds(text: str, node: Node, given: Bindings, loop: Loop | None = None) -> bool:
+    """The pattern matches with these meanings of its names; ``count`` is the number of the group, from 1."""
+    found = pattern(text).match(node)
+    if found is None or any(found[name] is not meaning for name, meaning in given.items()):
+        return False
+    if loop is None:
+        return True
+    count, extra = found["count"], 1 - loop.start
+    while count.opcode in ("retype", "scalar", "convert"):
+        (count,) = count.operands
+    if extra and count.opcode == "add":
+        (count,) = (part for part in count.operands if part.opcode not in ("integer", "literal"))
+        return count is loop.counter and found["count"].interval == (1, GROUPS)
+    return not extra and count is loop.counter
+
+
+def _constant(node: Node) -> tuple[int, ...] | None:
+    return tuple(node.parameters["constant"].array.tolist()) if node.opcode == "array" else None
+
 
 _GROUPS = 5
+
 _SMALLEST = 2.0**-23  # of the fractions of JAX's floats that are not 0
 
 
@@ -233,3 +315,127 @@ RULES = (
     *_uniforms("prelude.random_bits(key)"),
     *_uniforms("xor(first, second)"),
 )
+
+# -- the cipher in line: 20 rounds
+
+
+@dataclass(frozen=True, slots=True)
+class _Cipher:
+    """The words that the rounds start from, the key, and the first word after the last round."""
+
+    initial: tuple[Node, Node]
+    keys: tuple[Node, Node, Node]
+    last: Node
+
+
+def cipher_rounds(function: Function, supports: Support) -> None:
+    """Put a result of ``threefry_2x32`` in place of each word that rounds of the cipher make."""
+    graph, live = function.graph, live_nodes(function)
+    if not live.of(("shift-left",)):
+        return
+    firsts: dict[Node, Node] = {}
+
+    def rule(node: Node) -> Node | None:
+        found = _cipher(graph, live, node)
+        call = cipher_call(graph, found.initial, found.keys) if found is not None else None
+        if found is None or call is None:
+            return None
+        words = [graph.add("item", (call,), index=index) for index in range(2)]
+        if words[1].shape != node.shape:
+            return None
+        for user in live.users(found.last):
+            if user.shape == node.shape and _is_sum(live, user, (found.last, found.keys[GROUPS % 3])):
+                firsts[user] = words[0]
+        return words[1]
+
+    rewrite(function, ("add",), rule, supports, lambda node: node.element_type is U32)
+    rewrite(function, ("add",), firsts.get, supports, firsts.__contains__)
+
+
+def _cipher(graph: Graph, live: LiveNodes, second: Node) -> _Cipher | None:
+    """The cipher that a node is the second word of."""
+    keys: dict[int, Node] = {}
+    rounds: list[tuple[Node, Node]] = []  # from the last: the first word in it, and the second word before it
+    word = second
+    for group in range(GROUPS, 0, -1):
+        rotations = ROTATIONS[(group - 1) % 2]
+        injected = _without_key(graph, word, group, _ROUND[rotations[-1]])
+        if injected is None or keys.setdefault((group + 1) % 3, injected[1]) is not injected[1]:
+            return None
+        word = injected[0]
+        for rotation in reversed(rotations):
+            found = pattern(_ROUND[rotation]).match(word) or _of_small_word(word, rotation)
+            if found is None:
+                return None
+            word = found["y"]
+            rounds.append((found["x"], word))
+    rounds.reverse()
+    for count, ((before, _), (after, given)) in enumerate(pairwise(rounds), 1):
+        key = () if count % 4 else (keys[count // 4 % 3],)
+        if not _is_sum(live, after, (before, given, *key)):
+            return None
+    first = _difference(graph, *rounds[0])
+    return _Cipher((first, word), (keys[0], keys[1], keys[2]), rounds[-1][0]) if first is not None else None
+
+
+def _of_small_word(word: Node, rotation: int) -> Bindings | None:
+    """The match of a round in which the bits that go around are known to be 0, as in the first of small counts."""
+    found = pattern(f"xor(x, or_(shift_left(y, {rotation}), 0))").match(word)
+    within = found["y"].interval if found is not None else None
+    return found if within is not None and 0 <= within[0] <= within[1] < 1 << (32 - rotation) else None
+
+
+def _without_key(graph: Graph, word: Node, group: int, last_round: str) -> tuple[Node, Node] | None:
+    """The word after the rounds of a group and the word of the key that is added to it with the number of the group."""
+    terms, number = _terms(word)
+    made = [term for term in terms if pattern(last_round).match(term) is not None]
+    others = [term for term in terms if term not in made]
+    if len(made) != 1 or len(others) > 1:
+        return None
+    rest = (number - group) % _WORD
+    if not others:
+        return made[0], graph.literal(rest, U32)
+    return (made[0], others[0]) if not rest else None
+
+
+def _terms(word: Node) -> tuple[list[Node], int]:
+    """Return the terms of a sum of three, in whatever order it is made, and what those that are numbers come to."""
+    terms = [word]
+    for _ in range(2):
+        place = next((place for place, term in enumerate(terms) if term.opcode == "add"), None)
+        if place is not None:
+            terms[place : place + 1] = terms[place].operands
+    return [term for term in terms if not term.is_literal], sum(int(literal_value(t)) for t in terms if t.is_literal)
+
+
+def _difference(graph: Graph, total: Node, term: Node) -> Node | None:
+    """What a word is added to, to give the total."""
+    if total is term:
+        return graph.literal(0, U32)
+    rest = list(total.operands) if total.opcode == "add" else []
+    if term not in rest:
+        return None
+    rest.remove(term)
+    return rest[0]
+
+
+def _is_sum(live: LiveNodes, total: Node, terms: Sequence[Node]) -> bool:
+    """Tell whether a node is the sum of others, in whatever order it is made.
+
+    The difference of both sides is taken apart, latest nodes first, until nothing is left of it.
+    """
+    difference, number = Counter({total: 1}), 0
+    difference.subtract(terms)
+    for _ in range(_MOST_TERMS):
+        for literal in [node for node in difference if node.is_literal]:
+            number += difference.pop(literal) * int(literal_value(literal))
+        difference = Counter({node: count for node, count in difference.items() if count % _WORD})
+        if not difference:
+            return number % _WORD == 0
+        latest = max(difference, key=live.place)
+        if latest.opcode != "add":
+            return False
+        count = difference.pop(latest)
+        for operand in latest.operands:
+            difference[operand] += count
+    return False
