@@ -28,6 +28,7 @@ from ..passes.constants.through_calls import constants_through_calls
 from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, edges
 from ..passes.loops.added_parts import added_parts
 from ..passes.loops.interval_masks import interval_masks
+from ..passes.loops.kept_states import kept_states
 from ..passes.outlining.by_call_stack import Originals, outlining
 from ..passes.outlining.by_components import repeats
 from ..passes.outlining.by_dependence_chain import layers
@@ -310,6 +311,7 @@ STAGES: tuple[Stage, ...] = (
     _over_program(layers, _calls_functions),
     _over_program(interfaces, _calls_functions),
     _over_program(call_views, _calls_functions),
+    _over_functions(kept_states, _writes_slices),
     _over_functions(added_parts, _writes_slices),
     _over_functions(signs),
     _over_functions(interval_masks, _writes_slices),

@@ -271,6 +271,19 @@ class WantedNames:
         outputs = zip(stacked, functions.stacked(origin, len(stacked), len(loop.carries)) or [], strict=False)
         return dict([*found, *outputs])
 
+    def of_states(self, node: Node) -> str:
+        """Return what an array is called that has a carry before and behind all rounds of a loop: ``hs`` of ``h``."""
+        if node.opcode != "setitem" or node.operands[0].opcode != "empty":
+            return ""
+        for user in (user for user in self.users.get(node, ()) if user.opcode == "loop"):
+            loop: Loop = user.parameters["loop"]
+            for store in loop.stores:
+                names = self.of_carries(user, loop) if store.carry.initial is node else {}
+                word = next((name for each, name in names.items() if each.following is store.value), "")
+                if word:
+                    return self.of_source(user, loop).get(store.carry) or plural(word)
+        return ""
+
     def _of_beginning(self, carry: Carry, loop: Loop) -> str:
         """That of the argument, or of a loop's carry, that it begins with, or what its values suggest."""
         (start,) = carry.initial.operands if carry.initial.opcode == "copy" else (carry.initial,)
@@ -450,6 +463,7 @@ HINTS = (
     Hint("its place in a tree of gradients", lambda names, value: names.in_gradients.get(value.node)),
     Hint("the value that it is the gradient of", _gradient_of_value),
     Hint("the carry of a loop", _carried),
+    Hint("the carry that it has in all rounds of a loop", lambda names, value: names.of_states(value.node)),
     Hint("the part of a tree that it updates", _part_of_updated),
     Hint("the author's name", _author),
     Hint("what the author reads it by in the function", _read_here),

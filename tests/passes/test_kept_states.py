@@ -1,0 +1,32 @@
+"""The carry before and behind each round of a loop is stored once."""
+
+import numpy as np
+
+from xla2py.tests.passes.raising import cases, lacks
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
+
+X, W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3), np.linspace(-0.5, 0.7, 9, dtype=np.float32).reshape(3, 3)
+
+
+def states(x, w, **how):
+    def step(h, row):
+        h_next = jnp.tanh(w @ h + row)
+        return h_next, (h, h_next)
+
+    return lax.scan(step, jnp.full(3, 0.25), x, **how)[1]
+
+
+def strided(before, behind):
+    return behind[::2] - before[1::2]
+
+
+test_states_are_stored_once = cases("kept_states", X, W, claims=["np.empty((5, 3)", "[i + 1] = ", lacks("(4, 3)")])(
+    lambda x, w: jax.grad(lambda x, w: states(x, w)[1].sum(), 1)(x, w),
+    lambda x, w: strided(*states(x, w)),
+)
+
+test_other_stores_stay = cases("kept_states", X, W, claims=[lacks("np.empty((5, 3)")])(
+    lambda x, w: states(x, w),  # it gives them
+    lambda x, w: states(x, w)[1].sum(),
+    lambda x, w: strided(*states(x, w, reverse=True)),
+)

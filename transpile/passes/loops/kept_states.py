@@ -1,0 +1,82 @@
+"""A carry that a loop stores before and behind each round is stored once: ``hs[i + 1] = h``, with ``hs[0] = h`` before
+the loop. Gradients keep both: the one that a step was given, and what they know the derivative of.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ...array.affine import affine
+from ...array.graph import Graph
+from ...array.live import live_nodes
+from ...array.node import Node
+from ...array.program import Carry, Function, Loop, Store
+from ...array.rewriting import rewrite
+from ...array.support import Support
+from ...array.value import FULL, getitem
+from ..to_array.counters import from_affine
+from .dead_carries import unread_carries
+from .loop_rows import is_counted_store, is_row, row_at, stored_index
+
+_Kept = dict[tuple[Node, int], tuple[int, int]]  # by a loop and an output: that with all states, and its first row
+
+
+def kept_states(function: Function, supports: Support) -> None:
+    """Store the states before and behind all rounds of loops in one array."""
+    if not supports.features.arrays_are_mutable:
+        return
+    kept: _Kept = {}
+    live = live_nodes(function)
+    returned = {(item.operands[0], item.parameters["index"]) for item in live.of(("item",)) if live.is_root(item)}
+    for node in live.of(("loop",)):
+        loop: Loop = node.parameters["loop"]
+        stores = {store.value: store.carry for store in loop.stores if is_counted_store(store, loop)}
+        for carry in [*loop.carries] if loop.is_fixed and (loop.start, loop.step) == (0, 1) else ():
+            values = (carry.parameter, carry.following)
+            outputs = [loop.carries.index(stores[value]) for value in values if value in stores]
+            if len(outputs) == 2 and returned.isdisjoint((node, output) for output in outputs):
+                whole = _with_states(function.graph, node, loop, carry)
+                kept.update(((node, output), (whole, first)) for first, output in enumerate(outputs))
+    if kept:
+        function.live = None
+        slices: dict[Node, tuple[Node, int]] = {}
+        rewrite(function, ("item", "getitem"), partial(_of_states, function.graph, kept, slices))
+        unread_carries(function, supports)
+
+
+def _with_states(graph: Graph, node: Node, loop: Loop, carry: Carry) -> int:
+    """Let a loop store all states of a carry; return which output that is."""
+    value = carry.following
+    assert value is not None and loop.counter is not None
+    shape, number = (loop.stop + 1, *value.shape), len(loop.carries)
+    with graph.inside(node.region):
+        empty = graph.add("empty", (), shape=shape, element_type=value.element_type, pinned=True)
+        initial = graph.add("setitem", (empty, carry.initial), index=(0, *(FULL,) * value.ndim), pinned=True)
+    rows = graph.parameter(shape, value.element_type, loop.region, carry=number)
+    with graph.inside(loop.region):
+        place = from_affine(graph, {loop.counter: 1}, 1, loop.counter.element_type)
+        index = stored_index(value)
+        stored = graph.add("setitem", (rows, value, place), index=index)
+    loop.carries.append(Carry(initial, rows))
+    loop.stores.append(Store(loop.carries[-1], index, (place,), value, stored))
+    object.__setattr__(node, "results", (*node.results, (shape, value.element_type)))
+    object.__setattr__(node, "operands", (*node.operands, initial))
+    return number
+
+
+def _of_states(graph: Graph, kept: _Kept, slices: dict[Node, tuple[Node, int]], node: Node) -> Node | None:
+    """Read what an output had, or a row of it, from the array with all states."""
+    if node.opcode == "getitem":
+        if node.operands[0] not in slices or not is_row(node):
+            return None
+        states, first = slices[node.operands[0]]
+        terms, constant = affine(node.operands[1])
+        return row_at(graph, states, from_affine(graph, dict(terms), constant + first, node.operands[1].element_type))
+    key = node.operands[0], node.parameters["index"]
+    if key not in kept:
+        return None
+    number, first = kept[key]
+    states = graph.add("item", (node.operands[0],), index=number)
+    part = getitem(graph, states, ((first or None, None if first else node.shape[0], None), *(FULL,) * (node.ndim - 1)))
+    slices[part] = states, first
+    return part
