@@ -14,6 +14,7 @@ _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
 _PLACES = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
 _FACTORED = frozenset(("f32", "f64"))
 _MOST_EQUATIONS = 32
+_MOST_OF_TRIANGLES = 64  # rows of a triangular factor, which takes a third of the steps
 _TRANSFORMED = frozenset("f32 f64 c64 c128".split())
 _SMALL_FACTORS = (2, 3, 5, 7, 11, 13)
 _LONGEST = 512  # numbers in a line that is transformed
@@ -105,7 +106,7 @@ def _top_k(node: Node) -> OwnCall | None:
     return top_k_by_heap(node)
 
 
-def _equations(function: str, rank: int = 2) -> Rule:
+def _equations(function: str, rank: int = 2, most: int = _MOST_EQUATIONS) -> Rule:
     """Call ``function`` for small matrices alone: LAPACK solves larger ones faster, and its call costs little then."""
 
     def rule(node: Node) -> OwnCall | None:
@@ -113,7 +114,7 @@ def _equations(function: str, rank: int = 2) -> Rule:
         is_known = all(each.ndim <= rank and each.type.name in _FACTORED for each in node.operands)
         if not is_known or matrix.ndim != rank or not _has_elements(*node.operands):
             return None
-        if max(matrix.shape[-2:]) > _MOST_EQUATIONS:
+        if max(matrix.shape[-2:]) > most:
             return None
         return OwnCall(function, *_given(node))
 
@@ -176,10 +177,8 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("random_normal", "compiled_normal"), _drawn("small_normal", "one_normal")),
     **dict.fromkeys(("scatter_at", "scatter_in_order", "scatter_rows"), _scatter),
     **dict.fromkeys(("top_k", "top_k_by_heap", "top_k_of_integers_by_heap"), _top_k),
-    **{
-        name: _equations(f"small_{name}")
-        for name in "cholesky triangular_solve solve getrf qr geqrf orgqr eigh eigvalsh svd svdvals".split()
-    },
+    **{name: _equations(f"small_{name}", most=_MOST_OF_TRIANGLES) for name in ("cholesky", "triangular_solve")},
+    **{name: _equations(f"small_{name}") for name in "solve getrf qr geqrf orgqr eigh eigvalsh svd svdvals".split()},
     **dict.fromkeys(("linalg.det", "small_det"), _equations("small_determinant")),
     "pivots_to_permutation": _permutation,
     "linalg.slogdet": _equations("small_slogdet"),

@@ -48,6 +48,7 @@ BODIES = {
     "solve": (SYMMETRIC, lambda x, k: x * 0.5 + jnp.linalg.solve(x, x[0] * k) * 0.01),
     "solve each": (RNG.normal(size=(3, 4, 4)), lambda x, k: x * 0.5 + jnp.linalg.solve(x, x) * 0.1),
     "cholesky": (SYMMETRIC, lambda x, k: jnp.linalg.cholesky(x) @ jnp.linalg.cholesky(x).T),
+    "larger cholesky": (symmetric(40), lambda x, k: jnp.linalg.cholesky(x) @ jnp.linalg.cholesky(x).T),
     "qr": (SQUARE, lambda x, k: jnp.linalg.qr(x)[1] * 0.9 + jnp.linalg.qr(x)[0] * 0.1),
     "tall qr": (RNG.normal(size=(6, 3)), lambda x, k: jnp.linalg.qr(x)[0] + x @ jnp.linalg.qr(x)[1] * 0.01),
     "eigh": (SYMMETRIC, lambda x, k: x * 0.9 + (jnp.linalg.eigh(x)[1] ** 2).sum(0) * jnp.linalg.eigh(x)[0] * 0.01),

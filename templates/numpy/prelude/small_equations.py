@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
+@njit(error_model="numpy", fastmath={"contract", "reassoc"}, cache=True, nogil=True)
 def small_cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
     """Triangular factor of the matrix ``a`` [n, n], of which one triangle is read; NaN
     everywhere if it is not positive definite.
