@@ -6,7 +6,6 @@ import pytest
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 from xla2py.transpile.array.graph import Graph
-from xla2py.transpile.errors import UnsupportedError
 from xla2py.transpile.hlo.element_types import S32
 
 
@@ -75,14 +74,6 @@ def test_positions_that_a_narrow_type_does_not_hold_wrap_around():
     for size in (2, 128, 300):
         x = np.zeros(size, np.float32)
         np.testing.assert_array_equal(main(x)[1], jax.jit(narrow)(x))
-
-
-def test_what_hangs_on_whether_a_size_is_even_is_refused_at_large_sizes_too():
-    def parity(x):
-        return x * (2 if len(x) % 2 else 3)
-
-    with pytest.raises(UnsupportedError, match="XP424"):
-        xla2py.emit(xla2py.from_jax(parity, xla2py.array("N")))
 
 
 def test_functions_that_fail_at_large_sizes_have_the_text_of_small_ones():

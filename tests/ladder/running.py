@@ -15,6 +15,7 @@ from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.operations.case import Case, module
 from xla2py.tests.operations.runner import Failure, judge
+from xla2py.tests.recording.lazy_jax import jax
 from xla2py.transpile.equivalence.reference.tasks import map_arrays
 from xla2py.transpile.equivalence.verdicts.comparison import compare, flatten
 from xla2py.transpile.hlo.carriers import as_declared, carried
@@ -103,3 +104,20 @@ def as_numpy(program: Any, *arguments: Any, style: str = "fast", **options: Any)
     emitted = xla2py.emit(source, "cupy", style=style, **options)
     assert verdict(emitted, arguments, xla2py.emit(source).load().main(*arguments)) == ""
     return emitted
+
+
+def as_jax(function: Any, *arguments: Any, rtol: float = 2e-6, atol: float = 2e-6, **options: Any) -> Any:
+    """The module for CuPy of a function, in the style ``fast``, which gives on the twin what JAX gives."""
+    given = {"style": "fast", "nested": False, "format": False} | options
+    emitted = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", **given)
+    assert_as_jax(checked(emitted, jax.tree.leaves(arguments)), function, *arguments, rtol=rtol, atol=atol)
+    return emitted
+
+
+def assert_as_jax(found: Any, function: Any, *arguments: Any, rtol: float = 2e-6, atol: float = 2e-6) -> None:
+    """Results are those of a JAX function: their types, shapes and, nearly, numbers."""
+    wanted = map(np.asarray, jax.tree.leaves(jax.jit(function)(*arguments)))
+    for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        wide = np.complex128 if other.dtype.kind == "c" else np.float64
+        np.testing.assert_allclose(one.astype(wide), other.astype(wide), rtol, atol)

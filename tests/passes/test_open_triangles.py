@@ -8,9 +8,8 @@ from xla2py.tests.recording.lazy_jax import jax, jnp
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 
-import xla2py
 from xla2py.targets.cupy.twin.costs import costs_of
-from xla2py.tests.ladder.running import checked, needs_compiler
+from xla2py.tests.ladder.running import as_jax, needs_compiler
 
 pytestmark = needs_compiler
 X, Y = (np.random.default_rng(9).standard_normal((3, 20, 24)).astype(np.float32) for _ in range(2))
@@ -30,19 +29,12 @@ PROGRAMS = {
 }
 
 
-def emitted(function, *arguments):
-    return xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style="fast", nested=False)
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_triangles_join_what_is_around(name):
-    module = emitted(PROGRAMS[name], X, Y)
-    np.testing.assert_allclose(checked(module, [X, Y]), jax.jit(PROGRAMS[name])(X, Y), 2e-5, 2e-6)
+    module = as_jax(PROGRAMS[name], X, Y, rtol=2e-5)
     assert costs_of(module.load, [X, Y]).launches == 1
     assert "cp.tri" not in module.source
 
 
 def test_triangles_of_what_the_library_computes_are_its_calls():
-    module = emitted(lambda x, y: jnp.tril(x @ y.mT), X, Y)
-    assert "cp.tril(" in module.source
-    np.testing.assert_allclose(checked(module, [X, Y]), np.tril(X @ Y.swapaxes(1, 2)), 2e-5, 2e-6)
+    assert "cp.tril(" in as_jax(lambda x, y: jnp.tril(x @ y.mT), X, Y, rtol=2e-5).source
