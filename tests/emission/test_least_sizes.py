@@ -7,6 +7,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.tests.whole import much
 
 
 def layer(x, w):
@@ -80,7 +81,7 @@ def test_sizes_may_be_one_where_nothing_is_taken_together(function, arguments, l
     assert {name: own.start for name, own in emitted.sizes.items()} == least
     module = emitted.load()
     rng = np.random.default_rng(0)
-    for numbers in product(*([number, number + 1, number + 4] for number in least.values())):
+    for numbers in product(*([number, *much([], [number + 1]), number + 4] for number in least.values())):
         sizes = dict(zip(least, numbers, strict=True))
         shapes = [[sizes.get(size) or int(size) for size in words.split(", ")] for words in arguments]
         given = [rng.normal(size=shape).astype(np.float32) for shape in shapes]

@@ -11,6 +11,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import entry
 from xla2py.tests.recording.lazy_jax import jax
+from xla2py.tests.whole import much
 from xla2py.transpile.emission.functions import deallocation as releases
 from xla2py.transpile.equivalence.inputs.generate import make_inputs, nest
 from xla2py.transpile.equivalence.verdicts.comparison import flatten
@@ -97,9 +98,10 @@ def everything(steps, given):
 
 FOLDER = Path(xla2py.__file__).parent / "examples" / "hlo"
 EXAMPLES = ("adaptive_ode", "conjugate_gradient", "mlp_train_step", "rotary_embedding", "transformer_block", "viterbi")
+NAMES = [f"{name}.{when}" for name in EXAMPLES for when in ("before", "after")][:: much(2, 1)]
 
 
-@pytest.mark.parametrize("name", [f"{name}.{when}" for name in EXAMPLES for when in ("before", "after")])
+@pytest.mark.parametrize("name", NAMES)
 def test_programs_run_without_every_name_that_is_read_no_more(name, monkeypatch):
     module = xla2py.load(FOLDER / f"{name}.hlo")
     arguments = nest([parameter.shape for parameter in module.entry.parameters], make_inputs(module, 0))

@@ -5,6 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.tests.whole import much
 from xla2py.transpile.errors import UnsupportedError
 
 
@@ -84,37 +85,22 @@ def test_paddings_of_windows_with_a_stride_are_remainders_of_their_own_sizes(wid
         np.testing.assert_allclose(main(x, kernel), same(x, kernel), rtol=1e-5)
 
 
-def test_paddings_of_one_convolution_after_another_are_remainders_of_parts_of_sizes():
+@pytest.mark.parametrize("count", [2, 4])
+def test_paddings_of_convolutions_after_another_are_remainders_of_parts_of_sizes(count):
     def layers(x, k):
-        for _ in range(2):
+        for _ in range(count):
             words = ("NHWC", "HWIO", "NHWC")
             x = jax.lax.conv_general_dilated(x, k, (2, 2), "SAME", dimension_numbers=words) + 1
         return x
 
     emitted = xla2py.emit(xla2py.from_jax(layers, xla2py.array("B, H, W, 3"), xla2py.array("3, 3, 3, 3")))
-    assert "(h + 1) // 2 % 2" in emitted.source and "(w + 1) // 2 % 2" in emitted.source
+    assert all(f"({name} + {2**k - 1}) // {2**k} % 2" in emitted.source for name in "hw" for k in range(1, count))
     kernel, main, compiled = np.full((3, 3, 3, 3), 0.1, np.float32), emitted.load().main, jax.jit(layers)
-    least = emitted.sizes["H"].start
-    for h, w in [(least + k, emitted.sizes["W"].start + 3 * k % 8) for k in range(9)]:
-        x = np.arange(6 * h * w, dtype=np.float32).reshape(2, h, w, 3)
-        sizes = dict(zip("BHW", x.shape, strict=False))
-        if all(number in emitted.sizes[name] for name, number in sizes.items()):
+    first = 5 if count == 4 else emitted.sizes["H"].start
+    for h, w in [(k, 3 * k % 16 + 3) for k in range(first, first + 4 * count, much(2, 1))]:
+        if h in emitted.sizes["H"] and w in emitted.sizes["W"]:
+            x = np.arange(6 * h * w, dtype=np.float32).reshape(2, h, w, 3)
             np.testing.assert_allclose(main(x, kernel), compiled(x, kernel), rtol=1e-5)
-
-
-def test_paddings_of_many_strided_convolutions_are_told_apart():
-    def layers(x, k):
-        for _ in range(4):
-            words = ("NHWC", "HWIO", "NHWC")
-            x = jax.lax.conv_general_dilated(x, k, (2, 2), "SAME", dimension_numbers=words) + 1
-        return x
-
-    emitted = xla2py.emit(xla2py.from_jax(layers, xla2py.array("B, H, W, 3"), xla2py.array("3, 3, 3, 3")))
-    assert all(f"({name} + {k - 1}) // {k} % 2" in emitted.source for name in "hw" for k in (2, 4, 8))
-    kernel, main, compiled = np.full((3, 3, 3, 3), 0.1, np.float32), emitted.load().main, jax.jit(layers)
-    for h, w in [(k, 3 * k % 16 + 3) for k in range(5, 22)]:
-        x = np.arange(6 * h * w, dtype=np.float32).reshape(2, h, w, 3)
-        np.testing.assert_allclose(main(x, kernel), compiled(x, kernel), rtol=1e-5)
 
 
 TEXTS = {  # a function, what its arguments are, and what its module says; each was once refused or another text

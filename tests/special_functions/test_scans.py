@@ -12,6 +12,7 @@ from xla2py.tests.ladder.running import checked
 from xla2py.tests.passes.raising import hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 from xla2py.tests.targets.running import on_dask, on_device, on_numpy, uneven
+from xla2py.tests.whole import much
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
 associative_scan = lax.associative_scan
@@ -118,10 +119,13 @@ def test_any_length_has_one_text():
     agree(generated.load().main(*given), associative_scan(line, given))
 
 
-@pytest.mark.parametrize("style", ["readable", "fast"])
-@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+LINES = [((4,), 0), ((3001,), 0), ((700, 40), 0), ((3, 100, 33), 1), ((5, 70), 1), ((2, 64, 3), 1)]
+FORMS = [("readable", "complex64"), ("fast", "float32"), ("readable", "float32"), ("fast", "complex64")]
+
+
 @pytest.mark.parametrize(
-    ("shape", "axis"), [((4,), 0), ((3001,), 0), ((700, 40), 0), ((3, 100, 33), 1), ((5, 70), 1), ((2, 64, 3), 1)]
+    ("shape", "axis", "style", "dtype"),
+    [(*line, *form) for k, line in enumerate(LINES) for form in much(FORMS[k % 2 : k % 2 + 1], FORMS)],
 )
 def test_linear_recurrences_have_kernels_on_a_gpu(shape, axis, dtype, style):
     pytest.importorskip("cupy", reason="CuPy is not installed")
