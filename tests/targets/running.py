@@ -57,10 +57,11 @@ def _computing(*arguments: Any, **keywords: Any) -> Any:
     raise AssertionError("main computed")
 
 
-def on_device(text: str, inputs: Arrays, emitted: GeneratedModule) -> list[np.ndarray]:
-    """The values that the twin of CuPy gives."""
+def on_device(text: str, inputs: Arrays, emitted: GeneratedModule | None = None) -> list[np.ndarray]:
+    """The values that the twin of CuPy gives of a module, of that of the text where none is given."""
     from xla2py.tests.ladder.running import on_twin
 
+    emitted = emitted or xla2py.emit(text, "cupy", format=False)
     shapes = [parameter.shape for parameter in xla2py.load(text).entry.parameters]
     return leaves(on_twin(emitted, nest(shapes, list(inputs))))
 
