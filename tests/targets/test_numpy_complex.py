@@ -132,7 +132,7 @@ def test_long_sums_are_done_in_complex128():
 ARCS = "arccos arccosh arcsin arcsinh arctan arctanh".split()
 
 
-@pytest.mark.parametrize("name", much(["arccosh", "arctan"], ARCS))
+@pytest.mark.parametrize("name", much(["arccosh"], ARCS))
 def test_arc_functions_are_kernels(name):
     """JAX writes them in real numbers; XLA on the CPU has none of complex numbers."""
     finite = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-12, 1e30, -1e30]

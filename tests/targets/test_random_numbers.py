@@ -60,19 +60,18 @@ def of_jax(draw):
     return jax, xla2py.from_jax(lambda words: draw(jax.random, jax.random.wrap_key_data(words)), given)
 
 
-@pytest.mark.parametrize("chunks", ["8B", "200B"])
-@pytest.mark.parametrize(
-    ("draw", "written"),
-    [
-        (lambda random, key: random.bits(key, (31, 7)), "random_bits_at(words, "),
-        (lambda random, key: random.uniform(key, (3, 31, 7)), "uniform_of(random_bits_at(words, "),
-        (lambda random, key: random.uniform(key, (97,), minval=-2, maxval=3), ", -2, 3)"),
-        (lambda random, key: random.normal(key, (31, 7)), "normal_of(random_bits_at(words, "),
-        (lambda random, key: random.bernoulli(key, 0.3, (31, 7)), " < 0.3"),
-    ],
-    ids=["bits", "uniform", "between", "normal", "bernoulli"],
-)
-def test_numbers_of_jax_do_not_depend_on_chunks(draw, written, chunks):
+OF_JAX = {
+    "bits": (lambda random, key: random.bits(key, (31, 7)), "random_bits_at(words, "),
+    "uniform": (lambda random, key: random.uniform(key, (3, 31, 7)), "uniform_of(random_bits_at(words, "),
+    "between": (lambda random, key: random.uniform(key, (97,), minval=-2, maxval=3), ", -2, 3)"),
+    "normal": (lambda random, key: random.normal(key, (31, 7)), "normal_of(random_bits_at(words, "),
+    "bernoulli": (lambda random, key: random.bernoulli(key, 0.3, (31, 7)), " < 0.3"),
+}
+
+
+@pytest.mark.parametrize(("name", "chunks"), crossed(OF_JAX, ["8B", "200B"]))
+def test_numbers_of_jax_do_not_depend_on_chunks(name, chunks):
+    draw, written = OF_JAX[name]
     jax, module = of_jax(draw)
     generated = xla2py.emit(module, "dask", chunks=chunks)
     assert written in generated.source
@@ -95,22 +94,19 @@ def test_a_task_draws_a_few_rows_at_a_time():
     assert plan.peak_bytes - PROCESS_BYTES <= 10 * peak  # threads seldom all hold the most at once
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda random, key: random.randint(key, (9,), 0, 10),
-        lambda random, key: random.gamma(key, np.float32([0.3, 4.5, 1])),
-    ],
-    ids=["randint", "gamma"],
-)
-@pytest.mark.parametrize(
-    ("target", "options"), [("numpy", {"style": "fused"}), ("dask", {"chunks": "8B"}), ("cupy", {})]
-)
-def test_draws_that_go_into_the_cipher(draw, target, options):
+DRAWS = {
+    "randint": lambda random, key: random.randint(key, (9,), 0, 10),
+    "gamma": lambda random, key: random.gamma(key, np.float32([0.3, 4.5, 1])),
+}
+OPTIONS = {"numpy": {"style": "fused"}, "dask": {"chunks": "8B"}, "cupy": {}}
+
+
+@pytest.mark.parametrize(("target", "name"), crossed(OPTIONS, ["randint", "gamma"]))
+def test_draws_that_go_into_the_cipher(target, name):
     if target != "dask":
         pytest.importorskip({"numpy": "numba", "cupy": "cupy"}[target])
-    _, module = of_jax(draw)
-    with Checker(Plan((target,), options=options)) as checker:
+    _, module = of_jax(DRAWS[name])
+    with Checker(Plan((target,), options=OPTIONS[target])) as checker:
         checker.check(module)
         report = checker.report()
     assert report.is_good, str(report)
