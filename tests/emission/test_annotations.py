@@ -98,3 +98,34 @@ def test_an_unknown_pass_is_refused():
     assert diagnostic.code == "XP641"
     assert "did you mean 'means'?" in diagnostic.hint
     assert all(name in diagnostic.hint for name in optional_names())
+
+
+CALLED_ONCE = """HloModule jit_{name}
+
+FileNames
+1 "/home/u/run.py"
+
+FunctionNames
+1 "{function}"
+
+FileLocations
+1 {{file_name_id=1 function_name_id=1 line=7 end_line=7 column=4 end_column=9}}
+
+StackFrames
+1 {{file_location_id=1 parent_frame_id=1}}
+
+ENTRY main {{
+  x = f32[3] parameter(0)
+  y = f32[3] sine(x), metadata={{op_name="a" stack_frame_id=1}}
+  z = f32[3] multiply(y, y), metadata={{op_name="b" stack_frame_id=1}}
+  ROOT w = f32[3] add(z, y), metadata={{op_name="c" stack_frame_id=1}}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "is_told"), [("sinc", "run", False), ("run", "run", True), ("_lambda", "f.<lambda>", True)]
+)
+def test_the_line_that_called_the_tracer_is_no_line_of_the_function(name, function, is_told):
+    source = xla2py.emit(CALLED_ONCE.format(name=name, function=function)).source
+    assert ("# run.py:7" in source) is is_told

@@ -33,6 +33,16 @@ def driver_frames(module: HloModule) -> frozenset[int]:
     return frozenset(common or ())
 
 
+def has_own_lines(module: HloModule) -> bool:
+    """Tell whether instructions have lines of the traced function, or all have the one that called the tracer: a
+    library's function was traced, ``jit(vmap(searchsorted))``, whose frames JAX leaves out.
+    """
+    frames = {i.metadata.stack_frame_id for i in module.instructions() if i.metadata is not None} - {0}
+    traced = _spelled(module.name.removeprefix("jit_"))
+    names = (frame.function_name.rpartition(".")[2] for frame in module.stack_frames)
+    return len(frames) != 1 or any(_spelled(name) == traced for name in names)
+
+
 def _spelled(name: str) -> str:
     """A name as modules have it: ``<lambda>`` is ``_lambda_`` in XLA and ``_lambda`` in JAX."""
     return name.replace("<", "_").replace(">", "_").strip("_")

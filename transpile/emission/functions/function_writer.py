@@ -164,7 +164,7 @@ class FunctionWriter:
 
     def _comment(self, text: str, node: Node | None) -> str:
         """The source place, where it is another than the line before's and fits behind the text."""
-        if node is None or self.annotate == "none":
+        if node is None or self.annotate == "none" or not self.source_names.has_own_lines:
             return ""
         place = source_line(self.graph, node)
         if place is None or place == self._last_place:

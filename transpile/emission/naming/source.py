@@ -18,7 +18,7 @@ from ...array.program import Function, roots
 from ...array.traversal import dependencies, topological
 from ...dataclass import dataclass
 from ...hlo.ir import HloModule, Instruction
-from ...hlo.stack_frames import CallChains
+from ...hlo.stack_frames import CallChains, has_own_lines
 from .gradients import ArgumentGradients
 from .scopes import GRADIENT, ContextNames, is_gradient
 from .source_functions import SourceFunctions
@@ -72,6 +72,7 @@ class SourceNames:
     def __init__(self, module: HloModule) -> None:
         self.program_name = module.name.removeprefix("jit_")
         self.chains = CallChains(module)
+        self.has_own_lines = has_own_lines(module)
         self.targets: Targets = {}  # of statements
         self.hints: Targets = {}  # of these, and of keywords, keys, attributes, tuples and lambdas
         trees = {file_name: parsed(text) for file_name, text in sorted(module.sources.items())}
