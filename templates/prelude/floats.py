@@ -5,7 +5,6 @@ computed in a wider one and rounded once.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -157,12 +156,3 @@ def reduce_precision(
     not_a_number = x if mantissa_bits else x.dtype.type(np.inf)
     rounded = np.where(np.isnan(x), not_a_number, rounded)
     return rounded.astype(x.dtype, copy=False)
-
-
-def tie_share(x: Any, y: Any, chosen: np.ndarray) -> np.ndarray:
-    """How much of ``chosen``, a maximum or minimum, is ``x``: 1, or 0.5 where ``y`` is
-    equal, too, or 0.
-    """
-    share = np.where(y == chosen, chosen.dtype.type(0.5), chosen.dtype.type(1))
-    result: np.ndarray = np.where(x == chosen, share, chosen.dtype.type(0))
-    return result

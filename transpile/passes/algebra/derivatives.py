@@ -1,4 +1,4 @@
-"""Derivatives by their rule: shares of what a maximum chose, the slope of softplus."""
+"""Derivatives by their rule: the larger of two numbers, the slope of softplus."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ def _of_known_sign(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return ratio if has_no_sign(found["size"]) else None
 
 
+_SHARE = (
+    "divide(convert(compare(x, (chosen := {0}(x, y)), direction='EQ')), "
+    "select(compare(y, chosen, direction='EQ'), 2, 1))"
+)
+_LARGER = "select(compare({0}, direction='GT'), 1, select(compare({0}, direction='EQ'), 0.5, 0))"
 _FINITE = "select(compare({0}, inf, direction='EQ'), 0, {1})"
 _SOFTPLUS = _FINITE.format("(sum := logaddexp(x, 0))", "sum")
 
 RULES = (
-    Rule(
-        "divide(convert(compare(x, chosen, direction='EQ')), select(compare(y, chosen, direction='EQ'), 2, 1))",
-        "prelude.tie_share(x, y, chosen)",
-        when=is_full_float,
-    ),
+    Rule(_SHARE.format("maximum"), _LARGER.format("x, y"), when=is_full_float),
+    Rule(_SHARE.format("minimum"), _LARGER.format("y, x"), when=is_full_float),
     Rule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SOFTPLUS}))", "logistic(x)", when=is_full_float),
     Rule(
         "select(compare(size, 0, direction='GE'), (ratio := divide(x, size)), subtract(0, ratio))",
