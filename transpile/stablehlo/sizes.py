@@ -91,7 +91,8 @@ def _require_names(opened: Mapping[tuple[int, int], str], arguments: Sequence[Va
     for (k, _), name in opened.items():
         if not _NAME.fullmatch(name):
             message = f"an argument has an axis of size {name}, which needs a name of its own"
-            raise UsageError(Diagnostic("XP425", message, arguments[k].span, source))
+            hint = "take 2*n as axes of 2 and n, and reshape it in the function; or write it with numbers for one size"
+            raise UsageError(Diagnostic("XP425", message, arguments[k].span, source, hint))
 
 
 def names_of(main: Operation) -> dict[Axis, str]:
