@@ -112,7 +112,7 @@ def inspect_module(project: Project, module: VendoredModule) -> Freshness:
     """Compare a module's file with its source and this generator. Raises what :func:`regenerate` raises."""
     file = read_vendored(project, module)
     generated = regenerate(project, module)
-    if file is None or not has_constants(file.path, generated):
+    if file is None:
         return Freshness(module, State.MISSING)
     if has_conflicts(file.file.text):
         return Freshness(module, State.CONFLICT, is_edited=True)
@@ -120,6 +120,8 @@ def inspect_module(project: Project, module: VendoredModule) -> Freshness:
     is_edited = file.is_edited
     if file.recorded.get("source") != now["source"]:
         return Freshness(module, State.STALE_SOURCE, is_edited)
+    if not has_constants(file.path, generated):
+        return Freshness(module, State.MISSING, is_edited)
     if is_edited:
         return Freshness(module, State.EDITED, is_edited)
     return Freshness(module, State.FRESH if file.recorded["body"] == now["body"] else State.STALE_GENERATOR)
