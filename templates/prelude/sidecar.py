@@ -3,6 +3,7 @@
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -13,8 +14,12 @@ def constant(name: str, digest: str) -> np.ndarray:
     SHA-256 of its bytes.
     """
     path = Path(__file__).with_suffix(".npz")
-    with np.load(path, allow_pickle=False) as stored:
-        return verified(stored[name], digest, path)
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            array: np.ndarray = stored[name]
+    except (BadZipFile, EOFError, KeyError, ValueError) as error:
+        raise ValueError(f"{path} has no array {name}") from error
+    return verified(array, digest, path)
 
 
 @cache

@@ -1,5 +1,6 @@
 """Projects that pip installs: what is in them, their own tests, updates, and what is refused."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -279,6 +280,15 @@ def test_a_live_function_has_the_authors_name_docstring_and_trees(tmp_path):
     assert 'y = x * params["w"]' in module and 'return {"total": y.sum(), "y": y}' in module
     program = (tmp_path / "scaling/programs/scale.hlo").read_text(encoding="utf-8")
     assert str(Path(__file__).parent) not in program
+
+
+@pytest.mark.parametrize(
+    ("decorator", "body", "expected"),
+    [("@njit(cache=True)", "a @ b", True), ("@njit(cache=True)", "a * b", False), ("@errstate()", "a @ b", False)],
+)
+def test_compiled_products_need_the_blas_of_scipy(decorator, body, expected):
+    (function,) = ast.parse(f"{decorator}\ndef main(a, b):\n    return {body}").body
+    assert packages._is_compiled_product(function) is expected
 
 
 def fit(x, y):

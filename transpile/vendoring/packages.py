@@ -50,6 +50,7 @@ from .programs import PROGRAMS, is_large
 from .recordings import Agreement, record
 from .update import Outcome, add_module, prepare_update, update_module, write_update
 
+_PRODUCTS = ("dot", "vdot", "linalg")
 _FILES = (f"src/{{name}}/{INIT}", f"src/{{name}}/{MAIN}", f"src/{{name}}/{FILES}", f"tests/{TESTS}")
 _NEEDS = {
     "ml_dtypes": ("ml_dtypes>=0.5", "ml_dtypes"),
@@ -344,7 +345,18 @@ def _needs(project: Project) -> list[tuple[str, str]]:
     names |= {
         (node.module or "").split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom) and not node.level
     }
+    names |= {"scipy"} if any(map(_is_compiled_product, nodes)) else set()
     return [_NEEDS[name] for name in sorted(names & _NEEDS.keys())]
+
+
+def _is_compiled_product(node: ast.AST) -> bool:
+    """Tell whether Numba compiles a function with products of matrices, for which it calls the BLAS of SciPy."""
+    if not (isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(each) for each in node.decorator_list)):
+        return False
+    return any(
+        isinstance(part, ast.MatMult) or (isinstance(part, ast.Attribute) and part.attr in _PRODUCTS)
+        for part in ast.walk(node)
+    )
 
 
 def _row(project: Project, module: VendoredModule, agreement: Agreement) -> dict[str, Any]:
