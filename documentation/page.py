@@ -3,7 +3,7 @@
 It is the files of ``page/``, the core of Pyodide (the npm package ``pyodide``), the wheels that emission and runs need
 and xla2py's own, and a lock that names them all by their hashes. Of the packages, those in Pyodide's own lock come from
 a folder with its release, where one is given, else from its public CDN, and are checked by the lock; the others are
-plain wheels of PyPI.
+plain wheels of PyPI. What a tab imports at once is bytecode there (``compile_wheels.mjs``): it compiles little.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ def build(out: Path, version: str, release: Path | None) -> None:
     for name in PACKAGES:
         kept[name] = _of_release(core, name, lock, version, release) or _of_pypi(core, name, lock)
     kept["xla2py"] = _own(core)
-    lock["packages"] = {name: {**entry, "depends": []} for name, entry in kept.items()}
-    write_atomically(core / "pyodide-lock.json", json.dumps(lock, indent=1, sort_keys=True).encode())
+    _write_lock(core, lock, kept)
+    _call("node", str(Path(__file__).with_name("compile_wheels.mjs")), str(core), str(out / "examples/softmax.hlo"))
+    _write_lock(core, lock, kept)
     _describe(out, list(kept))
 
 
@@ -153,18 +154,25 @@ def _own(core: Path) -> Lock:
 def _entry(wheel: Path) -> Lock:
     """What a lock says of a wheel."""
     name, version = wheel.name.split("-")[:2]
-    content = wheel.read_bytes()
     return {
         "name": name,
         "version": version,
         "file_name": wheel.name,
         "install_dir": "site",
-        "sha256": hashlib.sha256(content).hexdigest(),
         "package_type": "package",
         "imports": [name],
         "depends": [],
         "unvendored_tests": False,
     }
+
+
+def _write_lock(core: Path, lock: Lock, kept: Lock) -> None:
+    """Write the lock of the packages that are kept, with the hashes that their wheels have now."""
+    hashes = {name: hashlib.sha256((core / kept[name]["file_name"]).read_bytes()).hexdigest() for name in kept}
+    packages = {name: {**entry, "depends": [], "sha256": hashes[name]} for name, entry in kept.items()}
+    write_atomically(
+        core / "pyodide-lock.json", json.dumps(lock | {"packages": packages}, indent=1, sort_keys=True).encode()
+    )
 
 
 def _describe(out: Path, packages: list[str]) -> None:

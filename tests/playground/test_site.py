@@ -9,10 +9,11 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from zipfile import ZipFile
 
 import pytest
 
-from xla2py.documentation.page import PACKAGES
+from xla2py.documentation.page import PACKAGES, _sent
 from xla2py.tests.pages.browser import browser, shown
 from xla2py.tests.playground.test_server import FOREVER
 from xla2py.transpile.playground.site import FOLDER, site_files
@@ -98,6 +99,14 @@ def test_the_tab_emits_runs_and_shows_errors(tab):
     tab.locator(".problem", has_text="unknown opcode").wait_for()
     assert all(url.startswith((tab.url.partition("#")[0], "blob:")) for url in tab.requests)
     assert tab.complaints == []
+
+
+def test_the_site_is_small_and_what_a_start_imports_is_bytecode(tab):
+    kept = json.loads((SITE / "site.json").read_text(encoding="utf-8"))
+    assert sum(_sent(SITE / name) for name in (*kept["own"], *(each["file"] for each in kept["files"]))) < 14e6
+    (wheel,) = (SITE / "pyodide").glob("xla2py-*.whl")
+    names = ZipFile(wheel).namelist()
+    assert {"xla2py/transpile/emission/__init__.pyc", "xla2py/templates/prelude/arrays_in_files.py"} <= set(names)
 
 
 def test_all_texts_of_the_gallery_emit_in_the_tab(tab):
