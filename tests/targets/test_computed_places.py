@@ -130,7 +130,7 @@ def check(text, chunks, made_of=uneven):
     assert differences(run_hlo_in_child(text, *given), list(found)) == []
 
 
-@pytest.mark.parametrize(("kind", "ndim"), crossed([kind for kind in STARTS if kind != "counter"], WINDOWS))
+@pytest.mark.parametrize(("kind", "ndim"), crossed([kind for kind in STARTS if kind != "counter"], [2, 3, 1]))
 def test_parts_at_places_that_are_computed(kind, ndim):
     check(program(kind, ndim), "5")
 
