@@ -48,7 +48,7 @@ def test_layers_take_the_weights(count):
     text = xla2py.emit(module, debug=True).source
     assert "[None]" in xla2py.emit(module, disable_passes=["call_views"]).source
     assert not re.search(r"\w\[None\]", text)  # no list that is filled
-    assert "def layer(x: Array, layers: Tree)" in text
+    assert "def layer(layers: Tree, x: Array)" in text
     assert ' * layers["scale"]' in text
 
 
