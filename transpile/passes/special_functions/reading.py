@@ -283,6 +283,8 @@ def _is_once(instruction: Instruction, start: Term) -> bool:
     counter, limit = test.operands
     if counter.opcode != "get-tuple-element" or not _is_number(limit, 1) or step.opcode != start.opcode:
         return False
+    if counter.operands[0].opcode != "parameter":  # it is in a tuple in what the loop carries
+        return False
     first, after = start.operands[counter["index"]], step.operands[counter["index"]]
     is_counted = after.opcode == "add" and _is_number(after.operands[1], 1)
     before = after.operands[0] if is_counted else after
