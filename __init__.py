@@ -60,7 +60,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         with collection_paused(lives_on=True):
-            return getattr(import_module(_HOME[name], __name__), name)
+            globals()[name] = getattr(import_module(_HOME[name], __name__), name)
+        return globals()[name]
     found = None if name.startswith("_") else import_module(".transpile.array_functions", __name__).decorator(name)
     if found is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
