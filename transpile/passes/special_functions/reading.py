@@ -252,8 +252,9 @@ def _is_counter(instruction: Instruction) -> bool:
 
 def _is_one_axis_repeated(instruction: Instruction) -> bool:
     """Tell whether a broadcast gives all others the one axis that there is, as their first or last."""
-    ends = (0,), (instruction.array_shape.rank - 1,)
-    return instruction.opcode == "broadcast" and instruction["dimensions"] in ends
+    if instruction.opcode != "broadcast":
+        return False
+    return instruction["dimensions"] in ((0,), (instruction.array_shape.rank - 1,))
 
 
 def _behind(dimensions: tuple[int, ...], axis: int) -> Window:
