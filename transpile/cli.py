@@ -13,6 +13,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from itertools import takewhile
+from typing import TextIO
 
 import click
 from click.shell_completion import shell_complete
@@ -141,7 +142,7 @@ def _run(arguments: Sequence[str] | None, session: Session) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        _drop_stdout()
+        _drop(sys.stdout)
         return READER_GONE
     except OSError as error:
         return _refused(error, session)
@@ -164,17 +165,17 @@ def _refused(error: OSError, session: Session) -> int:
     if error.filename is not None:
         session.report(file_error("use", os.fsdecode(error.filename), error))
     elif error.errno in UNWRITABLE:
-        _drop_stdout()
+        _drop(sys.stdout)
         session.report(file_error("write", "stdout", error))
     else:
         return _bug(error, session)
     return UsageError.exit_code
 
 
-def _drop_stdout() -> None:
+def _drop(stream: TextIO | ClosedStream) -> None:
     """Let what is still to be written go nowhere, or the interpreter's last flush fails too."""
-    if not isinstance(sys.stdout, ClosedStream):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not isinstance(stream, ClosedStream):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _bug(error: Exception, session: Session) -> int:
@@ -192,5 +193,10 @@ def _bug(error: Exception, session: Session) -> int:
 def main() -> None:
     """The console script."""
     code = run()
+    if sys.stderr is not None:
+        try:
+            sys.stderr.flush()
+        except OSError:  # nobody can be told
+            _drop(sys.stderr)
     gc.freeze()  # Python looks for cycles once more before it ends, which takes a tenth of a small program's time
     sys.exit(code)

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from .source import Diagnostic, HloSyntaxError, SourceText, Span
 
-SPACE = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+|/\*[\s\S]*?\*/)*+")
+# Not possessive as a whole: Python 3.11 before 3.11.5 would go into a comment that is never closed.
+SPACE = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+|/\*[\s\S]*?\*/)*")
 _MAY_SKIP = frozenset(" \t\r\n/")
 NAME = re.compile(r"%?[A-Za-z_][\w.\-]*+", re.ASCII)
 INTEGER = re.compile(r"-?\d++(?![\w.])", re.ASCII)
