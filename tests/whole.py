@@ -37,7 +37,7 @@ def crossed(*columns: Iterable[Any]) -> list[Any]:
 
 
 def _named(value: Any) -> str:
-    """What a value is called in the name of a test, in any process."""
+    """Return the part of a test's name that stands for a value. It is the same in each process."""
     if isinstance(value, tuple):
         return "-".join(map(_named, value))
     return getattr(value, "__name__", None) or getattr(value, "name", None) or str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from ...transpile.array.contractions import subscripts
+from ...transpile.array.contractions import spread, subscripts
 from ...transpile.array.graph import Graph
 from ...transpile.array.node import Node, Slot
 from ...transpile.array.value import FULL, NEW, getitem, permute
@@ -95,24 +95,22 @@ def _contraction(graph: Graph, node: Node) -> Node | None:
         [letter for letter in left if letter in right and (letter in result) == kept] for kept in (True, False)
     )
     rows, columns = ([letter for letter in own if letter in alone] for own in (left, right))
-    a, b = (
-        permute(graph, operand, [own.index(letter) for letter in order])
-        for operand, own, order in zip(
-            node.operands, (left, right), ([*batch, *rows, *summed], [*batch, *columns, *summed]), strict=True
-        )
-    )
+    factors = tuple(zip(node.operands, (left, right), strict=True))
     terms, height, width = (prod(sizes[letter] for letter in each) for each in (summed, rows, columns))
     if max(terms, min(height, width)) <= _MOST_WRITTEN_OUT:
-        a = getitem(graph, a, [FULL] * len(batch + rows) + [NEW] * len(columns) + [FULL] * len(summed))
-        b = getitem(graph, b, [FULL] * len(batch) + [NEW] * len(rows) + [FULL] * len(columns + summed))
-        product = graph.add("multiply", (a, b))
+        letters = [*batch, *rows, *columns, *summed]
+        product = graph.add("multiply", tuple(spread(graph, factor, own, letters) for factor, own in factors))
         last = range(product.ndim - len(summed), product.ndim)
         made = graph.add("sum", (product,), axes=tuple(last)) if summed else product
     elif batch:
         return None  # products of many matrices are the library's
     else:
-        b = permute(graph, graph.add("reshape", (b,), shape=(width, terms)), (1, 0))
-        made = graph.add("matmul", (graph.add("reshape", (a,), shape=(height, terms)), b))
+        orders, shapes = (rows + summed, summed + columns), ((height, terms), (terms, width))
+        matrices = (
+            graph.add("reshape", (spread(graph, *factor, order),), shape=shape)
+            for factor, order, shape in zip(factors, orders, shapes, strict=True)
+        )
+        made = graph.add("matmul", tuple(matrices))
         made = graph.add("reshape", (made,), shape=tuple(sizes[letter] for letter in rows + columns))
     return permute(graph, made, [(batch + rows + columns).index(letter) for letter in result])
 

@@ -1,4 +1,4 @@
-"""What the forms of calls build: of each a line of Python and its parameters, and below them the HLO.
+"""Each call builds its HLO: ``forms.txt`` has the calls, a line of Python and its parameters, with the HLO below.
 
 The values are those of the HLO: of the worked examples in ``tests/seeds``, and of an example of each operation here.
 """

@@ -87,7 +87,7 @@ def on_twin(emitted: Any, arguments: Any, **host: Any) -> Any:
 
 
 def verdict(emitted: Any, inputs: Sequence[np.ndarray], expected: Any, budget: Any = None) -> str:
-    """What the ladder says about a module."""
+    """Return what is wrong with a module: its text, its run on the twin, or its results; nothing if all is well."""
     found = problems(emitted.source)
     if found:
         return found[0]

@@ -106,7 +106,7 @@ def assert_agrees(text: str, *inputs: Any, without: str, budget: Budget = ROUNDE
 
 @dataclass(frozen=True)
 class Claim:
-    """What is said of the body of ``main`` with a pass, and of the one without it, which is a function."""
+    """A claim about the body of ``main``: ``holds`` takes the body with a pass, and makes the one without by a call."""
 
     text: str
     holds: Callable[[str, Callable[[], str]], bool]

@@ -120,7 +120,7 @@ def changed(row):
     return lambda a, bounds: lax.fori_loop(0, 4, lambda i, a: a.at[i].set(row(i, a, jnp.arange(5), bounds)), a)
 
 
-# What kernels of compiled loops see as an interval; and what they do not, or only in part.
+# Kernels of compiled loops see some masks as intervals, and others not, or only in part.
 IN_KERNELS = {
     "an extreme": (rows(lambda i, a, k, b: jnp.where(k < b[i], a[i], -jnp.inf).max()), "range(min(part, 5))"),
     "a condition beside": (

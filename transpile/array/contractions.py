@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from string import ascii_lowercase
 
+from .graph import Graph
 from .node import Node
+from .value import FULL, NEW, getitem, permute
 
 
 def is_of_matrices(node: Node) -> bool:
@@ -34,6 +37,14 @@ def subscripts(node: Node) -> str | None:
         right[other] = left[axis]
     result = "".join(letter for letter in (*left, *right) if (letter in left) != (letter in right))
     return f"{left},{''.join(right)}->{result}"
+
+
+def spread(graph: Graph, factor: Node, own: str, letters: Sequence[str]) -> Node:
+    """Return a factor, whose axes are called ``own``, with an axis for each of the ``letters``: of length 1 for those
+    that it lacks.
+    """
+    ordered = permute(graph, factor, [own.index(letter) for letter in letters if letter in own])
+    return getitem(graph, ordered, [FULL if letter in own else NEW for letter in letters])
 
 
 def has_rows_of_words(a: Node, b: Node, text: str | None) -> bool:

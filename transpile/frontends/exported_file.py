@@ -144,7 +144,7 @@ class Table:
         return Table(self.message, at + _integer(self.message, at, _OFFSET)) if at else None
 
     def _place(self, field: int) -> int:
-        """Where a field's value is; 0 where the table has none."""
+        """Return the offset of a field's value, or 0 if the table lacks the field."""
         distance = _integer(self.message, self.start, _OFFSET, signed=True)
         vtable, entry = self.start - distance, _VTABLE_HEAD + _FIELD * field
         if _integer(self.message, vtable, _FIELD) < entry + _FIELD:
@@ -153,7 +153,7 @@ class Table:
         return self.start + offset if offset else 0
 
     def _vector(self, field: int, size: int) -> tuple[int, int]:
-        """Where the elements of a vector begin, and how many it has."""
+        """Return the offset of a vector's first element, and the number of elements."""
         at = self._place(field)
         if not at:
             return 0, 0

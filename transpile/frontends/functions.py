@@ -101,7 +101,7 @@ def _is_wide(tree: Any) -> bool:
 
 
 def _examples(arguments: Arguments, sizes: Sizes, tree: Any = None) -> tuple[Any, ...]:
-    """What JAX traces in place of the arguments; ``tree`` is that of the weights."""
+    """Return the shapes and dtypes that JAX traces the function with; ``tree`` stands for the weights."""
     return tuple(
         tree
         if each == WEIGHTS

@@ -101,7 +101,7 @@ def _along_argument(place: int) -> AxesRule:
     return lambda node: axes.all_but(node, node.parameters["arguments"][place])
 
 
-# What ``axes`` in a row may be.
+# A row names its rule for axes by one of these words.
 WORDS: dict[str, Callable[[Any], list[AxisMap]]] = {
     "padded": _padded,
     "of second": _of_second,

@@ -25,8 +25,11 @@ _LOOPS = {"scan": ((0, "f"), 0, 1), "fori_loop": ((2, "body_fun"), 1, 2), "while
 
 @dataclass(slots=True)
 class _File:
-    """What one file has, by place: the names read there, by opcode those on both sides of an operator, the names that
-    its value is taken into, and which loop is made there; its functions by name.
+    """The parts of a source file that give names.
+
+    A place has the names that are read there (``expressions``), those on both sides of an operator by its opcode
+    (``operations``), the names that its value is assigned to (``unpacked``), and the loop that is made there
+    (``loops``). ``definitions`` are the functions by their names.
     """
 
     definitions: dict[tuple[str, str], list[ast.FunctionDef]] = field(default_factory=dict)

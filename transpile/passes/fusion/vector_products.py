@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...array.contractions import spread
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import rewrite
-from ...array.value import FULL, NEW, getitem, permute
+from ...array.value import permute
 
 
 def vector_products(function: Function, reduces: Callable[[Node], bool]) -> None:
@@ -33,9 +34,7 @@ def _summed(graph: Graph, node: Node, reduces: Callable[[Node], bool]) -> Node |
         return None
     if len(set(letters)) < len(letters) or {vectors.element_type, matrices.element_type} != {node.element_type}:
         return None
-    ordered = permute(graph, vectors, [own.index(letter) for letter in letters if letter in own])
-    spread = getitem(graph, ordered, [FULL if letter in own else NEW for letter in letters])
-    product = graph.add("multiply", (matrices, spread))
+    product = graph.add("multiply", (matrices, spread(graph, vectors, own, letters)))
     total = graph.add("sum", (product,), axes=tuple(k for k, letter in enumerate(letters) if letter in summed))
     kept = [letter for letter in letters if letter in result]
     return permute(graph, total, [kept.index(letter) for letter in result]) if reduces(total) else None
