@@ -323,6 +323,27 @@ def sinc_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
         return slope * np.where(np.isfinite(g), g, np.nan)
 
 
+def sinc_curvature(x: np.ndarray, g: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """The second derivative of ``sinc`` at x, times g and h: near 0 by its series,
+    elsewhere by the distance from the nearest whole number. An infinite g or h gives
+    NaN.
+    """
+    nearest = np.rint(x)
+    square = np.square(np.pi * np.where(nearest == 0, x, 0))
+    series = np.zeros_like(x)
+    for k in range(11, 0, -1):
+        term = (-1) ** k * 2 * k * (2 * k - 1) / math.factorial(2 * k + 1)
+        series = series * square + term
+    with np.errstate(all="ignore"):
+        angle = np.pi * np.where(np.isinf(x), 0, x - nearest)
+        far = np.sin(angle) * (2 / (np.pi * x**3) - np.pi / x)
+        far = far - 2 * np.cos(angle) / x**2
+        far = np.where(np.fmod(nearest, 2) == 0, far, -far)
+        curvature: np.ndarray = np.where(nearest == 0, series * np.pi**2, far)
+        product: np.ndarray = np.where(np.isinf(x), 0, curvature) * g * h
+    return np.where(np.isinf(g) | np.isinf(h), np.nan, product)
+
+
 def complex_sinc(z: np.ndarray) -> np.ndarray:
     """``sinc`` of complex numbers: 0 where the real part alone is infinite."""
     with np.errstate(all="ignore"):

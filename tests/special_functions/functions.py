@@ -59,6 +59,7 @@ NEWER: dict[str, tuple[Callable[..., Any], int]] = {  # that JAX writes in a for
     "np.hypot": (jnp.hypot, 2),
     "rel_entr": (jax.scipy.special.rel_entr, 2),
     "sinc": (jnp.sinc, 1),
+    "sinc_curvature": (lambda x, g, h: jax.vjp(lambda x: jax.vjp(jnp.sinc, x)[1](g)[0], x)[1](h)[0], 3),
     "sinc_slope": (lambda x, g: jax.vjp(jnp.sinc, x)[1](g)[0], 2),
 }
 COMPLEX: dict[str, Callable[..., Any]] = {  # by the function, or by the opcode of HLO

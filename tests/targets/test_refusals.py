@@ -97,10 +97,10 @@ CALLED_BESIDE_KERNELS = frozenset(
         "full_like gammainc gammainc_with_limits gammaincc gammaincc_with_limits gaussian heaviside i0e i0e_float64 "
         "i1e i1e_float64 igamma_grad_a isclose kl_div lgamma log_ndtr log_ndtr_float64 log_ratio logaddexp2 "
         "map_elements ndtr_slope ndtri nextafter normal_of polygamma polygamma_with_limits rad2deg random_gamma_grad "
-        "rel_entr sinc sinc_slope sort_key special.betainc special.digamma special.entr special.erf special.erfc "
-        "special.erfcx special.erfinv special.gammainc special.gammaincc special.gammaln special.i0e special.i1e "
-        "special.ndtr special.ndtri special.xlog1py special.xlogy special.zeta stochastic_convert total_order_key "
-        "trigamma uniform_of xlog1py xlogy zeta"
+        "rel_entr sinc sinc_curvature sinc_slope sort_key special.betainc special.digamma special.entr special.erf "
+        "special.erfc special.erfcx special.erfinv special.gammainc special.gammaincc special.gammaln special.i0e "
+        "special.i1e special.ndtr special.ndtri special.xlog1py special.xlogy special.zeta stochastic_convert "
+        "total_order_key trigamma uniform_of xlog1py xlogy zeta"
     ).split()
 )
 

@@ -50,6 +50,7 @@ SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "random_gamma_grad": (2, ("xla_builder.math.RandomGammaGrad",)),
     "rel_entr": (2, ()),
     "sinc": (1, ()),
+    "sinc_curvature": (3, ()),
     "sinc_slope": (2, ()),
     "trigamma": (1, ()),
     "xlogy": (2, ()),

@@ -153,7 +153,7 @@ class Reading:
         shape = instruction.array_shape
         if all(term.opcode == "constant" for term in operands) and shape.dimensions[axis] == len(operands):
             values = [value for term in operands if (value := term.value) is not None]
-            is_table = len(values) <= _MOST_NUMBERS and values[0].dtype.kind == "f"
+            is_table = len(values) <= _MOST_NUMBERS and values[0].dtype.kind in "fc"
             return self.terms.table(kind, np.array(values), axis) if is_table else None
         each = [part for term in operands for part in _each_column(term)]
         if kind != "pred" or len(each) != shape.dimensions[axis] or axis not in (0, shape.rank - 1):
@@ -219,7 +219,7 @@ def _is_table(instruction: Instruction) -> bool:
     shape = instruction.shape
     if instruction.opcode != "constant" or not isinstance(shape, ArrayShape) or shape.rank != 1:
         return False
-    return shape.size == 1 or (shape.size <= _MOST_NUMBERS and instruction["literal"].dtype.kind == "f")
+    return shape.size == 1 or (shape.size <= _MOST_NUMBERS and instruction["literal"].dtype.kind in "fc")
 
 
 def _is_part(instruction: Instruction, operands: tuple[Term, ...]) -> bool:
