@@ -37,7 +37,8 @@ class WantedNames:
         self.writer = writer
         plan, results, names = writer.plan, tree_nodes(writer.function.results), writer.source_names
         self.hinted = names.names(writer.graph, plan.nodes, results, names.hints)  # by keywords and calls
-        self.left = names.contexts.names(writer.graph, plan.nodes, results, plan.named - plan.user_names.keys())
+        unnamed = plan.named - plan.user_names.keys()
+        self.left, self.inside = names.contexts.names(writer.graph, plan.nodes, results, unnamed)
         self.planned = frozenset(plan.named)
         self.updates = updates(writer.function)
         self.subjects = SubjectNames(writer)
@@ -189,7 +190,7 @@ class WantedNames:
 
     def _suggested(self, node: Node) -> str | None:
         """Return what the source suggests for a value, else what it leaves."""
-        return self.hinted.get(node) or self.left.get(node)
+        return self.hinted.get(node) or self.left.get(node) or self.inside.get(node)
 
     def _in_branches(self, branches: Sequence[Branch], index: int) -> str:
         """Return what all branches that name a result call it; what they compute goes before what they hand on."""
@@ -477,6 +478,7 @@ HINTS = (
     Hint("the argument that it casts", _cast_argument),
     Hint("the function that it leaves", lambda names, value: names.left.get(value.node)),
     Hint("its operands", lambda names, value: names.subjects.of(value.node)),
+    Hint("the function that it is in", lambda names, value: names.inside.get(value.node)),
     Hint("the expression that it is a step of", lambda names, value: names.of_expression(value.node)),
     Hint("its place in the results", lambda names, value: value.in_results),
     Hint("the function that is called", lambda names, value: names.of_call(value.node)),

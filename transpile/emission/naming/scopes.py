@@ -84,18 +84,22 @@ class ContextNames:
         self._own = own_parts(names, traced)
         self._called = called_names(module)
 
-    def names(self, graph: Graph, nodes: Sequence[Node], results: Iterable[Node], named: set[Node]) -> dict[Node, str]:
-        """Return names for those of ``nodes``, the live nodes of a function, that have statements of their own."""
+    def names(
+        self, graph: Graph, nodes: Sequence[Node], results: Iterable[Node], named: set[Node]
+    ) -> tuple[dict[Node, str], dict[Node, str]]:
+        """Return names for those of ``nodes``, the live nodes of a function, that have statements of their own: of
+        values after what they leave, and of values inside after what is around them.
+        """
         origins = {node: origin for node in nodes if (origin := _instruction(graph, node)) is not None}
         around = {node: levels for node, origin in origins.items() if (levels := self._levels(origin)) is not None}
         if not any(any(levels.kinds) for levels in around.values()):
-            return {}
+            return {}, {}
         gradients = {node for node in around if is_gradient(origins[node])}
         wanted = [n for n in nodes if n in named and n in around and not n.results and n.opcode != "item"]
         left = _Leaving(around, gradients, users_of(nodes, results))
         leaving, inside = left.sorted(wanted)
         found = left.last_values(leaving, inside)
-        return found | _told_apart(inside, graph, around, gradients)
+        return found, _told_apart(inside, graph, around, gradients)
 
     def of_called(self, function: Function) -> str:
         """The name of a function without what XLA and JAX add to it: that which its calls have for it."""

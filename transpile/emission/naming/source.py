@@ -122,8 +122,8 @@ class SourceNames:
             return None
         if function not in self._of_results:
             nodes = topological(roots(function))
-            found = self.contexts.names(function.graph, nodes, results, set(results))
-            found |= self.names(function.graph, nodes, results, self.hints)
+            left, inside = self.contexts.names(function.graph, nodes, results, set(results))
+            found = inside | left | self.names(function.graph, nodes, results, self.hints)
             self._of_results[function] = found | self.names(function.graph, nodes, results)
         node = results[index]
         if node not in self._of_results[function] and node.opcode == "item" and node.operands[0].opcode == "call":
