@@ -219,20 +219,20 @@ def test_lines_in_place_of_a_call_are_called_after_the_function():
 INSIDE = """HloModule loss
 
 ENTRY main {
-  x = f32[4] parameter(0)
-  y = f32[4] parameter(1)
-  a = f32[4] exponential(x), metadata={op_name="jit(f)/energy/exp"}
-  b = f32[4] exponential(y), metadata={op_name="jit(f)/energy/exp"}
+  speed = f32[4] parameter(0)
+  mass = f32[4] parameter(1)
+  a = f32[4] exponential(speed), metadata={op_name="jit(f)/energy/exp"}
+  b = f32[4] exponential(mass), metadata={op_name="jit(f)/energy/exp"}
   c = f32[4] add(a, b), metadata={op_name="jit(f)/energy/add"}
   d = f32[4] multiply(c, a), metadata={op_name="jit(f)/energy/mul"}
   e = f32[4] exponential(d), metadata={op_name="jit(f)/energy/exp"}
-  f = f32[4] multiply(e, b), metadata={op_name="jit(f)/energy/mul"}
+  f = f32[4] multiply(e, b), metadata={op_name="jit(f)/mul"}
   ROOT both = (f32[4], f32[4]) tuple(f, e)
 }
 """
 
 
-def test_operands_say_more_than_what_a_value_is_in():
+def test_operands_say_more_than_the_scope_around():
     text = xla2py.emit(INSIDE).source
-    assert "exp_x = np.exp(x)" in text
-    assert "energy_exp = np.exp(" in text
+    assert "exp_speed = np.exp(speed)" in text
+    assert "energy = np.exp(" in text
