@@ -1,6 +1,5 @@
 """An emitted module is a function of JAX: in ``jit``, under ``vmap``, with a gradient of its own."""
 
-import ast
 import pickle
 from typing import NamedTuple
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.emission.module.inside_jax import without_checks
+from xla2py.transpile.emission.module import inside_jax
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -83,10 +82,10 @@ def running(decay, x):
 
 
 @pytest.mark.compiled
-def test_compiled_code_is_called_without_python():
+def test_compiled_code_is_called_without_python(monkeypatch):
     module = xla2py.emit(xla2py.from_jax(running, np.float32(1), LONG), style="fast")
+    monkeypatch.setattr(inside_jax, "python_handler", None)
     function = module.as_jax()
-    assert "pure_callback" not in str(jax.make_jaxpr(function)(np.float32(1), LONG))
     for found in (jax.jit(function)(np.float32(0.5), -LONG), function(x=-LONG, decay=np.float32(0.5))):
         for part, expected in zip(found, running(np.float32(0.5), -LONG), strict=True):
             np.testing.assert_allclose(part, expected, rtol=1e-5)
@@ -96,11 +95,43 @@ def test_compiled_code_is_called_without_python():
         function(np.float32(1), LONG[:2])
 
 
-def test_compiled_code_keeps_what_is_called_for_its_effect():
-    body = "check_arguments('float32', (1,), x=x)\n    fill(out, x)\n    return out"
-    text = f"@np.errstate(all='ignore')\ndef main(x):\n    {body}"
-    (function,) = ast.parse(text).body
-    assert ast.unparse(without_checks(function)) == "def main(x):\n    fill(out, x)\n    return out"
+@pytest.mark.compiled
+def test_arithmetic_beside_kernels_has_the_types_of_numpy():
+    def with_integers(decay, x, n):
+        return running(decay, x)[1], n * 2000000000 // 3
+
+    arguments = np.float32(1), LONG, np.arange(12, dtype=np.int32)
+    function = xla2py.emit(xla2py.from_jax(with_integers, *arguments), style="fast").as_jax()
+    np.testing.assert_array_equal(function(*arguments)[1], with_integers(*arguments)[1])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int4", "int8", "bfloat16", "float8_e4m3fn", "complex64"])
+def test_xla_calls_python_with_arrays_of_any_type(dtype):
+    x = jnp.arange(6).reshape(2, 3).astype(dtype)
+    for part in (x, x[:0], x[0, 0]):
+        function = xla2py.emit(xla2py.from_jax(lambda x: (x.T, x == x), part)).as_jax()
+        is_called_back = "callback" in jax.jit(function).lower(part).as_text()
+        assert is_called_back == (dtype == "int4")  # XLA packs two of them into a byte
+        turned, same = function(part)
+        assert turned.dtype == part.dtype
+        np.testing.assert_array_equal(turned.astype("complex64"), part.T.astype("complex64"))
+        assert bool(same.all())
+
+
+def test_an_error_of_a_module_is_an_error_of_xla():
+    function = xla2py.emit(xla2py.from_jax(predict, PARAMS, X)).as_jax()
+    with pytest.raises(
+        jax.errors.JaxRuntimeError, match=r"params\['w'\]: expected float32\[3, 2\], got float32\[2, 2\]"
+    ):
+        jax.block_until_ready(function({**PARAMS, "w": PARAMS["w"][:2]}, X))
+    np.testing.assert_allclose(function(PARAMS, X), predict(PARAMS, X), rtol=1e-5)
+
+
+def test_other_devices_call_it_back(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    function = xla2py.emit(xla2py.from_jax(predict, PARAMS, X)).as_jax()
+    assert "callback" in function.lower(PARAMS, X).as_text()
+    np.testing.assert_allclose(function(PARAMS, X), predict(PARAMS, X), rtol=1e-5)
 
 
 @pytest.mark.parametrize("made", ["any size", "another process", "several devices"])

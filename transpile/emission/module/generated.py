@@ -128,8 +128,7 @@ class GeneratedModule:
     def as_jax(self, *, gradient: GeneratedModule | None = None) -> Callable[..., Any]:
         """Return ``main`` as a function of JAX: it works in ``jax.jit`` and ``jax.vmap``, and runs on the host.
 
-        JAX calls the compiled code of a module of Numba functions where arguments and results are arrays and Numba can
-        compile ``main`` too; all others are called through Python.
+        XLA calls it itself, without Python where ``main`` only passes arrays to compiled functions.
 
         Arguments and results are those of ``main``, of any target whose arrays NumPy can read. ``jax.vmap`` calls it
         once for each element. ``gradient`` is the emitted module of a function of the arguments and the cotangents of

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import ctypes
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
+from uuid import uuid4
 
-import jinja2
 import numpy as np
 
 from ...array.node import Node
@@ -19,14 +16,13 @@ from ...array.program import Program
 from ...array.result_trees import mapped
 from ...errors import Diagnostic, UsageError
 from ...frontends.jax import required_jax
+from ...hlo.element_types import from_dtype
 from ...hlo.ir import Built, ResultTree
 from ..trees.result_trees import with_objects
 from .compiled_functions import is_compiled
+from .xla_handlers import Array, Handler, compiled_handler, python_handler, register
 
-TEMPLATE = Path(__file__).resolve().parents[3] / "templates" / "jax" / "handler.py.j2"
-_KEPT: dict[str, Any] = {}  # the handlers of this process, by name: compiled programs call them at their address
-_CHECKS = ("check_arguments", "check_trees")
-Arrays = Sequence[tuple[tuple[int, ...], str]]  # shapes and types
+_KEPT: dict[str, Handler] = {}  # the handlers of this process, by name: compiled programs call them at their address
 
 
 class Emitted(Protocol):
@@ -40,6 +36,8 @@ class Emitted(Protocol):
     def program(self) -> Program | None: ...
     @property
     def sizes(self) -> Mapping[str, range]: ...
+    @property
+    def callbacks(self) -> Mapping[str, Callable[..., Any]]: ...
     @property
     def result_tree(self) -> ResultTree: ...
     def load(self) -> ModuleType: ...
@@ -63,59 +61,72 @@ def function_of_jax(generated: Emitted, gradient: Emitted | None) -> Callable[..
 
 
 def _called(jax: Any, generated: Emitted) -> Callable[..., Any]:
-    """Return a function that calls ``main``: its compiled code where it has that, or Python."""
-    module = generated.load()
+    """Return a function that calls ``main`` on the host: as a handler of XLA, or on other devices by a callback."""
+    module, tree = generated.load(), jax.tree_util
     shapes = _shapes(jax, generated, module)
-    found = _compiled(jax, generated, module, shapes) if is_compiled(generated.source) else None
-    called = found or _called_back(jax, module, shapes)
+    returned, structure = tree.tree_flatten(shapes)
+    returns, is_tuple = _arrays(returned), isinstance(shapes, tuple)
+    signature, expected = inspect.signature(module.main), _flat_arguments(generated, module)
+    compiled = None
+    if expected and generated.result_tree is None and is_compiled(generated.source):
+        compiled = compiled_handler(generated.source, module, [*expected.values()], returns, is_tuple=is_tuple)
+
+    def called(*arguments: Any, **named: Any) -> Any:
+        bound = signature.bind(*arguments, **named)
+        leaves, form = tree.tree_flatten((bound.args, bound.kwargs))
+        leaves = [jax.numpy.asarray(x) for x in leaves]
+        given = _arrays(leaves)
+        for name, found in zip(expected, given, strict=False):
+            if found != expected[name]:
+                raise TypeError(f"{name}: expected {_text(expected[name])}, got {_text(found)}")
+
+        def on_host(*arrays: Any) -> list[Any]:
+            positional, by_name = tree.tree_unflatten(form, arrays)
+            return tree.tree_leaves(module.main(*positional, **by_name))  # type: ignore[no-any-return]
+
+        is_packed = any(from_dtype(each.dtype).bits < 8 for each in (*leaves, *returned))
+        if jax.default_backend() == "cpu" and not is_packed:
+            target = _target(jax, generated, f"{form} {given}", compiled or python_handler(on_host, given, returns))
+            found = jax.ffi.ffi_call(target, returned, vmap_method="sequential")(*leaves)
+        else:
+            found = jax.pure_callback(_on_arrays(on_host), returned, *leaves, vmap_method="sequential")
+        return tree.tree_unflatten(structure, found)
+
     called.__name__, called.__doc__ = generated.name, module.__doc__
-    return called
+    return jax.jit(called)  # type: ignore[no-any-return]
 
 
-def _compiled(jax: Any, generated: Emitted, module: ModuleType, shapes: Any) -> Callable[..., Any] | None:
-    """Return a function that calls the compiled code of ``main``, None where it takes trees or cannot be compiled."""
+def _on_arrays(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """Return a function of arrays of JAX."""
+    return lambda *arrays: [*map(np.asarray, function(*map(np.asarray, arrays)))]
+
+
+def _target(jax: Any, generated: Emitted, form: str, handler: Handler) -> str:
+    """Return the name that XLA calls a handler by, which is the same in each process: compiled programs are kept."""
+    unique = uuid4().hex if generated.callbacks else ""
+    name = f"xla2py_{sha256(f'{generated.source}{form}{unique}'.encode()).hexdigest()[:32]}"
+    if name not in _KEPT:
+        _KEPT[name] = handler
+        register(jax, name, handler)
+    return name
+
+
+def _flat_arguments(generated: Emitted, module: ModuleType) -> dict[str, Array]:
+    """The shapes and types of ``main``'s arguments by name, none where it takes a tree."""
     assert generated.program is not None
     parameters = generated.program.entry.parameters
-    wanted = [(each.shape, str(each.element_type.dtype)) for each in parameters if each.element_type is not None]
-    signature, leaves = inspect.signature(module.main), jax.tree_util.tree_leaves(shapes)
-    names = [name for name, each in signature.parameters.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
-    results = [(each.shape, str(each.dtype)) for each in leaves]
-    if len(names) < len(signature.parameters) or len(names) != len(wanted) or generated.result_tree is not None:
-        return None
-    is_tuple = isinstance(shapes, tuple)
-    target = handler_of(jax, generated.source, module, wanted, results, is_tuple=is_tuple)
-    if not target:
-        return None
-    call = jax.ffi.ffi_call(target, shapes, vmap_method="sequential")
-
-    def called(*arguments: Any, **named: Any) -> Any:
-        arrays = [jax.numpy.asarray(x) for x in signature.bind(*arguments, **named).args]
-        for name, x, expected in zip(names, arrays, wanted, strict=True):
-            if (x.shape, str(x.dtype)) != expected:
-                raise TypeError(f"{name}: expected {_text(expected)}, got {_text((x.shape, str(x.dtype)))}")
-        return call(*arrays)
-
-    return called
+    given = inspect.signature(module.main).parameters.items()
+    names = [name for name, each in given if each.kind is each.POSITIONAL_OR_KEYWORD]
+    arrays = [(each.shape, str(each.element_type.dtype)) for each in parameters if each.element_type is not None]
+    return dict(zip(names, arrays, strict=True)) if len(names) == len(arrays) else {}
 
 
-def _text(array: tuple[tuple[int, ...], str]) -> str:
+def _arrays(leaves: Sequence[Any]) -> tuple[Array, ...]:
+    return tuple((each.shape, str(each.dtype)) for each in leaves)
+
+
+def _text(array: Array) -> str:
     return f"{array[1]}{[*array[0]]}"
-
-
-def _called_back(jax: Any, module: ModuleType, shapes: Any) -> Callable[..., Any]:
-    """Return a function that calls ``main`` on the host, at each execution."""
-    tree = jax.tree_util
-    structure = tree.tree_structure(shapes)
-
-    def on_host(*arguments: Any, **named: Any) -> Any:
-        positional, by_name = tree.tree_map(np.asarray, (arguments, named))
-        leaves = tree.tree_leaves(module.main(*positional, **by_name))
-        return tree.tree_unflatten(structure, [np.asarray(leaf) for leaf in leaves])
-
-    def called(*arguments: Any, **named: Any) -> Any:
-        return jax.pure_callback(on_host, shapes, *arguments, vmap_method="sequential", **named)
-
-    return called
 
 
 def _shapes(jax: Any, generated: Emitted, module: ModuleType) -> Any:
@@ -139,55 +150,3 @@ def _shapes(jax: Any, generated: Emitted, module: ModuleType) -> Any:
         return build(**dict(zip(built.fields, built.parts, strict=True))) if built.fields else build(*built.parts)
 
     return with_objects(mapped(generated.result_tree, arrays.__getitem__), made)
-
-
-# -- compiled functions as a handler of XLA
-
-
-def handler_of(jax: Any, source: str, module: ModuleType, arguments: Arrays, results: Arrays, *, is_tuple: bool) -> str:
-    """Compile ``main``, which takes and returns arrays of these shapes, and return the name that JAX calls it by.
-
-    The name is empty where Numba cannot compile ``main``, or what it calls.
-    """
-    template = jinja2.Template(TEMPLATE.read_text("utf-8"), trim_blocks=True, undefined=jinja2.StrictUndefined)
-    text = template.render(arguments=arguments, results=results, is_tuple=is_tuple)
-    name = f"xla2py_{sha256(f'{source}{text}'.encode()).hexdigest()[:16]}"
-    if name not in _KEPT:
-        handler = _compiled_functions(source, text, module)
-        if handler is None:
-            return ""
-        jax.ffi.register_ffi_target(name, _capsule(handler.address), platform="cpu")
-        _KEPT[name] = handler
-    return name
-
-
-def _compiled_functions(source: str, text: str, module: ModuleType) -> Any:
-    """The handler of a module, whose functions are compiled for it where they are not yet; None where that fails."""
-    namespace = dict(module.__dict__)
-    compiled = namespace["njit"]
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef) and (node.name == "main" or not node.decorator_list):
-            tree = ast.Module([without_checks(node)], [])
-            exec(compile(tree, str(module.__file__), "exec", dont_inherit=True), namespace)
-            namespace[node.name] = compiled(namespace[node.name], error_model="numpy", nogil=True)
-    exec(compile(text, str(TEMPLATE), "exec", dont_inherit=True), namespace)
-    return namespace["handler"]
-
-
-def without_checks(function: ast.FunctionDef) -> ast.FunctionDef:
-    """The function without decorators, and without checks of arguments, which JAX has checked."""
-    function.decorator_list, function.body = [], [node for node in function.body if not _is_check(node)]
-    return function
-
-
-def _is_check(node: ast.stmt) -> bool:
-    """Tell whether a statement is ``check_arguments(..)``."""
-    call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _CHECKS
-
-
-def _capsule(address: int) -> Any:
-    """A pointer as JAX takes it."""
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    return new(address, None, None)

@@ -1,0 +1,157 @@
+"""Functions on arrays as handlers of XLA's foreign function interface, whose structures xla/ffi/api/c_api.h describes.
+
+A handler is a C function that takes the address of a call frame: of Python, or of ``main`` that Numba compiles.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+from collections.abc import Callable, Sequence
+from math import prod
+from pathlib import Path
+from traceback import format_exc
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import jinja2
+import numpy as np
+
+TEMPLATE = Path(__file__).resolve().parents[3] / "templates" / "jax" / "handler.py.j2"
+Array = tuple[tuple[int, ...], str]  # its shape and type
+_Word = ctypes.c_int64
+_Buffer = _Word * 4  # its fourth word is the address of the data
+_Frame = _Word * 15
+_FUNCTION = ctypes.CFUNCTYPE(_Word, _Word)
+_INTERNAL = 13  # XLA_FFI_Error_Code_INTERNAL
+_CHECKS = ("check_arguments", "check_trees")
+_PASSING = (
+    ast.stmt,
+    ast.expr_context,
+    ast.keyword,
+    ast.Name,
+    ast.Tuple,
+    ast.Subscript,
+    ast.Slice,
+    ast.Constant,
+    ast.Attribute,
+    ast.operator,
+)
+_MADE = frozenset(
+    "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 bool empty zeros full copy reshape".split()
+)
+"""Functions and methods of NumPy that are the same in Numba."""
+
+
+class Handler(NamedTuple):
+    """A C function, which is at the address as long as the object lives."""
+
+    kept: Any
+    address: int
+
+
+def register(jax: Any, name: str, handler: Handler) -> None:
+    """Give JAX a handler for its CPU by a name."""
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    jax.ffi.register_ffi_target(name, new(handler.address, None, None), platform="cpu")
+
+
+# -- handlers of Python
+
+
+def python_handler(
+    function: Callable[..., Sequence[Any]], arguments: Sequence[Array], results: Sequence[Array]
+) -> Handler:
+    """Return a handler that calls a function of arrays, which returns arrays of the results' shapes."""
+    given, returned = [*map(_view, arguments)], [*map(_view, results)]
+    arguments_type, results_type = _Word * len(given), _Word * len(returned)
+
+    def handler(address: int) -> int:
+        frame = _Frame.from_address(address)
+        if frame[1]:
+            return _tell_version(frame)
+        try:
+            arrays = [view(at) for view, at in zip(given, arguments_type.from_address(frame[9]), strict=True)]
+            outputs = [view(at) for view, at in zip(returned, results_type.from_address(frame[14]), strict=True)]
+            for output, x in zip(outputs, function(*arrays), strict=True):
+                output[...] = x
+        except BaseException:  # C has no exceptions: XLA raises what is returned
+            return _error(frame[2], format_exc())
+        return 0
+
+    kept = _FUNCTION(handler)
+    return Handler(kept, ctypes.cast(kept, ctypes.c_void_p).value or 0)
+
+
+def _view(array: Array) -> Callable[[int], Any]:
+    """Return a function of a buffer's address: the array in it."""
+    shape, dtype = array[0], np.dtype(array[1])
+    octets: Any = ctypes.c_char * (prod(shape) * dtype.itemsize)
+    at = _Buffer.from_address
+    return lambda address: np.ndarray(shape, dtype, octets.from_address(at(address)[3]))
+
+
+def _tell_version(frame: Any) -> int:
+    """Answer the extension that asks for the version of the interface: it is JAX's own while its major version is 0, in
+    which these structures stay.
+    """
+    version = (_Word * 5).from_address(frame[2])[4]
+    _Buffer.from_address(_Buffer.from_address(frame[1])[3])[3] = version if version & 0xFFFFFFFF == 0 else 0
+    return 0
+
+
+def _error(interface: int, message: str) -> int:
+    """Make an error that XLA raises; the seventh word of the interface is the function that does."""
+    text = ctypes.create_string_buffer(message.encode())
+    arguments = (_Word * 4)(32, 0, ctypes.addressof(text), _INTERNAL)
+    return int(_FUNCTION((_Word * 7).from_address(interface)[6])(ctypes.addressof(arguments)))
+
+
+# -- handlers of compiled code
+
+
+def compiled_handler(
+    source: str, module: ModuleType, arguments: Sequence[Array], results: Sequence[Array], *, is_tuple: bool
+) -> Handler | None:
+    """Return a handler of ``main``, compiled, which takes and returns arrays of these shapes.
+
+    None where ``main`` does more than to pass arrays to compiled functions, as arithmetic of Numba has other types than
+    that of NumPy, or where Numba cannot compile it.
+    """
+    functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    (main,) = (node for node in functions if node.name == "main")
+    compiled = {node.name for node in functions if any(_is_njit(each) for each in node.decorator_list)}
+    main.decorator_list, main.body = [], [node for node in main.body if not _is_check(node)]
+    if not all(_passes(node, compiled) for statement in main.body for node in ast.walk(statement)):
+        return None
+    namespace = dict(module.__dict__)
+    exec(compile(ast.Module([main], []), str(module.__file__), "exec", dont_inherit=True), namespace)
+    namespace["main"] = namespace["njit"](namespace["main"], error_model="numpy", nogil=True)
+    template = jinja2.Template(TEMPLATE.read_text("utf-8"), trim_blocks=True, undefined=jinja2.StrictUndefined)
+    text = template.render(arguments=arguments, results=results, is_tuple=is_tuple)
+    exec(compile(text, str(TEMPLATE), "exec", dont_inherit=True), namespace)
+    found = namespace["handler"]
+    return found and Handler(found, found.address)
+
+
+def _passes(node: ast.AST, compiled: set[str]) -> bool:
+    """Tell whether a part of ``main`` is the same in Numba as in NumPy."""
+    match node:
+        case ast.Call(func=ast.Name(name)):
+            return name in compiled
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in _MADE
+        case ast.BinOp():
+            return isinstance(node.op, ast.MatMult)
+    return isinstance(node, _PASSING)
+
+
+def _is_njit(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name) and decorator.func.id == "njit"
+
+
+def _is_check(node: ast.stmt) -> bool:
+    """Tell whether a statement is ``check_arguments(..)``, which JAX has done."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _CHECKS
