@@ -20,7 +20,7 @@ from click.shell_completion import shell_complete
 
 from .collection import collection_paused
 from .commands.options import debug_option
-from .commands.terminal import ClosedStream, Session, people
+from .commands.terminal import ClosedStream, Session, notes, people
 from .errors import Diagnostic, UsageError, XlaToPythonError
 from .files import file_error
 from .version import VERSION
@@ -115,7 +115,8 @@ def cli() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command with arguments (default: the process's own) and give its exit code."""
     session = Session()
-    code = _run(arguments, session)
+    with notes():
+        code = _run(arguments, session)
     session.end()
     return code
 

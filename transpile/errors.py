@@ -1,4 +1,4 @@
-"""The exceptions of xla2py. All are subclasses of :class:`XlaToPythonError`."""
+"""The exceptions of xla2py, all subclasses of :class:`XlaToPythonError`, and its warning."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "XlaToPythonError",
+    "XlaToPythonWarning",
 ]
+
+
+class XlaToPythonWarning(UserWarning):
+    """Something that the caller may not have meant; the command shows it as a note."""
 
 
 class UsageError(XlaToPythonError):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import xla2py as library
-from xla2py.transpile.errors import UsageError
+from xla2py.transpile.errors import UsageError, XlaToPythonWarning
 from xla2py.transpile.frontends import safetensors
 from xla2py.transpile.frontends.checkpoints import as_tree
 
@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_named(tmp_path, arrays, told):
 
 
 def test_further_arrays_are_told(tmp_path):
-    with pytest.warns(UserWarning, match="no argument of jit_step takes more"):
+    with pytest.warns(XlaToPythonWarning, match="no argument of jit_step takes more"):
         library.emit(HLO, weights=written(tmp_path, "npz", {**BOTH, "more": W}))
 
 
@@ -88,8 +88,8 @@ def test_a_function_takes_the_tree_of_the_checkpoint(tmp_path, xla2py, monkeypat
     step = SimpleNamespace(step=lambda params, x: params["dense"]["w"] * x + params["layers"][1])
     monkeypatch.setitem(sys.modules, "stepping", step)
     path = written(tmp_path, "npz", {"dense.w": W, "layers.0": B, "layers.1": B})
-    with pytest.warns(UserWarning, match=r"takes layers\.0"):
-        code, out, err = xla2py("emit", "stepping:step(weights, f32[3])", "--weights", str(path))
+    code, out, err = xla2py("emit", "stepping:step(weights, f32[3])", "--weights", str(path))
+    assert err.startswith("note: ") and err.endswith("takes layers.0\n")
     assert code == 0 and "def main(x: Array) -> Array:" in out, err
     code, _, err = xla2py("emit", "stepping:step(weights, f32[3])")
     assert code == 2 and "--weights" in err

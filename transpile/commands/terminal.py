@@ -5,16 +5,17 @@ from __future__ import annotations
 import errno
 import io
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..dataclass import dataclass
-from ..errors import XlaToPythonError
+from ..errors import XlaToPythonError, XlaToPythonWarning
 
 if TYPE_CHECKING:  # rich is imported where something is shown: most runs show nothing
     from rich.console import Console
@@ -85,6 +86,21 @@ def note(message: str) -> None:
 
     with suppress(OSError):
         people().print(Text.assemble(("note", "bold cyan"), f": {message}"))
+
+
+@contextmanager
+def notes() -> Iterator[None]:
+    """Show warnings of xla2py as notes while the body runs."""
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, XlaToPythonWarning):
+            note(str(message))
+        else:
+            usual(message, category, *place, **more)
+
+    with warnings.catch_warnings():
+        usual, warnings.showwarning = warnings.showwarning, show
+        yield
 
 
 def note_twins(targets: Iterable[str]) -> None:

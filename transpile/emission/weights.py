@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import Diagnostic, UsageError
+from ..errors import Diagnostic, UsageError, XlaToPythonWarning
 from ..frontends.checkpoints import read_checkpoint
 from ..frontends.witnesses import Witnesses
 from ..hlo.entries import numbered, with_entry, with_replaced
@@ -54,7 +54,8 @@ def _bound(module: HloModule, arrays: Mapping[str, np.ndarray], path: str) -> Hl
         told = [f"{path}: {problem}" for problem in problems[:_MOST_TOLD]]
         raise UsageError(*(Diagnostic("XP727", text) for text in told))
     if unread := sorted(arrays.keys() - set(found.values())):
-        warnings.warn(f"{path}: no argument of {module.name} takes {_listed(unread)}", stacklevel=4)
+        message = f"{path}: no argument of {module.name} takes {_listed(unread)}"
+        warnings.warn(message, XlaToPythonWarning, stacklevel=4)
     kept = [k for k in range(len(parameters)) if k not in found]
     made = {parameters[k]: [numbered(parameters[k], number)] for number, k in enumerate(kept)}
     made |= {parameters[k]: [_constant(parameters[k], arrays[name])] for k, name in found.items()}

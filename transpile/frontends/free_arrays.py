@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..dataclass import dataclass
-from ..errors import Diagnostic, UsageError
+from ..errors import Diagnostic, UsageError, XlaToPythonWarning
 from ..hlo.ir import HloModule
 from .exported import or_at_sizes
 from .jax import WIDE, lower, not_lowered, required_jax, wide_types
@@ -84,7 +84,8 @@ def _warn_of_wide(*examples: Any) -> None:
     if wide and not jax.config.jax_enable_x64:
         pairs = ", ".join(sorted(f"{own} is {jax.dtypes.canonicalize_dtype(own)}" for own in wide))
         on = 'JAX_ENABLE_X64=1 or jax.config.update("jax_enable_x64", True)'
-        warnings.warn(f"JAX traces without 64 bits: {pairs} in the module; {on} keeps them", stacklevel=3)
+        message = f"JAX traces without 64 bits: {pairs} in the module; {on} keeps them"
+        warnings.warn(message, XlaToPythonWarning, stacklevel=3)
 
 
 def _leaves(tree: Any) -> list[FreeArray]:
