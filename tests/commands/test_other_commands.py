@@ -196,6 +196,12 @@ def test_a_lockstep_that_compared_nothing_says_so(xla2py):
     assert (code, out) == (3, "nothing was compared\n")
 
 
+def test_a_lockstep_of_what_is_no_python_says_where(xla2py):
+    Path("edited.py").write_text("def main(x:\n")
+    code, _, err = xla2py("lockstep", "model.hlo", "--edited", "edited.py")
+    assert code == 2 and err.startswith("error[XP401]: edited.py, line 1, is not Python: '(' was never closed")
+
+
 def test_ops_lists_every_opcode_for_the_targets_named(xla2py):
     from xla2py.transpile.hlo.opcodes import OPCODES
 

@@ -37,7 +37,6 @@ def command(source: str, target: str, arguments: str | None, seed: int, edited: 
     from ..equivalence.inputs.generate import make_inputs
     from ..equivalence.lockstep.origins import find_first_origin
     from ..equivalence.reference.participants import Workers
-    from ..files import read_text
     from .arrays import arguments_for
 
     require_targets([target])
@@ -46,7 +45,7 @@ def command(source: str, target: str, arguments: str | None, seed: int, edited: 
     inputs, _ = arguments_for(module, arguments, seed)
     is_given = arguments is not None or bool(module.arguments)
     draws = chain([inputs], () if is_given else (make_inputs(module, seed + k) for k in range(1, MOST_DRAWS)))
-    text = read_text(Path(edited)) if edited is not None else None
+    text = _edited(Path(edited)) if edited is not None else None
     emitted = emit(module, target, name=shown_name(source), **options)
     is_readable = target == "numpy" and not option_words(options)
     readable = emitted if is_readable else emit(module, "numpy", nested=False, custom_calls=options["custom_calls"])
@@ -60,3 +59,16 @@ def command(source: str, target: str, arguments: str | None, seed: int, edited: 
     if found.instruction or found.failure:
         return DIFFERS
     return 0 if found.checked else NOT_COMPARED
+
+
+def _edited(path: Path) -> str:
+    """The text of an edited module. Raises ``UsageError`` (XP401) for what is no Python."""
+    from ..errors import Diagnostic, UsageError
+    from ..files import read_text
+
+    text = read_text(path)
+    try:
+        compile(text, path, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise UsageError(Diagnostic("XP401", f"{path}, line {error.lineno}, is not Python: {error.msg}")) from error
+    return text
