@@ -28,6 +28,8 @@ PLATFORMS = {"jax_0_10.bin": ("cpu",), "jax_0_12.bin": ("cuda", "cpu")}
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_is_the_function_that_was_exported(name):
     module = xla2py.emit(FOLDER / name)
+    written = bytearray((FOLDER / name).read_bytes())  # the type that ``serialize`` gives
+    assert xla2py.emit(written).source.partition("def main")[2] == module.source.partition("def main")[2]
     assert "def main(\n    params: Tree, x: Array, scale: Scalar\n)" in module.source
     assert "kernels.Pair is returned as a plain tuple of its parts" in module.source
     w, x = (np.random.default_rng(k).standard_normal(shape, np.float32) for k, shape in enumerate([(3, 4), (2, 3)]))

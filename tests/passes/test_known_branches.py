@@ -115,3 +115,21 @@ def test_a_branch_of_several_that_depends_on_no_argument():
     text = hlo(program, X)
     assert "sin" in main(text) and "if " not in main(text)
     assert_same(text, X)
+
+
+@pytest.mark.parametrize(("last", "choices"), [("zero, one", 1), ("one, zero", 2)])
+def test_the_number_of_the_branch_that_was_taken_chooses_as_what_chose_it(last, choices):
+    text = f"""
+    zero {{ u = f32[] parameter(0)  ROOT r = s32[] constant(0) }}
+    one {{ u = f32[] parameter(0)  ROOT r = s32[] constant(1) }}
+    twice {{ u = f32[] parameter(0)  ROOT r = f32[] add(u, u) }}
+    minus {{ u = f32[] parameter(0)  ROOT r = f32[] negate(u) }}
+    ENTRY main {{
+      i = s32[] parameter(0)  a = f32[] parameter(1)
+      n = s32[] conditional(i, a, a), branch_computations={{zero, one}}
+      m = s32[] conditional(n, a, a), branch_computations={{{last}}}
+      ROOT y = f32[] conditional(m, a, a), branch_computations={{twice, minus}}
+    }}"""
+    assert main(text).count("if ") == choices
+    for number in (-1, 0, 1, 2):
+        assert_same(text, np.int32(number), np.float32(1.5))

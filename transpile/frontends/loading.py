@@ -65,10 +65,10 @@ def load(
     """
     if isinstance(source, HloModule):
         return source
-    if not isinstance(source, str | bytes | os.PathLike):
+    if not isinstance(source, str | bytes | bytearray | memoryview | os.PathLike):
         return of_object(source, examples, name, sizes=sizes)
-    if isinstance(source, bytes):
-        return _from_bytes(source, name or "<bytes>", function=function, sizes=sizes)
+    if isinstance(source, bytes | bytearray | memoryview):
+        return _from_bytes(bytes(source), name or "<bytes>", function=function, sizes=sizes)
     if isinstance(source, str) and ("\n" in source or not source.strip() or _TEXT.match(source)):
         text = source.encode("utf-8", "surrogatepass")
         return _from_bytes(text, name or "<string>", function=function, sizes=sizes)

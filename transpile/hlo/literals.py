@@ -34,8 +34,8 @@ from .shapes import UNBOUNDED, ArrayShape, Shape, TokenShape, TupleShape
 Literal = npt.NDArray[Any] | tuple[Any, ...] | None  # None: a token
 
 DUMP_IN_FULL = (
-    'dump the module with its constants: lowered.as_text("hlo", debug_info=True) in JAX, '
-    "HloPrintOptions.print_large_constants = True, or --xla_dump_large_constants"
+    'give the Lowered or Compiled itself, or dump the module with its constants: lowered.as_text("hlo", '
+    "debug_info=True) in JAX, HloPrintOptions.print_large_constants = True, or --xla_dump_large_constants"
 )
 _MAX_RANK = 64  # of a NumPy array
 _MOST_FROM_ONE = 1 << 24  # elements of which the text gives only the first

@@ -130,6 +130,7 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
         computations, arguments = list(instruction["branch_computations"]), list(operands)
         if len(computations) == 2 and which.node.opcode == "convert" and which.node.operands[0].type is PRED:
             which = Value.of(which.node.operands[0])
+    which = Value.of(_chooser(which.node, len(computations)))
     chosen = _known_branch(lowering, which.node, len(computations))
     if chosen is None and _are_alike(computations, arguments):
         chosen = 0
@@ -153,6 +154,22 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
         node = placed(graph, "conditional", (which.node,), has_effect, branches=tuple(branches))
         given = iter(lowering.items(node))
     return unflattened(instruction.shape, (Value.of(same) if same is not None else next(given) for same in common))
+
+
+def _chooser(which: Node, count: int) -> Node:
+    """What chooses the branch, seen through conditionals that give the number of the branch they take: JAX writes them
+    for the index of a platform."""
+    while which.opcode == "item" and which.operands[0].opcode == "conditional":
+        chosen, index = which.operands[0], which.parameters["index"]
+        results = [branch.results[index] for branch in chosen.parameters["branches"]]
+        if len(results) != count or any(not _is(result, k) for k, result in enumerate(results)):
+            break
+        which = chosen.operands[0]
+    return which
+
+
+def _is(node: Node, number: int) -> bool:
+    return node.is_literal and int(literal_value(node)) == number
 
 
 def _are_alike(computations: Sequence[Computation], arguments: Sequence[Lowered]) -> bool:
