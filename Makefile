@@ -51,10 +51,12 @@ types: $(VENV)/.ready-to-test
 contract: $(VENV)/.ready-to-test
 	$(BIN)/lint-imports
 
-# Numba keeps what it compiled as long as a process lives: the tests of targets have processes of their own.
+# Many tests wait for processes of their own: three workers keep two cores busy. Numba keeps what it compiled as long as
+# a process lives: the tests of targets have other workers.
+WORKERS ?= 3
 pytest: $(VENV)/.ready-to-test
 	failed=0; for part in --ignore=tests/targets tests/targets; do \
-		$(BIN)/python -m pytest -n 2 --dist worksteal $$part || failed=1; \
+		$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $$part || failed=1; \
 	done; exit $$failed
 
 quick-pytest: $(VENV)/.ready-to-test
@@ -107,8 +109,10 @@ $(VENV)/.ready: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
+# pip would compile modules one after the other
 $(VENV)/.ready-to-test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[test]'
+	-$(BIN)/python -m compileall -qq -j 2 $(VENV)/lib
 	touch $@ $(VENV)/.ready
 
 clean:

@@ -4,7 +4,6 @@ import gc
 import os
 import sys
 from collections import defaultdict
-from functools import wraps
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from xla2py.tests.recording.tools import strict_types
 from xla2py.tests.whole import is_whole
 from xla2py.transpile import cli
 from xla2py.transpile.compilation import stages
-from xla2py.transpile.emission.module.generated import GeneratedModule
 from xla2py.transpile.equivalence.reference import xla as xla_reference
 from xla2py.transpile.equivalence.reference import xla_process as reference_process
 from xla2py.transpile.equivalence.reference.participants import Workers
@@ -119,17 +117,8 @@ def plain_functions(request, own_modules, monkeypatch):
     The marked tests have every operation, element type and form of loop between them. What only compiling shows is
     which types Numba gives to numbers, and what it refuses.
     """
-    load = GeneratedModule.load
-
-    @wraps(load)
-    def loaded(self, **options):
-        with pytest.MonkeyPatch.context() as patch:
-            if "numba" in sys.modules:
-                patch.setattr("numba.core.config.DISABLE_JIT", True)
-            return load(self, **options)
-
-    if not is_whole() and not request.node.get_closest_marker("compiled"):
-        monkeypatch.setattr(GeneratedModule, "load", loaded)
+    if "numba" in sys.modules and not is_whole() and not request.node.get_closest_marker("compiled"):
+        monkeypatch.setattr("numba.core.config.DISABLE_JIT", True)
 
 
 UNOPTIMISED = "--xla_backend_optimization_level=0"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 
 import pytest
 
 import xla2py
 from xla2py.tests.custom_calls.examples import EXAMPLES, Example
+from xla2py.tests.whole import much
 from xla2py.transpile.errors import XlaToPythonError
 from xla2py.transpile.hlo.custom_calls.table import CUSTOM_CALLS
 
@@ -74,7 +76,7 @@ def configs(config: object) -> Iterator[object]:
 @pytest.mark.parametrize("target", REPRESENTATIVES)
 def test_malformed_calls_end_in_diagnostics(target):
     refused = 0
-    for text in variants(EXAMPLES[target]):
+    for text in islice(variants(EXAMPLES[target]), 0, None, much(3, 1)):
         try:
             xla2py.emit(text, format=False)
         except XlaToPythonError as error:

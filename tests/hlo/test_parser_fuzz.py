@@ -22,7 +22,7 @@ PIECES = [
     *("99999999999999999999", "\\", "é", "\x1b", "tuple", "metadata={", "replica_groups=mesh["),
 ]
 SECONDS = 2
-MUTANTS = much(1500, 100_000)  # or python -m xla2py.tests.hlo.mutations
+MUTANTS = much(600, 100_000)  # or python -m xla2py.tests.hlo.mutations
 
 
 def fuzzing(examples):

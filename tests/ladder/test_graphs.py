@@ -267,7 +267,7 @@ def test_all_that_is_refused_is_told_at_once():
 @needs_compiler
 @pytest.mark.parametrize("opcode", sorted(cases_by_opcode()))
 def test_an_operation_is_captured_or_refused(opcode):
-    for one in sample(opcode, much(2, 10**6)):
+    for one in sample(opcode, much(1, 10**6)):
         assert captured_or_refused(one) in ("captured", "refused"), str(one)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax
+from xla2py.tests.whole import much
 from xla2py.transpile.array.node import Node
 from xla2py.transpile.array.program import roots
 from xla2py.transpile.array.traversal import topological
@@ -92,10 +93,10 @@ def assert_same(text: str, *inputs: Any) -> None:
 
 
 def assert_agrees(text: str, *inputs: Any, without: str, budget: Budget = ROUNDED) -> None:
-    """The module computes what XLA does, with the pass and without it, and leaves its arguments alone."""
+    """The module computes what XLA does, with the pass (or all: and without it), and leaves its arguments alone."""
     arrays = [np.asarray(array) for array in inputs]
     expected = run_hlo_in_child(text, *arrays)
-    for disabled in ([], [without]):
+    for disabled in much([[]], [[], [without]]):
         given = [array.copy() for array in arrays]
         actual = emitted(text, disable_passes=disabled).load().main(*given)
         results = compare(expected, actual, budget)

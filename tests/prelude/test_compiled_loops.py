@@ -7,23 +7,22 @@ pytest.importorskip("numba", reason="Numba is not installed")
 
 import xla2py
 from xla2py.templates.dask.loops.generators import threefry_2x32 as threefry_2x32_of_blocks
-from xla2py.templates.numpy.prelude.generators import compiled_bits, compiled_philox, compiled_uniform
-from xla2py.templates.numpy.prelude.scatters import COMBINERS, scatter_in_order
-from xla2py.templates.numpy.prelude.windows import compiled_pool, compiled_pool_gradient, compiled_search
 from xla2py.templates.prelude.indexing import scatter_at
 from xla2py.templates.prelude.keys import random_bits, random_uniform
 from xla2py.templates.prelude.ordering import search_sorted
 from xla2py.templates.prelude.random import philox_bits, threefry_2x32
 from xla2py.templates.prelude.windows import reduce_window, select_and_scatter
 from xla2py.tests.recording.lazy_jax import jax
-from xla2py.tests.whole import crossed
+from xla2py.tests.targets.numba_prelude import numba_prelude
+from xla2py.tests.whole import crossed, much
 from xla2py.transpile.equivalence.reference.xla import run_hlo
 
+generators, scatters, windows = map(numba_prelude, ("generators", "scatters", "windows"))
 RNG = np.random.default_rng(5)
 EDGES = np.array([-(2**31), -1, 0, 1, 2, 5, 6, 2**31 - 1], np.int32)
 
 
-@pytest.mark.parametrize(("combine", "kind"), crossed(COMBINERS, ["f4", "i4", "u8"]))
+@pytest.mark.parametrize(("combine", "kind"), crossed(scatters.COMBINERS, ["f4", "i4", "u8"]))
 def test_scatters_take_updates_one_after_the_other(combine, kind):
     """Also to the same place; those outside are left out."""
     index = np.concatenate([EDGES, RNG.integers(-2, 8, 24).astype(np.int32)])
@@ -36,7 +35,7 @@ def test_scatters_take_updates_one_after_the_other(combine, kind):
     before = x.copy()
     with np.errstate(all="ignore"):
         expected = scatter_at(x, index, values, combine)
-        made = scatter_in_order(x, index, values, combine)
+        made = scatters.scatter_in_order(x, index, values, combine)
     assert np.array_equal(made.view(f"u{made.itemsize}"), expected.view(f"u{made.itemsize}")) or kind == "f4"
     assert np.array_equal(made, expected, equal_nan=kind == "f4")
     assert np.array_equal(x, before, equal_nan=kind == "f4")
@@ -46,8 +45,10 @@ def test_scatters_of_several_indices_and_of_broadcast_values():
     x = np.zeros((4, 5), np.float32)
     i, j = np.array([[0], [3], [-1]]), np.array([0, 4, 5, 2])
     for values in (np.float32(2), np.arange(4, dtype=np.float32)):
-        assert np.array_equal(scatter_in_order(x, (i, j), values, np.add), scatter_at(x, (i, j), values, np.add))
-    assert scatter_in_order(x, (i, j), np.float32(2), np.add).sum() == 12
+        assert np.array_equal(
+            scatters.scatter_in_order(x, (i, j), values, np.add), scatter_at(x, (i, j), values, np.add)
+        )
+    assert scatters.scatter_in_order(x, (i, j), np.float32(2), np.add).sum() == 12
 
 
 def test_scatters_of_a_program_give_what_xla_gives():
@@ -66,9 +67,10 @@ def test_scatters_of_a_program_give_what_xla_gives():
 
 
 def test_random_numbers_are_those_of_the_shared_prelude():
+    count = much(500, 5000)
     for key in (np.array([0, 42], np.uint32), np.array([2**32 - 1, 2**31], np.uint32)):
-        assert np.array_equal(compiled_bits(key, (7, 700)), random_bits(key, (7, 700)))
-        assert np.array_equal(compiled_uniform(key, (5000,), -1, 3), random_uniform(key, (5000,), -1, 3))
+        assert np.array_equal(generators.compiled_bits(key, (7, much(70, 700))), random_bits(key, (7, much(70, 700))))
+        assert np.array_equal(generators.compiled_uniform(key, (count,), -1, 3), random_uniform(key, (count,), -1, 3))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,9 @@ def test_ciphers_of_blocks_have_a_key_for_each_pair_or_one_for_all(keys, words):
 def test_bits_of_philox_are_those_of_the_shared_prelude(dtype, state):
     """The counter carries into its second word; the last numbers fill no block."""
     given = np.array(state, np.uint64)
-    for made, expected in zip(compiled_philox(given, (3, 7), dtype), philox_bits(given, (3, 7), dtype), strict=True):
+    for made, expected in zip(
+        generators.compiled_philox(given, (3, 7), dtype), philox_bits(given, (3, 7), dtype), strict=True
+    ):
         assert (made.dtype, made.shape) == (expected.dtype, expected.shape)
         assert made.tobytes() == expected.tobytes()
 
@@ -144,7 +148,7 @@ GEOMETRIES = [  # window, strides, padding, dilation
 ]
 
 
-@pytest.mark.parametrize(("combine", "kind"), crossed(COMBINERS[1:], ["i1", "u8", "f4"]))
+@pytest.mark.parametrize(("combine", "kind"), crossed(scatters.COMBINERS[1:], ["i1", "u8", "f4"]))
 def test_pools_are_those_of_the_shared_prelude(combine, kind):
     """To the bit, with NaN and zeros with signs, beyond edges and where numbers wrap."""
     x = RNG.integers(-3, 120, (3, 5, 6, 4)).astype(kind)
@@ -156,7 +160,7 @@ def test_pools_are_those_of_the_shared_prelude(combine, kind):
         sizes = {"strides": strides, "padding": padding, "window_dilation": dilation}
         with np.errstate(all="ignore"):
             expected = reduce_window(x, x.dtype.type(init), combine, window, **sizes)
-            made = compiled_pool(x, x.dtype.type(init), combine, window, **sizes)
+            made = windows.compiled_pool(x, x.dtype.type(init), combine, window, **sizes)
         assert (made.dtype, made.shape) == (expected.dtype, expected.shape)
         assert np.array_equal(np.signbit(made), np.signbit(expected)) or np.isnan(expected).any()
         assert np.array_equal(made, expected, equal_nan=kind == "f4")
@@ -167,7 +171,9 @@ def test_pools_of_nothing_are_empty_or_what_they_begin_with(kind):
     for shape, padding in (((0, 4, 4), None), ((2, 0, 4), ((0, 0), (2, 2), (0, 0)))):
         x = np.zeros(shape, kind)
         arguments = x, x.dtype.type(-7), np.maximum, (1, 2, 2)
-        assert np.array_equal(compiled_pool(*arguments, padding=padding), reduce_window(*arguments, padding=padding))
+        assert np.array_equal(
+            windows.compiled_pool(*arguments, padding=padding), reduce_window(*arguments, padding=padding)
+        )
 
 
 @pytest.mark.parametrize("kind", ["f4", "i4"])
@@ -182,14 +188,14 @@ def test_gradients_of_pools_are_those_of_the_shared_prelude(kind):
             counts = reduce_window(x, x.dtype.type(0), np.add, window, **sizes).shape
             source = RNG.integers(-9, 9, counts).astype(kind)
             expected = select_and_scatter(x, source, window, **sizes)
-            made = compiled_pool_gradient(x, source, window, **sizes)
+            made = windows.compiled_pool_gradient(x, source, window, **sizes)
             assert np.array_equal(made, expected)
 
 
 @pytest.mark.parametrize(("kind", "side"), crossed(["f4", "f8", "i4", "u1"], ["left", "right"]))
 def test_searches_are_those_of_the_shared_prelude(kind, side):
     """The searches agree in tables that are not sorted, too, and among NaN."""
-    values = RNG.integers(0, 200, 2500).astype(kind).reshape(50, 50)
+    values = RNG.integers(0, 200, (much(10, 50), 50)).astype(kind)
     for size in (1, 2, 7, 100):
         table = np.sort(RNG.integers(0, 200, size).astype(kind))
         tables = [table, table[::-1]]
@@ -197,7 +203,7 @@ def test_searches_are_those_of_the_shared_prelude(kind, side):
             values[:3, :9] = [[np.nan], [np.inf], [-0.0]]
             tables += [np.append(table, [np.nan] * 3), np.append(-0.0, table), np.full(3, np.nan, kind)]
         for each in tables:
-            assert np.array_equal(compiled_search(each, values, side), search_sorted(each, values, side))
+            assert np.array_equal(windows.compiled_search(each, values, side), search_sorted(each, values, side))
 
 
 def test_windows_and_searches_of_a_program_give_what_xla_gives():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from xla2py.templates.prelude.convolution import convolution, integer_convolution
+from xla2py.tests.whole import crossed
 
 pytestmark = pytest.mark.filterwarnings("error")
 rng = np.random.default_rng(11)
@@ -61,9 +62,9 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("feature_groups, batch_groups", [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4)])
-def test_windows_and_groups(agrees, options, feature_groups, batch_groups):
+@pytest.mark.parametrize(("options", "groups"), crossed(OPTIONS, [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4)]))
+def test_windows_and_groups(agrees, options, groups):
+    feature_groups, batch_groups = groups
     x, kernel = small((4, 7, 8, 4)), small((3, 2, 4 // feature_groups, 8))
     before = x.copy(), kernel.copy()
     check(agrees, x, kernel, feature_groups=feature_groups, batch_groups=batch_groups, **options)

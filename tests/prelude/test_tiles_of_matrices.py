@@ -13,6 +13,7 @@ da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
 from xla2py.templates.prelude.chunked import Chunked  # noqa: E402
 from xla2py.templates.prelude.tiles_of_matrices import cholesky_in_chunks, triangular_solve_in_chunks  # noqa: E402
+from xla2py.tests.whole import crossed  # noqa: E402
 
 CHUNKS = [(7,), (3, 3, 1), (1,) * 7, (2, 5), (5, 1, 1)]
 TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-10, "complex64": 1e-4}
@@ -47,16 +48,14 @@ def in_blocks(x, *sizes):
     return da.from_array(x, chunks=(*((1,) * n for n in x.shape[: x.ndim - len(sizes)]), *sizes))
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize(("batch", "lower"), [*itertools.product([(), (2,), (2, 3)], [True, False])])
+@pytest.mark.parametrize(("dtype", "batch", "lower"), crossed(TOLERANCE, [(2, 3), (), (2,)], [True, False]))
 def test_cholesky(dtype, batch, lower):
     a = positive_definite(batch, dtype)
     for sizes in CHUNKS:
         assert_same(cholesky_in_chunks(in_blocks(a, sizes, sizes), lower), cholesky(a, lower))
 
 
-@pytest.mark.parametrize("lower", [True, False])
-@pytest.mark.parametrize("place", range(N))
+@pytest.mark.parametrize(("place", "lower"), crossed(range(N), [True, False]))
 def test_a_matrix_that_is_not_positive_definite_gives_nan_everywhere_and_others_of_the_batch_do_not(place, lower):
     a = positive_definite((2,), "float64")
     a[1, place, place] = -1

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.whole import much
 from xla2py.transpile.frontends import load
 from xla2py.transpile.frontends.witnesses import files_at_sizes
 
@@ -37,7 +38,8 @@ def step(x, w):
 PROGRAM = "device_kernels:step(f32[N,K], f32[K,3])"
 
 
-COMMANDS = [("emit", PROGRAM), ("check", PROGRAM, "-t", "numpy,dask")]
+TARGETS = much(["dask"], ["numpy", "dask"])
+COMMANDS = [("emit", PROGRAM), ("check", PROGRAM, "-t", ",".join(TARGETS))]
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -69,7 +71,7 @@ def test_threads_compute_what_devices_compute_at_other_sizes(printed):
         "\nx: float32[4 * N, K], rows over `d`\n" in source and '{"x": "float32[N, K]", "w": "float32[K, 3]"}' in source
     )
     assert "reduced / (4 * n)" in source and "/ (4 * n - 1)" in source and "reshape(4 * n, k)" in source
-    for target in ("numpy", "dask"):
+    for target in TARGETS:
         assert len(re.findall(rf"at N = \d+, K = \d+ +{target} +(close|same|equal|identical)", checked)) >= 10
 
 

@@ -78,7 +78,11 @@ LARGE = SeveralDevices("large", programs.entry("ROOT r = f32[256,1000] all-reduc
 BF16 = next(one for one in programs.element_types() if one.name == "bf16")
 
 
-@pytest.mark.parametrize(("program", "target"), [(LARGE, "numpy"), (BF16, "dask")], ids=["large", "bf16"])
+@pytest.mark.parametrize(
+    ("program", "target"),
+    [(LARGE, "numpy"), pytest.param(BF16, "dask", marks=pytest.mark.whole)],
+    ids=["large", "bf16"],
+)
 def test_a_module_is_a_command_on_files(mpirun, tmp_path, program, target):
     """The inputs of all devices lie along an axis in front; bfloat16 lies in float32."""
     path = saved(program, tmp_path / "program.py", target, "shared")

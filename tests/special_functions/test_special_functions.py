@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.passes.raising import assert_agrees, emitted, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, lax
 from xla2py.tests.special_functions.functions import FUNCTIONS, samples
 from xla2py.tests.targets.running import on_device, on_numpy
+from xla2py.tests.whole import crossed
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.equivalence.verdicts.comparison import flatten
 from xla2py.transpile.hlo.custom_calls.special_functions import WITH_FLOAT64
@@ -62,14 +63,13 @@ def ordinary(function, arrays):
         return function(*arrays)
 
 
-@each_function
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("name", "dtype"), crossed(FUNCTIONS, DTYPES), scope="module")
 def test_a_call_gives_what_the_instructions_and_xla_give(name, dtype):
     arrays = list(samples(name, dtype))
     text = text_of(name, dtype, *arrays)
     own = f"{name}_float64" if dtype is np.float64 and name in WITH_FLOAT64 else name
     assert main(text).startswith(f"return {own}(")
-    call, written_out = (xla2py.emit(text, disable_passes=passes).load().main for passes in ([], PASS))
+    call, written_out = (emitted(text, disable_passes=passes).load().main for passes in ([], PASS))
     found = call(*arrays)  # without a warning: an error in these tests
     assert found.dtype == dtype
     np.testing.assert_array_max_ulp(found, ordinary(written_out, arrays), WRITTEN_OUT.get(name, 4))
@@ -87,12 +87,13 @@ def test_on_every_target(name):
     arrays = list(samples(name, np.float32, 40))
     text = text_of(name, np.float32, *arrays)
     expected = on_numpy(text, arrays)
-    assert f"{name.removeprefix('np.')}(" in xla2py.emit(text, "cupy").source
+    module = xla2py.emit(text, "cupy", format=False)
+    assert f"{name.removeprefix('np.')}(" in module.source
     finite = np.isfinite(arrays).all(axis=0)  # the smallest numbers are 0 there, which zeta divides by
-    on_cupy = np.asarray(on_device(text, arrays)[0])
+    on_cupy = np.asarray(on_device(text, arrays, module)[0])
     np.testing.assert_allclose(on_cupy[finite], expected[0][finite], rtol=2e-6, atol=1e-14)
     if name not in NOT_IN_THE_STANDARD:
-        array_api = xla2py.emit(text, "array-api").load().main(*arrays)
+        array_api = xla2py.emit(text, "array-api", format=False).load().main(*arrays)
         np.testing.assert_array_max_ulp(array_api, expected[0], WRITTEN_OUT.get(name, 4))
 
 
@@ -102,7 +103,7 @@ def test_in_chunks(name):
     arrays = list(samples(name, np.float32, 40))
     arrays = [np.resize(array, (20, 24)) for array in arrays]
     text = text_of(name, np.float32, *arrays)
-    main = xla2py.emit(text, "dask").load().main
+    main = xla2py.emit(text, "dask", format=False).load().main
     found = main(*(da.from_array(array, chunks=(7, 24)) for array in arrays)).compute(scheduler="sync")
     np.testing.assert_array_max_ulp(found, on_numpy(text, arrays)[0], 4)
 

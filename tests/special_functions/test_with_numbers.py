@@ -11,6 +11,7 @@ import xla2py
 from xla2py.tests.passes.raising import hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
 from xla2py.tests.targets.running import on_device, on_numpy
+from xla2py.tests.whole import crossed
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
 pytestmark = pytest.mark.texts_of("0.10")  # what newer versions write: test_newer_texts.py
@@ -60,9 +61,9 @@ def plain(text):
     return re.sub(r"np\.float\d\d\(([^)]*)\)", r"\1", text)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("function", "arguments", "call"), CALLS, ids=[call for _, _, call in CALLS])
-def test_a_function_of_numbers_is_a_call(function, arguments, call, dtype):
+@pytest.mark.parametrize(("row", "dtype"), crossed(CALLS, [np.float32, np.float64]))
+def test_a_function_of_numbers_is_a_call(row, dtype):
+    function, arguments, call = row
     x = given(call, dtype)
     with jax.enable_x64(dtype is np.float64):
         text = hlo(of_one(function, arguments, dtype), x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,18 @@ def leaves(results: Any) -> list[Any]:
 
 def run(text: str, target: str, inputs: Arrays, made_of: Callable[[np.ndarray], Any], chunks: str = "") -> list[Any]:
     """The results of ``main`` on the inputs, each made an array of the library, as one flat list."""
-    shapes = [parameter.shape for parameter in xla2py.load(text).entry.parameters]
-    emitted = xla2py.emit(text, target, format=False, chunks=chunks).load()
-    emitted.TILE_BYTES = emitted.WINDOW_BYTES = 1  # tasks work through their blocks row by row
+    emitted, shapes = module_of(text, target, chunks)
     with np.errstate(all="ignore"):
         return leaves(emitted.main(*nest(shapes, [made_of(array) for array in inputs])))
+
+
+@lru_cache(maxsize=16)
+def module_of(text: str, target: str, chunks: str) -> tuple[Any, list[Any]]:
+    """The module of a text and the shapes that it takes; tests ask again soon, for other inputs or beside others."""
+    program = xla2py.load(text)
+    module = xla2py.emit(program, target, format=False, chunks=chunks).load()
+    module.TILE_BYTES = module.WINDOW_BYTES = 1  # tasks work through their blocks row by row
+    return module, [parameter.shape for parameter in program.entry.parameters]
 
 
 def on_numpy(text: str, inputs: Arrays) -> list[Any]:

@@ -13,7 +13,7 @@ from xla2py.templates.prelude.tiles_in_files import in_files as in_blocks
 from xla2py.tests.passes.raising import hlo
 from xla2py.tests.recording.lazy_jax import jnp, lax
 from xla2py.tests.targets.chunked import Case, check, check_plan
-from xla2py.tests.whole import crossed
+from xla2py.tests.whole import crossed, much
 from xla2py.transpile.equivalence.verdicts.comparison import Budget
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -176,7 +176,7 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", much([*LARGE][::3], LARGE))
 def test_a_run_takes_no_more_than_is_planned(name):
     function, given, phases = LARGE[name]
     below = inf if "getitem" in phases or "setitem" in phases else None  # their chunks are much of so little data

@@ -10,13 +10,14 @@ pytest.importorskip("numba", reason="Numba is not installed")
 
 
 import xla2py
-from xla2py.templates.numpy.prelude import small_equations
 from xla2py.templates.prelude import lapack, linalg
 from xla2py.tests.recording.lazy_jax import jax
+from xla2py.tests.targets.numba_prelude import numba_prelude
 from xla2py.tests.targets.numpy_fast import assert_as_in_xla
 from xla2py.transpile.emission.module.generated import GeneratedModule
 
 jnp, lax = jax.numpy, jax.lax
+small_equations = numba_prelude("small_equations")
 RNG = np.random.default_rng(3)
 
 

@@ -138,7 +138,7 @@ def test_sums_of_two_numbers_are_not_reordered():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("kind", much(["s32", "u64", "s4"], ["s8", "u16", "s32", "s64", "u64", "s4"]))
+@pytest.mark.parametrize("kind", much(["u64", "s4"], ["s8", "u16", "s32", "s64", "u64", "s4"]))
 def test_integers_shift_by_any_amount_and_have_powers(kind):
     """Amounts that are negative or as large as the width, exponents that are negative; all of it joins one kernel."""
     bits, is_signed = ELEMENT_TYPES[kind].bits, ELEMENT_TYPES[kind].is_signed

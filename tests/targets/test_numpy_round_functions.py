@@ -11,15 +11,16 @@ pytest.importorskip("numba", reason="Numba is not installed")
 
 
 import xla2py
-from xla2py.templates.numpy.prelude import ordering, rounds
 from xla2py.templates.prelude import keys
 from xla2py.templates.prelude.ordering import search_sorted, top_k
 from xla2py.tests.recording.lazy_jax import jax
+from xla2py.tests.targets.numba_prelude import numba_prelude
 from xla2py.tests.targets.numpy_fast import assert_as_in_xla, kernels
 from xla2py.tests.whole import much
 from xla2py.transpile.emission.module.generated import GeneratedModule
 
 jnp, lax = jax.numpy, jax.lax
+ordering, rounds = map(numba_prelude, ("ordering", "rounds"))
 RNG = np.random.default_rng(21)
 KEY = np.array([7, 2**31 + 3], np.uint32)
 FLOATS = np.array([3, -0.0, np.nan, 0.0, 3, -np.inf, np.inf, -np.nan, -1, 3, np.nan, -0.0], np.float32)

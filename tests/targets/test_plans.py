@@ -11,7 +11,7 @@ from xla2py.targets.dask.planning.chunk_program import KEPT, size_in_bytes
 from xla2py.targets.dask.planning.estimates import FEW_TASKS, PROCESS_BYTES, TASK_BYTES
 from xla2py.tests.targets.chunked import Loaded, peak_of, plan_of
 from xla2py.tests.targets.running import leaves
-from xla2py.tests.whole import much
+from xla2py.tests.whole import crossed, much
 from xla2py.transpile.errors import UnsupportedError, UsageError
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -64,14 +64,14 @@ def plan_and_peak_within(name, given, planned):
     return plan, allowed, peak
 
 
-@pytest.mark.parametrize("name", much([*BENCHMARKS][::3], BENCHMARKS))
+@pytest.mark.parametrize("name", much([*BENCHMARKS][::6], BENCHMARKS))
 def test_a_run_takes_what_is_planned_and_no_more(name):
     plan, allowed, peak = plan_and_peak_within(name, Loaded, lambda plan: plan.peak_bytes)
     assert plan.file_peak_bytes <= plan.peak_bytes <= size_in_bytes(memory_of(name))
     assert peak <= allowed
 
 
-@pytest.mark.parametrize("name", LASTING)
+@pytest.mark.parametrize("name", much(LASTING[::2], LASTING))
 def test_a_plan_is_no_more_than_a_few_times_what_runs_take(name):
     plan, peak = plan_and_peak(name, Loaded)
     for _ in range(1, RUNS):
@@ -102,7 +102,7 @@ def test_chunks_of_what_tasks_make_are_small_while_they_are_few(name, data, expe
     assert 4 * np.prod(sizes) >> 20 == expected
 
 
-@pytest.mark.parametrize("name", much([*BENCHMARKS][1::3], BENCHMARKS))
+@pytest.mark.parametrize("name", much([*BENCHMARKS][3::6], BENCHMARKS))
 def test_a_run_on_files_takes_what_is_planned_for_files(name, tmp_path):
     def file(array):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.npy"
@@ -175,8 +175,10 @@ ENTRY main {
     assert phase.task_bytes >= (4 + 8 + 4) * (1 << 18)
 
 
-@pytest.mark.parametrize("memory", ["160MiB", "200MiB", "256MiB", "300MiB", "400MiB"])
-@pytest.mark.parametrize("name", ["layernorm", "convolution", "roll"])
+@pytest.mark.parametrize(
+    ("memory", "name"),
+    crossed(["160MiB", "200MiB", "256MiB", "300MiB", "400MiB"], ["layernorm", "convolution", "roll"]),
+)
 def test_there_is_room_for_what_malloc_keeps_and_little_more(name, memory):
     one = BENCHMARKS[name]
     plan = plan_of(one.text(one.rows(size_in_bytes("2GiB"))), memory=memory)

@@ -14,7 +14,7 @@ from xla2py.tests.whole import much
 from xla2py.transpile.emission import body_sha256
 
 NUMPY = "import numpy as np"
-KILLS = much(6, 50)
+KILLS = much(3, 50)
 
 
 @pytest.fixture
