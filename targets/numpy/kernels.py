@@ -196,6 +196,8 @@ def compiles(node: Node) -> bool:
         return node.ndim == 2
     if node.opcode in ("any", "all"):
         return not node.ndim and node.operands[0].ndim > 0
+    if node.opcode == "stack":
+        return node.ndim == 1 and node.type.name in _FLOATS
     if node.opcode == "matmul":
         same = all(operand.element_type is node.element_type and 0 < operand.ndim <= 2 for operand in node.operands)
         return same and node.type.name in _FLOATS | _COMPLEX

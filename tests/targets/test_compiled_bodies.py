@@ -109,6 +109,9 @@ BODIES = {
     "normal cdf": (VECTOR, lambda x, k: jax.scipy.stats.norm.cdf(x) - 0.5 * x),
     "branches": (VECTOR, lambda x, k: lax.switch(k % 3, [jnp.sin, jnp.sort, lambda x: x * jnp.median(x)], x)),
     "nested": (SYMMETRIC, lambda x, k: lax.fori_loop(0, 5, lambda i, y: y + jnp.trace(y) * 0.01 * i, x) * 0.5),
+    "numbers": (SQUARE, lambda x, k: x * 0.9 + 0.1 * (
+        jnp.stack([x[k % 5, 0], jnp.sin(x[1, 1]), k.astype(x.dtype) * 0.1, jnp.asarray(0.3, x.dtype), x[2, 2]]) * x
+    ).sum(-1)[:, None]),
 }  # fmt: skip
 
 
