@@ -89,8 +89,8 @@ class Workers:
     def times(self, collective: str, size: int) -> list[float]:
         """The slowest replica's seconds of each call."""
         arguments = [[collective, size]] * self.count
-        counts, options = (self.count, 1), ({}, None, 60.0, None, 1, 0, None, True)
-        every = self.module.on_workers(timed_replica, self.module.Group, counts, self.client, arguments, *options)
+        program = self.module.Replicas(timed_replica, self.module.Group, self.count, 1)
+        every = program.run_replicas(self.client, arguments)
         return [max(seconds) for seconds in zip(*every, strict=True)]
 
     def close(self) -> None:

@@ -193,13 +193,13 @@ def test_collectives_send_what_is_told(monkeypatch, size, call, result, devices,
     assert (told.devices, told.rounds) == (devices, 2 if is_sliced else rounds)
     module = xla2py.emit(text).load()
     sent = Counter()
-    post = module.Threads.post
+    post = module.Thread.post
 
-    def counting(self, source, target, key, tag, array):
-        sent[source] += array.nbytes if source != target else 0
-        post(self, source, target, key, tag, array)
+    def counting(self, peer, array, tag, channel=None):
+        sent[self.device] += array.nbytes if peer != self.device else 0
+        post(self, peer, array, tag, channel)
 
-    monkeypatch.setattr(module.Threads, "post", counting)
+    monkeypatch.setattr(module.Thread, "post", counting)
     module.run_local([[np.ones(size, np.float32)]] * 4)
     assert max(sent.values(), default=0) == told.sent
 

@@ -112,7 +112,7 @@ def world(device: Device, opcode: str) -> Record:
         comm = distributed.init_process_group(1, 0, port=free_port())
         try:
             made = emitted.load()
-            result = made.over_nccl(made.replica, made.Group, 1, 1, comm, device.given(arguments), {})
+            result = made.Replicas(made.replica, made.Group, 1, 1).run_nccl(comm, device.given(arguments))
             (found,) = device.taken(result)
         finally:
             comm.stop()  # its server would not let this process end

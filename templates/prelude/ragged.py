@@ -28,3 +28,8 @@ def rows_of_runs(
     runs = [x[start : start + size] for start, size in zip(starts, sizes, strict=True)]
     ends = np.cumsum(sizes)
     return np.concatenate([x[:0], *runs]), np.stack([ends - sizes, sizes, places])
+
+
+def room_for_runs(x: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return memory for the rows of runs of an array like ``x``."""
+    return np.empty_like(x, shape=(int(sizes.sum()), *x.shape[1:]))

@@ -1,19 +1,24 @@
 """Replicas that run one program together.
 
 A device is one partition of one replica, ``replica_id * partitions + partition_id``, as
-in XLA. Everything that devices exchange goes through one method,
-:meth:`Replica.exchange`, or its two halves; the network below has them, too: ``post`` a
-message, which never waits for who takes it, and ``take`` one, which waits for who posts
-it. What is posted may be written again when the network is ``settle``d. Source: the
-operation-semantics seed; XLA's CollectiveOpGroupMode.
+in XLA. A replica talks to the others through its network, which has three methods:
+``exchange``, and ``post`` and ``take`` for channels. Source: the operation-semantics
+seed; XLA's CollectiveOpGroupMode.
 """
 
 import sys
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+Groups = Sequence[Sequence[int]] | None  # of devices, in order; None is one of all
+Channel = int | str | None
+# The folder of snapshots, how often, and what each loop begins from: see Resumable.
+NO_SNAPSHOTS: tuple[Any, int, dict[int, str]] = None, 1, {}
 
 
 class ReplicaError(RuntimeError):
@@ -46,95 +51,120 @@ class Replica:
     def __init__(
         self, device: int, replicas: int, partitions: int, network: Any
     ) -> None:
-        self.device = device
-        self.count = replicas * partitions
+        self.device, self.count = device, replicas * partitions
         self.replica_id = np.uint32(device // partitions)
         self.partition_id = np.uint32(device % partitions)
         self.network = network
-        self.sent: Counter[Any] = Counter()
-        self.received: Counter[Any] = Counter()
-        self.last: dict[int, str] = {}  # what was sent to each device last
         self.tags: dict[Any, str] = {}
 
-    def exchange(
-        self,
-        send: Mapping[int, Any],
-        receive: Iterable[int],
-        tag: str,
-        channel: int | None = None,
-    ) -> dict[int, Any]:
-        """Send an array to each device that ``send`` names; what those in ``receive``
-        have sent, by device.
-
-        Messages between two devices are numbered, on each channel by itself; ``tag``
-        has to be the same on both sides. Raises ReplicaMismatch where it is not,
-        ReplicaLost and ReplicaTimeout where nothing comes.
-        """
-        kept = {id(array): self.unchanging(array) for array in send.values()}
-        for peer, array in send.items():
-            self.post(peer, kept[id(array)], tag, channel)
-        arrays = {peer: self.take(peer, tag, channel) for peer in receive}
-        self.network.settle(send.keys() & arrays.keys(), tag)
-        return arrays
-
-    def unchanging(self, array: Any) -> Any:
-        """Return an array as it is now, to be posted: a copy where those who take it
-        see the same memory, as this device may write into its own.
-        """
-        return array.copy() if self.network.shares_memory else array
-
-    def post(self, peer: int, array: Any, tag: str, channel: int | None = None) -> None:
-        """Send an array without waiting; it stays as it is until the network is
-        settled.
-        """
-        key = channel, self.sent[peer, channel]
-        self.network.post(self.device, peer, key, tag, array)
-        self.sent[peer, channel] += 1
-        self.last[peer] = tag
-
-    def expect(self, peer: int, ahead: int, array: Any) -> None:
-        """Offer memory for what a device sends, the next message or one further
-        ``ahead``. It is used where that comes later and fits, until the network is
-        settled.
-        """
-        self.network.expect(peer, (None, self.received[peer, None] + ahead), array)
-
-    def take(self, peer: int, tag: str, channel: int | None = None) -> Any:
-        """Return the next array that a device has sent. Raises what ``exchange``
-        does.
-        """
-        key = channel, self.received[peer, channel]
-        self.received[peer, channel] += 1
-        theirs, array = self.network.take(self.device, peer, key, tag)
-        if theirs != tag:
-            message = f"replica {self.device} does {tag}, "
-            message += f"but replica {peer} does {theirs}"
-            raise ReplicaMismatch(message)
-        return array
-
-    def members(self, groups: Sequence[Sequence[int]] | None) -> Sequence[int]:
-        """The devices of the group that this one is in, in order; none where it is in
-        none.
-        """
+    def members(self, groups: Groups) -> Sequence[int]:
+        """The devices of the group that this one is in; none where it is in none."""
         if groups is None:
             return range(self.count)
         return next((group for group in groups if self.device in group), ())
 
-    def swapped(
-        self, parts: Sequence[Any], members: Sequence[int], tag: str
-    ) -> list[Any]:
-        """Part ``i`` goes to member ``i``; what members have sent, in their order."""
-        arrays = self.exchange(dict(zip(members, parts, strict=True)), members, tag)
-        return [arrays[member] for member in members]
-
-    def tag(self, collective: str, x: Any, channel: int | str | None) -> str:
+    def tag(self, collective: str, x: Any, channel: Channel) -> str:
         """Return the tag that both sides of an exchange agree on; without a channel,
         that is the line of the call.
         """
-        place = f"channel {channel}"
-        if channel is None:
-            place = f"line {sys._getframe(2).f_lineno}"
-        kind = collective, x.dtype, x.shape, place
-        if kind not in self.tags:
-            self.tags[kind] = f"{collective} of {x.dtype}{list(x.shape)} ({place})"
-        return self.tags[kind]
+        frame = sys._getframe(2)
+        call = frame.f_lasti, id(frame.f_code), channel, x.shape
+        tag = self.tags.get(call)
+        if tag is None:
+            at = f"line {frame.f_lineno}" if channel is None else f"channel {channel}"
+            tag = f"{collective} of {x.dtype}{list(x.shape)} ({at})"
+            self.tags[call] = tag
+        return tag
+
+
+class Mailbox:
+    """What arrives at one device, by sender and channel, until it is taken."""
+
+    def __init__(self, device: int, changed: threading.Condition) -> None:
+        self.device, self.changed = device, changed
+        self.snapshots = NO_SNAPSHOTS
+        self.messages: dict[Any, deque[tuple[str, Any]]] = {}
+
+    def exchange(
+        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
+    ) -> None:
+        """Send an array to each of some devices, and fill another one with what each of
+        some devices sends.
+
+        ``tag`` is the same on both sides. Raises ReplicaMismatch where it is not,
+        ReplicaLost and ReplicaTimeout where nothing comes.
+        """
+        for peer, array in send.items():
+            self.post(peer, array, tag)
+        for peer, array in into.items():
+            array[...] = self.take(peer, tag)
+
+    def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
+        """Send an array, without waiting until it is taken."""
+        raise NotImplementedError
+
+    def deliver(self, source: int, array: Any, tag: str, channel: Channel) -> None:
+        """Keep an array that has come."""
+        with self.changed:
+            self.messages.setdefault((source, channel), deque()).append((tag, array))
+            self.changed.notify_all()
+
+    def take(
+        self, source: int, tag: str, channel: Channel = None, like: Any = None
+    ) -> Any:
+        """Wait for the next array that a device has sent; it is ``like`` another one.
+        Raises what ``exchange`` does.
+        """
+        arrived = self.messages.setdefault((source, channel), deque())
+        if not arrived:
+            self.wait(lambda: arrived, source, tag)
+        theirs, array = arrived.popleft()
+        if theirs != tag:
+            raise ReplicaMismatch(
+                f"replica {self.device} does {tag}, but replica {source} does {theirs}"
+            )
+        return array
+
+    def wait(self, is_there: Callable[[], Any], peer: int, tag: str) -> None:
+        """Wait for something that comes from a peer."""
+        begun = time.monotonic()
+        with self.changed:
+            while not is_there():
+                self.require_hope(peer, tag, begun)
+                self.changed.wait(0.2)
+
+    def require_hope(self, peer: int, tag: str, begun: float) -> None:
+        """Raise ReplicaError where nothing will come from a peer, or nothing has come
+        for too long.
+        """
+
+    def require_all_taken(self) -> None:
+        """Raise ReplicaMismatch if a message was never taken."""
+        for (source, _), arrived in self.messages.items():
+            for tag, _ in arrived:
+                raise ReplicaMismatch(
+                    f"replica {source} does {tag}, but replica {self.device} has ended"
+                )
+
+
+class Program:
+    """What every replica of a module computes; its subclasses run it."""
+
+    def __init__(
+        self, body: Callable[..., Any], group: Any, replicas: int, partitions: int
+    ) -> None:
+        self.body, self.group, self.sizes = body, group, (replicas, partitions)
+        self.count = replicas * partitions
+
+    def require_one_each(self, **given: Sequence[Any]) -> None:
+        """Raise ValueError unless there is something for every replica."""
+        for name, each in given.items():
+            if len(each) != self.count:
+                raise ValueError(
+                    f"{name}: the program has {self.count} replicas, got {len(each)}"
+                )
+
+    def require_loops(self, snapshot: Any) -> None:
+        """Raise ValueError where a program is to leave snapshots and cannot."""
+        if snapshot is not None and not hasattr(self.group, "resume"):
+            raise ValueError("no loop of this program can go on from a snapshot")

@@ -10,11 +10,10 @@ import numpy as np
 
 
 def run_files(
-    run: Callable[..., Any],
+    program: Any,
     dtypes: Mapping[str, str],
-    split: Callable[..., Any] | None,
-    join: Callable[..., Any] | None,
-    resumes: bool,
+    split: Callable[..., Any] | None = None,
+    join: Callable[..., Any] | None = None,
 ) -> None:
     """Run the replica that is this rank's on arrays of a file, by their names; rank 0
     writes the results, ``arr_0`` and so on.
@@ -31,7 +30,7 @@ def run_files(
     parser.add_argument("arrays", metavar="IN.npz", help=", ".join(dtypes))
     parser.add_argument("-o", "--output", metavar="OUT.npz", required=True)
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
-    if resumes:
+    if hasattr(program.group, "resume"):
         parser.add_argument("--snapshot", metavar="FOLDER", help="go on from there")
     given = vars(parser.parse_args())
     path, output = given.pop("arrays"), given.pop("output")
@@ -45,7 +44,7 @@ def run_files(
             ]
         rank = comm.Get_rank()
         own = [x[rank] for x in arrays] if split is None else split(arrays)[rank]
-        results = run(own, **given)
+        results = program.run_mpi(own, **given)
         several = results if isinstance(results, tuple) else (results,)
         parts = [gathered_at_first(comm, np.asarray(x, order="C")) for x in several]
         if rank == 0:

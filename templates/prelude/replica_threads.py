@@ -1,148 +1,102 @@
 """Replicas as threads of one process."""
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import partial
 from typing import Any
 
-from .replica import ReplicaMismatch, ReplicaStopped
+from .replica import Channel, Mailbox, Program, ReplicaMismatch, ReplicaStopped
 
 
-class Threads:
-    """The network between replicas that are threads of one process."""
+class Thread(Mailbox):
+    """The network of a replica that is one of several threads, which share one lock."""
 
-    shares_memory = True
+    def __init__(
+        self, device: int, threads: "list[Thread]", changed: threading.Condition
+    ) -> None:
+        super().__init__(device, changed)
+        self.threads = threads
+        # What it waits for: the device, the collective, whether it is there.
+        self.waits: tuple[int, str, Callable[[], Any]] | None = None
+        self.has_ended = False
+        self.failure: BaseException | None = None
 
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.snapshots = None
-        self.changed = threading.Condition()
-        self.messages: dict[Any, tuple[str, Any]] = {}  # by target, source and key
-        self.waiting: dict[int, tuple[Any, str]] = {}  # what each device waits for
-        self.ended: set[int] = set()
-        self.failure: BaseException | None = None  # the first
+    def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
+        """Give a thread a copy: the memory is the same, and may be written into."""
+        self.threads[peer].deliver(self.device, array.copy(), tag, channel)
 
-    def post(self, source: int, target: int, key: Any, tag: str, array: Any) -> None:
-        """Leave a message for a device."""
+    def wait(self, is_there: Callable[[], Any], peer: int, tag: str) -> None:
         with self.changed:
-            self.messages[target, source, key] = tag, array
-            self.changed.notify_all()
+            self.waits = peer, tag, is_there
+            super().wait(is_there, peer, tag)
+            self.waits = None
 
-    def expect(self, source: int, key: Any, out: Any) -> None:
-        """Arrays are handed over without copying them to memory that is offered."""
-
-    def settle(self, takers: Collection[int], tag: str) -> None:
-        """What has been posted has been handed over as it is."""
-
-    def take(self, target: int, source: int, key: Any, tag: str) -> tuple[str, Any]:
-        """Wait for a message; its tag and its array. Raises ReplicaError as soon as it
-        is known that none will come.
-        """
-        wanted = target, source, key
-        with self.changed:
-            self.waiting[target] = wanted, tag
-            while wanted not in self.messages:
-                self.require_hope(target, source, tag)
-                self.changed.wait()
-            del self.waiting[target]
-            return self.messages.pop(wanted)
-
-    def require_hope(self, target: int, source: int, tag: str) -> None:
-        """Raise where a message that has not come cannot come any more."""
-        if self.failure is not None:
+    def require_hope(self, peer: int, tag: str, begun: float) -> None:
+        """Raise at once where a message cannot come any more."""
+        if any(thread.failure for thread in self.threads):
             raise ReplicaStopped(
-                f"replica {target} stopped in {tag}: another one failed"
+                f"replica {self.device} stopped in {tag}: another one failed"
             )
-        if source in self.ended:
+        if self.threads[peer].has_ended:
             raise ReplicaMismatch(
-                f"replica {target} waits in {tag}, but replica {source} has ended"
+                f"replica {self.device} waits in {tag}, but replica {peer} has ended"
             )
-        moving = len(self.waiting) + len(self.ended) < self.count
-        if not moving and not any(
-            wanted in self.messages for wanted, _ in self.waiting.values()
-        ):
+        running = [thread for thread in self.threads if not thread.has_ended]
+        if all(thread.waits and not thread.waits[2]() for thread in running):
             circle = "; ".join(
-                f"replica {device} waits for replica {wanted[1]} in {what}"
-                for device, (wanted, what) in sorted(self.waiting.items())
+                f"replica {t.device} waits for replica {t.waits[0]} in {t.waits[1]}"
+                for t in running
+                if t.waits
             )
             raise ReplicaMismatch(f"the replicas wait for each other: {circle}")
 
-    def end(self, device: int, failure: BaseException | None) -> None:
-        """A device has ended; a failure stops all."""
-        with self.changed:
-            self.ended.add(device)
-            self.waiting.pop(device, None)
-            self.changed.notify_all()
+    def end(self, future: Future[Any]) -> None:
+        """The thread has ended; a failure stops all."""
+        failure = future.exception()
         if failure is not None:
-            failure.add_note(f"in replica {device}")
-            self.fail(failure)
-
-    def fail(self, failure: BaseException) -> None:
-        """Stop all devices; the first failure stands."""
+            failure.add_note(f"in replica {self.device}")
         with self.changed:
-            self.failure = self.failure or failure
+            self.has_ended, self.failure = True, failure
             self.changed.notify_all()
 
 
-def in_threads(
-    replica: Callable[..., Any],
-    group: Callable[..., Any],
-    replicas: int,
-    partitions: int,
-    replica_args: Sequence[Sequence[Any]],
-    feeds: Mapping[str, Sequence[Any]],
-) -> list[Any]:
-    """Run a program on every device at once, each in a thread; the results, by device.
-    The first failure is raised.
-    """
-    count = replicas * partitions
-    require_one_each(count, replica_args, feeds)
-    network = Threads(count)
+class InThreads(Program):
+    def run_local(
+        self, replica_args: Sequence[Any], **feeds: Sequence[Any]
+    ) -> list[Any]:
+        """Run every replica in a thread of this process; the results, by device. The
+        first failure is raised.
 
-    def run(device: int) -> Any:
-        g = group(device, replicas, partitions, network)
-        own = {name: feed[device] for name, feed in feeds.items()}
-        result = replica(g, *replica_args[device], **own)
-        return result, g.sent, g.received, g.last
+        ``replica_args[k]`` are the arguments of device ``k``: replica r, partition p is
+        number ``r * partitions + p``. Where the program talks to its host, ``feeds``
+        are the functions by name, one for each replica.
+        """
+        self.require_one_each(replica_args=replica_args, **feeds)
+        changed, networks = threading.Condition(), list[Thread]()
+        networks += [Thread(k, networks, changed) for k in range(self.count)]
 
-    def ended(device: int, future: Future[Any]) -> None:
-        network.end(device, future.exception())
+        def run(device: int) -> Any:
+            g = self.group(device, *self.sizes, networks[device])
+            own = {name: feed[device] for name, feed in feeds.items()}
+            return self.body(g, *replica_args[device], **own)
 
-    with ThreadPoolExecutor(count, thread_name_prefix="replica") as threads:
-        futures = [threads.submit(run, device) for device in range(count)]
-        for device, future in enumerate(futures):
-            future.add_done_callback(partial(ended, device))
-        try:
-            wait(futures)
-        except BaseException as error:  # an interrupt
-            network.fail(error)
-            raise
-    if network.failure is not None:
-        raise network.failure
-    return results_of([future.result() for future in futures])
-
-
-def require_one_each(
-    count: int, replica_args: Sequence[Any], feeds: Mapping[str, Sequence[Any]]
-) -> None:
-    """Raise ValueError unless there is something for every replica."""
-    for name, given in {"replica_args": replica_args, **feeds}.items():
-        if len(given) != count:
-            raise ValueError(
-                f"{name}: the program has {count} replicas, got {len(given)}"
-            )
+        with ThreadPoolExecutor(self.count, thread_name_prefix="replica") as threads:
+            futures = [threads.submit(run, device) for device in range(self.count)]
+            for network, future in zip(networks, futures, strict=True):
+                future.add_done_callback(network.end)
+            try:
+                wait(futures)
+            except BaseException as error:  # an interrupt
+                networks[0].failure = error
+                raise
+        failures = [x for future in futures if (x := future.exception()) is not None]
+        if failures:
+            raise min(failures, key=is_consequence)
+        for network in networks:
+            network.require_all_taken()
+        return [future.result() for future in futures]
 
 
-def results_of(ends: Sequence[Any]) -> list[Any]:
-    """The results of replicas that have ended well; each comes with what its replica
-    has sent and received. Raises ReplicaMismatch if a message was never taken.
-    """
-    for source, (_, sent, _, last) in enumerate(ends):
-        for (target, channel), number in sent.items():
-            if ends[target][2][source, channel] < number:
-                raise ReplicaMismatch(
-                    f"replica {source} does {last[target]}, "
-                    f"but replica {target} has ended"
-                )
-    return [end[0] for end in ends]
+def is_consequence(error: BaseException) -> bool:
+    """Tell whether a replica has stopped because of another one."""
+    return isinstance(error, ReplicaStopped)

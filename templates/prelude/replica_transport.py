@@ -6,319 +6,389 @@ one message makes a lasting link of the connection.
 """
 
 import asyncio
-import selectors
+import json
+import socket
+import struct
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import wait
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from weakref import WeakValueDictionary
 
+import numpy as np
 from distributed import get_worker
 from distributed.comm import connect
 from distributed.core import Status
+from tornado.iostream import IOStream
 
 from .replica import (
+    Channel,
+    Mailbox,
     ReplicaError,
     ReplicaLost,
     ReplicaMismatch,
     ReplicaStopped,
     ReplicaTimeout,
 )
-from .replica_links import Link, ready, taken_over
-from .replica_snapshots import Snapshots
+
+FRONT = "!IQ"  # how a message begins: bytes of its head and of its array
+FRONT_SIZE = struct.calcsize(FRONT)
+LONGEST_HEAD = 1 << 13
+SHORT = 1 << 15  # bytes of an array that is copied behind its head
+READY = b"\1"  # says that who has asked has taken its socket over
+# How long data may wait to be received, on Linux. Dask gives a connection up after half
+# a minute, but a worker receives nothing while a library holds the interpreter's lock.
+TCP_USER_TIMEOUT = 18
 
 
-class Seat:
-    """The place of one replica on its worker: the links to the others, and what has
-    arrived on them.
+class Seat(Mailbox):
+    """The place of one replica on its worker, with a link to each other one. A thread
+    for each link receives; the replica's own thread sends.
+
+    A message is the sizes of its two parts, a head in JSON, and the bytes of an array;
+    nothing of it is unpickled.
     """
 
-    shares_memory = False
-
-    def __init__(
-        self,
-        token: str,
-        device: int,
-        count: int,
-        timeout: float,
-        snapshots: tuple[str, int, dict[int, str]] | None,
-    ) -> None:
-        self.token, self.device, self.count = token, device, count
-        self.timeout = timeout
-        self.snapshots = None if snapshots is None else Snapshots(*snapshots)
+    def __init__(self, token: str, device: int, count: int, timeout: float) -> None:
+        super().__init__(device, threading.Condition())
+        self.token, self.count, self.timeout = token, count, timeout
         self.worker: Any = get_worker()
-        self.key: Any = None  # of the task that runs here
+        self.task: Any = None  # that runs here
         self.loop = self.worker.loop.asyncio_loop
-        self.messages: dict[Any, tuple[str, Any]] = {}
+        self.links: dict[int, socket.socket] = {}
+        self.moved: dict[int, float] = {}  # when something has come from each
+        # Memory for what a device sends next, and of whom something is arriving.
+        self.offered: dict[int, Any] = {}
+        self.arriving: set[int] = set()
         # Who sends no more: what that means to who waits.
         self.gone: dict[int, tuple[type[ReplicaError], str]] = {}
-        self.links: dict[int, Link] = {}
-        self.using = threading.Lock()  # the links
-        self.selector = selectors.DefaultSelector()
+        # Programs say the same again and again.
+        self.written_head, self.read_head = cache(written_head), cache(read_head)
         self.end: str | None = None  # how the replica has ended
-        self.closed = asyncio.Event()
         seats = self.worker.__dict__.setdefault("replica_seats", WeakValueDictionary())
         seats[token, device] = self
-        self.worker.handlers["join_replica"] = joining(seats)
+
+        async def join(comm: Any, token: str, device: int, source: int) -> Any:
+            """Only who knows the run's token finds a replica of this worker."""
+            seat = seats.get((token, device))
+            if seat is None or source not in range(device + 1, seat.count):
+                comm.abort()
+            else:
+                await seat.hold(source, comm, True)
+            return Status.dont_reply
+
+        self.worker.handlers["join_replica"] = join
+
+    def __reduce__(self) -> Any:
+        return type(None), ()  # it stays where it is
 
     # -- on the worker's event loop
 
-    async def open(self, addresses: Sequence[str]) -> None:
-        """Connect to the devices before this one; those behind it connect to here."""
+    async def open(self, peer: int, address: str) -> None:
+        """Connect to a device before this one; those behind it connect to here."""
         arguments = self.worker.security.get_connection_args("worker")
-        for peer, address in enumerate(addresses[: self.device]):
-            names = {"token": self.token, "device": peer, "source": self.device}
-            try:
-                comm = await connect(
-                    address, timeout=self.timeout, deserialize=False, **arguments
-                )
-                await comm.write({"op": "join_replica", "reply": False, **names})
-                link = await asyncio.wait_for(taken_over(comm, True), self.timeout)
-                self.add(peer, link)
-            except OSError as error:
-                raise ReplicaLost(
-                    f"replica {self.device} cannot reach replica {peer} at {address}"
-                ) from error
-
-    async def join(self, peer: int, comm: Any) -> None:
-        """Hold the connection of a device behind this one until this one has ended."""
-        if peer in self.links or peer not in range(self.device + 1, self.count):
-            comm.abort()
-            return
-        comm.deserialize = False
+        names = {"token": self.token, "device": peer, "source": self.device}
         try:
-            link = await asyncio.wait_for(taken_over(comm, False), self.timeout)
+            comm = await connect(
+                address, timeout=self.timeout, deserialize=False, **arguments
+            )
+            await comm.write({"op": "join_replica", "reply": False, **names})
+            await comm.read()
         except OSError:
-            comm.abort()
-            return
-        if self.end is None:
-            self.add(peer, link)
-            await self.closed.wait()
+            self.lose(peer, ReplicaLost, f"cannot be reached at {address}")
         else:
-            await self.finish(link)
+            await self.hold(peer, comm, False)
 
-    def add(self, peer: int, link: Link) -> None:
-        """Give the replica's thread a link."""
-        self.links[peer] = link
-        self.selector.register(link.socket, selectors.EVENT_READ, peer)
+    async def hold(self, peer: int, comm: Any, is_asked: bool) -> None:
+        """Hold a connection until both ends have ended.
 
-    def send_later(self, peer: int) -> None:
-        """Go on sending as soon as there is room."""
-        number = self.links[peer].socket.fileno()
-        if number >= 0:
-            self.loop.add_writer(number, self.send_rest, peer, number)
-
-    def send_rest(self, peer: int, number: int) -> None:
-        """Send what there is room for now, unless the replica's thread does."""
-        self.loop.remove_writer(number)
-        if self.end is None and self.using.acquire(blocking=False):
-            self.send(peer)
-            self.using.release()
-            if self.links[peer].outgoing:
-                self.send_later(peer)
-
-    async def leave(self, end: str) -> None:
-        """Tell the others how this replica has ended, behind all it has sent, and close
-        the links.
+        Who is asked answers, and who has asked says when its event loop no longer
+        reads: until then nothing else is sent.
         """
-        self.end = end
-        await asyncio.gather(*map(self.finish, self.links.values()))
-        self.selector.close()
-        self.closed.set()
-
-    async def finish(self, link: Link) -> None:
-        """Send the rest and the end on a link, and close it."""
-        link.put_end(self.end)
-        with suppress(OSError, ValueError):  # the peer has gone, or the worker goes
-            link.send()
-            while link.outgoing:
-                await ready(self.loop.add_writer, self.loop.remove_writer, link.socket)
-                link.send()
-        if (number := link.socket.fileno()) >= 0:
-            self.loop.remove_writer(number)  # the next socket may have this number
-        await link.close()
-
-    # -- on the replica's thread
-
-    def connect(self, addresses: Sequence[str]) -> None:
-        """Let the event loop ``open`` the links. Raises ReplicaStopped where the client
-        gives the run up meanwhile: a peer that has gone is called again and again.
-        """
-        opening = asyncio.run_coroutine_threadsafe(self.open(addresses), self.loop)
-        while not wait([opening], 0.2).done:
-            if self.is_given_up():
-                opening.cancel()
-                raise ReplicaStopped(f"replica {self.device} was given up")
-        opening.result()
-
-    def post(self, source: int, target: int, key: Any, tag: str, array: Any) -> None:
-        """Send an array without waiting for the others to take it. It is read until
-        ``settle``.
-        """
-        if target == self.device:
-            self.messages[target, key] = tag, array.copy()
+        comm.deserialize, stream = False, getattr(comm, "stream", None)
+        if peer in self.moved:
+            comm.abort()
             return
-        self.wait(lambda: target in self.links, target, tag)
-        with self.using:
-            self.require_peer(target, tag)
-            self.links[target].put(key, tag, array)
-            self.send(target)
-
-    def settle(self, takers: Collection[int], tag: str) -> None:
-        """Let the arrays be written again that have been posted. ``takers`` take theirs
-        now: wait until they have. What is not sent to others is copied, and sent by the
-        event loop while the replica computes.
-        """
-        for peer in takers:
-            self.wait(partial(self.has_sent, peer), peer, tag)
-        for peer, link in list(self.links.items()):
-            link.offered.clear()
-            if link.outgoing:
-                with self.using:
-                    self.send(peer)
-                    link.own()
-                self.loop.call_soon_threadsafe(self.send_later, peer)
-
-    def has_sent(self, peer: int) -> bool:
-        """Whether nothing waits to be sent to a peer."""
-        return peer == self.device or not self.links[peer].outgoing
-
-    def expect(self, source: int, key: Any, out: Any) -> None:
-        """Offer memory for a message that has not begun to arrive."""
-        if source in self.links:
-            self.links[source].offered[key] = out
-
-    def take(self, target: int, source: int, key: Any, tag: str) -> tuple[str, Any]:
-        """Wait for a message; its tag and its array."""
-        self.wait(lambda: (source, key) in self.messages, source, tag)
-        return self.messages.pop((source, key))
-
-    def wait(self, is_there: Callable[[], bool], peer: int, tag: str) -> None:
-        """Send and receive until something is there that comes from a peer. Raises
-        ReplicaTimeout where nothing does for too long.
-        """
-        if is_there():
-            return
-        deadline, moved = time.monotonic() + self.timeout, 0
-        with self.using:
-            while not is_there():
-                self.require_peer(peer, tag)
-                if self.is_given_up():
-                    raise ReplicaStopped(f"replica {self.device} was given up in {tag}")
-                link, now = self.links.get(peer), time.monotonic()
-                if link is not None and link.moved > moved:
-                    deadline, moved = now + self.timeout, link.moved
-                if now >= deadline:
-                    message = f"replica {self.device} waited {self.timeout:g} s "
-                    message += f"for replica {peer} in {tag}"
-                    raise ReplicaTimeout(message)
-                self.make_progress(min(deadline - now, 0.2))
-
-    def make_progress(self, patience: float) -> None:
-        """Send and receive what is possible; where nothing is, wait for that."""
-        pending = [p for p, link in list(self.links.items()) if link.is_pending()]
-        for peer in pending:
-            self.receive(peer)
-        if not self.selector.get_map():
-            time.sleep(min(patience, 0.01))
-            return
-        for key, events in self.selector.select(0 if pending else patience):
-            if events & selectors.EVENT_WRITE:
-                self.send(key.data)
-            if events & selectors.EVENT_READ:
-                self.receive(key.data)
-
-    def send(self, peer: int) -> None:
-        """Send what there is room for; watch for more of it while that is not all."""
-        link = self.links[peer]
+        self.moved[peer] = time.monotonic()
+        if is_asked:
+            await comm.write("welcome")
+        carrying = None
+        if type(stream) is IOStream:
+            stream.io_loop.remove_handler(stream.fileno())
+            link = stream.socket
+            with suppress(OSError):  # no such option here, so no such limit either
+                link.setsockopt(socket.IPPROTO_TCP, TCP_USER_TIMEOUT, 0)
+        else:  # encrypted, or within a process
+            link, there = socket.socketpair()
+            carrying = self.loop.create_task(carried(comm, there))
+        link.settimeout(0.5)
+        over = asyncio.Event()
+        arguments = peer, link, over
+        threading.Thread(target=self.listen, args=arguments, daemon=True).start()
         try:
-            link.send()
-        except OSError:
-            link.outgoing.clear()  # what the peer has sent before it went tells why
-        is_full = bool(link.outgoing)
-        if is_full != link.is_full and peer not in self.gone:
-            link.is_full = is_full
-            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if is_full else 0)
-            self.selector.modify(link.socket, events, peer)
+            await over.wait()
+        finally:
+            link.close()
+            if carrying is not None:
+                await carrying
+            comm.abort()
 
-    def receive(self, peer: int) -> None:
-        """Keep what has come from a peer: arrays, or that it has ended."""
-        link = self.links[peer]
+    # -- on the thread of a link
+
+    def listen(self, peer: int, link: socket.socket, over: asyncio.Event) -> None:
+        """Deliver what a peer sends, until it closes its end."""
         try:
-            for key, head, array in link.receive():
-                if "end" in head:
-                    ended = ReplicaMismatch, "has ended"
-                    failed = ReplicaStopped, "failed"
-                    self.lose(peer, *(ended if head["end"] == "well" else failed))
-                else:
-                    self.messages[peer, key] = head["tag"], array
+            if peer < self.device:
+                link.sendall(READY)
+            elif self.received(peer, link, len(READY)) != READY:
+                raise ValueError("not ready")
+            with self.changed:
+                self.links[peer] = link
+                self.changed.notify_all()
+                is_late = self.end is not None
+            if is_late:
+                self.say_end_to(peer)
+            while True:
+                self.receive(peer, link)
         except OSError:
             self.lose(peer, ReplicaLost, "was lost")
         except Exception as error:  # a message can be anything
             self.lose(peer, ReplicaLost, f"sent what is no array ({error!r})")
+            with suppress(OSError):
+                while True:
+                    self.received(peer, link, 1)
+        with suppress(RuntimeError):  # the loop has been closed
+            self.loop.call_soon_threadsafe(over.set)
 
-    def lose(self, peer: int, kind: type[ReplicaError], reason: str) -> None:
-        """A peer sends no more; the first reason stands."""
-        if peer not in self.gone:
-            self.gone[peer] = kind, reason
-            self.selector.unregister(self.links[peer].socket)
+    def receive(self, peer: int, link: socket.socket) -> None:
+        """Receive one message."""
+        head_size, size = struct.unpack(FRONT, self.received(peer, link, FRONT_SIZE))
+        if head_size > LONGEST_HEAD:
+            raise ValueError(f"a head of {head_size} bytes")
+        head = self.read_head(bytes(self.received(peer, link, head_size)))
+        if isinstance(head, str):
+            ended = ReplicaMismatch, "has ended"
+            self.lose(peer, *(ended if head == "well" else (ReplicaStopped, "failed")))
+            return
+        tag, channel, dtype, shape = head
+        with self.changed:
+            array = self.offered.pop(peer, None) if channel is None else None
+            self.arriving.add(peer)
+        if array is None or (array.shape, array.dtype) != (shape, dtype):
+            array = np.empty(shape, dtype)
+        if array.nbytes != size:
+            raise ValueError(f"{size} bytes for {head}")
+        self.fill(peer, link, octets_of(array))
+        with self.changed:
+            self.arriving.remove(peer)
+            self.deliver(peer, array if array.ndim else array[()], tag, channel)
 
-    def require_peer(self, peer: int, tag: str) -> None:
-        """Raise where a peer has gone."""
-        if peer in self.links and self.links[peer].socket.fileno() < 0:
-            self.lose(peer, ReplicaLost, "was lost")  # this worker closes
+    def received(self, peer: int, link: socket.socket, size: int) -> bytearray:
+        octets = bytearray(size)
+        self.fill(peer, link, memoryview(octets))
+        return octets
+
+    def fill(self, peer: int, link: socket.socket, rest: memoryview) -> None:
+        """Receive until memory is full. Raises OSError where the link is lost."""
+        while rest:
+            with suppress(TimeoutError):
+                count = link.recv_into(rest)
+                if count == 0:
+                    raise ConnectionResetError("the other side has closed it")
+                self.moved[peer], rest = time.monotonic(), rest[count:]
+
+    # -- on the replica's thread
+
+    def exchange(self, send: Any, into: Any, tag: str) -> None:
+        """What comes later than this is received in the memory where it belongs."""
+        with self.changed:
+            for peer, array in into.items():
+                is_next = (
+                    not self.messages.get((peer, None)) and peer not in self.arriving
+                )
+                if is_next and array.flags.c_contiguous:
+                    self.offered[peer] = array
+        for peer, array in send.items():
+            self.post(peer, array, tag)
+        for peer, array in into.items():
+            theirs = self.take(peer, tag)
+            if theirs is not array:
+                array[...] = theirs
+
+    def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
+        """Send an array; all of it is under way when this returns."""
+        if peer == self.device:
+            self.deliver(peer, array.copy(), tag, channel)
+            return
+        if peer not in self.links:
+            self.wait(lambda: peer in self.links, peer, tag)
+        head = self.written_head(tag, channel, str(array.dtype), array.shape)
+        front = struct.pack(FRONT, len(head), array.nbytes) + head
+        octets = octets_of(np.ascontiguousarray(array))
+        with suppress(OSError):  # what the peer sent before it went tells why
+            if len(octets) > SHORT:
+                self.send(peer, front, tag)
+                self.send(peer, octets, tag)
+            else:
+                self.send(peer, front + octets, tag)
+
+    def send(self, peer: int, octets: Any, tag: str) -> None:
+        """Send bytes. Raises what ``require_hope`` does where nothing moves."""
+        rest, begun = memoryview(octets), time.monotonic()
+        while rest:
+            try:
+                rest, begun = rest[self.links[peer].send(rest) :], time.monotonic()
+            except TimeoutError:
+                self.require_hope(peer, tag, begun)
+
+    def require_hope(self, peer: int, tag: str, begun: float) -> None:
+        """Raise where a peer has gone, the client has given the run up, or nothing has
+        moved for too long. For the end of others a replica waits as long as they
+        compute.
+        """
         if peer in self.gone:
             kind, reason = self.gone[peer]
             raise kind(
                 f"replica {peer} {reason}, and replica {self.device} needs it in {tag}"
             )
+        task = self.worker.state.tasks.get(self.task)
+        if task is None or task.state in ("cancelled", "resumed"):
+            raise ReplicaStopped(f"replica {self.device} was given up in {tag}")
+        waited = time.monotonic() - max(begun, self.moved.get(peer, 0.0))
+        if waited > self.timeout and self.end is None:
+            raise ReplicaTimeout(
+                f"replica {self.device} waited {self.timeout:g} s "
+                f"for replica {peer} in {tag}"
+            )
 
-    def is_given_up(self) -> bool:
-        """The client has cancelled this task, or has gone."""
-        task = self.worker.state.tasks.get(self.key)
-        return task is None or task.state in ("cancelled", "resumed")
+    def lose(self, peer: int, kind: type[ReplicaError], reason: str) -> None:
+        """A peer sends no more; the first reason stands."""
+        with self.changed:
+            self.gone.setdefault(peer, (kind, reason))
+            self.changed.notify_all()
 
-    def close(self, end: str) -> None:
-        """Let the event loop take leave of the others."""
-        asyncio.run_coroutine_threadsafe(self.leave(end), self.loop)
+    def run(
+        self,
+        addresses: Sequence[str],
+        snapshots: Any,
+        keeper: str | None,
+        arguments: Sequence[Any],
+        feeds: Mapping[str, Any],
+        body: Callable[..., Any],
+        group: Any,
+        sizes: tuple[int, int],
+    ) -> Any:
+        """Run the replica: its results, when all others have ended, too; with a
+        ``keeper``, what ``left`` returns.
+        """
+        self.task, self.snapshots = self.worker.get_current_task(), snapshots
+        for peer, address in enumerate(addresses[: self.device]):
+            asyncio.run_coroutine_threadsafe(self.open(peer, address), self.loop)
+        try:
+            results = body(group(self.device, *sizes, self), *arguments, **feeds)
+            self.say_end("well")
+            self.wait_for_ends()
+            self.require_all_taken()
+        except BaseException:
+            self.say_end("badly")
+            raise
+        finally:
+            for link in list(self.links.values()):
+                with suppress(OSError):
+                    link.shutdown(socket.SHUT_WR)
+        return results if keeper is None else self.left(results, keeper)
+
+    def left(self, results: Any, client: str) -> Any:
+        """Hand results over to the cluster, which keeps them on this worker for a
+        client: their keys, shapes and dtypes, and whether they are a tuple.
+        """
+        arrays = results if isinstance(results, tuple) else (results,)
+        data = {f"replica-result-{uuid.uuid4().hex}": array for array in arrays}
+        who_has = {key: [self.worker.address] for key in data}
+        sizes = {key: array.nbytes for key, array in data.items()}
+
+        async def hand_over() -> None:
+            self.worker.update_data(data=data)
+            await self.worker.scheduler.update_data(
+                who_has=who_has, nbytes=sizes, client=client
+            )
+
+        asyncio.run_coroutine_threadsafe(hand_over(), self.loop).result()
+        told = [(key, array.shape, array.dtype) for key, array in data.items()]
+        return told, isinstance(results, tuple)
+
+    def wait_for_ends(self) -> None:
+        """Wait for the others."""
+        for peer in range(self.count):
+            if peer != self.device:
+                self.wait(partial(self.gone.get, peer), peer, "its end")
+                kind, reason = self.gone[peer]
+                if kind is not ReplicaMismatch:
+                    raise kind(f"replica {peer} {reason} before its end")
+
+    def say_end(self, end: str) -> None:
+        """Tell the others how this replica has ended, behind all it has sent."""
+        with self.changed:
+            peers = [] if self.end else list(self.links)
+            self.end = self.end or end
+        for peer in peers:
+            self.say_end_to(peer)
+
+    def say_end_to(self, peer: int) -> None:
+        """Tell a peer how this replica has ended, if it is there."""
+        head = json.dumps(self.end).encode()
+        with suppress(OSError, ReplicaError):
+            self.send(peer, struct.pack(FRONT, len(head), 0) + head, "its end")
+            if self.end == "badly":
+                self.links[peer].shutdown(socket.SHUT_WR)
 
 
-def joining(seats: Mapping[tuple[str, int], Seat]) -> Callable[..., Any]:
-    """Return the handler of peers that connect to a replica of this worker. Only who
-    knows the run's token finds it.
+def written_head(tag: str, channel: Channel, dtype: str, shape: Sequence[int]) -> bytes:
+    """Return the head of a message with an array."""
+    return json.dumps([tag, channel, dtype, shape]).encode()
+
+
+def read_head(text: bytes) -> Any:
+    """Return what a head says: how the other side has ended, or the tag, channel, dtype
+    and shape of an array.
     """
-
-    async def join(comm: Any, token: str, device: int, source: int) -> Any:
-        seat = seats.get((token, device))
-        if seat is None:
-            comm.abort()
-        else:
-            await seat.join(source, comm)
-        return Status.dont_reply
-
-    return join
+    head = json.loads(text)
+    if isinstance(head, str):
+        return head
+    tag, channel, dtype, shape = head
+    return tag, channel, np.dtype(dtype), tuple(shape)
 
 
-def run_seated(
-    replica: Callable[..., Any],
-    group: Callable[..., Any],
-    counts: tuple[int, int],
-    seat: Seat,
-    addresses: Sequence[str],
-    arguments: Sequence[Any],
-    feeds: Mapping[str, Any],
-) -> Any:
-    """The task of one replica; what ``results_of`` takes."""
-    seat.key = get_worker().get_current_task()
-    end = "badly"
-    try:
-        seat.connect(addresses)
-        g = group(seat.device, *counts, seat)
-        result = replica(g, *arguments, **feeds)
-        end = "well"
-        return result, g.sent, g.received, g.last
-    finally:
-        seat.close(end)
+def octets_of(array: Any) -> memoryview:
+    """The memory of a contiguous array."""
+    return (
+        memoryview(array.reshape(-1).view(np.uint8)) if array.size else memoryview(b"")
+    )
+
+
+async def carried(comm: Any, there: socket.socket) -> None:
+    """Carry bytes between a connection without a socket of its own and the far end of a
+    pair, until both ways are closed: by no bytes.
+    """
+    reader, writer = await asyncio.open_connection(sock=there)
+
+    async def outward() -> None:
+        while data := await reader.read(1 << 20):
+            await comm.write(data)
+        await comm.write(b"")
+
+    async def inward() -> None:
+        while data := await comm.read():
+            writer.write(data)
+            await writer.drain()
+        writer.write_eof()
+
+    ways = [asyncio.ensure_future(way()) for way in (outward, inward)]
+    await asyncio.wait(ways, return_when=asyncio.FIRST_EXCEPTION)
+    for way in ways:
+        way.cancel()
+    await asyncio.gather(*ways, return_exceptions=True)
+    writer.close()

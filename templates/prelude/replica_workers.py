@@ -2,25 +2,22 @@
 
 import asyncio
 import io
-import operator
 import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
 import dask.array as da
+import distributed
 import numpy as np
 
-from .replica import ReplicaError, ReplicaLost, ReplicaTimeout
-from .replica_chunks import arrays_left, futures_of, left_on_worker, nearest
-from .replica_snapshots import newest_snapshots
-from .replica_threads import require_one_each, results_of
-from .replica_transport import Seat, run_seated
+from .replica import Program, ReplicaError, ReplicaLost, ReplicaTimeout
+from .replica_transport import Seat
 from .sidecar import verified
 
 
@@ -50,9 +47,8 @@ def silenced(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def pickled_whole(program: Any, module: str = __name__) -> bytes:
-    """Return what ``cloudpickle.loads`` makes a program of on a worker, with what it
-    uses of its ``module`` and of this one. These are bytes until then: a scheduler that
-    read them would send names of this process's modules on.
+    """Return a program as ``call_pickled`` takes it, with what it uses of its
+    ``module`` and of this one.
     """
     names = {module, __name__}
     modules = [sys.modules[name] for name in names if name in sys.modules]
@@ -69,215 +65,196 @@ def pickled_whole(program: Any, module: str = __name__) -> bytes:
     return stream.getvalue()
 
 
+def call_pickled(pickled: bytes, *arguments: Any) -> Any:
+    """Call a program on a worker. It is bytes until then: a scheduler that read them
+    would send names of the client's modules on.
+    """
+    import cloudpickle
+
+    return cloudpickle.loads(pickled)(*arguments)
+
+
 class Run:
     """One run of a program on chosen workers, seen from the client."""
 
-    def __init__(self, client: Any, addresses: Sequence[str], timeout: float) -> None:
-        self.client, self.addresses, self.timeout = client, addresses, timeout
+    def __init__(self, client: Any, addresses: Sequence[str]) -> None:
+        self.client, self.addresses = client, addresses
         self.token = uuid.uuid4().hex
+        call_pickled.__module__ = "__main__"  # whose functions travel by value
         self.futures: list[Any] = []
-        # By worker: its last sign of life, and when it was new here.
-        self.heard: dict[str, tuple[Any, float]] = {}
         known = client.scheduler_info(n_workers=-1)["workers"]
         # Whether nannies start lost workers again.
         self.is_restarted = any(
             known[address]["nanny"] for address in addresses if address in known
         )
 
-    def submit(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        arguments: Sequence[Sequence[Any]],
-    ) -> list[Any]:
-        """A task for each device, on its worker and nowhere else."""
+    def submit(self, name: str, program: bytes, each: Sequence[Any]) -> list[Any]:
+        """Call a program in a task for each device, on its worker and nowhere else."""
         futures = [
             self.client.submit(
-                function,
-                *arguments[device],
+                call_pickled,
+                program,
+                *arguments,
                 key=f"{name}-{device}-{self.token}",
                 workers=[address],
                 allow_other_workers=False,
                 pure=False,
                 retries=0,
             )
-            for device, address in enumerate(self.addresses)
+            for device, (address, arguments) in enumerate(
+                zip(self.addresses, each, strict=True)
+            )
         ]
         self.futures += futures
         return futures
 
-    def wait(self, futures: Sequence[Any], limit: float | None = None) -> None:
-        """Wait until all are done. Raises the failure behind all others, or
-        ReplicaTimeout after ``limit`` seconds.
+    def results(self, futures: Sequence[Any], limit: float = float("inf")) -> list[Any]:
+        """The results, by device. Raises the failure behind all others, ReplicaLost
+        where a worker goes, or ReplicaTimeout after ``limit`` seconds.
         """
-        started = time.monotonic()
-        while any(future.status == "pending" for future in futures):
-            lost = self.missing()
-            if lost is not None or any(
-                future.status not in ("pending", "finished") for future in futures
-            ):
-                self.fail(futures, lost)
-            if limit is not None and time.monotonic() - started > limit:
-                status = [future.status for future in futures]
-                late = [d for d, state in enumerate(status) if state == "pending"]
+        started, gathering = time.monotonic(), None
+        while gathering is None or not gathering.done():
+            status = [future.status for future in futures]
+            alive, waited = threads_of(self.client), time.monotonic() - started
+            gone = [d for d, a in enumerate(self.addresses) if a not in alive]
+            if gone or not {*status} <= {"pending", "finished"}:
+                self.fail(futures, gone)
+            if "pending" in status and waited > limit:
+                late = [device for device, s in enumerate(status) if s == "pending"]
                 raise ReplicaTimeout(
                     f"replicas {late} have not started within {limit:g} s: "
                     "are their workers busy?"
                 )
+            if "pending" not in status and gathering is None:
+                gathering = asyncio.run_coroutine_threadsafe(
+                    self.client.gather(futures, asynchronous=True),
+                    self.client.loop.asyncio_loop,
+                )
             # A long run is asked after less often, and a loss noticed within a second.
-            time.sleep(min(0.02 + (time.monotonic() - started) / 100, 0.2))
-        if any(future.status != "finished" for future in futures):
-            self.fail(futures, None)
+            time.sleep(min(0.01 + waited / 100, 0.2))
+        results: list[Any] = gathering.result()
+        return results
 
-    def missing(self) -> ReplicaError | None:
-        """That a worker has gone, or gives no sign of life."""
-        alive = threads_of(self.client)
-        # Now and then these are only some of them.
-        known = self.client.scheduler_info(n_workers=-1)["workers"]
-        now = time.monotonic()
-        for device, address in enumerate(self.addresses):
-            if address not in alive:
-                return ReplicaLost(
-                    f"replica {device} was lost: its worker {address} has gone"
-                )
-            sign = known[address]["last_seen"] if address in known else now
-            if self.heard.get(address, (None, 0.0))[0] != sign:
-                self.heard[address] = sign, now
-            elif now - self.heard[address][1] > self.timeout:
-                return ReplicaTimeout(
-                    f"replica {device}: its worker {address} gives no sign of life"
-                )
-        return None
-
-    def fail(self, futures: Sequence[Any], lost: ReplicaError | None) -> None:
-        """Raise why a run has failed. A replica that only stopped because of another
-        waits a moment for that one.
+    def fail(self, futures: Sequence[Any], gone: Sequence[int]) -> None:
+        """Raise why a run has failed: the cause of all failures, or that a worker has
+        gone. A replica that only stopped because of another waits a moment for that
+        one.
         """
-        deadline = time.monotonic() + (0.5 if lost is None else 0.3)
+        deadline = time.monotonic() + 0.4
         while True:
-            all_have_ended = all(future.status != "pending" for future in futures)
-            failures = [
-                future.exception() for future in futures if future.status == "error"
-            ]
-            ranks = [CAUSES.get(type(error).__name__, 0) for error in failures]
-            first = failures[ranks.index(min(ranks))] if failures else None
-            if first is not None and type(first).__name__ != "ReplicaStopped":
+            failures = [f.exception() for f in futures if f.status == "error"]
+            first = min(failures, key=rank_of_cause, default=None)
+            if first is not None and rank_of_cause(first) < len(CAUSES):
                 raise first
+            all_have_ended = all(future.status != "pending" for future in futures)
             if all_have_ended or time.monotonic() > deadline:
-                raise lost or first or ReplicaLost("the cluster has given up the run")
+                break
             time.sleep(0.02)
-
-    def results(self, futures: Sequence[Any]) -> list[Any]:
-        """The results, by device. Raises ReplicaLost where a worker goes before it has
-        handed its own over, ReplicaMismatch if a message was never taken.
-        """
-        gathering = asyncio.run_coroutine_threadsafe(
-            self.client.gather(futures, asynchronous=True),
-            self.client.loop.asyncio_loop,
-        )
-        while not gathering.done():
-            lost = self.missing()
-            if lost is not None:
-                gathering.cancel()
-                raise lost
-            time.sleep(0.02)
-        return results_of(gathering.result())
-
-    def left(self, futures: Sequence[Any]) -> list[Any]:
-        """The results as dask arrays, by device: they stay on the workers. Raises what
-        ``results`` does.
-        """
-        code = [[pickled_whole(left_on_worker)]] * len(futures)
-        leave = self.submit("replica-leave", cloudpickle.loads, code)
-        each = [
-            (left, future, self.client.id)
-            for left, future in zip(leave, futures, strict=True)
-        ]
-        told = self.submit("replica-left", operator.call, each)
-        self.wait(told)
-        return [arrays_left(self.client, *one) for one in self.results(told)]
+        for device in gone:
+            address = self.addresses[device]
+            raise ReplicaLost(
+                f"replica {device} was lost: its worker {address} has gone"
+            )
+        raise first or ReplicaLost("the cluster has given up the run")
 
 
 # What a failure is a consequence of, the cause first; before them comes whatever else a
 # program raises.
-CAUSES = {
-    "ReplicaMismatch": 1,
-    "ReplicaTimeout": 2,
-    "ReplicaLost": 3,
-    "ReplicaStopped": 4,
-}
+CAUSES = "ReplicaMismatch", "ReplicaTimeout", "ReplicaLost", "ReplicaStopped"
 
 
-def on_workers(
-    replica: Callable[..., Any],
-    group: Callable[..., Any],
-    counts: tuple[int, int],
-    client: Any,
-    replica_args: Sequence[Sequence[Any]],
-    feeds: Mapping[str, Sequence[Any]],
-    workers: Sequence[str] | None,
-    timeout: float,
-    snapshot: Any,
-    every: int,
-    retries: int,
-    rejoin: float | None,
-    gather: bool,
-) -> list[Any]:
-    """Run a program with one replica on each of as many workers; the results, by
-    device.
+def rank_of_cause(error: BaseException) -> int:
+    name = type(error).__name__
+    return CAUSES.index(name) + 1 if name in CAUSES else 0
 
-    Nothing is left behind: neither tasks nor connections. ``timeout`` is the longest,
-    in seconds, that a replica waits for another. Where a replica is lost, the run
-    begins again from the newest snapshots, up to ``retries`` times, if there are enough
-    workers within ``rejoin`` seconds. Dask arrays among the arguments are computed, and
-    a replica takes the worker that has most of its own; results stay on the workers, as
-    dask arrays, unless ``gather``. Raises ReplicaLost, ReplicaMismatch and
-    ReplicaTimeout, or what a replica has raised.
+
+class OnWorkers(Program):
+    def run_replicas(
+        self,
+        client: Any,
+        replica_args: Sequence[Sequence[Any]],
+        *,
+        workers: Collection[str] | None = None,
+        timeout: float = 60.0,
+        gather: bool = True,
+        snapshot: Any = None,
+        every: int = 10,
+        retries: int = 3,
+        rejoin: float | None = None,
+        **feeds: Sequence[Any],
+    ) -> list[Any]:
+        """As ``run_local``, each replica on a worker of the cluster that ``client`` is
+        connected to.
+
+        ``workers`` names those to take; ``timeout`` is how many seconds a replica may
+        wait for another. Arguments may be dask arrays, and a replica takes the worker
+        that has most of its own; without ``gather`` results are dask arrays, and stay
+        on the workers. ``moved`` of the list of results is how many bytes of the
+        arguments went to another worker.
+
+        ``snapshot`` is a folder that all machines see: loops leave there what they
+        carry, ``every`` so many iterations. Where a worker is lost the run goes on from
+        there, up to ``retries`` times, with another worker that joins within ``rejoin``
+        seconds: ``timeout`` where nannies start workers again, else 1. Nothing is left
+        behind: neither tasks nor connections. Raises ReplicaLost, ReplicaMismatch and
+        ReplicaTimeout, or what a replica has raised.
+        """
+        require_client(client)
+        self.require_one_each(replica_args=replica_args, **feeds)
+        self.require_loops(snapshot)
+        carry_constants(self.body.__globals__)
+        run_seated = partial(
+            Seat.run, body=self.body, group=self.group, sizes=self.sizes
+        )
+        seat, program = (
+            pickled_whole(Seat),
+            pickled_whole(run_seated, self.body.__module__),
+        )
+        replica_args, held = futures_of(client, replica_args)
+        devices, folders = range(self.count), list[str]()
+        own = [{name: feeds[name][device] for name in feeds} for device in devices]
+        keeper = None if gather else client.id
+        lost, patience = None, timeout
+        while True:
+            try:
+                addresses = placed(client, self.count, workers, patience, held)
+            except ReplicaTimeout as error:
+                if lost is None:
+                    raise
+                lost.add_note(f"no other worker came within {patience:g} s: {error}")
+                raise lost from None
+            run = Run(client, addresses)
+            begin = self.group.newest(folders, self.count) if folders else {}
+            if snapshot is not None:
+                folders.append(str(Path(snapshot).resolve() / run.token))
+            same = addresses, (folders[-1] if folders else None, every, begin), keeper
+            try:
+                places = [(run.token, d, self.count, timeout) for d in devices]
+                seats = run.submit("seat", seat, places)
+                run.results(seats, timeout)
+                each = [(seats[d], *same, replica_args[d], own[d]) for d in devices]
+                results = run.results(run.submit("replica", program, each))
+                if not gather:
+                    results = [arrays_left(client, *told) for told in results]
+                return Results(results, moved_bytes(addresses, held))
+            except ReplicaLost as error:
+                if snapshot is None or len(folders) > retries:
+                    raise
+                lost = error
+            finally:
+                client.cancel(run.futures, force=True)
+            patience = timeout if run.is_restarted else 1.0
+            patience = patience if rejoin is None else rejoin
+
+
+class Results(list[Any]):
+    """The results of all devices; ``moved`` are the bytes of dask arrays among the
+    arguments that went to another worker.
     """
-    require_client(client)
-    count = counts[0] * counts[1]
-    require_one_each(count, replica_args, feeds)
-    carry_constants(replica.__globals__)
-    make_seat = pickled_whole(Seat)
-    program = pickled_whole(
-        partial(run_seated, replica, group, counts), replica.__module__
-    )
-    replica_args, held = futures_of(client, replica_args)
-    given = [
-        (arguments, {name: feed[device] for name, feed in feeds.items()})
-        for device, arguments in enumerate(replica_args)
-    ]
-    folders: list[str] = []
-    addresses = placed(client, count, workers, timeout, held)
-    while True:
-        run = Run(client, addresses, timeout)
-        begin = newest_snapshots(folders, count)
-        folders.append(str(Path(snapshot or "").resolve() / run.token))
-        snapshots = None if snapshot is None else (folders[-1], every, begin)
-        try:
-            made = run.submit("replica-code", cloudpickle.loads, [[make_seat]] * count)
-            each = [(run.token, d, count, timeout, snapshots) for d in range(count)]
-            begun = [(made[d], *each[d]) for d in range(count)]
-            seats = run.submit("replica-seat", operator.call, begun)
-            run.wait(seats, timeout)
-            made = run.submit("replica-program", cloudpickle.loads, [[program]] * count)
-            work = [(made[d], seats[d], run.addresses, *given[d]) for d in range(count)]
-            running = run.submit("replica", operator.call, work)
-            run.wait(running)
-            return run.results(running) if gather else run.left(running)
-        except ReplicaLost as error:
-            if snapshot is None or len(folders) > retries:
-                raise
-            lost = error
-        finally:
-            client.cancel(run.futures, force=True)
-        patience = timeout if run.is_restarted else 1.0
-        patience = patience if rejoin is None else rejoin
-        try:
-            addresses = placed(client, count, workers, patience, held)
-        except ReplicaTimeout as error:
-            lost.add_note(f"no other worker came within {patience:g} s: {error}")
-            raise lost from None
+
+    def __init__(self, results: Sequence[Any], moved: int) -> None:
+        super().__init__(results)
+        self.moved = moved
 
 
 def carry_constants(names: dict[str, Any]) -> None:
@@ -336,10 +313,45 @@ def threads_of(client: Any) -> dict[str, int]:
     return dict(client.nthreads())
 
 
+def futures_of(
+    client: Any, replica_args: Sequence[Sequence[Any]]
+) -> tuple[list[list[Any]], list[Counter[str]]]:
+    """Return the arguments of each device, with futures in place of dask arrays, and
+    how many of their bytes each worker has, by device. The arrays are computed.
+    """
+    given = [list(arguments) for arguments in replica_args]
+    lazy = {a.name: a for own in given for a in own if isinstance(a, da.Array)}
+    futures = dict(zip(lazy, client.compute(list(lazy.values())), strict=True))
+    for future in futures.values():
+        error = future.exception()  # waits for it
+        if error is not None:
+            client.cancel(list(futures.values()))
+            raise error
+    places = client.who_has(list(futures.values())) if futures else {}
+    held = [Counter[str]() for _ in given]
+    for own, bytes_held in zip(given, held, strict=True):
+        for k, array in enumerate(own):
+            if isinstance(array, da.Array):
+                own[k] = futures[array.name]
+                bytes_held[ALL] += array.nbytes
+                for address in places.get(own[k].key, ()):
+                    bytes_held[address] += array.nbytes
+    return given, held
+
+
+ALL = ""  # stands for all bytes of a device, among the addresses that have some
+
+
+def moved_bytes(addresses: Sequence[str], held: Sequence[Counter[str]]) -> int:
+    """Return how many bytes are not where they are needed."""
+    each = zip(addresses, held, strict=True)
+    return sum(own[ALL] - own[address] for address, own in each)
+
+
 def placed(
     client: Any,
     count: int,
-    workers: Sequence[str] | None,
+    workers: Collection[str] | None,
     timeout: float,
     held: Sequence[Counter[str]],
 ) -> list[str]:
@@ -349,22 +361,38 @@ def placed(
     deadline = time.monotonic() + timeout
     total = sum(held, Counter[str]())
     while True:
-        free = {
-            a: n
-            for a, n in sorted(
-                threads_of(client).items(), key=lambda w: (-total[w[0]], w)
-            )
-            if workers is None or a in workers
-        }
-        rounds = range(max(free.values(), default=0))
-        chosen = [
-            address for k in rounds for address, threads in free.items() if threads > k
-        ][:count]
-        if len(chosen) == count:
-            return nearest(chosen, held)
+        threads = [
+            (k, -total[address], address)
+            for address, number in threads_of(client).items()
+            if workers is None or address in workers
+            for k in range(number)
+        ]
+        if len(threads) >= count:
+            break
         if time.monotonic() > deadline:
             raise ReplicaTimeout(
                 f"{count} replicas need as many worker threads; "
-                f"there are {sum(free.values())}"
+                f"there are {len(threads)}"
             )
         time.sleep(0.1)
+    free = [address for _, _, address in sorted(threads)[:count]]
+    chosen: dict[int, str] = {}
+    wishes = [(-size, d, a) for d, own in enumerate(held) for a, size in own.items()]
+    for _, device, address in sorted(wishes):
+        if device not in chosen and address in free:
+            free.remove(address)
+            chosen[device] = address
+    return [chosen.get(device) or free.pop(0) for device in range(count)]
+
+
+def arrays_left(client: Any, told: Sequence[Any], is_tuple: bool) -> Any:
+    """Return the results that a replica has left on its worker as dask arrays of one
+    chunk: one, or a tuple of several.
+    """
+    arrays = []
+    for key, shape, dtype in told:
+        future = distributed.Future(key, client, state="memory")
+        graph = {(key, *(0 for _ in shape)): future}
+        chunks = tuple((size,) for size in shape)
+        arrays.append(da.Array(graph, key, chunks, dtype=dtype))
+    return tuple(arrays) if is_tuple else arrays[0]

@@ -52,19 +52,22 @@ def dividing_axes(sharding: Sequence[Any]) -> list[tuple[str, ...]]:
 
 def split_arrays(
     arrays: Sequence[Any],
-    shardings: Iterable[Any],
+    shardings: Mapping[str, Any],
     mesh: dict[str, int],
     devices: Sequence[int],
 ) -> list[list[Any]]:
     """Return the arguments of each device, of whole arrays; those with a sharding None
-    are for every device as they are.
+    are for every device as they are. Raises ValueError with the name of an array that
+    cannot be divided evenly.
     """
     split: list[list[Any]] = [[] for _ in devices]
-    for array, sharding in zip(arrays, shardings, strict=True):
-        if sharding is None:
-            shards = [array] * len(split)
-        else:
-            indices = shard_indices(array.shape, sharding, mesh, devices)
+    for array, (name, sharding) in zip(arrays, shardings.items(), strict=True):
+        shards = [array] * len(split)
+        if sharding is not None:
+            try:
+                indices = shard_indices(array.shape, sharding, mesh, devices)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
             shards = [array[index] for index in indices]
         for own, shard in zip(split, shards, strict=True):
             own.append(shard)

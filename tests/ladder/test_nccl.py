@@ -93,12 +93,12 @@ def test_one_process_is_a_world(opcode):
     one = SeveralDevices(opcode, entry(f"ROOT r = {shape} {opcode}(x), {ALONE[opcode]}"))
     arguments = [one.inputs()[0]]
     numpy = xla2py.emit(one.module()).load()
-    (expected,) = numpy.in_threads(numpy.replica, numpy.Group, 1, 1, arguments, {})
+    (expected,) = numpy.Replicas(numpy.replica, numpy.Group, 1, 1).run_local(arguments)
     emitted, nccl = xla2py.emit(one.module(), "cupy"), Nccl()
     with distributed(nccl), twin():
         module = emitted.load()
         own = to_device(arguments[0])
-        found = module.over_nccl(module.replica, module.Group, 1, 1, backend(nccl, 1, 0), own, {})
+        found = module.Replicas(module.replica, module.Group, 1, 1).run_nccl(backend(nccl, 1, 0), own)
     np.testing.assert_array_equal(to_host(found), expected)
     assert found is not own[0]
     assert nccl.under_way == []

@@ -18,7 +18,7 @@ import pytest
 from distributed.comm import CommClosedError, connect
 
 import xla2py
-from xla2py.templates.prelude.replica_links import TCP_USER_TIMEOUT
+from xla2py.templates.prelude.replica_transport import TCP_USER_TIMEOUT
 from xla2py.tests.replicas import programs
 from xla2py.tests.replicas.clusters import cluster
 from xla2py.tests.replicas.programs import SeveralDevices, entry
@@ -65,7 +65,7 @@ def test_a_runtime_in_a_file_of_its_own_travels_with_the_program(workers, tmp_pa
     program = SeveralDevices("", programs.COUNTED)
     monkeypatch.syspath_prepend(str(tmp_path))
     xla2py.emit(program.module(), target="dask", helpers="shared").save(tmp_path / "counted.py")
-    assert "def on_workers" not in (tmp_path / "counted.py").read_text(encoding="utf-8")
+    assert "def run_replicas" not in (tmp_path / "counted.py").read_text(encoding="utf-8")
     module, inputs = imported_from(tmp_path / "counted.py"), program.inputs()
     assert_same_bits(module.run_replicas(workers.client, inputs, timeout=30), module.run_local(inputs))
     del sys.modules["_xla2py_dask"]
@@ -80,11 +80,10 @@ def test_a_connection_waits_for_a_replica_that_computes_as_long_as_it_likes(work
     def limits(g):
         g.all_reduce(np.ones(3), np.add)  # all are connected then
         options = socket.IPPROTO_TCP, TCP_USER_TIMEOUT
-        return [link.socket.getsockopt(*options) for link in g.network.links.values()]
+        return [link.getsockopt(*options) for link in g.network.links.values()]
 
     count = program.replicas
-    others = {}, None, 30.0, None, 1, 0, None, True
-    found = module.on_workers(limits, module.Group, (count, 1), workers.client, [[]] * count, *others)
+    found = run_as_replica(workers.client, module, limits, [[]] * count)
     assert found == [[0] * (count - 1)] * count
 
 
@@ -314,10 +313,10 @@ def message(head: bytes, size: int = 0) -> bytes:
         b"x" * 100,
         message(b"no JSON"),
         message(b"[1]"),
-        message(b'{"key": [null, 0], "tag": "t", "dtype": "O", "shape": [1]}', 8),
-        message(b'{"key": [null, 0], "tag": "t", "dtype": "float32", "shape": [-1]}', 8),
-        message(b'{"key": [null, 0], "tag": "t", "dtype": "float32", "shape": [3]}', 8),
-        message(b'{"key": [[]], "tag": "t", "dtype": "float32", "shape": []}', 4) + b"1234",
+        message(b'["t", null, "O", [1]]', 8),
+        message(b'["t", null, "float32", [-1]]', 8),
+        message(b'["t", null, "float32", [3]]', 8),
+        message(b'["t", [], "float32", []]', 4) + b"1234",
     ],
     ids=range(7),
 )
@@ -326,7 +325,8 @@ def test_a_replica_that_sends_no_array_ends_the_run(workers, tmp_path, garbage):
 
     def replica(g, x):
         if g.device == 3:
-            g.network.links[0].socket.send(garbage)
+            g.network.wait(lambda: 0 in g.network.links, 0, "")
+            g.network.links[0].send(garbage)
         return g.all_reduce(x, np.add)
 
     arguments = [[np.ones(3, np.float32)]] * 4
@@ -337,8 +337,7 @@ def test_a_replica_that_sends_no_array_ends_the_run(workers, tmp_path, garbage):
 
 def run_as_replica(client, module, replica, arguments):
     """Run a replica that a test writes itself on workers."""
-    counts = len(arguments), 1
-    return module.on_workers(replica, module.Group, counts, client, arguments, {}, None, 30, None, 1, 0, None, True)
+    return module.Replicas(replica, module.Group, len(arguments), 1).run_replicas(client, arguments, timeout=30)
 
 
 def test_what_a_replica_sends_before_it_computes_arrives_meanwhile(workers, tmp_path):
@@ -349,13 +348,13 @@ def test_what_a_replica_sends_before_it_computes_arrives_meanwhile(workers, tmp_
 
     def replica(g, x):
         if g.device == 0:
-            g.exchange({1: x}, (), "transfer")
+            g.network.exchange({1: x}, {}, "transfer")
             x[:] = 7
             deadline = time.monotonic() + 25
             while not sign.exists() and time.monotonic() < deadline:
                 time.sleep(0.05)
         if g.device == 1:
-            x = g.exchange({}, [0], "transfer")[0]
+            x = g.network.take(0, "transfer")
             sign.touch()
         return sign.exists(), x[::1000]
 
@@ -379,7 +378,7 @@ def test_large_sums_have_the_same_bits_everywhere(workers, tmp_path, size, dtype
     add = np.add if dtype != "bool" else lambda a, b: a ^ b
     arguments = [[x, add] for x in given]
     results = run_as_replica(workers.client, module, replica, arguments)
-    local = module.in_threads(replica, module.Group, 4, 1, arguments, {})
+    local = module.Replicas(replica, module.Group, 4, 1).run_local(arguments)
     assert_same_bits([tuple(result) for result in results], [tuple(result) for result in local])
     for device, (total, largest, own) in enumerate(results):
         np.testing.assert_array_equal(total, add(add(add(given[0], given[1]), given[2]), given[3]), strict=True)

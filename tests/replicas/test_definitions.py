@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.templates.prelude.replica_collectives import AllGather, AllToAll
 from xla2py.tests.replicas.programs import SeveralDevices, entry
 from xla2py.transpile.errors import HloVerificationError, UnsupportedError
 from xla2py.transpile.hlo.parser import parse_module
@@ -259,41 +258,3 @@ def test_transfers_with_the_host_are_calls_of_its_functions(replicas):
         results = emitted.run_local([[x] for x in given], **feeds)
     np.testing.assert_array_equal(results, [2 * x + [k, 0, 0] for k, x in enumerate(given)])
     assert sorted(log) == [(k, (2 * x).tolist()) for k, x in enumerate(given)]
-
-
-class OtherMember:
-    """A network to one other device, which sends what it is sent, into memory that is offered."""
-
-    shares_memory = False
-
-    def __init__(self):
-        self.offered, self.posted = None, {}
-
-    def expect(self, peer, key, array):
-        self.offered = array
-
-    def post(self, source, target, key, tag, array):
-        self.posted[target] = tag, array
-
-    def take(self, target, source, key, tag):
-        their_tag, array = self.posted[source]
-        if source == target or self.offered is None:
-            return their_tag, array.copy()
-        self.offered[...] = array
-        return their_tag, self.offered
-
-    def settle(self, takers, tag):
-        assert 0 in takers
-
-
-@pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("collective", ["all_gather", "all_to_all"])
-def test_what_members_send_is_received_where_it_belongs(collective, axis, monkeypatch):
-    monkeypatch.setattr("xla2py.templates.prelude.replica_collectives.SLICED_FROM", 0)
-    network, x = OtherMember(), np.arange(24).reshape(4, 6)
-    g = type("Group", (AllGather, AllToAll), {})(1, 2, 1, network)
-    result = getattr(g, collective)(x, axis)
-    own, sent = (x, x) if collective == "all_gather" else np.split(x, 2, axis)[::-1]
-    np.testing.assert_array_equal(result, np.concatenate([sent, own], axis))
-    assert (network.offered is not None) == (axis == 0)  # memory in one piece
-    assert axis or np.shares_memory(network.offered, result)

@@ -33,3 +33,8 @@ def rows_of_runs(
     sizes of its runs; and the [starts, sizes, places] of the runs.
     """
     return x, cp.stack([starts, sizes, places])
+
+
+def room_for_runs(x: cp.ndarray, sizes: cp.ndarray) -> cp.ndarray:
+    """Return memory for what a member sends: all of an array like ``x``."""
+    return cp.empty_like(x)

@@ -1,68 +1,55 @@
 """Replicas as processes, each with a GPU of its own, that talk over NCCL."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import cupy as cp
 
-from ...prelude.replica import Replica
+from ...prelude.replica import NO_SNAPSHOTS, Program
 
 
-class OverNccl(Replica):
-    """A replica whose network is an ``NCCLBackend`` of cupyx.distributed.
+class Nccl:
+    """The network of an ``NCCLBackend`` of cupyx.distributed.
 
     NCCL matches what two devices send each other by its order and has no names or sizes
-    for it: what comes has the shape and the dtype of what this replica has. Replicas
-    that take different ways wait for each other for ever.
+    for it. Replicas that take different ways wait for each other for ever.
     """
 
-    def __init__(
-        self, device: int, replicas: int, partitions: int, network: Any
-    ) -> None:
-        super().__init__(device, replicas, partitions, network)
-        self.like: Any = None  # what the next exchange brings
+    def __init__(self, device: int, backend: Any) -> None:
+        self.device, self.backend, self.snapshots = device, backend, NO_SNAPSHOTS
         self.outgoing: list[tuple[int, Any]] = []
         # By channel: what this replica has sent to itself.
         self.kept: dict[int | None, list[Any]] = {}
 
-    def tag(self, collective: str, x: Any, channel: int | str | None) -> str:
-        """The collective's name; what it brings is like ``x``."""
-        self.like = x
-        return collective
-
     def exchange(
-        self,
-        send: Mapping[int, Any],
-        receive: Iterable[int],
-        tag: str,
-        channel: int | None = None,
-    ) -> dict[int, Any]:
-        """Exchange as other replicas do. What is sent without receiving goes with the
+        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
+    ) -> None:
+        """Exchange as other networks do. What is sent without receiving goes with the
         next exchange: alone, it might wait for a replica that waits for this one.
         """
-        like = next(iter(send.values()), self.like)
         for peer, array in send.items():
-            copy = cp.asarray(array).copy()  # the sender may write into its own
-            if peer == self.device:
-                self.kept.setdefault(channel, []).append(copy)
-            else:
-                self.outgoing.append((peer, copy))
-        sources = list(receive)
-        incoming = {
-            peer: cp.empty(like.shape, dtype=like.dtype)
-            for peer in sources
-            if peer != self.device
-        }
-        if sources:
-            self.hand_over(incoming)
-        return {
-            peer: incoming[peer] if peer in incoming else self.kept[channel].pop(0)
-            for peer in sources
-        }
+            self.post(peer, array, tag)
+        rooms = {peer: cp.empty(x.shape, dtype=x.dtype) for peer, x in into.items()}
+        if rooms:
+            self.hand_over(rooms)
+        for peer, array in into.items():
+            array[...] = rooms[peer]
 
-    def expect(self, peer: int, ahead: int, array: Any) -> None:
-        """NCCL receives into memory of the exchange."""
+    def post(self, peer: int, array: Any, tag: str, channel: int | None = None) -> None:
+        """Keep a copy of an array to be sent: the sender may write into its own."""
+        copy = cp.asarray(array).copy()
+        if peer == self.device:
+            self.kept.setdefault(channel, []).append(copy)
+        else:
+            self.outgoing.append((peer, copy))
+
+    def take(self, source: int, tag: str, channel: int | None, like: Any) -> Any:
+        """Receive an array like another one."""
+        if source == self.device:
+            return self.kept[channel].pop(0)
+        array = cp.empty(like.shape, dtype=like.dtype)
+        self.hand_over({source: array})
+        return array
 
     def hand_over(self, incoming: Mapping[int, Any]) -> None:
         """Send what is waiting, and receive, all at once; nothing for empty arrays. The
@@ -73,26 +60,12 @@ class OverNccl(Replica):
         nccl.groupStart()
         for peer, array in self.outgoing:
             if array.size:
-                self.network.send(octets(array), peer)
+                self.backend.send(octets(array), peer)
         for peer, array in incoming.items():
             if array.size:
-                self.network.recv(octets(array), peer)
+                self.backend.recv(octets(array), peer)
         nccl.groupEnd()
         self.outgoing.clear()
-
-    def reduced_in_slices(
-        self,
-        x: Any,
-        combine: Callable[[Any, Any], Any],
-        members: Sequence[int],
-        tag: str,
-    ) -> Any:
-        """Combine in slices of one size, as all that replicas exchange has."""
-        padding = cp.zeros(-x.size % len(members), dtype=x.dtype)
-        slices = cp.split(cp.concatenate([x, padding]), len(members))
-        combined = reduce(combine, self.swapped(slices, members, tag))
-        parts = self.swapped([combined] * len(members), members, tag)
-        return cp.concatenate(parts)[: x.size]
 
 
 def octets(array: Any) -> Any:
@@ -102,18 +75,14 @@ def octets(array: Any) -> Any:
     return cp.ascontiguousarray(array).reshape(-1).view(cp.uint8)
 
 
-def over_nccl(
-    replica: Callable[..., Any],
-    group: Any,
-    replicas: int,
-    partitions: int,
-    comm: Any,
-    arguments: Sequence[Any],
-    feeds: Mapping[str, Any],
-) -> Any:
-    """Run the replica that is this process's; its results."""
-    own: Any = type("Group", (OverNccl, group), {})
-    g = own(comm.rank, replicas, partitions, comm)
-    results = replica(g, *arguments, **feeds)
-    g.hand_over({})
-    return results
+class OverNccl(Program):
+    def run_nccl(self, comm: Any, args: Sequence[Any], **feeds: Any) -> Any:
+        """Run the replica of this process, which has a GPU of its own: its results.
+
+        ``comm`` connects it with the others:
+        ``cupyx.distributed.init_process_group(count, rank)``.
+        """
+        network = Nccl(comm.rank, comm)
+        results = self.body(self.group(comm.rank, *self.sizes, network), *args, **feeds)
+        network.hand_over({})
+        return results

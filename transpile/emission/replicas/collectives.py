@@ -19,8 +19,8 @@ from ..parts import Part
 GROUP = "g"  # what the body calls the group
 ENTRY = "replica"
 HOST_FUNCTIONS = tuple(name for name, row in OPERATIONS.items() if row.asks_host)  # handed to the program by its caller
-# The prelude function behind each runner.
-RUNNERS = {"run_local": "in_threads", "run_replicas": "on_workers", "run_nccl": "over_nccl", "run_mpi": "over_mpi"}
+# The class of the prelude that has each runner.
+_RUN_BY = {"run_local": "InThreads", "run_replicas": "OnWorkers", "run_nccl": "OverNccl", "run_mpi": "OnRanks"}
 # The classes of the prelude that have the methods a body calls.
 _CLASSES = {
     "all_reduce": "AllReduce",
@@ -57,21 +57,23 @@ class Replicas(Part):
 
     @property
     def names(self) -> set[str]:
-        return {GROUP, ENTRY, "Group", *self.runners}
+        return {GROUP, ENTRY, "Group", "Replicas", "PROGRAM", *self.runners}
+
+    @property
+    def run_by(self) -> Sequence[str]:
+        """The classes of the prelude that have the runners."""
+        return [_RUN_BY[runner] for runner in self.runners]
 
     @property
     def prelude_names(self) -> Sequence[str]:
-        return [*self.classes, *(RUNNERS[runner] for runner in self.runners)]
+        return [*self.classes, *self.run_by]
 
     @property
     def public(self) -> Sequence[str]:
         return self.runners
 
-    def functions(self, renderer: Renderer) -> list[str]:
-        return [renderer.statement(runner, self, list(self.host)) for runner in self.runners]
-
     def behind(self, renderer: Renderer) -> list[str]:
-        return [renderer.statement("group", self.classes)]
+        return [renderer.statement("program", self)]
 
     def summary(self) -> str:
         """A line of the module's docstring."""
@@ -124,13 +126,22 @@ def _in_branch(node: Node) -> bool:
 
 
 def _resumable(program: Program) -> frozenset[Node]:
-    """The outermost loops among whose operations are collectives; none where the host cannot be asked again."""
+    """The outermost loops among whose operations are collectives; none where the host cannot be asked again, or a
+    message is under way from one iteration to the next."""
     nodes = topological(roots(program.entry))
     if any(node.operation.asks_host for node in nodes):
+        return frozenset()
+    if _carries_messages(nodes):
         return frozenset()
     root = program.entry.graph.root
     loops = [node for node in nodes if node.opcode == "loop" and node.region is root]
     return frozenset(loop for loop in loops if any(map(_communicates, topological(nested_roots(loop)))))
+
+
+def _carries_messages(nodes: Sequence[Node]) -> bool:
+    """Tell whether a transfer may be sent in one iteration of a loop, or before it, and received in another."""
+    places = {(node.parameters["channel"], node.region) for node in nodes if node.opcode in ("send", "recv")}
+    return len(places) > len({channel for channel, _ in places})
 
 
 def _communicates(node: Node) -> bool:

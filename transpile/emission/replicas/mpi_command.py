@@ -33,8 +33,7 @@ class MpiCommand(Part):
             if isinstance(shape, ArrayShape)
         ]
         splits, joins = self.sharded is not None, self.sharded is not None and self.sharded.joins
-        resumes = "Resumable" in self.replicas.classes
-        return [renderer.statement("mpi_command", self.replicas.count, dtypes, splits, joins, resumes)]
+        return [renderer.statement("mpi_command", self.replicas.count, dtypes, splits, joins)]
 
 
 def is_command(replicas: Replicas, parameters: Sequence[Instruction]) -> bool:
