@@ -10,6 +10,7 @@ from xla2py.transpile.array.verifier import InvalidProgramError, Verifier
 from xla2py.transpile.compilation import compile, stages
 from xla2py.transpile.hlo.element_types import F32, PRED, S32
 from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.options import Options
 from xla2py.transpile.target import load_target
 
 MODULE = parse_module("ENTRY main { ROOT x = f32[4] parameter(0) }")
@@ -121,4 +122,4 @@ def test_a_stage_that_breaks_a_program_is_named(monkeypatch):
     monkeypatch.setattr("xla2py.transpile.compilation.STAGES", tuple(broken))
     module = parse_module("ENTRY main { x = f32[4] parameter(0)  ROOT y = f32[4] negate(x) }")
     with pytest.raises(InvalidProgramError, match="after sums, in main"):
-        compile(module, load_target("numpy"))
+        compile(module, load_target("numpy"), Options(debug=True))

@@ -12,7 +12,7 @@ from xla2py.tests.passes.raising import assert_agrees, emitted, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, lax
 from xla2py.tests.special_functions.functions import FUNCTIONS, samples
 from xla2py.tests.targets.running import on_device, on_numpy
-from xla2py.tests.whole import crossed
+from xla2py.tests.whole import crossed, much
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.equivalence.verdicts.comparison import flatten
 from xla2py.transpile.hlo.custom_calls.special_functions import WITH_FLOAT64
@@ -25,8 +25,13 @@ pytestmark = pytest.mark.texts_of("0.10")  # what newer versions write: test_new
 
 PASS = ["special_functions"]
 DTYPES = [np.float32, np.float64]
-# Of the scope of a module: tests of one function run one after another, and its library is read once.
-each_function = pytest.mark.parametrize("name", FUNCTIONS, scope="module")
+
+
+def each_of(names):
+    """Of the scope of a module: tests of one function run one after another, and its library is read once."""
+    return pytest.mark.parametrize("name", names, scope="module")
+
+
 # In units of the last place of the largest factor: XLA's own functions differ from NumPy's, and large powers tell.
 AS_XLA = {
     "betainc": 3e4,
@@ -82,7 +87,7 @@ def test_a_call_gives_what_the_instructions_and_xla_give(name, dtype):
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=max(rtol / 10, np.finfo(dtype).tiny))
 
 
-@each_function
+@each_of(FUNCTIONS)
 def test_on_every_target(name):
     arrays = list(samples(name, np.float32, 40))
     text = text_of(name, np.float32, *arrays)
@@ -97,7 +102,7 @@ def test_on_every_target(name):
         np.testing.assert_array_max_ulp(array_api, expected[0], WRITTEN_OUT.get(name, 4))
 
 
-@each_function
+@each_of(much([*FUNCTIONS][::3], FUNCTIONS))
 def test_in_chunks(name):
     da = pytest.importorskip("dask.array")
     arrays = list(samples(name, np.float32, 40))
@@ -108,7 +113,7 @@ def test_in_chunks(name):
     np.testing.assert_array_max_ulp(found, on_numpy(text, arrays)[0], 4)
 
 
-@each_function
+@each_of(much([*FUNCTIONS][1::3], FUNCTIONS))
 def test_of_numbers(name):
     arrays = [np.float32(0.75)] * FUNCTIONS[name][1]
     text = text_of(name, np.float32, *arrays)
