@@ -26,7 +26,7 @@ TARGET = Target(
     namespace="xp",
     imports=("from array_api_compat import array_namespace", "from array_api_compat import device"),
     macros=FOLDER / "macros",
-    features=Features(elements_are_numbers=False),
+    features=Features(elements_are_numbers=False, rows_unpack=False),
     prelude=(FOLDER / "prelude",),
     carried_over=frozenset(("checks", "sidecar", "tensors", "trees")),
     own_function=own_function,

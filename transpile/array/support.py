@@ -17,7 +17,8 @@ class Features:
 
     Functions of a program are called as such, unless the target has to see what they do. Arrays that are mutable may be
     written into, and the results of ``main`` may be. Elements are numbers, or arrays that look at the one they are read
-    from. Free indices are integers of any type, and negative ones count from the end. Where slices are fast,
+    from; one assignment may take an array apart into its rows. Free indices are integers of any type, and negative ones
+    count from the end. Where slices are fast,
     combining strided ones takes less time than a reduction of lines of a few elements. Where they fit memory, what all
     rounds of a loop need may be computed before it. Slices may start at any number, unless those of the library must be
     brought to the host first. Indices that are trusted lie within their arrays: nothing guards them. Products of
@@ -31,6 +32,7 @@ class Features:
     functions_are_called: bool = True
     arrays_are_mutable: bool = True
     elements_are_numbers: bool = True
+    rows_unpack: bool = True
     indices_are_free: bool = True
     slices_are_fast: bool = True
     arrays_fit_memory: bool = True

@@ -128,6 +128,14 @@ OPERATIONS.define(
 )
 
 
+def _rows(operands: Sequence[Operand], parameters: Parameters) -> tuple[ArrayType, ...]:
+    (x,) = operands
+    return ((x.shape[1:], x.element_type),) * x.shape[0]
+
+
+OPERATIONS.define("unpack", "x", traits="allocates", parameters={"names": ANY}, results=_rows, axes=axes.nothing)
+
+
 # -- other replicas and the host
 
 

@@ -22,6 +22,7 @@ from ...kernels.kernel import Kernel
 from ...options import Options
 from ...passes.calls.inline_one import of_any_shape
 from ...target import Target, load_target
+from ..arrangement.unpacking import unpack_as_author
 from ..expression import Renderer
 from ..functions.constants import TENSORS, ModuleConstants
 from ..functions.deallocation import release
@@ -147,6 +148,9 @@ class _ModuleWriter:
         self.source_names = SourceNames(program.module)
         if target.arrange is None:
             in_authors_order(program, self.source_names)
+        if target.arrange is None and target.features.rows_unpack and kernels_in(options.style, target) is None:
+            are_numbers = target.features.elements_are_numbers
+            unpack_as_author(program, self.source_names, elements_are_numbers=are_numbers)
         self.reserved = self._reserved()
         self.writers: list[FunctionWriter] = []
         self.chunks = ""

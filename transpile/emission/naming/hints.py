@@ -328,6 +328,12 @@ class WantedNames:
         return self.writer.plan.user_names.get(item) or self.of_result(item) or self._suggested(item)
 
 
+def _row_name(node: Node) -> str | None:
+    """Return the author's name for a row of an array that is taken apart."""
+    is_row = node.opcode == "item" and node.operands[0].opcode == "unpack"
+    return str(node.operands[0].parameters["names"][node.parameters["index"]]) if is_row else None
+
+
 def _is_traced_call(instruction: Instruction) -> bool:
     """Tell whether an instruction calls a function as JAX does for the author's Python, in no gradient."""
     return instruction.opcode == "call" and instruction.name.startswith("jit_") and not is_gradient(instruction)
@@ -383,7 +389,7 @@ class _Value:
         """The author's name; that of a line is the name of all that the line is lowered to, where a function's own
         lines say more. What is empty gives way to a layer's.
         """
-        own = self.names.writer.plan.user_names.get(self.node)
+        own = self.names.writer.plan.user_names.get(self.node) or _row_name(self.node)
         own = self.inside or own if own is not None else None
         if own is None or is_empty_word(own):
             return self.names.layers.get(self.node) or self.names.subjects.of_choice(self.node) or own

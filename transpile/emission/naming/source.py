@@ -45,6 +45,7 @@ class Handed:
 
 Target = str | tuple[str, ...] | Returned | Handed  # a tuple: the names that a value is taken apart into
 Targets = dict[Place, Target]
+TakenApart = tuple[tuple[str, ...], Place, int]  # the names, where the assignment is, and the frame around it
 
 
 _EMPTY_WORDS = frozenset(
@@ -75,10 +76,12 @@ class SourceNames:
         self.has_own_lines = has_own_lines(module)
         self.targets: Targets = {}  # of statements
         self.hints: Targets = {}  # of these, and of keywords, keys, attributes, tuples and lambdas
+        self.apart: dict[Place, tuple[tuple[str, ...], Place]] = {}  # by a value that is taken apart, and its names
         trees = {file_name: parsed(text) for file_name, text in sorted(module.sources.items())}
         for file_name, tree in trees.items():
             self.targets.update(targets(file_name, tree))
             self.hints.update(hints(file_name, tree))
+            self.apart.update(apart(file_name, tree))
         self.hints.update(self.targets)
         self.functions = SourceFunctions(self.chains, trees)
         self.reads = ReadNames(module, self.chains, trees)
@@ -170,6 +173,16 @@ class SourceNames:
                 if all(node in values.get(other, ()) for other in same) and (node, site) not in continued:
                     named[node] = site[0]
         return named
+
+    def taken_apart(self, instruction: Instruction | None) -> TakenApart | None:
+        """Return into what, and where, the author's assignment that an instruction is from takes a value apart."""
+        metadata = None if instruction is None else instruction.metadata
+        chain = () if metadata is None else self.chains.around(self._own_frame(metadata.stack_frame_id))
+        if not chain:
+            return None
+        frame = self.chains.frames[chain[-1] - 1]
+        found = self.apart.get((frame.file_name, frame.line, frame.column))
+        return None if found is None else (*found, frame.parent)
 
     def names_around(self, graph: Graph, node: Node) -> list[str]:
         """The author's names for the values of the expressions that a node is computed in."""
@@ -299,6 +312,19 @@ def _add_handed(found: Targets, file_name: str, function: ast.FunctionDef) -> No
         found[_place(file_name, last.value)] = Handed(name)
     if isinstance(last, ast.AugAssign):
         found[_place(file_name, last)] = Handed(name)  # there the operation itself begins
+
+
+@lru_cache(MOST_FILES)
+def apart(file_name: str, tree: ast.Module) -> dict[Place, tuple[tuple[str, ...], Place]]:
+    """Return where assignments to several names, and their values, start in a file: the names, and where they do."""
+    found: dict[Place, tuple[tuple[str, ...], Place]] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign([ast.Tuple(parts) as target], value) if all(isinstance(part, ast.Name) for part in parts):
+                names = tuple(part.id for part in parts if isinstance(part, ast.Name))
+                place = _place(file_name, target)
+                found[place] = found[_place(file_name, value)] = names, place
+    return found
 
 
 @lru_cache(MOST_FILES)

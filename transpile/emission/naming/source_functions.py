@@ -147,14 +147,22 @@ class SourceFunctions:
             definition, parameters = found, _arguments(found)
             if len(parameters) == 2 and not _returns_pairs(definition):
                 parameters = parameters[::-1]  # a step of fori_loop is given the counter first
+        inside = (value for computation in callees_first(loop["body"]) for value in computation.instructions)
+        rows = {place for value in inside if value.opcode == "slice" for place in self._places(value)}
         for name in parameters:
-            parts = _taken_apart(definition, name) if name != "_" else []
+            parts = _taken_apart(definition, name, rows) if name != "_" else []
             places = _places(loop, parts, stacked, counters)
             names = [places.get(element, "") for element in elements]
             is_whole = names and all(names) and (known is not None or len(parts) == len(elements))
             if is_whole and self._are_read(loop["body"], definition, dict(zip(elements, names, strict=True))):
                 return ["state" if part == "_" else part for part in names]
         return None
+
+    def _places(self, instruction: Instruction) -> Iterator[tuple[int, int]]:
+        """The lines and columns of the calls around an instruction, and its own."""
+        for frame_id in self.chains.of(instruction):
+            frame = self.chains.frames[frame_id - 1]
+            yield frame.line, frame.column
 
     def _are_read(self, body: Computation, step: ast.FunctionDef, names: Mapping[int | None, str]) -> bool:
         """Tell whether the step reads each carried element by its name, where it reads it by any."""
@@ -278,13 +286,16 @@ def _returns_pairs(definition: ast.FunctionDef) -> bool:
     return all(isinstance(value, ast.Tuple) and len(value.elts) == 2 for value in values)
 
 
-def _taken_apart(definition: ast.FunctionDef, name: str) -> list[str]:
-    """``a, (b, c) = state``: the names in order; the name itself where it is not taken apart."""
+def _taken_apart(definition: ast.FunctionDef, name: str, rows: set[tuple[int, int]]) -> list[str]:
+    """``a, (b, c) = state``: the names in order; the name itself where it is not taken apart, or is an array whose
+    ``rows`` are read there.
+    """
     for statement in ast.walk(definition):
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Name):
             continue
         target = statement.targets[0]
-        if statement.value.id == name and isinstance(target, ast.Tuple):
+        is_tuple = isinstance(target, ast.Tuple) and (target.lineno, target.col_offset) not in rows
+        if statement.value.id == name and is_tuple:
             return [part.id for part in _flat(target) if isinstance(part, ast.Name)]
     return [name]
 
