@@ -138,6 +138,22 @@ TEXTS = {
         f'%0, %t = "stablehlo.infeed"(%a) <{{infeed_config = "q", layout = [[1, 0]]}}> : ({TOKEN}) -> ({F}, {TOKEN})',
     ),
     "stablehlo.outfeed": plain("stablehlo.outfeed", (F, TOKEN), TOKEN, '<{outfeed_config = "q"}>'),
+    "chlo.scan": function(
+        (F, "tensor<2xf32>"),
+        F,
+        "%0:2 = chlo.scan(%a) inits (%b) dimension=1 attributes {is_associative = true, is_reverse = true} {\n"
+        "^bb0(%p: tensor<2xf32>, %q: tensor<2xf32>):\n%s = stablehlo.add %p, %q : tensor<2xf32>\n"
+        f"stablehlo.return %s, %s : tensor<2xf32>, tensor<2xf32>\n}} : ({F}, tensor<2xf32>) -> ({F}, tensor<2xf32>)",
+    ),
+    "chlo.scan of two": function(
+        (F, N, "tensor<3xf32>"),
+        F,
+        '%0:2 = "chlo.scan"(%a, %b, %c) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 2, 1>, '
+        "resultSegmentSizes = array<i32: 1, 1>}> ({\n^bb0(%p: tensor<3xf32>, %n: tensor<3xi32>, %q: tensor<3xf32>):\n"
+        "%m = stablehlo.convert %n : (tensor<3xi32>) -> tensor<3xf32>\n%s = stablehlo.multiply %p, %q : tensor<3xf32>\n"
+        "%t = stablehlo.add %m, %s : tensor<3xf32>\nstablehlo.return %s, %t : tensor<3xf32>, tensor<3xf32>\n"
+        f"}}) : ({F}, {N}, tensor<3xf32>) -> ({F}, tensor<3xf32>)",
+    ),
     "chlo.ragged_dot": plain(
         "chlo.ragged_dot",
         ("tensor<11x5xf32>", "tensor<3x5x7xf32>", "tensor<3xi64>"),

@@ -14,7 +14,7 @@ from .rows import ROWS
 
 MANY = None
 NOT_READ = frozenset(  # operations of programs that are not finished, or that talk to a host
-    "chlo._asin_acos_kernel chlo.scan stablehlo.async_done stablehlo.async_start stablehlo.recv stablehlo.send".split()
+    "chlo._asin_acos_kernel stablehlo.async_done stablehlo.async_start stablehlo.recv stablehlo.send".split()
 )
 NOT_IN_HLO = frozenset(("stablehlo.uniform_dequantize", "stablehlo.uniform_quantize", "stablehlo.unary_einsum"))
 
@@ -32,7 +32,7 @@ _ANY = (0, MANY)
 _SOME = (1, MANY)
 _RESULTS: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(
-        ("reduce", "reduce_window", "sort", "scatter", "all_reduce", "all_gather", "collective_reduce"), _SOME
+        ("reduce", "reduce_window", "sort", "scan", "scatter", "all_reduce", "all_gather", "collective_reduce"), _SOME
     ),
     "optimization_barrier": _ANY,
     "rng_bit_generator": (2, 2),
@@ -41,7 +41,7 @@ _RESULTS: dict[str, tuple[int, int | None]] = {
 }
 _REGIONS: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(
-        ("reduce_window", "sort", "scatter", "map", "all_reduce", "collective_reduce", "reduce_scatter"), (1, 1)
+        ("reduce_window", "sort", "scan", "scatter", "map", "all_reduce", "collective_reduce", "reduce_scatter"), (1, 1)
     ),
     "reduce": (0, 1),
     "select_and_scatter": (2, 2),

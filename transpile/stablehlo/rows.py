@@ -106,6 +106,16 @@ def one_dimension(*names: str) -> Reader:
 
 # -- of single operations
 
+
+def _scan(attributes: Attributes) -> dict[str, Any]:
+    sizes = integers(attributes.get("operandSegmentSizes"))
+    if sizes is None or len(sizes) != 2:
+        raise AttributeValueError("`operandSegmentSizes` should be two integers")
+    associative = attributes.get("is_associative")
+    word = {} if associative is None else {"is_associative": str(bool(associative)).lower()}
+    return {"num_carries": sizes[1], **word}
+
+
 _DIRECTIONS = ("EQ", "NE", "GE", "GT", "LE", "LT")
 
 
@@ -463,6 +473,7 @@ ROWS: dict[str, Row] = {
     "chlo.erf": Row("erf"),
     "chlo.tan": Row("tan"),
     "chlo.mulhi": Row("mulhi"),
+    "chlo.scan": Row("scan", {"": _scan, "dimensions": one_dimension("dimension"), "is_reverse": flag("is_reverse")}),
     "chlo.top_k": Row("topk", {"k": number("k"), "largest": lambda attributes: True}),
 }
 

@@ -29,6 +29,7 @@ _RESULTS = re.compile(r"%[\w$.\-]++(?::\d+)?(?:\s*,\s*%[\w$.\-]++(?::\d+)?)*+\s*
 _RESULT = re.compile(r"(%[\w$.\-]++)(?::(\d{1,4}))?", re.ASCII)
 _OPERATION = re.compile(r"[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
 _BLOCK = re.compile(r"\^[\w$.\-]++", re.ASCII)
+_BLOCKS = re.compile(r"\{\s*+\^")
 _LOCATION_ALIAS = re.compile(r"loc\((#[\w$.\-]++)\)", re.ASCII)
 _LOCATION = re.compile(r"loc(?=\s*\()", re.ASCII)
 _ALIAS = re.compile(r"^[ \t]*+([#!][\w$.\-]++)[ \t]*=[ \t]*(?=[\w#!(\[{\"<@])", re.ASCII | re.MULTILINE)
@@ -444,6 +445,8 @@ class TextReader:
                 if text[made.span.end : at].count("\n"):
                     break
                 words.append(cursor.string())
+            elif first == "{" and _BLOCKS.match(text, at):
+                made.regions.append(self._region())
             elif first == "{":
                 attributes.update(self.attributes.dictionary())
             elif first == "<":
@@ -582,6 +585,19 @@ class TextReader:
         if self._accept_word("reducer"):
             self._reducer(made, len(pairs) // 2)
 
+    def _scan(self, made: _Statement) -> None:
+        """``chlo.scan(%a, ..) inits (%b, ..) dimension = 0 attributes {..} {region} : types``."""
+        cursor = self.cursor
+        cursor.expect("(", "before the inputs")
+        self._operands(made, ")")
+        inputs = len(made.places)
+        if not self._accept_word("inits"):
+            cursor.unexpected("`inits`")
+        cursor.expect("(", "before the first carries")
+        self._operands(made, ")")
+        made.attributes["operandSegmentSizes"] = (inputs, len(made.places) - inputs)
+        self._plain_rest(made)
+
     def _plain_rest(self, made: _Statement) -> None:
         places = list(made.places)
         self._plain(made)
@@ -702,6 +718,7 @@ _FORMS: dict[str, Callable[[TextReader, _Statement], None]] = {
     "chlo.constant": TextReader._constant,
     "stablehlo.while": TextReader._while,
     "mhlo.while": TextReader._while,
+    "chlo.scan": TextReader._scan,
     "stablehlo.reduce": TextReader._reduce,
     "mhlo.reduce": TextReader._reduce,
 }
