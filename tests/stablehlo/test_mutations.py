@@ -89,6 +89,18 @@ def test_changed_bytes():
             assert error.diagnostics[0].code.startswith("XP")
 
 
+def test_a_stray_sign_is_no_value():
+    text = "func.func @main(%a: tensor<f32>) -> tensor<f32> {\n%0 = stablehlo.add %a, %a : tensor<f32>\n"
+    with pytest.raises(XlaToPythonError, match="XP10"):
+        read_text(SourceText(text + "%1 = stablehlo.add %, %a : tensor<f32>\nreturn %1 : tensor<f32>\n}"))
+
+
+def test_a_function_without_a_name():
+    text = '"func.func"() <{function_type = () -> ()}> ({\n"func.return"() : () -> ()\n}) : () -> ()'
+    with pytest.raises(XlaToPythonError, match="XP111: a function has no name"):
+        read_text(SourceText(text))
+
+
 def test_deep_nesting_is_an_error():
     for opening in ("module {", '"a.b"() ({', "a.b [", "a.b {x = "):
         with pytest.raises(XlaToPythonError, match=r"XP10[235]"):

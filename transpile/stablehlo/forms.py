@@ -106,6 +106,8 @@ def check_forms(program: Program, source: SourceText) -> None:
     for function in program.operations:
         if function.name != "func.func":
             continue
+        if "sym_name" not in function.attributes:
+            raise HloSyntaxError(Diagnostic("XP111", "a function has no name", function.span, source))
         for operation in (function, *program.inside(function)):
             form = (operation.name, len(operation.operands), len(operation.results))
             if form in known and not operation.regions:

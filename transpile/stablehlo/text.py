@@ -269,7 +269,7 @@ class TextReader:
 
     def _of_kind(self, key: tuple[str, ...]) -> _Template | None:
         """The template of a line that differs from another one in types, too; None where there is none."""
-        parts = _TYPES.split("%".join(key))
+        parts = _TYPES.split("\0".join(key))
         kind = self._kinds.get(tuple(parts[::2]))
         if kind is None:
             return None
@@ -344,7 +344,7 @@ class TextReader:
             return
         key = tuple(parts[::2])
         self._templates[key] = template = _Template(made.name, made.counts, tuple(made.places), made.attributes, types)
-        parts = _TYPES.split("%".join(key))
+        parts = _TYPES.split("\0".join(key))
         shapes = [self.types.get(each) for each in parts[1::2]]
         is_last = len(shapes) >= len(types) and all(a is b for a, b in zip(types[::-1], shapes[::-1], strict=False))
         if is_last and len(shapes) == sum(map(_width, made.types)) and "!" not in line and not _is_constant(made):
