@@ -50,6 +50,8 @@ EXACT: dict[str, Callable[..., Any]] = {
     "normal_cdf": scipy.special.ndtr,
     "sin": np.sin,
     "cos": np.cos,
+    "tan": np.tan,
+    "cbrt": np.cbrt,
     "atan": np.arctan,
     "atan2": np.arctan2,
     "pow": np.power,

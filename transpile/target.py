@@ -91,13 +91,13 @@ class Kernels:
     ``own_function(node)`` is the call that stands for a node where kernels are written, ``round_function(node)`` the
     one in a loop that is such a function, and ``loop_form(graph, node)`` what else stands for it there.
     ``refuses(node)`` gives the reason why a node would stand in the way of kernels, so that nothing is raised to it,
-    or None. Where they ``take_any_shape``, those that ask for no place
-    compute arrays of other shapes, too. The only result of a kernel, and any with ``bytes_by_caller`` and more, is an
-    array that the caller makes and a kernel fills, unless that is None. Where one ``saves_launches``, parts of what is
-    computed are computed where they are read, and arrays that change in most places are computed anew. Where one
-    ``recomputes``, it computes what is cheap again in place of reading an array of it. Kernels that compute several
-    elements at once add them up themselves where else the function that ``sums`` names would. Those that ``cut_lines``
-    reduce the interval of a line that a mask selects, and nothing beside it. Loops over
+    or None; of what the style ``leaves`` to the library in any case, none does. Where they ``take_any_shape``, those
+    that ask for no place compute arrays of other shapes, too. The only result of a kernel, and any with
+    ``bytes_by_caller`` and more, is an array that the caller makes and a kernel fills, unless that is None. Where one
+    ``saves_launches``, parts of what is computed are computed where they are read, and arrays that change in most
+    places are computed anew. Where one ``recomputes``, it computes what is cheap again in place of reading an array of
+    it. Kernels that compute several elements at once add them up themselves where else the function that ``sums`` names
+    would. Those that ``cut_lines`` reduce the interval of a line that a mask selects, and nothing beside it. Loops over
     ``parallel_from`` elements and more may run in several threads, where a target has these; ``at_once(kernel,
     least)`` is how many neighbouring elements each thread of a kernel computes that writes no rows of what a loop
     stacks, where it computes the ``least`` of elements, a large number if none is given. ``any_size`` are the
@@ -115,6 +115,7 @@ class Kernels:
     declarations: Callable[..., Any]
     parts: Callable[[Lines], int] = _whole
     pays: Callable[[Sequence[Node], int, bool], bool] = _saves_an_array
+    leaves: Callable[[Node], bool] = _does_nothing
     runs: Callable[[Node], bool] = _does_nothing
     compiles: Callable[[Node], bool] = _does_nothing
     own_function: Callable[[Node], OwnCall | None] = _has_no_function
@@ -145,7 +146,8 @@ class Kernels:
     def at_any_size(self) -> Kernels:
         """Return the kernels of a program whose sizes are free: as for large arrays, without what only these have."""
         pays = self.pays
-        return replace(self, **{"pays": lambda nodes, saved, _: pays(nodes, saved, True), **(self.any_size or {})})
+        settings: dict[str, Any] = {"pays": lambda nodes, saved, _: pays(nodes, saved, True), "leaves": _does_nothing}
+        return replace(self, **settings, **(self.any_size or {}))
 
     def missing(self) -> tuple[str, ...]:
         """The packages that kernels need and that are not installed."""

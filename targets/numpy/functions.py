@@ -55,7 +55,7 @@ def _scattered(node: Node, arguments: tuple[Any, ...]) -> OwnCall | None:
     operands, keywords = node.operands, tuple[tuple[str, Any], ...]()
     slot = index[0].index
     counted = _counted_from_end(operands[slot], node.shape[0])
-    if len(index) == 1 and counted is not None and not any(body.kind == "loop" for body in node.region.path()):
+    if len(index) == 1 and counted is not None and not node.region.is_in_loop:
         operands = (*operands[:slot], counted, *operands[slot + 1 :])
         keywords = (("from_end", True),)
     if node.operands[0].opcode == "zeros":

@@ -85,17 +85,21 @@ def _views(node: Node) -> bool:
 # Numba's quotients and remainders of integers are Python's, as those of the array dialect.
 _OWN_RULES = {"view": _views, "divide": has_one_type, "remainder": has_one_type}
 _TABLE = ElementTable(_ALL, _FIRST, _FUNCTIONS, RULES | _OWN_RULES)
-fuses = _TABLE.has  # whether loops compute a node
+
+# Functions of float64 that NumPy computes several at a time, and Numba one by one.
+_ONE_BY_ONE = frozenset(("tan", "atan2", "power"))
+
+
+def fuses(node: Node) -> bool:
+    """Tell whether loops compute a node, and not much slower than NumPy."""
+    is_slow = node.opcode in _ONE_BY_ONE and node.type.name == "f64" and node.region.is_once
+    return not is_slow and _TABLE.has(node)
 
 
 def shifts_within(node: Node) -> bool:
     """Tell whether it shifts by less than the width: by more, each machine does something else."""
     bounds = node.operands[1].interval
     return bounds is not None and bounds[0] >= 0 and bounds[1] < node.type.bits
-
-
-def _is_in_loop(node: Node) -> bool:
-    return any(body.kind == "loop" for body in node.region.path())
 
 
 _PLACES = frozenset(("argmax", "argmin"))
@@ -132,13 +136,14 @@ _LONG_IN_NUMPY = frozenset(
 
 
 def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
-    """Arrays are large, or computed in every round of a loop; and less is stored than NumPy would."""
+    """Arrays are large, or computed in every round of a loop; and more arrays are saved than functions cost."""
     elements = max(prod(each.shape) for node in nodes for each in (node, *node.operands))
     if elements < (_LEAST_OF_A_ROUND if is_repeated else _LEAST_ELEMENTS):
         return False
     if any(map(_is_slow_in_numpy, nodes)):
         return True
-    return saved > (not is_repeated and any(map(_is_transposed, nodes)))
+    costs = sum(_COSTS.get(node.opcode, 0) for node in nodes if node.type.name == "f32")
+    return saved > (0 if is_repeated else any(map(_is_transposed, nodes)) + costs)
 
 
 def _is_transposed(node: Node) -> bool:
@@ -152,6 +157,8 @@ def _is_transposed(node: Node) -> bool:
     return False
 
 
+# Functions of float32 that NumPy computes faster: how many arrays it stores in the time that it saves.
+_COSTS = {"sine": 4, "cosine": 4, "tan": 6, "cbrt": 3, "atan2": 2}
 _MOVES = frozenset("select convert concatenate stack roll pad".split())
 
 
@@ -230,11 +237,17 @@ def refuses(node: Node) -> str | None:
     if node.opcode == "roll" and not isinstance(node.parameters["axis"], int):
         return "kernels roll along one axis at a time"
     is_hiding = node.parameters.get("function") in _HIDING_IN_LOOPS or node.opcode in _OPERATIONS_HIDING_IN_LOOPS
-    if is_hiding and _is_in_loop(node):
+    if is_hiding and node.region.is_in_loop:
         return "it hides what the kernels of a loop compute"
-    if node.parameters.get("function") == "top_values" and (takes_few(node) or _is_in_loop(node)):
+    if node.parameters.get("function") == "top_values" and (takes_few(node) or node.region.is_in_loop):
         return "a loop keeps the first of each row together with their places"
     return hides_elements(node)
+
+
+def stays_small(node: Node) -> bool:
+    """Tell whether a node that is computed once works on so few elements that no kernel would pay."""
+    shapes = (each.shape for each in (node, *node.operands))
+    return node.region.is_once and max(map(prod, shapes)) < _LEAST_ELEMENTS
 
 
 def _declarations(*arguments: Any) -> Any:
@@ -248,6 +261,7 @@ KERNELS = Kernels(
     _declarations,
     runs=runs,
     pays=pays,
+    leaves=stays_small,
     compiles=compiles,
     own_function=compiled_function,
     round_function=round_function,

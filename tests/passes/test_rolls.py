@@ -25,3 +25,13 @@ test_other_joins_stay = cases("rolls", X, claims=[lacks("roll")], budget=EXACT)(
     lambda x: jnp.concatenate([x[2:], -x[:2]]),
     lambda x: jnp.concatenate([x[::-1], x[:2]]),
 )
+
+test_parts_that_turn = cases("rolls", X, budget=EXACT)(
+    (lambda x: jnp.roll(x, -1, axis=1)[:, ::2], "return x[:, 1::2]"),
+    (lambda x: jnp.roll(x, -3, axis=1)[:, ::2], "return np.roll(x[:, 1::2], -1, axis=1)"),
+    (lambda x: jnp.roll(x, 3, axis=1)[1, 1::3], "return np.roll(x[1, 1::3], -1)"),
+    (lambda x: jnp.roll(x, 1, axis=1)[::2, ::3], "return np.roll(x[::2, 2::3], -1, axis=1)"),
+    (lambda x: jnp.roll(x, -1, axis=0)[::2], "return np.roll(x, -1, axis=0)[::2]"),
+    (lambda x: jnp.roll(x, -1, axis=1)[:, :4:2], "return np.roll(x, -1, axis=1)[:, :4:2]"),
+    (lambda x: jnp.roll(x, -1, axis=1)[:, ::-1], "return np.roll(x, -1, axis=1)[:, ::-1]"),
+)

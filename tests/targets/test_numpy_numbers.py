@@ -191,3 +191,37 @@ def test_truths_are_added_by_or_and_multiplied_by_and():
     x, y = np.array([0, 0, 1, 1], np.bool_), np.array([0, 1, 0, 1], np.bool_)
     assert len(kernels(emitted(text))) >= 1
     assert differences(text, [x, y]) == []
+
+
+def elements(dtype, size, *operations):
+    """A chain of operations of one operand on an array."""
+    chain = [f"x{k + 1} = {dtype}[{size}] {each}(x{k})" for k, each in enumerate(operations)]
+    return program(f"x0 = {dtype}[{size}] parameter(0)", *chain[:-1], f"ROOT {chain[-1]}")
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_fused"),
+    [
+        (elements("f32", 5000, "negate", "sine", "abs"), False),
+        (elements("f32", 5000, "negate", "sine", *["negate", "sqrt", "abs"] * 2), True),
+        (elements("f32", 5000, "negate", "cbrt", "abs"), False),
+        (elements("f64", 5000, "negate", "tan"), False),
+        (elements("f64", 5000, "negate", "cbrt", "abs"), True),
+        (elements("f64", 5000, "negate", "tan", "sqrt", "negate", "exponential"), True),
+    ],
+)
+def test_functions_that_numpy_computes_faster_stay_its_own(lines, is_fused):
+    x = np.linspace(-9, 9, 5000).astype(np.float64 if "f64" in lines else np.float32)
+    assert differences(lines, [x], xla2py.emit(lines, style="fast")) == []
+    assert bool(kernels(xla2py.emit(lines, style="fast"))) == is_fused
+
+
+@pytest.mark.parametrize(("size", "is_small"), [(100, True), (5000, False)])
+def test_functions_of_small_arrays_are_calls(size, is_small):
+    lines = program(
+        *(f"z = c64[{size}] parameter(0)", f"x = f32[{size}] real(z)", f"y = f32[{size}] imag(z)"),
+        *(f"n = f32[{size}] negate(y)", f"c = c64[{size}] complex(x, n)", f"ROOT r = c64[{size}] multiply(c, c)"),
+    )
+    module = xla2py.emit(lines, style="fast")
+    assert differences(lines, [np.linspace(-2, 2 + 1j, size, dtype=np.complex64)], module) == []
+    assert ("np.conj(z)" in module.source or "z.conj()" in module.source) == is_small

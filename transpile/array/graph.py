@@ -63,9 +63,9 @@ class Graph:
     says otherwise.
     """
 
-    def __init__(self, sizes_reach: int = 0) -> None:
+    def __init__(self, sizes_reach: int = 0, kind: str = "function") -> None:
         self.sizes_reach = sizes_reach  # positions along an axis are taken to be up to here
-        self.root = Region("function")
+        self.root = Region(kind)
         self._place = Place(self.root)
         self.origins: dict[Node, Instruction] = {}
         self.lines: dict[Node, Instruction] = {}  # with the line of a node: its origin, or a call around it

@@ -22,7 +22,7 @@ from .operation import Interval, Operation
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Region:
-    """A body of code. ``kind`` is ``function``, ``loop`` or ``branch``."""
+    """A body of code. ``kind`` is ``entry``, ``function``, ``loop`` or ``branch``."""
 
     kind: str
     parent: Region | None = None
@@ -37,6 +37,16 @@ class Region:
         while region is not None:
             yield region
             region = region.parent
+
+    @property
+    def is_in_loop(self) -> bool:
+        """Tell whether the function's own text repeats it."""
+        return any(region.kind == "loop" for region in self.path())
+
+    @property
+    def is_once(self) -> bool:
+        """Tell whether a call of the module gets here at most once."""
+        return all(region.kind in ("entry", "branch") for region in self.path())
 
 
 @dataclass(frozen=True, eq=False, slots=True)

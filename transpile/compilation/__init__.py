@@ -124,7 +124,10 @@ def _support(module: HloModule, target: Target, options: Options) -> Support:
         operations_are_passes=are_passes,
         chance_numbers=module.chance_numbers,
     )
-    return Support((target.refuses, *((kernels.refuses,) if kernels is not None else ())), features)
+    if kernels is None:
+        return Support((target.refuses,), features)
+    kernels = kernels if sizes_are_fixed else kernels.at_any_size()
+    return Support((target.refuses, lambda node: None if kernels.leaves(node) else kernels.refuses(node)), features)
 
 
 @contextmanager

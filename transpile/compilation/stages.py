@@ -238,7 +238,7 @@ def kernels_in(style: str, target: Target) -> Kernels | None:
     """Return how a target writes kernels in a style, or None: in ``fused`` all that they can compute pays."""
     if style == READABLE or target.kernels is None:
         return None
-    return replace(target.kernels, pays=lambda *_: True) if style == FUSED else target.kernels
+    return replace(target.kernels, pays=lambda *_: True, leaves=lambda _: False) if style == FUSED else target.kernels
 
 
 def _kernels(draft: Draft) -> Kernels | None:

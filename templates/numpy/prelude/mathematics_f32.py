@@ -14,7 +14,7 @@ import numpy as np
 
 from ...prelude.special import ERF_INV_MIDDLE, ERF_INV_TAIL
 from .mathematics import elementary, polynomial
-from .mathematics_f64 import bits_f64, float_of_bits_f64
+from .mathematics_f64 import bits_f64, float_of_bits_f64, near_cbrt
 
 
 def singles(*numbers: float) -> tuple[np.float32, ...]:
@@ -203,7 +203,7 @@ SIN_F64 = (
 
 
 @elementary
-def sin_of_half_turns(x: np.float32, shift: float) -> np.float32:
+def sin_of_half_turns(x: np.float32, shift: float) -> float:
     """sin(x + shift * pi) of a float32, in float64."""
     row = np.uint64(min(max(bits_f32(x) >> 23 & 0xFF, 127), 254) - 127)
     turns = np.float64(x) * HALF_TURNS[0, row]  # exact
@@ -211,19 +211,25 @@ def sin_of_half_turns(x: np.float32, shift: float) -> np.float32:
     whole = turns + rest + shift + 6755399441055744.0  # rounds; 1.5 * 2**52
     r = turns - (whole - 6755399441055744.0 - shift) + rest
     sine = r * polynomial(r * r, SIN_F64)
-    return np.float32(-sine if bits_f64(whole) & 1 else sine)
+    return -sine if bits_f64(whole) & 1 else sine
 
 
 @elementary
 def sin_f32(x: np.float32) -> np.float32:
     """The sine of a number of any size, NaN of infinities. Error: 0.51 ulp."""
-    return sin_of_half_turns(x, 0.0)
+    return np.float32(sin_of_half_turns(x, 0.0))
 
 
 @elementary
 def cos_f32(x: np.float32) -> np.float32:
     """The cosine of a number of any size, NaN of infinities. Error: 0.51 ulp."""
-    return sin_of_half_turns(x, 0.5)
+    return np.float32(sin_of_half_turns(x, 0.5))
+
+
+@elementary
+def tan_f32(x: np.float32) -> np.float32:
+    """The tangent of a number of any size, NaN of infinities. Error: 0.51 ulp."""
+    return np.float32(sin_of_half_turns(x, 0.0) / sin_of_half_turns(x, 0.5))
 
 
 # log2((1 + s) / (1 - s)) / s, of s**2.
@@ -335,3 +341,11 @@ def atan2_f32(y: np.float32, x: np.float32) -> np.float32:
 def atan_f32(x: np.float32) -> np.float32:
     """The angle of a slope, in float64. Error: 0.51 ulp."""
     return atan2_f32(x, np.float32(1))
+
+
+@elementary
+def cbrt_f32(x: np.float32) -> np.float32:
+    """The cube root, in float64. Error: 0.51 ulp."""
+    size = np.float64(abs(x))
+    root = np.float32(near_cbrt(size))
+    return np.copysign(root, x) if (size > 0.0) & (size < np.inf) else x

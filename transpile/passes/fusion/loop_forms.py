@@ -20,14 +20,9 @@ def loop_forms(program: Program, form: Form) -> None:
     for function in program.functions:
 
         def rule(node: Node, function: Function = function) -> Node | None:
-            return form(function.graph, node) if function in repeated or is_in_loop(node) else None
+            return form(function.graph, node) if function in repeated or node.region.is_in_loop else None
 
         rewrite(function, {node.opcode for node in live_nodes(function)}, rule)
-
-
-def is_in_loop(node: Node) -> bool:
-    """Tell whether a node is computed in the body of a loop."""
-    return any(region.kind == "loop" for region in node.region.path())
 
 
 def _repeated(program: Program) -> set[Function]:
@@ -37,7 +32,7 @@ def _repeated(program: Program) -> set[Function]:
         for function in program.functions
     }
     found: set[Function] = set()
-    waiting = [call.parameters["function"] for each in calls.values() for call in each if is_in_loop(call)]
+    waiting = [call.parameters["function"] for each in calls.values() for call in each if call.region.is_in_loop]
     while waiting:
         function = waiting.pop()
         if function not in found:

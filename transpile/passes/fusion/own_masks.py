@@ -10,7 +10,6 @@ from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...kernels.intervals import conjuncts
-from .loop_forms import is_in_loop
 
 
 def own_masks(function: Function) -> None:
@@ -21,7 +20,7 @@ def own_masks(function: Function) -> None:
 def _with_own(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
     mask, *values = node.operands
     is_own = live.count(mask) == 1 and mask.region is node.region
-    if is_own or not is_in_loop(node) or not all(map(_compares_positions, conjuncts(mask))):
+    if is_own or not node.region.is_in_loop or not all(map(_compares_positions, conjuncts(mask))):
         return None
     with graph.inside(node.region):
         return graph.typed("select", (_copied(graph, mask), *values), node.shape, node.element_type)

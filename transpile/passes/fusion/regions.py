@@ -356,7 +356,7 @@ class RegionFinder:
             return arguments <= self.kernels.most_arguments and any(
                 part.ndim for node in region.nodes for part in (node, *node.operands)
             )
-        is_repeated = any(body.kind == "loop" for body in region.body.path())
+        is_repeated = region.body.is_in_loop
         return arguments <= self.kernels.most_arguments and self.kernels.pays(region.nodes, saved, is_repeated)
 
     def close(self, region: FusedRegion) -> None:

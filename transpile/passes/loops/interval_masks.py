@@ -158,7 +158,7 @@ class _Cut:
             return from_affine(graph, terms, constant + more, node.type)
         if node.is_python_int or more or not self.supports.features.starts_are_free or not node.type.is_signed:
             return None
-        if not any(region.kind == "loop" for region in node.region.path()):
+        if not node.region.is_in_loop:
             return None  # a mask that is made once
         if interval is not None and interval[0] >= 0:
             return node

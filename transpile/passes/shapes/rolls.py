@@ -1,4 +1,5 @@
-"""``np.concatenate([x[k:], x[:k]])`` is ``np.roll(x, -k)``; two in a row are one of several axes."""
+"""``np.concatenate([x[k:], x[:k]])`` is ``np.roll(x, -k)``; two in a row are one of several axes; of every n-th element
+of a rolled axis, only those are rolled, if at all."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import Any
 
 from ...array.graph import Graph
 from ...array.node import Node
-from ...array.value import FULL
+from ...array.value import FULL, NEW, getitem
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, rule_pass
 
@@ -49,7 +50,25 @@ def _along_several(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add("roll", (x,), shift=along, axis=axes)
 
 
+def _every_other(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """``np.roll(x, -3)[::2]`` is ``np.roll(x[1::2], -1)``, and ``np.roll(x, -1)[::2]`` is ``x[1::2]``."""
+    x, axis, index = found["x"], found["axis"], found["index"]
+    if not isinstance(axis, int) or NEW in index[: axis + 1] or len(index) <= axis or index[axis] == FULL:
+        return None
+    size = x.shape[axis]
+    taken = range(size)[slice(*index[axis])] if isinstance(index[axis], tuple) else range(0)
+    if taken.step < 2 or size % taken.step or len(taken) * taken.step != size:
+        return None
+    turns, first = divmod(taken.start - found["shift"], taken.step)
+    part = getitem(graph, x, [*index[:axis], (first or None, None, taken.step), *index[axis + 1 :]])
+    turns %= len(taken)
+    kept = axis - sum(isinstance(item, int) for item in index[:axis])
+    shift = -turns if 2 * turns <= len(taken) else len(taken) - turns
+    return graph.add("roll", (part,), shift=shift, axis=kept) if turns else part
+
+
 RULES = (
+    Rule("getitem((rolled := roll(x, shift=shift, axis=axis)), index=index)", _every_other, once=("rolled",)),
     Rule("concatenate(getitem(x, index=tail), getitem(x, index=head))", _roll),
     Rule("roll(roll(x, shift=shift, axis=axis))", _along_several),
 )

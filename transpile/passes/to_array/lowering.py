@@ -117,15 +117,16 @@ class ModuleLowering:
         """The function of a computation, lowered on first use."""
         if computation not in self.functions:
             is_entry = computation is self.module.entry
-            function = Function(computation, Graph(self.module.sizes_reach), is_entry=is_entry)
-            lowering = FunctionLowering(self, function.graph)
+            graph = Graph(self.module.sizes_reach, "entry" if is_entry else "function")
+            function = Function(computation, graph, is_entry=is_entry)
+            lowering = FunctionLowering(self, graph)
             argument = lowering.argument if is_entry else lowering.flat_argument
             arguments = [
                 argument(parameter.shape, function, number) for number, parameter in enumerate(computation.parameters)
             ]
             results = lowering.materialised_tree(lowering.computation(computation, arguments))
             function.scope = lowering.scope
-            function.effect = function.graph.effects.get(function.graph.root)
+            function.effect = graph.effects.get(graph.root)
             function.results = results if is_entry or isinstance(results, Node) else tuple(tree_nodes(results))
             function.result_shape = computation.root.shape
             self.functions[computation] = function
