@@ -36,7 +36,7 @@ def test_interpreted_kernels_do_what_numpy_does(seed):
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", much(NAMES[::2], NAMES))
 def test_kernels_of_examples_do_in_cuda_what_they_do_in_python(name):
     text = LOWER.hlo_file(name, "before").read_text()
     arguments = [array.copy() for array in inputs(name)]  # examples import JAX, which does not load beside the twin

@@ -4,43 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 
+from xla2py.tests.operations import cases
 from xla2py.tests.operations.case import Case
-from xla2py.tests.operations.cases import (
-    communication,
-    contraction,
-    control,
-    conversions,
-    dynamic,
-    elementwise_binary,
-    elementwise_unary,
-    indexing,
-    linear_algebra,
-    movement,
-    normalisation,
-    random,
-    reductions,
-    sorting,
-)
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 from xla2py.transpile.hlo.opcodes import OPCODES
 
-TABLES = (
-    communication,
-    contraction,
-    control,
-    conversions,
-    dynamic,
-    elementwise_binary,
-    elementwise_unary,
-    indexing,
-    linear_algebra,
-    movement,
-    normalisation,
-    random,
-    reductions,
-    sorting,
-)
+TABLES = [import_module(f"{cases.__name__}.{name}") for _, name, _ in iter_modules(cases.__path__)]
 BATCH = 100
 
 # Opcodes without a case here.
