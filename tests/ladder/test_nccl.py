@@ -18,6 +18,7 @@ from xla2py.tests.ladder.replicas import replicated
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.replicas.programs import REDUCERS, SeveralDevices, entry
+from xla2py.tests.whole import much
 from xla2py.transpile.emission import device_lists
 from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare, flatten
 
@@ -37,7 +38,7 @@ def over_nccl(emitted, arguments):
 
 
 @needs_compiler
-@pytest.mark.parametrize("several", replicated(), ids=str)
+@pytest.mark.parametrize("several", much(replicated()[::2], replicated()), ids=str)
 def test_replicas_do_over_nccl_what_they_do_in_one_process(several):
     emitted = xla2py.emit(several.module(), "cupy", format=False)
     assert problems(emitted.source) == []
