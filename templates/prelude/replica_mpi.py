@@ -41,6 +41,8 @@ class Ranks:
         self.sending: list[tuple[Any, Any]] = []  # on channels: requests, and arrays
         # By rank: when it has ended, as this one came to know.
         self.ended: dict[int, float] = {}
+        # By rank: since when it seems to do something else.
+        self.doubted: dict[int, float] = {}
 
     def number(self, tag: str, channel: int | None = None) -> int:
         """Return the tag of MPI."""
@@ -92,6 +94,7 @@ class Ranks:
     def complete(self, requests: Sequence[Any], peers: Sequence[int], tag: str) -> None:
         """Wait until all requests to peers are done."""
         begun = time.monotonic()
+        self.doubted.clear()
         while not self.test_all(requests):
             waited = time.monotonic() - begun
             if waited > AWAKE:
@@ -112,11 +115,14 @@ class Ranks:
             raise ReplicaMismatch(
                 f"{here} waits in {tag}, but replica {peer} has ended"
             )
-        if self.comm.Iprobe(peer, self.any[1], self.status):
-            other = self.status.Get_tag()
-            if other >= EXCHANGING and other != self.number(tag):
-                theirs = f"replica {peer} does {self.name(other)}"
-                raise ReplicaMismatch(f"{here} does {tag}, but {theirs}")
+        is_there = self.comm.Iprobe(peer, self.any[1], self.status)
+        other = self.status.Get_tag() if is_there else ENDING
+        if other < EXCHANGING or other == self.number(tag):
+            self.doubted.pop(peer, None)
+        # What this rank waits for may have come between its test and this probe.
+        elif now - self.doubted.setdefault(peer, now) > HOPEFUL:
+            theirs = f"replica {peer} does {self.name(other)}"
+            raise ReplicaMismatch(f"{here} does {tag}, but {theirs}")
         if now - begun > self.timeout:
             limit = f"{self.timeout:g} s for replica {peer}"
             raise ReplicaTimeout(f"{here} has waited {limit} in {tag}")

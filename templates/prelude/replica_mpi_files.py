@@ -1,6 +1,7 @@
 """``mpirun -n N python MODULE.py IN.npz -o OUT.npz``: replicas on arrays in files."""
 
 import argparse
+import inspect
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -11,23 +12,24 @@ import numpy as np
 
 def run_files(
     program: Any,
-    dtypes: Mapping[str, str],
     split: Callable[..., Any] | None = None,
     join: Callable[..., Any] | None = None,
+    dtypes: Mapping[str, str] | None = None,
 ) -> None:
     """Run the replica that is this rank's on arrays of a file, by their names; rank 0
     writes the results, ``arr_0`` and so on.
 
     The file has whole arrays where there is ``split``, else arrays with one more axis
-    in front, the devices; results are the same with ``join`` and without. An array of a
-    type that files have no name for, such as bfloat16, lies in them as its bytes or in
-    a wider type. An error of any rank ends all.
+    in front, the devices; results are the same with ``join`` and without. ``dtypes``
+    are types that files have no name for, such as bfloat16: these arrays lie in them as
+    their bytes or in a wider type. An error of any rank ends all.
     """
     from mpi4py import MPI
 
-    comm = MPI.COMM_WORLD
+    comm, types = MPI.COMM_WORLD, dtypes or {}
+    names = list(inspect.signature(program.body).parameters)[1:]  # behind the group
     parser = argparse.ArgumentParser(description=run_files.__doc__)
-    parser.add_argument("arrays", metavar="IN.npz", help=", ".join(dtypes))
+    parser.add_argument("arrays", metavar="IN.npz", help=", ".join(names))
     parser.add_argument("-o", "--output", metavar="OUT.npz", required=True)
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
     if hasattr(program.group, "resume"):
@@ -36,12 +38,10 @@ def run_files(
     path, output = given.pop("arrays"), given.pop("output")
     try:
         with np.load(path, allow_pickle=False) as stored:
-            missing = [name for name in dtypes if name not in stored]
+            missing = [name for name in names if name not in stored]
             if missing:
                 raise KeyError(f"{path} has no {', '.join(missing)}")
-            arrays = [
-                from_file_type(stored[name], dtype) for name, dtype in dtypes.items()
-            ]
+            arrays = [from_file_type(stored[name], types.get(name)) for name in names]
         rank = comm.Get_rank()
         own = [x[rank] for x in arrays] if split is None else split(arrays)[rank]
         results = program.run_mpi(own, **given)
@@ -63,12 +63,11 @@ def run_files(
         raise
 
 
-def from_file_type(array: Any, dtype: str) -> Any:
+def from_file_type(array: Any, dtype: str | None) -> Any:
     """Return an array of a file in the type that the program takes."""
-    wanted = np.dtype(dtype)
-    if array.dtype.kind == "V" and wanted.kind == "V":
-        return array.view(wanted)
-    return array.astype(wanted) if wanted.isbuiltin != 1 else array
+    if dtype is None:
+        return array
+    return array.view(dtype) if array.dtype.kind == "V" else array.astype(dtype)
 
 
 def to_file_type(array: Any) -> Any:

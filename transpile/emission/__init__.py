@@ -40,8 +40,8 @@ from .functions.constants import TENSORS
 from .layout import Layout
 from .module.generated import GeneratedModule
 from .module.header import Origin, body_sha256, with_body_hash
-from .module.module_writer import joined, write_module
-from .module.shared_helpers import SHARED, helper_names, helpers_file
+from .module.module_writer import write_module
+from .module.shared_helpers import SHARED, helper_names, helpers_file, joined
 from .naming.identifiers import identifier
 from .trees.argument_trees import captured_objects, leaf_paths
 from .trees.likely_trees import with_likely_trees

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
@@ -58,7 +57,6 @@ from .sections import add_sections
 from .shared_helpers import SHARED, divided, import_line, shares_functions
 
 _ML_DTYPE = re.compile(r"\bml_dtypes\.\w+")
-_BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -419,11 +417,3 @@ class _ModuleWriter:
         kinds = kinds_of_types(self.program, self.of_blocks is not self.renderer)
         has_trees = self.entry.takes_trees or any(has_tree(result_type(writer.results)) for writer in self.writers)
         return [self.renderer.statement(f"{kind}_type") for kind in (*kinds, *([TREE] if has_trees else []))]
-
-
-def joined(pieces: Sequence[str]) -> str:
-    """The text of a module from its pieces: functions and classes stand two empty lines apart, constants one."""
-    pieces = [piece.strip() for piece in pieces]
-    are_blocks = [_BLOCK.search(piece) is not None for piece in pieces]
-    gaps = ("\n\n\n" if before or after else "\n\n" for before, after in pairwise(are_blocks))
-    return "".join(part for pair in zip(["", *gaps], pieces, strict=True) for part in pair) + "\n"

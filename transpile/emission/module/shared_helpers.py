@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 from ...frontends.witnesses import Witnesses
@@ -26,6 +27,7 @@ from .header import with_body_hash
 from .imports import imports
 
 SHARED = "shared"
+_BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
 _STAYS = ON_HOST | {DEVICE}
 _TENSORS = "tensors"  # the module of the prelude that reads arrays beside itself
 _NAME = re.compile(r"^(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
@@ -98,4 +100,12 @@ def helpers_file(names: Iterable[str], target: str, line_length: int = LINE_LENG
     )
     is_named = any(definition.name == NAME_BY_TEXT for definition in definitions)
     last = [renderer.statement(NAME_BY_TEXT)] if is_named else []
-    return with_body_hash("\n\n\n".join(formatted(piece.strip(), layout) for piece in (top, *sources, *last)) + "\n")
+    return with_body_hash(joined([formatted(piece.strip(), layout) for piece in (top, *sources, *last)]))
+
+
+def joined(pieces: Sequence[str]) -> str:
+    """The text of a module from its pieces: functions and classes stand two empty lines apart, constants one."""
+    pieces = [piece.strip() for piece in pieces]
+    are_blocks = [_BLOCK.search(piece) is not None for piece in pieces]
+    gaps = ("\n\n\n" if before or after else "\n\n" for before, after in pairwise(are_blocks))
+    return "".join(part for pair in zip(["", *gaps], pieces, strict=True) for part in pair) + "\n"

@@ -30,7 +30,7 @@ class MpiCommand(Part):
         dtypes = [
             (name, str(shape.element_type.dtype))
             for name, shape in zip(self.arguments, self.shapes, strict=True)
-            if isinstance(shape, ArrayShape)
+            if isinstance(shape, ArrayShape) and shape.element_type.dtype.isbuiltin != 1  # files have no name for it
         ]
         splits, joins = self.sharded is not None, self.sharded is not None and self.sharded.joins
         return [renderer.statement("mpi_command", self.replicas.count, dtypes, splits, joins)]
