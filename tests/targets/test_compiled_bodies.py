@@ -40,6 +40,8 @@ KEY = lambda k: jax.random.fold_in(jax.random.key(1), k)  # noqa: E731
 # What a loop begins with, and the next value by the last one and the number of the round.
 BODIES = {
     "diagonal": (SQUARE, lambda x, k: x * 0.9 + jnp.diagonal(x) * 0.01),
+    "diagonal of a matrix that is made": (SQUARE, lambda x, k: x * 0.9 + jnp.diag(jnp.diagonal(x)) * 0.01),
+    "edges": (VECTOR, lambda x, k: jnp.pad(x, 2, mode="edge")[1:9] * 0.9 + x.sum() * 0.01),
     "trace": (SQUARE, lambda x, k: x * 0.9 + jnp.trace(x) * 0.01),
     "slogdet": (SYMMETRIC, lambda x, k: x * 0.9 + jnp.linalg.slogdet(x)[1] * 0.01),
     "det": (SYMMETRIC, lambda x, k: x * 0.9 + jnp.linalg.det(x) * 1e-4),

@@ -11,6 +11,7 @@ from ...array.program import Function, Loop, Program, roots
 from ...array.rewriting import rewrite
 from ...array.traversal import body_and_captured, is_inside, topological
 from ...dataclass import dataclass
+from ...kernels.index_maps import is_view
 from ...target import Kernels
 from ..calls.inline_one import MOST_COPIED, copied, used_functions
 from ..calls.target_functions import own_functions_of
@@ -38,7 +39,7 @@ def _fitting(kernels: Kernels) -> Callable[[Node], bool]:
     def fits(node: Node) -> bool:
         if node.opcode == "call":
             return length(node.parameters["function"]) <= MOST_COPIED
-        return _is_beside_kernels(node, kernels) or kernels.joins(node)
+        return _is_beside_kernels(node, kernels) or kernels.joins(node) or is_view(node)
 
     return fits
 
@@ -64,8 +65,8 @@ def uncompiled_loops(function: Function, kernels: Kernels) -> Iterator[Uncompile
         body, _ = body_and_captured(node)
         inner = [part.parameters["loop"].region for part in body if part.opcode == "loop"]
         own = [part for part in body if not any(is_inside(part.region, region) for region in inner)]
-        nodes = [part for part in own if part.opcode != "kernel" and not fits(part)]
-        yield Uncompiled(node, nodes, _reason(loop))
+        left = [part for part in own if part.opcode != "kernel" and not _is_beside_kernels(part, kernels)]
+        yield Uncompiled(node, [part for part in left if not fits(part)] or left, _reason(loop))
 
 
 def _reason(loop: Loop) -> str:
