@@ -90,13 +90,15 @@ def note(message: str) -> None:
 
 @contextmanager
 def notes() -> Iterator[None]:
-    """Show warnings of xla2py as notes while the body runs."""
+    """Show warnings of xla2py as notes while the body runs, each once."""
+    told: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, XlaToPythonWarning):
-            note(str(message))
-        else:
+        if not issubclass(category, XlaToPythonWarning):
             usual(message, category, *place, **more)
+        elif str(message) not in told:
+            told.add(str(message))
+            note(str(message))
 
     with warnings.catch_warnings():
         usual, warnings.showwarning = warnings.showwarning, show

@@ -54,7 +54,7 @@ def _bound(module: HloModule, arrays: Mapping[str, np.ndarray], path: str) -> Hl
         told = [f"{path}: {problem}" for problem in problems[:_MOST_TOLD]]
         raise UsageError(*(Diagnostic("XP727", text) for text in told))
     if unread := sorted(arrays.keys() - set(found.values())):
-        message = f"{path}: no argument of {module.name} takes {_listed(unread)}"
+        message = f"{Path(path).name}: no argument of {module.name} takes {_listed(unread)}"
         warnings.warn(message, XlaToPythonWarning, stacklevel=4)
     kept = [k for k in range(len(parameters)) if k not in found]
     made = {parameters[k]: [numbered(parameters[k], number)] for number, k in enumerate(kept)}
