@@ -13,7 +13,7 @@ from xla2py.tests.whole import much
 from xla2py.transpile import emission
 from xla2py.transpile.emission.formatting import formatted
 from xla2py.transpile.emission.layout import Layout
-from xla2py.transpile.emission.module.module_writer import joined
+from xla2py.transpile.emission.module.shared_helpers import joined
 from xla2py.transpile.emission.prelude.library import prelude
 from xla2py.transpile.errors import XlaToPythonError
 from xla2py.transpile.fuzzing.families import FAMILIES, random_program
