@@ -108,6 +108,13 @@ def test_a_reference_that_fails_is_no_refusal_of_the_target():
         assert fuzzer.check_program(program, failed, "numpy", workers) == (None, [])
 
 
+def test_what_ran_out_of_time_is_not_reduced():
+    """Each attempt would wait as long."""
+    program = random_program("scalars", 3)
+    finding = fuzzer.Finding(program, "numpy", "readable", "", Status.TIMEOUT, ("", "", ""), "no answer")
+    assert fuzzer._reduced(finding, workers=None) == (program.text, program.inputs)
+
+
 def test_targets_that_work_in_chunks_do_two_thirds_of_the_programs_in_some():
     assert [fuzzer.chunks_for("dask", seed) for seed in range(4)] == ["", "3", "2", ""]
     assert fuzzer.chunks_for("numpy", 1) == ""

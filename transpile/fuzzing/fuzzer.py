@@ -254,7 +254,10 @@ def _unless_known(leaf: LeafResult, module: HloModule, expected: Run, actual: Ru
 
 
 def _reduced(finding: Finding, workers: Workers) -> tuple[str, list[Array]]:
-    """The smallest program and inputs that go wrong in the same way; those of the finding where there are none."""
+    """The smallest program and inputs that go wrong in the same way; those of the finding where there are none, and
+    where each attempt would wait for a time limit."""
+    if finding.status is Status.TIMEOUT:
+        return finding.program.text, finding.program.inputs
     rounded = range(finding.program.result_count) if finding.is_rounded else ()
     program = replace(finding.program, rounded=frozenset(rounded))
 
