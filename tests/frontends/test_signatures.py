@@ -19,6 +19,7 @@ import jax.numpy as jnp
 TABLE = jnp.arange(3)
 def scaled(x, n): return jnp.sin(x) * n
 def product(x, y): return x @ y
+def layer(p, x): return x @ p["w"] + p["b"][0]
 """
 
 
@@ -40,6 +41,7 @@ def functions(tmp_path):
             "(bfloat16[T]{0}, (uint8[2], i64)), complex64[1]",
             [("bf16", ("T",)), ("u8", (2,)), ("s64", ()), ("c64", (1,))],
         ),
+        ("{'w': f32[3,2], \"b\": [f32, s32[N]],}, []", [("f32", (3, 2)), ("f32", ()), ("s32", ("N",))]),
         ("float8_e4m3fn[0]", [("f8e4m3fn", (0,))]),
         ("", []),
     ],
@@ -56,6 +58,10 @@ def test_types_have_the_names_of_hlo_numpy_and_jax(text, expected):
         ("scaled(f32[N] s32[])", "XP102", 8, "a comma or the end of the arguments is expected"),
         ("scaled(f32[N], 2)", "XP102", 9, "expected an element type, found `2`"),
         ("scaled(f32[<=4], f32)", "XP102", 5, "expected a size, or the name of one, found `<=`"),
+        ("scaled({'a': f32, 'a': f32}, f32)", "XP102", 12, "the key `a` stands twice"),
+        ("scaled({'a' f32}, f32)", "XP102", 6, "expected `:` behind a key, found `f32`"),
+        ("scaled({a: f32}, f32)", "XP102", 2, "expected a key in quotes, found `a`"),
+        ("scaled([f32, s32}, f32)", "XP102", 10, "expected `]` to close the list, found `}`"),
         ("scaled(f32[4], f32[)", "XP102", 13, "expected a size, or the name of one, found `)`"),
     ],
 )
@@ -105,3 +111,11 @@ def test_examples_of_64_bits_are_warned_of(monkeypatch):
         xla2py.from_jax(lambda key: jax.random.normal(key, (2,)), jax.random.key(0))
         with jax.enable_x64(True):
             xla2py.from_jax(jnp.sin, np.ones(3))
+
+
+def test_trees_of_arguments(functions, tmp_path):
+    module = xla2py.emit(
+        load_function(f"{functions}:layer({{'w': f32[3,2], 'b': [f32[2]]}}, f32[N,3])", tmp_path, {"N": 4})
+    )
+    p, x = {"w": np.ones((3, 2), np.float32), "b": [np.float32([1, 2])]}, np.ones((4, 3), np.float32)
+    np.testing.assert_array_equal(module.load().main(p, x), x @ p["w"] + p["b"][0])

@@ -96,6 +96,37 @@ test_zero_is_added_where_a_sign_is_seen = cases("choices", M, X, Y)(
 )
 
 
+HALF = (
+    "half_of = f32[] constant(0.5)",
+    "half = f32[5] broadcast(half_of), dimensions={}",
+    "b2 = f32[5] multiply(b, half)",
+)
+ELSE = "p = f32[5] multiply(b, y)", "r = f32[5] select(m, x, p)"
+EITHER = "select(m, x, o)", "select(m, o, y)"
+
+
+def before(others, opcode):
+    lines = f"others = f32[5] {others}", "t = f32[5] add(others, a)", f"r = f32[5] {opcode}(t, b)"
+    return program(*EITHER, *lines)
+
+
+test_parts_added_one_after_the_other = cases(
+    "choices", M, X, Y, inputs=[(M, X, Y), (M, ZEROS, -ZEROS), (M, -ZEROS, ZEROS)]
+)(
+    (before("abs(y)", "add"), "return np.abs(y) + np.where(m, x, y)"),
+    (before("abs(y)", "subtract"), "return np.abs(y) + np.where(m, x, -y)"),
+    (before("multiply(x, y)", "add"), "return x * y + np.where(m, x, y) + 0"),
+    (before("multiply(x, y)", "subtract"), "return x * y + np.where(m, x, 0 - y)"),
+    (program(*EITHER, *HALF, "r = f32[5] add(a, b2)"), "return np.where(m, x, y * 0.5) + 0"),
+    (program("convert(m)", "select(m, o, y)"), "return np.where(m, 1, y) + 0"),
+    (program(*EITHER, "c = f32[5] multiply(b, y)", "r = f32[5] add(a, c)"), STAYS),  # 0 * y may be NaN
+)
+test_a_factor_of_the_same_mask = cases("known_choices", M, X, Y)(
+    (program(*EITHER, *ELSE), "return np.where(m, x, y * y)"),
+    (program("select(m, x, o)", "select(other, o, y)", *ELSE), STAYS),
+)
+
+
 def compared(kind, direction, number):
     return entry(
         *("m = pred[5] parameter(0)", "x = f32[5] parameter(1)", "y = f32[5] parameter(2)"),

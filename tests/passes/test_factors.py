@@ -23,7 +23,7 @@ def chain(*steps: str) -> str:
 
 
 RAISED = {
-    ("multiply 2", "multiply -0.5", "divide 2"): "x * -0.5",
+    ("multiply 2", "multiply -0.5", "divide 2"): "x / -2",
     ("multiply 2", "multiply 0.5"): "x",
     ("multiply 3", "multiply 0.25"): "x * 0.75",
     ("multiply 2", "divide 3"): "x / 1.5",
@@ -56,4 +56,32 @@ ONE = "one = f32[] constant(1)", "zero = f32[] constant(0)", "c = c64[] complex(
 test_complex_ones = cases("factors")(
     (entry(*ONE, *COMPLEX), np.complex64([complex(1, np.inf), 2j, complex(np.nan, 1)]), "return z"),
     (entry("c = c64[] constant((-0, -1))", *COMPLEX), np.complex64([1, 2j, 3 + 1j]), "return -1j * z"),
+)
+
+
+def derivative(*lines):
+    """``r`` is the last line; ``half`` and ``two`` are numbers, ``y`` has the shape of ``x``."""
+    numbers = {"half": 0.5, "two": 2, "five": 5}
+    given = [f"n_{name} = f32[] constant({number})" for name, number in numbers.items()]
+    wide = [f"{name} = f32[6] broadcast(n_{name}), dimensions={{}}" for name in numbers]
+    return entry("x = f32[6] parameter(0)", "y = f32[6] parameter(1)", *given, *wide, *lines)
+
+
+HALF = "h = f32[6] divide(half, y)", "d = f32[6] multiply(x, two)"
+test_numbers_in_factors = cases("factors", X, np.float32([3, -0.0, 0, 1e30, np.inf, 2]))(
+    (derivative(*HALF, "r = f32[6] multiply(h, d)"), "return x / y"),
+    (derivative(*HALF, "m = f32[6] negate(h)", "r = f32[6] multiply(m, d)"), "return -1 / y * x"),
+    (
+        derivative("m = f32[6] negate(x)", "n = f32[6] multiply(m, y)", "r = f32[6] divide(n, five)"),
+        "return -x * y / 5",
+    ),
+    # near misses: a part is read twice, or a divisor has a number
+    (
+        derivative(*HALF, "p = f32[6] multiply(h, d)", "r = f32[6] add(p, d)"),
+        "product = x * 2\nreturn 0.5 / y * product + product",
+    ),
+    (
+        derivative("d = f32[6] multiply(y, two)", "q = f32[6] multiply(x, half)", "r = f32[6] divide(q, d)"),
+        "return x * 0.5 / (y * 2)",
+    ),
 )

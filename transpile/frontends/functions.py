@@ -21,7 +21,7 @@ from ..hlo.ir import HloModule
 from .checkpoints import as_tree, read_checkpoint
 from .jax import WIDE, required_jax, wide_types
 from .loading import is_function, of_object
-from .signatures import WEIGHTS, Arguments, Sizes, leaves, parse_arguments, shown_sizes
+from .signatures import WEIGHTS, Arguments, Sizes, filled, leaves, parse_arguments, shown_sizes
 
 _REFERENCE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)(?:\((?P<arguments>.*)\))?")
 
@@ -100,15 +100,11 @@ def _is_wide(tree: Any) -> bool:
     return any(leaf.dtype in WIDE for leaf in required_jax().tree_util.tree_leaves(tree)) if tree is not None else False
 
 
-def _examples(arguments: Arguments, sizes: Sizes, tree: Any = None) -> tuple[Any, ...]:
+def _examples(arguments: Arguments, sizes: Sizes, tree: Any = None) -> Any:
     """Return the shapes and dtypes that JAX traces the function with; ``tree`` stands for the weights."""
-    return tuple(
-        tree
-        if each == WEIGHTS
-        else _examples(each, sizes)
-        if isinstance(each, tuple)
-        else required_jax().ShapeDtypeStruct(each.shape(sizes), each.element_type.dtype)
-        for each in arguments
+    shape = required_jax().ShapeDtypeStruct
+    return filled(
+        arguments, lambda each: tree if each == WEIGHTS else shape(each.shape(sizes), each.element_type.dtype)
     )
 
 

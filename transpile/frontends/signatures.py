@@ -1,13 +1,13 @@
-"""The arguments of a function as users write them: ``f32[B,64], (int32[], bfloat16[8])``.
+"""The arguments of a function as users write them: ``f32[B,64], (int32[], {'w': bfloat16[8]})``.
 
 Element types have HLO's names, NumPy's or JAX's short ones; sizes are numbers, or names where they are free. Without
-brackets it is a number. ``weights`` is the tree of the arrays of a checkpoint.
+brackets it is a number. Tuples, lists and dicts hold others. ``weights`` is the tree of the arrays of a checkpoint.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..dataclass import dataclass
@@ -23,9 +23,10 @@ _NAMES: dict[str, ElementType] = {
     **ELEMENT_TYPES,
 }
 _WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_KEY = re.compile(r"""'[^'\\\n]*'|"[^"\\\n]*\"""")
 
 Sizes = Mapping[str, int]  # numbers by the names of free sizes
-Arguments = tuple[Any, ...]  # of :class:`Argument`, ``WEIGHTS``, and tuples of such
+Arguments = tuple[Any, ...]  # of :class:`Argument`, ``WEIGHTS``, and tuples, lists and dicts of such
 WEIGHTS = "weights"
 
 
@@ -72,27 +73,63 @@ def parse_arguments(text: str, start: int, end: int) -> Arguments:
 def leaves(arguments: Arguments) -> Iterator[Argument]:
     """The arrays of the arguments, in order, but for those of a checkpoint."""
     for each in arguments:
-        if each != WEIGHTS:
-            yield from leaves(each) if isinstance(each, tuple) else (each,)
+        if isinstance(each, Argument):
+            yield each
+        elif each != WEIGHTS:
+            yield from leaves(tuple(each.values() if isinstance(each, dict) else each))
 
 
-def _listed(cursor: Cursor, end: int | None = None) -> Iterator[Any]:
-    if cursor.skip() == end or cursor.looking_at(")"):
+def filled(argument: Any, fill: Callable[[Any], Any]) -> Any:
+    """An argument with ``fill(each)`` in place of each array and ``WEIGHTS``."""
+    if isinstance(argument, dict):
+        return {key: filled(each, fill) for key, each in argument.items()}
+    if isinstance(argument, tuple | list):
+        return type(argument)(filled(each, fill) for each in argument)
+    return fill(argument)
+
+
+def _listed(cursor: Cursor, end: int | None = None, close: str = ")") -> Iterator[Any]:
+    if cursor.skip() == end or cursor.looking_at(close):
         return
     yield _argument(cursor)
     while cursor.accept(","):
+        if cursor.looking_at(close):
+            return
         yield _argument(cursor)
 
 
 def _argument(cursor: Cursor) -> Any:
     start = cursor.skip()
-    if not cursor.accept("("):
+    found = next((each for each in _CONTAINERS if cursor.accept(each)), None)
+    if found is None:
         return _array(cursor)
+    close, name, parsed = _CONTAINERS[found]
     cursor.enter(start)
-    parts = tuple(_listed(cursor))
-    cursor.expect(")", "to close the tuple")
+    parts = parsed(cursor)
+    cursor.expect(close, f"to close the {name}")
     cursor.leave()
     return parts
+
+
+def _dict(cursor: Cursor) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    while not cursor.looking_at("}"):
+        start = cursor.skip()
+        key = cursor.expect_match(_KEY, "a key in quotes")[1:-1]
+        if key in found:
+            raise cursor.error("XP102", f"the key {quote(key)} stands twice", start, cursor.position)
+        cursor.expect(":", "behind a key")
+        found[key] = _argument(cursor)
+        if not cursor.accept(","):
+            break
+    return found
+
+
+_CONTAINERS: dict[str, tuple[str, str, Callable[[Cursor], Any]]] = {
+    "(": (")", "tuple", lambda cursor: tuple(_listed(cursor))),
+    "[": ("]", "list", lambda cursor: list(_listed(cursor, close="]"))),
+    "{": ("}", "dict", _dict),
+}
 
 
 def _array(cursor: Cursor) -> Any:

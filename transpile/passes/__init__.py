@@ -19,6 +19,7 @@ from .algebra.known_choices import known_choices
 from .algebra.magnitudes import magnitudes
 from .algebra.masks import masks
 from .algebra.polynomials import polynomials
+from .algebra.powers import powers
 from .algebra.promotions import promotions
 from .algebra.quotients import quotients
 from .algebra.remainders import remainders
@@ -58,6 +59,7 @@ from .reductions.nan_reductions import nan_reductions
 from .reductions.norms import norms
 from .reductions.pools import pools
 from .reductions.prefixes import prefixes
+from .reductions.strides import strides
 from .reductions.sums import sums
 from .reductions.variances import variances
 from .shapes.aranges import aranges
@@ -87,6 +89,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     idioms,
     threefry,
     remainders,
+    powers,
     ufuncs,
     prefixes,
     searches,
@@ -120,7 +123,6 @@ PIPELINE: tuple[ArrayPass, ...] = (
     nan_reductions,
     sigmoids,
     quotients,
-    factors,
     variances,
     norms,
     triangles,
@@ -135,6 +137,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     magnitudes,
     signed_zeros,
     derivatives,
+    factors,
     linspaces,
     squares,
     reshapes,
@@ -150,6 +153,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     constants,
     repeated_positions,
     tables,
+    strides,
     masks,
     promotions,
     own_arrays,

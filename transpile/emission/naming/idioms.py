@@ -12,13 +12,15 @@ import numpy as np
 from ...array.node import Node, literal_value
 from ...dataclass import dataclass
 from ...hlo.element_types import PRED
-from ...passes.rewriting.patterns import is_number
+from ...passes.rewriting.patterns import is_number, pattern
 from ..value_gradients import square_of
 from .layers import unviewed
 from .operands import LONGEST
 
 _SMALL = 0.01  # the largest tolerance
 _LEAST_DECAY = 0.5
+
+_SIGMOID = "divide(1, add(exponential({}), 1))"
 
 _Word = Callable[[Node], str]  # gives the word of a value, which may be empty
 
@@ -175,6 +177,30 @@ def _is_inverse_order(node: Node, users: Sequence[Node]) -> bool:
     return value.opcode == "arange" and len(indices) == 1 and unviewed(indices[0]).opcode == "argsort"
 
 
+def _is_sigmoid(node: Node, users: Sequence[Node]) -> bool:
+    """``1 / (np.exp(-x) + 1)``."""
+    return any(pattern(_SIGMOID.format(x)).match(node) is not None for x in ("negate(x)", "x"))
+
+
+def _is_tie_share(node: Node, users: Sequence[Node]) -> bool:
+    """What each of two equal numbers has of the slope of the larger one."""
+    mask, share, other = node.operands
+    is_tie = mask.opcode == "compare" and mask.parameters["direction"] == "EQ"
+    return is_tie and is_number(share, 0.5) and is_number(other, 0)
+
+
+def _of_extreme(opcode: str) -> Callable[[Node, Sequence[Node]], bool]:
+    def find(node: Node, users: Sequence[Node]) -> bool:
+        """Where elements are the largest, or the smallest, of theirs."""
+        mask = node.operands[0]
+        if mask.opcode != "compare" or mask.parameters["direction"] != "EQ" or not node.type.is_floating:
+            return False
+        x, extreme = mask.operands[0], unviewed(mask.operands[1])
+        return extreme.opcode == opcode and extreme.operands[0] is x
+
+    return find
+
+
 def _is_axis_index(node: Node, users: Sequence[Node]) -> bool:
     """Where a device lies along an axis of the mesh, worked out from its number."""
     number = node.operands[0] if node.opcode == "convert" else node
@@ -199,16 +225,21 @@ IDIOMS = (
     Idiom("compare", _infinite(-1), "{}_is_minus_inf", "is_minus_inf"),
     Idiom("concatenate", _is_first_of_equals, "is_first"),
     Idiom("convert", _is_axis_index, "axis_index"),
+    Idiom("convert", _of_extreme("max"), "is_largest"),
+    Idiom("convert", _of_extreme("min"), "is_smallest"),
     Idiom("convert", _retyped("partition-id"), "", "partition_id"),
     Idiom("convert", _retyped("replica-id"), "", "replica_id"),
     Idiom("divide", _is_axis_index, "axis_index"),
     Idiom("divide", _is_normalized, "normalized"),
+    Idiom("divide", _is_sigmoid, "sigmoid"),
     Idiom("exponential", _shifted_by_largest, "exp_{}"),
     Idiom("is-finite", _operand, "{}_is_finite", "is_finite"),
     Idiom("isnan", _operand, "{}_is_nan", "is_nan"),
     Idiom("matmul", _with_itself, "{}_squared_norm", "squared_norm"),
     Idiom("mean", _squared, "{}_mean_square", "mean_square"),
+    Idiom("logistic", lambda node, users: True, "sigmoid"),
     Idiom("remainder", _is_axis_index, "axis_index"),
+    Idiom("select", _is_tie_share, "tie_share"),
     Idiom("setitem", _is_inverse_order, "inverse_order"),
     Idiom("shift-right-logical", _is_axis_index, "axis_index"),
     Idiom("subtract", _is_off_diagonal, "off_diagonal"),

@@ -1,10 +1,13 @@
 """Two numbers of which a mask leaves one 0, added up: the mask chooses between them. So it does in a difference.
 
-Gradients of ``np.where`` are made of such sums, those of ``abs`` of such differences. Of floats the sum is never -0, as
-one part is +0: where the choice may be -0 and somebody can tell, 0 is added to it. A number taken away from 0 stays so.
+Gradients of ``np.where`` are made of such sums, those of ``abs`` of such differences; something else may have been
+added before the second, and slopes of lines scale what is left. Of floats the sum is never -0, as one part is +0: where
+the choice may be -0 and somebody can tell, 0 is added to it. A number taken away from 0 stays so.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -12,59 +15,91 @@ from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function
+from ...array.rewriting import rewrite
 from ...array.support import Support
-from ...hlo.element_types import PRED, ElementType
-from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules
+from ...dataclass import dataclass
+from ...hlo.element_types import PRED
 from .magnitudes import has_no_sign
-from .signed_zeros import sign_is_told
+from .signed_zeros import is_never_minus_zero, sign_is_told
 
-_FIRST, _SECOND = "(a := select(m, x, ZERO))", "(b := select(m, ZERO, {}))"
-
-
-def _is_number(element_type: ElementType) -> bool:
-    return element_type is not PRED
+_DEEPEST = 3  # slopes
 
 
-def _is_zero(literal: Node) -> bool:
-    """Tell whether a literal is 0, but not -0."""
-    zero = literal_value(literal)
-    return bool(zero == 0 and not np.signbit(zero.real) and not np.signbit(zero.imag))
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A number that is ``left`` where a mask is ``where``, and 0 elsewhere."""
 
-
-def _rules(live: LiveNodes) -> tuple[Rule, ...]:
-    def choice(graph: Graph, node: Node, found: Bindings) -> Node | None:
-        if not _is_zero(found["ZERO"]):
-            return None
-        first: Node = found["x"]
-        second: Node = found.get("y", first)
-        chosen = first if second is first else graph.add("select", (found["m"], first, second))
-        is_exact = node.type.is_integral or (has_no_sign(first) and has_no_sign(second))
-        if is_exact or not sign_is_told(live, node):
-            return chosen
-        return graph.add("add", (chosen, found["ZERO"]))
-
-    return tuple(
-        Rule(f"{opcode}({parts})", make, once=("a", "b"), when=_is_number)
-        for opcode, make in (("add", choice), ("subtract", _difference))
-        for second in ("x", "y")
-        for parts in (f"{_FIRST}, {_SECOND.format(second)}", f"{_SECOND.format(second)}, {_FIRST}")
-    )
-
-
-def _difference(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Choose between the number that is left and what is taken away, with the other sign."""
-    if not _is_zero(found["ZERO"]):
-        return None
-    first: Node = found["x"]
-    second: Node = found.get("y", first)
-    if node.operands[0] is found["a"]:
-        second = graph.add("subtract", (found["ZERO"], second))
-    else:
-        first = graph.add("subtract", (found["ZERO"], first))
-    return graph.add("select", (found["m"], first, second))
+    mask: Node
+    where: bool
+    left: Node
 
 
 def choices(function: Function, supports: Support) -> None:
     """Raise sums of what a mask leaves to what it chooses."""
-    apply_rules(function, _rules(live_nodes(function)), supports)
+    made = partial(_chosen, function.graph, live_nodes(function))
+    rewrite(function, ("add", "subtract"), made, supports)
+
+
+def _chosen(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
+    """Return a sum, or a difference, of two parts as a choice; None for others."""
+    if node.element_type is None or node.type is PRED or node.type.is_complex:
+        return None
+    for before, first, second in _terms(graph, live, node):
+        if first is None or second is None or first.mask is not second.mask or first.where is second.where:
+            continue
+        chosen = _choice(graph, first, second, is_sum=node.opcode == "add")
+        if before is not None:
+            chosen = graph.add("add", (before, chosen))
+        if chosen.shape != node.shape:
+            continue
+        is_exact = node.opcode == "subtract" or node.type.is_integral or (before and is_never_minus_zero(before))
+        if is_exact or has_no_sign(chosen) or not sign_is_told(live, node):
+            return chosen
+        return graph.add("add", (chosen, graph.literal(0, node.type)))
+    return None
+
+
+def _terms(graph: Graph, live: LiveNodes, node: Node) -> list[tuple[Node | None, _Part | None, _Part | None]]:
+    """Return (what was added before, the first part, the second one) in every way to read a sum or a difference."""
+    one, other = node.operands
+    part = partial(_part, graph, live)
+    found: list[tuple[Node | None, _Part | None, _Part | None]] = [(None, part(one), part(other))]
+    orders = ((one, other), (other, one)) if node.opcode == "add" else ((one, other),)
+    for total, last in orders:
+        if total.opcode == "add" and live.count(total) == 1 and (second := part(last)) is not None:
+            a, b = total.operands
+            found += [(a, part(b), second), (b, part(a), second)]
+    return found
+
+
+def _part(graph: Graph, live: LiveNodes, node: Node, depth: int = _DEEPEST) -> _Part | None:
+    """Return what a mask leaves of a number that nothing else reads; None where none does."""
+    if live.count(node) != 1 or node.is_literal:
+        return None
+    if node.opcode == "convert" and node.operands[0].element_type is PRED and not node.type.is_extension:
+        return _Part(node.operands[0], True, graph.literal(1, node.type))
+    if node.opcode == "select":
+        mask, one, other = node.operands
+        sides = [(True, one)] * _is_zero(other) + [(False, other)] * _is_zero(one)
+        return _Part(mask, *sides[0]) if len(sides) == 1 else None
+    if node.opcode != "multiply" or not depth or not _is_slope(node.operands[1]):
+        return None
+    inner = _part(graph, live, node.operands[0], depth - 1)
+    return inner and _Part(inner.mask, inner.where, graph.add("multiply", (inner.left, node.operands[1])))
+
+
+def _is_zero(node: Node) -> bool:
+    """Tell whether a node is the literal 0, but not -0."""
+    return node.is_literal and not literal_value(node).any() and not np.signbit(literal_value(node)).any()
+
+
+def _is_slope(node: Node) -> bool:
+    """Tell whether 0 stays 0 when it is multiplied by a node."""
+    return node.is_literal and node.type.is_floating and bool(0 < literal_value(node) < np.inf)
+
+
+def _choice(graph: Graph, first: _Part, second: _Part, *, is_sum: bool) -> Node:
+    """Choose the first part, or the second with its sign."""
+    last = second.left if is_sum else graph.add("subtract", (graph.literal(0, second.left.type), second.left))
+    sides = (first.left, last) if first.where else (last, first.left)
+    return first.left if sides[0] is sides[1] else graph.add("select", (first.mask, *sides))

@@ -32,14 +32,18 @@ RULES = (
         _of_known_sign,
         when=is_full_float,
     ),
-    Rule("multiply(x, (r := divide(1, y)))", "divide(x, y)", once=("r",), when=is_full_float),
+    Rule(
+        "multiply(x, (r := logistic(s)))",
+        "divide(x, add(exponential(negate(s)), 1))",
+        once=("r",),
+        when=is_full_float,
+    ),
     Rule(
         "add((a := multiply(x, y)), (b := multiply(y, x)))",
         "multiply(multiply(x, y), 2)",
         once=("a", "b"),
         when=is_full_float,
     ),
-    Rule("multiply(multiply(x, (r := divide(0.5, y))), 2)", "divide(x, y)", when=is_full_float),
 )
 
 derivatives = rule_pass(__name__, "Raise what derivatives are made of.", RULES)

@@ -1,38 +1,111 @@
-"""Numbers that a value is multiplied by one after the other are one where that rounds alike, as XLA has it:
-``x * 2 * -0.5 / 4`` is ``x * -0.25``.
+"""Numbers that a value is multiplied by are one where that rounds alike, as XLA has it: ``x * 2 * -0.5 / 4`` is
+``x / -4``.
+
+They are found in all factors and numerators that nothing else reads, as derivatives have them: ``g * (0.5 / y) * (x *
+2)`` is ``g / y * x``. A power of two moves to another number, best to one of a smaller array.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
+from collections.abc import Iterator
+from itertools import permutations
+from math import prod
 
 import numpy as np
 
 from ...array.graph import Graph
+from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, literal_value
-from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Make, Rule, is_full_float, rule_pass
+from ...array.program import Function
+from ...array.rewriting import rewrite
+from ...array.support import Support
+from ...dataclass import dataclass
+from ..rewriting.rules import Rule, apply_rules, is_full_float
 
-_Number = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_DEEPEST = 6  # operations that are looked through
+_FACTOR, _DIVISOR, _NUMERATOR, _MINUS = range(4)
+_MINUS_ONE = np.array(-1, np.float32)
+_Path = tuple[int, ...]  # which operands lead to an operation
+
+RULES = (Rule("multiply(x, (r := divide(1, y)))", "divide(x, y)", once=("r",), when=is_full_float),)
 
 
-def _together(*choices: tuple[str, str, _Number]) -> Make:
-    """Return what makes one operation with a number of two: by the first choice whose number is a power of two."""
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number in an operation of some size: what it multiplies, divides, or is divided by it, or -1 for a minus."""
 
-    def made(graph: Graph, node: Node, found: Bindings) -> Node | None:
-        inner, outer = literal_value(found["INNER"]), literal_value(found["OUTER"])
-        for exact, opcode, number in choices:
-            if _is_power_of_two(literal_value(found[exact])) and _is_normal(both := np.asarray(number(inner, outer))):
-                x: Node = found["x"]
-                return x if both == 1 else graph.add(opcode, (x, graph.literal(both, node.type)))
+    path: _Path
+    kind: int
+    value: np.ndarray
+    size: int
+
+
+def factors(function: Function, supports: Support) -> None:
+    """Raise chains of factors."""
+    graph, live = function.graph, live_nodes(function)
+    rewrite(function, ("multiply", "divide", "negate"), lambda node: _gathered(graph, live, node), supports)
+    apply_rules(function, RULES, supports)
+
+
+def _gathered(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
+    """Return a product with fewer numbers; None where they are one, or would round otherwise."""
+    if node.element_type is None or not is_full_float(node.type):
         return None
+    made = node
+    while (pair := _best_pair(live, made)) is not None:
+        gone, kept = pair
+        made = _rebuilt(graph, made, {gone.path: None, kept.path: _together(gone, kept)})
+    return made if made.shape == node.shape else None
 
-    return made
+
+def _best_pair(live: LiveNodes, node: Node) -> tuple[_Number, _Number] | None:
+    """Return a number that may go, and the one that it goes into: best a divisor that stays an integer. A divisor goes
+    first, then what multiplies a large array.
+    """
+    pairs = (pair for pair in permutations(_numbers(live, node), 2) if _together(*pair) is not None)
+    return min(pairs, key=_preference, default=None)
 
 
-def _is_power_of_two(number: np.ndarray) -> bool:
-    return bool(np.isfinite(number)) and abs(np.frexp(number)[0]) == 0.5
+def _numbers(live: LiveNodes, node: Node, path: _Path = ()) -> Iterator[_Number]:
+    """The numbers among the factors of a product, which may have a minus or be divided."""
+    if len(path) > _DEEPEST or (path and live.count(node) > 1) or all(each.is_literal for each in node.operands):
+        return
+    if node.opcode not in ("multiply", "divide", "negate"):
+        return
+    size = prod(node.shape)
+    if node.opcode == "negate":
+        yield _Number(path, _MINUS, _MINUS_ONE, size)
+    for place, operand in enumerate(node.operands):
+        if operand.is_literal and not operand.ndim:
+            kind = _FACTOR if node.opcode == "multiply" else (_NUMERATOR, _DIVISOR)[place]
+            yield _Number(path, kind, literal_value(operand), size)
+        elif not (node.opcode == "divide" and place):
+            yield from _numbers(live, operand, (*path, place))
+
+
+def _together(gone: _Number, kept: _Number) -> np.ndarray | None:
+    """Return what the second number is with the first one, a power of two; None where that rounds otherwise, has as
+    many numbers or reads worse: a divisor makes no small fraction of a numerator.
+    """
+    if gone.value == 1 or not np.isfinite(gone.value) or abs(np.frexp(gone.value)[0]) != 0.5:
+        return None
+    is_inverse = (gone.kind == _DIVISOR) != (kept.kind == _DIVISOR)
+    value = np.asarray(kept.value / gone.value if is_inverse else kept.value * gone.value)
+    if kept.value == 1 and gone.kind in (_NUMERATOR, _MINUS):
+        return None
+    if gone.kind == _DIVISOR and kept.kind == _NUMERATOR and value % 1 != 0:
+        return None
+    if _MINUS in (gone.kind, kept.kind) and kept.kind != _NUMERATOR and not (gone.value < 0 and kept.value < 0):
+        return None
+    return value if _is_normal(value) else None
+
+
+def _preference(pair: tuple[_Number, _Number]) -> tuple[int, ...]:
+    """Return what is least for the best pair."""
+    gone, kept = pair
+    is_count = kept.kind == _DIVISOR and (kept.value / gone.value) % 1 == 0
+    order = (_DIVISOR, _MINUS, _FACTOR, _NUMERATOR).index(gone.kind)
+    return not is_count, order, kept.size - gone.size, len(kept.path) - len(gone.path)
 
 
 def _is_normal(number: np.ndarray) -> bool:
@@ -40,23 +113,16 @@ def _is_normal(number: np.ndarray) -> bool:
     return bool(np.isfinite(number)) and abs(number) >= np.finfo(number.dtype).tiny
 
 
-_PRODUCT = [(exact, "multiply", operator.mul) for exact in ("INNER", "OUTER")]
-_QUOTIENT = [(exact, "divide", operator.mul) for exact in ("INNER", "OUTER")]
-_SCALED = (
-    ("OUTER", "multiply", lambda inner, outer: inner / outer),
-    ("INNER", "divide", lambda inner, outer: outer / inner),
-)
-_DIVIDED = (
-    ("INNER", "multiply", lambda inner, outer: outer / inner),
-    ("OUTER", "divide", lambda inner, outer: inner / outer),
-)
-
-_CHAINS = {
-    "multiply((inner := multiply(x, INNER)), OUTER)": _PRODUCT,
-    "divide((inner := divide(x, INNER)), OUTER)": _QUOTIENT,
-    "divide((inner := multiply(x, INNER)), OUTER)": _SCALED,
-    "multiply((inner := divide(x, INNER)), OUTER)": _DIVIDED,
-}
-RULES = (*(Rule(text, _together(*choices), once=("inner",), when=is_full_float) for text, choices in _CHAINS.items()),)
-
-factors = rule_pass(__name__, "Raise chains of factors.", RULES)
+def _rebuilt(graph: Graph, node: Node, values: dict[_Path, np.ndarray | None], path: _Path = ()) -> Node:
+    """Return a product with other numbers, of which None and 1 are left out."""
+    if not any(each[: len(path)] == path for each in values):
+        return node
+    operands = tuple(_rebuilt(graph, operand, values, (*path, k)) for k, operand in enumerate(node.operands))
+    if path not in values:
+        return graph.add(node.opcode, operands)
+    value = 1 if values[path] is None else values[path]
+    number = graph.literal(value, node.type)
+    if node.opcode == "divide" and node.operands[0].is_literal:
+        return graph.add("divide", (number, operands[1]))
+    x = next(operand for operand in operands if not operand.is_literal)
+    return x if value == 1 else graph.add("divide" if node.opcode == "divide" else "multiply", (x, number))

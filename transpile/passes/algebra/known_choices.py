@@ -2,8 +2,8 @@
 
 ``where(m, x, where(m, y, z))`` never takes ``y``, and ``m & ~m`` holds nowhere. ``where(i == 2, 2, i)`` is ``i``, an
 integer. ``where(isnan(x), 0, x) == inf`` holds where ``x == inf`` does, since neither NaN nor 0 is inf: the gradient of
-``nan_to_num`` asks so. ``where(m, a, where(n, a, x))`` is ``where(m | n, a, x)``. And ``stack([a, b, False]).any()`` is
-``a | b``.
+``nan_to_num`` asks so. ``where(m, a, where(n, a, x))`` is ``where(m | n, a, x)``, and
+``where(m, a, where(m, 0, b) * x)`` is ``where(m, a, b * x)``. And ``stack([a, b, False]).any()`` is ``a | b``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...array.graph import Graph
+from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import rewrite
@@ -134,7 +135,29 @@ RULES = (
 def known_choices(function: Function, supports: Support) -> None:
     """Leave out choices that make no difference, and stacks of a few masks."""
     apply_rules(function, RULES, supports)
+    graph, live = function.graph, live_nodes(function)
+    rewrite(function, ("select",), lambda node: _without_same_mask(graph, live, node), supports)
     rewrite(function, tuple(_JOINED_BY), lambda node: _joined(function.graph, node), supports)
+
+
+def _without_same_mask(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
+    """Return a choice without those of the same mask in the factors of what it chooses from."""
+    mask, *sides = node.operands
+    new = [_known(graph, live, side, mask, place) for place, side in enumerate(sides, 1)]
+    return graph.add("select", (mask, *new)) if new != sides else None
+
+
+def _known(graph: Graph, live: LiveNodes, node: Node, mask: Node, place: int, depth: int = _DEEPEST) -> Node:
+    """Return what a product is where a mask leads to the operand at a place of each choice."""
+    if live.count(node) != 1 or not depth or node.opcode != "multiply":
+        return node
+    factors = [
+        factor.operands[place]
+        if factor.opcode == "select" and factor.operands[0] is mask and live.count(factor) == 1
+        else _known(graph, live, factor, mask, place, depth - 1)
+        for factor in node.operands
+    ]
+    return graph.add("multiply", tuple(factors)) if tuple(factors) != node.operands else node
 
 
 def _joined(graph: Graph, node: Node) -> Node | None:

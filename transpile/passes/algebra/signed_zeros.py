@@ -38,13 +38,22 @@ def tells_signs(user: Node, node: Node) -> bool:
 
 
 def sign_is_told(live: LiveNodes, node: Node, steps: int = 3) -> bool:
-    """Tell whether -0 in place of +0 may change what is computed of a node, which may be scaled in a few steps."""
+    """Tell whether -0 in place of +0 may change what is computed of a node, which may be scaled or chosen in a few
+    steps.
+    """
     if live.is_root(node):
         return True
     return any(
-        tells_signs(user, node) and (steps == 0 or not _scales(user) or sign_is_told(live, user, steps - 1))
+        tells_signs(user, node) and (steps == 0 or not _keeps(user, node) or sign_is_told(live, user, steps - 1))
         for user in live.users(node)
     )
+
+
+def _keeps(user: Node, node: Node) -> bool:
+    """Tell whether a user gives the zeros of a node with a sign of theirs, and no more."""
+    if user.opcode == "select":
+        return user.operands[0] is not node and user.type.is_floating
+    return _scales(user)
 
 
 def _scales(node: Node) -> bool:

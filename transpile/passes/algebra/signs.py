@@ -47,10 +47,18 @@ def _compared(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add("compare", (x, found["ZERO"]), **node.parameters)
 
 
+def _with_minus(graph: Graph, node: Node, found: Bindings) -> Node:
+    """Divide a number that takes the minus sign."""
+    return graph.add("divide", (graph.literal(-literal_value(found["NUMBER"]), node.type), found["y"]))
+
+
 RULES = (
     Rule("compare(prelude.sign(x), ZERO)", _compared),
     Rule("multiply(x, -1)", "negate(x)", when=_is_float),
     Rule("negate(negate(x))", "x"),
+    Rule("logistic(negate(x))", "divide(1, add(exponential(x), 1))", when=_is_float),
+    Rule("negate((ratio := divide(NUMBER, y)))", _with_minus, once=("ratio",), when=_is_float),
+    Rule("negate((ratio := divide(x, y)))", "divide(negate(x), y)", once=("ratio",), when=_is_float),
     Rule("add(x, (minus := negate(y)))", "subtract(x, y)", once=("minus",), when=_is_float),
     Rule("subtract(x, (minus := negate(y)))", "add(x, y)", once=("minus",), when=_is_float),
     Rule("add(x, NUMBER)", _opposite(), when=_is_float),
@@ -59,11 +67,14 @@ RULES = (
     Rule("add(x, (term := divide(NUMBER, y)))", _opposite("term"), once=("term",), when=_is_float),
     Rule("subtract(x, (term := multiply(y, NUMBER)))", _opposite("term"), once=("term",), when=_is_float),
     Rule("subtract(x, (term := divide(NUMBER, y)))", _opposite("term"), once=("term",), when=_is_float),
-    Rule(
-        "add(x, (term := multiply((minus := negate(y)), z)))",
-        "subtract(x, multiply(y, z))",
-        once=("term", "minus"),
-        when=_is_float,
+    *(
+        Rule(
+            f"{opcode}(x, (term := multiply((minus := negate(y)), z)))",
+            f"{opposite}(x, multiply(y, z))",
+            once=("term", "minus"),
+            when=_is_float,
+        )
+        for opcode, opposite in _OPPOSITE.items()
     ),
 )
 

@@ -188,7 +188,7 @@ def _sliced(graph: Graph, node: Node) -> Node | None:
         or not 0 <= min(row[0], row[-1]) <= max(row[0], row[-1]) < array.shape[axis]
     ):
         return None
-    item = _slice(row, array.shape[axis])
+    item = slice_of(row, array.shape[axis])
     index = tuple(item if k == axis else each for k, each in enumerate(index))
     if node.opcode == "take":
         return array if item == _WHOLE else graph.add("getitem", (array,), interval=node.interval, index=index)
@@ -196,7 +196,7 @@ def _sliced(graph: Graph, node: Node) -> Node | None:
     return graph.add("setitem", operands, interval=node.interval, **{**node.parameters, "index": index})
 
 
-def _slice(row: range, size: int) -> tuple[int | None, int | None, int | None]:
+def slice_of(row: range, size: int) -> tuple[int | None, int | None, int | None]:
     """Start, stop and step as one would write them; what is left out is None."""
     last = row[-1]
     if row.step > 0:

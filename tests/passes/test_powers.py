@@ -1,0 +1,41 @@
+"""Powers of integers that are written out by squaring."""
+
+import numpy as np
+
+from xla2py.tests.passes.raising import EXACT, STAYS, cases, entry
+
+A, B = np.indices((9, 12)).reshape(2, -1).astype(np.int32)
+A, B = A - 4, np.concatenate([B[:-6], np.int32([-1, 64, 65, 63, 31, 128])])
+
+
+def by_squaring(bits=6, kind="s32", first="both"):
+    """``a ** b`` by some of the lowest bits of ``b``."""
+    lines = [f"n{k} = {kind}[] constant({k})" for k in (0, 1)]
+    lines += [f"c{k} = {kind}[108] broadcast(n{k}), dimensions={{}}" for k in (0, 1)]
+    lines += ["is_zero = pred[108] compare(a, c0), direction=EQ", "is_not = pred[108] compare(b, c0), direction=NE"]
+    lines += ["both = pred[108] and(is_zero, is_not)", f"p0 = {kind}[108] select({first}, c0, c1)"]
+    base, rest = "a", "b"
+    for k in range(bits):
+        lines += [
+            f"bit{k} = {kind}[108] and({rest}, c1)",
+            f"is{k} = pred[108] compare(bit{k}, c0), direction=NE",
+            f"m{k} = {kind}[108] multiply(p{k}, {base})",
+            f"p{k + 1} = {kind}[108] select(is{k}, m{k}, p{k})",
+        ]
+        if k < bits - 1:
+            lines += [
+                f"a{k} = {kind}[108] multiply({base}, {base})",
+                f"b{k} = {kind}[108] shift-right-logical({rest}, c1)",
+            ]
+            base, rest = f"a{k}", f"b{k}"
+    return entry(f"a = {kind}[108] parameter(0)", f"b = {kind}[108] parameter(1)", *lines)
+
+
+POWER = "return np.where((a == 0) & (b != 0), 0, a ** (b & 63))"
+test_powers = cases("powers", A, B, budget=EXACT)(
+    (by_squaring(), POWER),
+    (by_squaring(kind="u32"), (A.view(np.uint32), B.view(np.uint32)), POWER),
+    (by_squaring(kind="s8"), (A.astype(np.int8), B.astype(np.int8)), POWER),
+    (by_squaring(bits=3), STAYS),
+    (by_squaring(first="is_zero"), STAYS),
+)

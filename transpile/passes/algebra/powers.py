@@ -1,0 +1,45 @@
+"""``a ** b`` of integers, which JAX writes out by squaring: the lowest six bits of ``b`` are all that it reads.
+
+So ``b`` is taken without the others; 0 stays 0 where one of them is set.
+"""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...hlo.element_types import PRED, ElementType
+from ..rewriting.patterns import Bindings
+from ..rewriting.rules import Rule, rule_pass
+
+_BITS = 6
+_MOST = (1 << _BITS) - 1
+_IS_ZERO = "(is_zero := and_(compare(a, 0, direction='EQ'), compare(b, 0, direction='NE')))"
+
+
+def _by_squaring(shift: str) -> str:
+    """What is written out, by how bits are shifted."""
+    base, rest, product = "a", "b", f"(p0 := select({_IS_ZERO}, 0, 1))"
+    for k in range(_BITS):
+        wanted = f"compare(and_({rest}, 1), 0, direction='NE')"
+        product = f"(p{k + 1} := select({wanted}, multiply({product}, {base}), p{k}))"
+        base, rest = f"multiply({base}, {base})", f"{shift}({rest}, 1)"
+    return product
+
+
+def _power(graph: Graph, node: Node, found: Bindings) -> Node:
+    a, b = found["a"], found["b"]
+    if b.interval is not None and b.interval[0] >= 0 and b.interval[1] <= _MOST:
+        return graph.add("power", (a, b))
+    lowest = graph.add("and", (b, graph.literal(_MOST, b.type)), interval=(0, _MOST))
+    power = graph.add("power", (a, lowest))
+    return graph.add("select", (found["is_zero"], graph.literal(0, a.type), power))
+
+
+def _is_integral(element_type: ElementType) -> bool:
+    return element_type.is_integral and element_type is not PRED and not element_type.is_extension
+
+
+_SHIFTS = ("prelude.shift_right_logical", "shift_right_logical")
+RULES = (*(Rule(_by_squaring(shift), _power, when=_is_integral) for shift in _SHIFTS),)
+
+powers = rule_pass(__name__, "Raise powers of integers.", RULES)

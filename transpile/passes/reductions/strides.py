@@ -1,0 +1,48 @@
+"""``x[::2].sum()`` for ``np.where(np.arange(8) % 2 == 0, x, 0).sum()``: a mask that is known, and holds at even
+distances, is a slice.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ...array.graph import Graph
+from ...array.live import LiveNodes, live_nodes
+from ...array.node import Node
+from ...array.program import Function
+from ...array.rewriting import rewrite
+from ...array.support import Support
+from ...array.value import FULL, getitem
+from ..rewriting.patterns import is_number
+from ..shapes.ranges import slice_of
+
+_NEUTRAL = {"sum": 0, "prod": 1}  # what is left out changes nothing
+
+
+def strides(function: Function, supports: Support) -> None:
+    """Reduce what a mask leaves along the last axis, and nothing else."""
+    if supports.features.sizes_are_fixed:
+        made = partial(_of_slice, function.graph, live_nodes(function))
+        rewrite(function, _NEUTRAL, made, supports)
+
+
+def _of_slice(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
+    (chosen,) = node.operands
+    if chosen.opcode != "select" or live.count(chosen) != 1 or chosen.ndim - 1 not in node.parameters["axes"]:
+        return None
+    mask, x, other = chosen.operands
+    if mask.opcode != "array" or mask.ndim != 1 or x.shape != chosen.shape:
+        return None
+    row = _row(np.flatnonzero(mask.parameters["constant"].array))
+    if row is None or not is_number(other, _NEUTRAL[node.opcode]):
+        return None
+    part = getitem(graph, x, (*(FULL,) * (x.ndim - 1), slice_of(row, x.shape[-1])))
+    return graph.add(node.opcode, (part,), interval=node.interval, **node.parameters)
+
+
+def _row(places: np.ndarray) -> range | None:
+    """The places as a range, where they are at even distances."""
+    steps = set(np.diff(places).tolist())
+    return range(places[0], places[-1] + 1, steps.pop()) if len(steps) == 1 else None
