@@ -55,6 +55,7 @@ def test_chunks_are_shards_and_nothing_moves(module, workers):
     scaled, sums = module.main(client, x, W)
     assert transferred(client) == before
     assert isinstance(scaled, da.Array) and scaled.chunks == x.chunks and isinstance(sums, da.Array)
+    assert module.run_replicas(client, module.split([x, W]), gather=False).moved == 0
     parts = client.compute([scaled.partitions[k] for k in range(4)])
     assert_right(np.concatenate(client.gather(parts)), client.compute(sums).result())
     assert [client.who_has(parts)[part.key] for part in parts] == [(address,) for address in turned]

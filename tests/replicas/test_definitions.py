@@ -258,3 +258,9 @@ def test_transfers_with_the_host_are_calls_of_its_functions(replicas):
         results = emitted.run_local([[x] for x in given], **feeds)
     np.testing.assert_array_equal(results, [2 * x + [k, 0, 0] for k, x in enumerate(given)])
     assert sorted(log) == [(k, (2 * x).tolist()) for k, x in enumerate(given)]
+
+
+def test_a_program_without_loops_has_no_snapshots():
+    module = xla2py.emit(SeveralDevices("", entry("ROOT r = f32[4,8] negate(x)"), 1, 2).module(), "dask").load()
+    with pytest.raises(ValueError, match="no loop of this program can go on from a snapshot"):
+        module.PROGRAM.require_loops("folder")
