@@ -18,6 +18,7 @@ from xla2py.transpile.equivalence.reference import xla as xla_reference
 from xla2py.transpile.equivalence.reference import xla_process as reference_process
 from xla2py.transpile.equivalence.reference.participants import Workers
 from xla2py.transpile.equivalence.reference.xla_process import ReferenceWorker
+from xla2py.transpile.kernels.verifier import verify_kernels
 
 gc.set_threshold(20_000, 20, 20)
 # How long a machine takes that does other work, too, says nothing about a strategy.
@@ -86,13 +87,17 @@ def pytest_collection_finish():
 
 @pytest.fixture(autouse=True, scope="session")
 def verified_programs():
-    """Every program of the array dialect that a test makes is verified after the last of its stages, or after each."""
+    """Every program of the array dialect that a test makes is verified, with its kernels, after the last of its stages,
+    or after each.
+    """
     run = compilation.run_stages
 
     def run_stages(draft, *given):
         run(draft, *given)
         if draft.lowered is not None:
             draft.verifier.verify(draft.lowered, "the last stage")
+            for function in draft.lowered.functions:
+                verify_kernels(function)
 
     with pytest.MonkeyPatch.context() as patch:
         if is_whole():

@@ -12,6 +12,7 @@ from xla2py.templates.numpy.prelude.mathematics_f64 import erf_inv_f64
 from xla2py.templates.prelude.special import erf_inv_float64
 from xla2py.tests.whole import much
 
+pytestmark = pytest.mark.compiled
 INF, NAN = math.inf, math.nan
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 3.0, -3.0, 1e30, -1e30, 1e-30, -1e-30, INF, -INF, NAN)
 
