@@ -13,6 +13,10 @@ test_choices_and_comparisons = cases("known_choices", X, M)(
     (lambda x, m: jnp.where(m, jnp.where(m, x, 2.0), x * 3), "return np.where(m, x, x * 3)"),
     (lambda x, m: jnp.where(m, x, jnp.where(~m, 2.0, x * 3)), "return np.where(m, x, 2)"),
     (lambda x, m: jnp.where(m, jnp.where(~m, x, 2.0), x * 3), "return np.where(m, 2, x * 3)"),
+    (
+        lambda x, m: jnp.where(m[0], 1.0, jnp.where(m[0], x, 2.0) * 3),
+        "return np.where(m[0], 1, np.where(m[0], x, 2) * 3)",
+    ),  # of many
     (lambda x, m: jnp.where(m & ~m, x, x * 3), "return x * 3"),
     (lambda x, m: jnp.where(~(x > 0) | (x > 0), x, x * 3), "return x"),
     (lambda x, m: (x, m & ~m), "return x, np.zeros(8, dtype=np.bool_)"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import xla2py
 from xla2py.tests.passes.raising import EXACT, cases, lacks
 from xla2py.tests.recording.lazy_jax import jnp
 
@@ -35,3 +36,8 @@ test_parts_that_turn = cases("rolls", X, budget=EXACT)(
     (lambda x: jnp.roll(x, -1, axis=1)[:, :4:2], "return np.roll(x, -1, axis=1)[:, :4:2]"),
     (lambda x: jnp.roll(x, -1, axis=1)[:, ::-1], "return np.roll(x, -1, axis=1)[:, ::-1]"),
 )
+
+
+def test_parts_of_any_size_are_rolled_whole():
+    module = xla2py.from_jax(lambda x: jnp.roll(x, -3)[::2], xla2py.array("n", "float32"))
+    assert "return np.roll(x, -3)[::2]" in xla2py.emit(module).source

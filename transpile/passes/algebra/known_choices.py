@@ -144,7 +144,8 @@ def _without_same_mask(graph: Graph, live: LiveNodes, node: Node) -> Node | None
     """Return a choice without those of the same mask in the factors of what it chooses from."""
     mask, *sides = node.operands
     new = [_known(graph, live, side, mask, place) for place, side in enumerate(sides, 1)]
-    return graph.add("select", (mask, *new)) if new != sides else None
+    made = graph.add("select", (mask, *new)) if new != sides else None
+    return made if made is not None and made.shape == node.shape else None
 
 
 def _known(graph: Graph, live: LiveNodes, node: Node, mask: Node, place: int, depth: int = _DEEPEST) -> Node:

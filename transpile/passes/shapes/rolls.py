@@ -7,9 +7,11 @@ from typing import Any
 
 from ...array.graph import Graph
 from ...array.node import Node
+from ...array.program import Function
+from ...array.support import Support
 from ...array.value import FULL, NEW, getitem
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, rule_pass
+from ..rewriting.rules import Rule, apply_rules
 
 
 def _roll(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -67,10 +69,13 @@ def _every_other(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add("roll", (part,), shift=shift, axis=kept) if turns else part
 
 
+_EVERY_OTHER = Rule("getitem((rolled := roll(x, shift=shift, axis=axis)), index=index)", _every_other, once=("rolled",))
 RULES = (
-    Rule("getitem((rolled := roll(x, shift=shift, axis=axis)), index=index)", _every_other, once=("rolled",)),
     Rule("concatenate(getitem(x, index=tail), getitem(x, index=head))", _roll),
     Rule("roll(roll(x, shift=shift, axis=axis))", _along_several),
 )
 
-rolls = rule_pass(__name__, "Raise arrays of which the two parts were exchanged.", RULES)
+
+def rolls(function: Function, supports: Support) -> None:
+    """Raise arrays of which the two parts were exchanged; what is rolled of some elements depends on the size."""
+    apply_rules(function, (_EVERY_OTHER, *RULES) if supports.features.sizes_are_fixed else RULES, supports)
