@@ -181,7 +181,6 @@ class CollectivePermute(Replica):
         if sources == [here]:
             return x.copy()
         result = np.empty_like(x) if sources else np.zeros_like(x)
-        result = np.asanyarray(result)
         targets = [target for source, target in pairs if source == here]
         self.network.exchange(
             dict.fromkeys(targets, x), dict.fromkeys(sources, result), tag

@@ -38,8 +38,9 @@ class Ranks:
         self.test_all, self.status = MPI.Request.Testall, MPI.Status()
         self.any = MPI.ANY_SOURCE, MPI.ANY_TAG
         self.numbers: dict[str, int] = {}
-        self.sending: list[tuple[Any, Any]] = []  # on channels: requests, and arrays
-        # By rank: when it has ended, as this one came to know.
+        # What nobody waits for: to whom, requests, and what they read.
+        self.sending: list[tuple[int, Any, Any]] = []
+        # By rank that has ended: until when something of it may still arrive.
         self.ended: dict[int, float] = {}
         # By rank: since when it seems to do something else.
         self.doubted: dict[int, float] = {}
@@ -76,10 +77,18 @@ class Ranks:
 
     def post(self, peer: int, array: Any, tag: str, channel: int | None = None) -> None:
         """Start to send a copy of an array: nobody knows when it will be taken."""
-        copy = np.array(array, order="C")
-        request = self.comm.Isend([copy, self.bytes], peer, self.number(tag, channel))
-        self.sending = [sent for sent in self.sending if not sent[0].Test()]
-        self.sending.append((request, copy))
+        self.start(peer, np.array(array, order="C"), self.number(tag, channel))
+        self.takers()
+
+    def start(self, peer: int, memory: Any, number: int) -> None:
+        """Start to send what stays as it is until it has been taken."""
+        request = self.comm.Isend([memory, self.bytes], peer, number)
+        self.sending.append((peer, request, memory))
+
+    def takers(self) -> set[int]:
+        """Return who has yet to take something, and forget what has been taken."""
+        self.sending = [sent for sent in self.sending if not sent[1].Test()]
+        return {peer for peer, _, _ in self.sending}
 
     def take(
         self, source: int, tag: str, channel: int | None = None, like: Any = None
@@ -111,7 +120,7 @@ class Ranks:
         """
         here, now = f"replica {self.device}", time.monotonic()
         self.hear(tag)
-        if now - self.ended.get(peer, now) > HOPEFUL:
+        if now > self.ended.get(peer, now):
             raise ReplicaMismatch(
                 f"{here} waits in {tag}, but replica {peer} has ended"
             )
@@ -129,6 +138,8 @@ class Ranks:
 
     def name(self, number: int) -> str:
         """Return the tag that a tag of MPI was made of."""
+        if number < EXCHANGING:
+            return f"transfer (channel {number - 1})"
         names = (tag for tag, one in self.numbers.items() if one == number)
         return next(names, "something else")
 
@@ -140,7 +151,9 @@ class Ranks:
             source = self.status.Get_source()
             text = bytearray(self.status.Get_count(self.bytes))
             message.Recv([text, self.bytes])
-            failure, self.ended[source] = json.loads(text), time.monotonic()
+            failure, is_sending = json.loads(text)
+            patience = self.timeout if is_sending else HOPEFUL
+            self.ended[source] = time.monotonic() + patience
             if failure is not None:
                 raise ReplicaStopped(
                     f"replica {self.device} stopped in {tag}: "
@@ -148,12 +161,12 @@ class Ranks:
                 )
 
     def tell(self, failure: str | None) -> None:
-        """Tell the others how this rank ends."""
-        text = json.dumps(failure).encode()
+        """Tell the others how this rank ends, and who has yet to take something."""
+        takers = self.takers()
         for peer in range(self.comm.Get_size()):
             if peer != self.device:
-                request = self.comm.Isend([text, self.bytes], peer, ENDING)
-                self.sending.append((request, text))
+                text = json.dumps([failure, peer in takers]).encode()
+                self.start(peer, text, ENDING)
 
     def finish(self) -> None:
         """Wait until all ranks have ended. Raises ReplicaMismatch if one has sent what
@@ -165,12 +178,14 @@ class Ranks:
             time.sleep(0)
         if self.comm.Iprobe(*self.any, self.status):
             source, tag = self.status.Get_source(), self.status.Get_tag()
+            self.hear("its end")  # which is no array
             raise ReplicaMismatch(
                 f"replica {source} does {self.name(tag)}, "
                 f"but replica {self.device} has ended"
             )
-        for request, _ in self.sending:
-            request.Wait()
+        while self.takers():  # unless one fails: it has not taken what was for it
+            self.hear("its end")
+            time.sleep(0)
 
 
 class OnRanks(Program):

@@ -338,11 +338,17 @@ class Seat(Mailbox):
             self.say_end_to(peer)
 
     def say_end_to(self, peer: int) -> None:
-        """Tell a peer how this replica has ended, if it is there."""
+        """Tell a peer how this replica has ended, if it is there. A failure hardly
+        waits: a peer that receives nothing may be its cause.
+        """
         head = json.dumps(self.end).encode()
+        message = struct.pack(FRONT, len(head), 0) + head
         with suppress(OSError, ReplicaError):
-            self.send(peer, struct.pack(FRONT, len(head), 0) + head, "its end")
-            if self.end == "badly":
+            if self.end == "well":
+                self.send(peer, message, "its end")
+            else:
+                self.links[peer].settimeout(0.1)
+                self.links[peer].sendall(message)
                 self.links[peer].shutdown(socket.SHUT_WR)
 
 

@@ -1,5 +1,7 @@
 """``run_nccl`` without GPUs: CuPy's own ``cupyx.distributed`` over NCCL's rules, among threads and among processes."""
 
+import inspect
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +15,7 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 import xla2py
 from xla2py.benchmarks.gpu_kit.programs import free_port
 from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
+from xla2py.templates.prelude import replica_collectives
 from xla2py.tests.ladder.nccl import Nccl, Stuck, backend, distributed
 from xla2py.tests.ladder.replicas import replicated
 from xla2py.tests.ladder.running import needs_compiler
@@ -48,6 +51,12 @@ def test_replicas_do_over_nccl_what_they_do_in_one_process(several):
     exact = Budget(relative=0.0, absolute=0.0)
     leaves = compare([x for _, x in flatten(expected)], [x for _, x in flatten(found)], exact)
     assert [str(leaf) for leaf in leaves if not leaf.status.is_good] == []
+
+
+def test_collectives_use_only_what_numpy_hands_over_to_cupy():
+    """CuPy refuses to make an array of the host's of its own; the twin's arrays are such ones."""
+    used = {getattr(np, name) for name in re.findall(r"\bnp\.([a-z_]+)\(", inspect.getsource(replica_collectives))}
+    assert {type(function) for function in used} == {type(np.concatenate)}
 
 
 def test_groups_and_pairs_may_be_loops(monkeypatch):

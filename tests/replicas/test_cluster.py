@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import os
 import signal
 import socket
 import struct
@@ -186,6 +187,32 @@ def test_a_hung_worker_ends_the_run_at_the_timeout(workers, tmp_path):
     assert_clean(workers)
 
 
+def test_a_worker_that_hangs_while_much_is_sent_to_it_ends_the_run_at_the_timeout(workers, tmp_path):
+    module = imported(next(programs.control()), tmp_path)
+
+    def replica(g):
+        x = g.all_reduce(np.ones(1 << 25, np.int8), np.maximum)
+        if g.device == 3:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(0.5)  # until it is stopped
+        for _ in range(8 if g.device == 0 else 0):  # more than the connection holds
+            g.network.exchange({3: x}, {}, "transfer")
+
+    def wake():
+        for name in workers.workers():
+            workers.signal(name, signal.SIGCONT)
+
+    waking = threading.Timer(15, wake)
+    waking.start()
+    try:
+        with pytest.raises(module.ReplicaTimeout, match="replica 0 waited 2 s for replica 3 in transfer"):
+            run_as_replica(workers.client, module, replica, [[]] * 4, timeout=2)
+    finally:
+        waking.cancel()
+        wake()
+    assert_clean(workers)
+
+
 def diverging(other: str) -> SeveralDevices:
     text = (
         programs.BRANCHES.split("ENTRY")[0]
@@ -335,9 +362,9 @@ def test_a_replica_that_sends_no_array_ends_the_run(workers, tmp_path, garbage):
     assert_clean(workers)
 
 
-def run_as_replica(client, module, replica, arguments):
+def run_as_replica(client, module, replica, arguments, timeout: float = 30.0):
     """Run a replica that a test writes itself on workers."""
-    return module.Replicas(replica, module.Group, len(arguments), 1).run_replicas(client, arguments, timeout=30)
+    return module.Replicas(replica, module.Group, len(arguments), 1).run_replicas(client, arguments, timeout=timeout)
 
 
 def test_what_a_replica_sends_before_it_computes_arrives_meanwhile(workers, tmp_path):

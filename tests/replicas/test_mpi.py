@@ -144,6 +144,35 @@ def test_replicas_that_go_other_ways_are_named(mpirun, tmp_path, statement, told
     assert re.search(told, ended.stdout), ended.stdout + ended.stderr
 
 
+SENDS = """
+import os, sys, time, numpy as np
+os.environ |= {"MPIR_CVAR_NOLOCAL": "1", "OMPI_MCA_btl": "tcp,self"}  # as between machines
+from program import Group, Replicas
+def replica(g, x):
+    if g.device == 0:
+        g.network.post(1, x, "transfer", 1)
+    elif sys.argv[1] == "late":
+        time.sleep(0.1)
+        return g.network.take(0, "transfer", 1, x).sum()
+try:
+    print(Replicas(replica, Group, 2, 1).run_mpi([np.ones(1 << 26, np.int8)], timeout=20), flush=True)
+except Exception as error:
+    print(type(error).__name__, error, flush=True)
+    sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "told"),
+    [("late", str(1 << 26)), ("never", r"replica 0 does transfer \(channel 1\), but replica 1 has ended")],
+)
+def test_what_a_rank_sends_before_it_ends_is_taken_or_missed(mpirun, tmp_path, taken, told):
+    saved(LARGE, tmp_path / "program.py")
+    (tmp_path / "sends.py").write_text(SENDS, encoding="utf-8")
+    ended = mpirun(2, tmp_path / "sends.py", taken)
+    assert re.search(told, ended.stdout), ended.stdout + ended.stderr
+
+
 KILLED = """
 import os, sys, signal, numpy as np
 import program
