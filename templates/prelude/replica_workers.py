@@ -137,10 +137,10 @@ class Run:
 
     def fail(self, futures: Sequence[Any], gone: Sequence[int]) -> None:
         """Raise why a run has failed: the cause of all failures, or that a worker has
-        gone. A replica that only stopped because of another waits a moment for that
-        one.
+        gone. A replica that only stopped because of another waits for that one: a
+        moment where a worker has gone.
         """
-        deadline = time.monotonic() + 0.4
+        deadline = time.monotonic() + (0.4 if gone else 3)
         while True:
             failures = [f.exception() for f in futures if f.status == "error"]
             first = min(failures, key=rank_of_cause, default=None)
