@@ -18,15 +18,14 @@ class Features:
     Functions of a program are called as such, unless the target has to see what they do. Arrays that are mutable may be
     written into, and the results of ``main`` may be. Elements are numbers, or arrays that look at the one they are read
     from; one assignment may take an array apart into its rows. Free indices are integers of any type, and negative ones
-    count from the end. Where slices are fast,
-    combining strided ones takes less time than a reduction of lines of a few elements. Where they fit memory, what all
-    rounds of a loop need may be computed before it. Slices may start at any number, unless those of the library must be
-    brought to the host first. Indices that are trusted lie within their arrays: nothing guards them. Products of
-    16-bit floats are accumulated in float32 and rounded once where functions for narrow products are named, one of
-    matrices and one by the subscripts of ``einsum``: they give the sums in float32, too. Linear recurrences are a call
-    where the target's prelude has a function for them. Where operations are passes over memory, what two of them need
-    had better be computed once. Sizes are fixed unless the program is one of several at other sizes; chance numbers are
-    a size, or one by it, at those of this one alone.
+    count from the end. Where slices are fast, combining strided ones takes less time than a reduction of lines of a few
+    elements. Where they fit memory, what all rounds of a loop need may be computed before it. Slices may start at any
+    number, unless those of the library must be brought to the host first. Indices that are trusted lie within their
+    arrays: nothing guards them. Products of 16-bit floats are accumulated in float32 and rounded once where functions
+    for narrow products are named, one of matrices and one by the subscripts of ``einsum``: they give the sums in
+    float32, too. Linear recurrences are a call where the target's prelude has a function for them. Where operations are
+    passes over memory, what two of them need had better be computed once. Sizes are fixed unless the program is one of
+    several at other sizes; chance numbers are a size, or one by it, at those of this one alone.
     """
 
     functions_are_called: bool = True

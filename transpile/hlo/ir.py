@@ -52,6 +52,11 @@ class StackFrame:
     end_column: int
     parent: int
 
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """The file, line and column where the call begins."""
+        return self.file_name, self.line, self.column
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Instruction:

@@ -104,7 +104,7 @@ class SourceNames:
         inner: Site | None = None  # where no caller has a better name
         for frame_id in reversed(self.chains.around(self._own_frame(metadata.stack_frame_id))):
             frame = self.chains.frames[frame_id - 1]
-            place = (frame.file_name, frame.line, frame.column)
+            place = frame.place
             target = table.get(place)
             if isinstance(target, tuple):
                 target = target[index] if index is not None and index < len(target) else None
@@ -181,7 +181,7 @@ class SourceNames:
         if not chain:
             return None
         frame = self.chains.frames[chain[-1] - 1]
-        found = self.apart.get((frame.file_name, frame.line, frame.column))
+        found = self.apart.get(frame.place)
         return None if found is None else (*found, frame.parent)
 
     def names_around(self, graph: Graph, node: Node) -> list[str]:
@@ -320,8 +320,7 @@ def apart(file_name: str, tree: ast.Module) -> dict[Place, tuple[tuple[str, ...]
     found: dict[Place, tuple[tuple[str, ...], Place]] = {}
     for node in ast.walk(tree):
         match node:
-            case ast.Assign([ast.Tuple(parts) as target], value) if all(isinstance(part, ast.Name) for part in parts):
-                names = tuple(part.id for part in parts if isinstance(part, ast.Name))
+            case ast.Assign([ast.Tuple() as target], value) if (names := _own_names(target)) is not None:
                 place = _place(file_name, target)
                 found[place] = found[_place(file_name, value)] = names, place
     return found
@@ -338,8 +337,8 @@ def hints(file_name: str, tree: ast.Module) -> Targets:
                 named = [(keyword.value, keyword.arg) for keyword in keywords]
             case ast.Dict(keys, values):
                 named = [(value, _word(key)) for key, value in zip(keys, values, strict=True)]
-            case ast.Assign([ast.Tuple(parts)], value) if all(isinstance(part, ast.Name) for part in parts):
-                named = [(value, tuple(part.id for part in parts if isinstance(part, ast.Name)))]
+            case ast.Assign([ast.Tuple() as target], value) if (names := _own_names(target)) is not None:
+                named = [(value, names)]
             case ast.Assign([ast.Attribute(attr=name)], value) | ast.NamedExpr(ast.Name(name), value):
                 named = [(value, name)]
             case ast.Assign([ast.Subscript(slice=key)], value):
@@ -354,6 +353,12 @@ def hints(file_name: str, tree: ast.Module) -> Targets:
 
 def _place(file_name: str, value: ast.expr | ast.stmt) -> Place:
     return file_name, value.lineno, value.col_offset
+
+
+def _own_names(target: ast.Tuple) -> tuple[str, ...] | None:
+    """The names that a target consists of; None where it has other parts."""
+    names = tuple(part.id for part in target.elts if isinstance(part, ast.Name))
+    return names if len(names) == len(target.elts) else None
 
 
 def _word(key: ast.expr | None) -> str | None:

@@ -121,7 +121,7 @@ class SourceFunctions:
             for frame_id in self.chains.of(user):
                 frame = self.chains.frames[frame_id - 1]
                 if frame.function_name.rsplit(".", 1)[-1] == name:
-                    place = (frame.file_name, frame.line, frame.column)
+                    place = frame.place
                     sides = self.operations.get((*place, user.opcode))
                     read = [names for names, given in zip(sides or (), user.operands, strict=False) if given in own]
                     names = read[0] if len(read) == 1 else self.expressions.get(place, set())
@@ -148,7 +148,8 @@ class SourceFunctions:
             if len(parameters) == 2 and not _returns_pairs(definition):
                 parameters = parameters[::-1]  # a step of fori_loop is given the counter first
         inside = (value for computation in callees_first(loop["body"]) for value in computation.instructions)
-        rows = {place for value in inside if value.opcode == "slice" for place in self._places(value)}
+        chains = (self.chains.of(value) for value in inside if value.opcode == "slice")
+        rows = {self.chains.frames[frame_id - 1].place[1:] for chain in chains for frame_id in chain}
         for name in parameters:
             parts = _taken_apart(definition, name, rows) if name != "_" else []
             places = _places(loop, parts, stacked, counters)
@@ -157,12 +158,6 @@ class SourceFunctions:
             if is_whole and self._are_read(loop["body"], definition, dict(zip(elements, names, strict=True))):
                 return ["state" if part == "_" else part for part in names]
         return None
-
-    def _places(self, instruction: Instruction) -> Iterator[tuple[int, int]]:
-        """The lines and columns of the calls around an instruction, and its own."""
-        for frame_id in self.chains.of(instruction):
-            frame = self.chains.frames[frame_id - 1]
-            yield frame.line, frame.column
 
     def _are_read(self, body: Computation, step: ast.FunctionDef, names: Mapping[int | None, str]) -> bool:
         """Tell whether the step reads each carried element by its name, where it reads it by any."""
@@ -178,7 +173,7 @@ class SourceFunctions:
         """The author's names for the last ``count`` of the ``total`` results of a loop, its stacked outputs."""
         for frame_id in self.chains.of(loop)[-1:]:
             frame = self.chains.frames[frame_id - 1]
-            names = self.unpacked.get((frame.file_name, frame.line, frame.column), [])
+            names = self.unpacked.get(frame.place, [])
             if count and len(names) == total and "_" not in names[-count:]:
                 return names[-count:]
         return None
@@ -189,7 +184,7 @@ class SourceFunctions:
         """
         for frame_id in self.chains.of(loop)[-1:]:
             frame = self.chains.frames[frame_id - 1]
-            made, call = self.loops.get((frame.file_name, frame.line, frame.column), ("", None))
+            made, call = self.loops.get(frame.place, ("", None))
             if call is None:
                 return None
             (position, keyword), carried, counters = _LOOPS[made]

@@ -71,7 +71,7 @@ class ReadNames:
         if not chain or not self._is_primal(instruction):
             return
         frame = self._chains.frames[chain[-1] - 1]
-        read = self._operands.get((frame.file_name, frame.line, frame.column, instruction.opcode))
+        read = self._operands.get((*frame.place, instruction.opcode))
         given = [tuple(_seen_through(operand)) for operand in instruction.operands]
         if read is None or len(given) != len(read):
             return
