@@ -108,10 +108,3 @@ def test_parts_keep_infinities_zeros_and_types():
 def test_sign_keeps_zeros():
     z = prelude.complex_sign(prelude.complex_from_parts(np.float64(-0.0), np.float64(0.0)))
     assert (np.signbit(z.real), np.signbit(z.imag)) == (True, False)
-
-
-@dtypes
-@pytest.mark.parametrize("function", FUNCTIONS.values())
-def test_scalars_and_empty_arrays_keep_shape_and_type(function, dtype):
-    for z in (np.zeros((2, 0), dtype), np.array(1 + 1j, dtype), dtype(1 - 2j)):
-        assert (function(z).shape, function(z).dtype) == (z.shape, dtype)

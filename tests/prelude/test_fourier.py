@@ -24,9 +24,3 @@ def test_every_kind_and_length(agrees, kind, lengths, real, complex_):
     tolerance = 1e-5 if real is np.float32 else 1e-12
     ours = fourier_transform(x, kind, lengths)
     agrees(ours, "fft", [x], fft_type=kind, fft_length=lengths, rtol=tolerance, atol=tolerance)
-
-
-@pytest.mark.parametrize("kind, dtype", [("FFT", np.complex64), ("RFFT", np.float32), ("IRFFT", np.complex64)])
-def test_an_empty_batch(agrees, kind, dtype):
-    x = np.zeros((0, 3 if kind == "IRFFT" else 4), dtype)
-    agrees(fourier_transform(x, kind, (4,)), "fft", [x], fft_type=kind, fft_length=(4,))

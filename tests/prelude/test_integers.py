@@ -1,13 +1,12 @@
 """Integer arithmetic of the prelude beside its definitions; ``tests/operations`` compares it with XLA."""
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 from xla2py.templates.prelude import integers
 from xla2py.tests.operations.definitions import integer_binary, integer_unary
 from xla2py.tests.operations.values import limits
-from xla2py.transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
+from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -48,28 +47,3 @@ def test_functions_are_their_definitions(element_type):
         np.testing.assert_array_equal(function(x), integer_unary(opcode)(x), opcode, strict=True)
     for opcode, function in BINARY.items():
         np.testing.assert_array_equal(function(a, b), integer_binary(opcode)(a, b), opcode, strict=True)
-
-
-@all_types
-@pytest.mark.parametrize("shapes", [((), ()), ((0,), (0,)), ((3,), ()), ((2, 1), (3,))], ids=str)
-def test_shapes_broadcast_and_the_type_stays(shapes, element_type):
-    one, two = (np.ones(shape, np.int8).astype(element_type.dtype) for shape in shapes)
-    made = [(function(one, two), np.broadcast_shapes(*shapes)) for function in BINARY.values()]
-    made += [(function(x), x.shape) for function in UNARY.values() for x in (one, two, one[..., None].ravel()[:1])]
-    assert {(result.shape == shape, result.dtype == element_type.dtype) for result, shape in made} == {(True, True)}
-
-
-@pytest.mark.parametrize("narrow", [ml_dtypes.int2, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.uint4])
-def test_astype_wraps_to_narrow_integers(narrow):
-    """The recipe for narrow integers rests on this: compute in any NumPy integer type, then ``astype``."""
-    bits = from_dtype(narrow).bits
-    for wide in (np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64):
-        values = np.arange(-300, 300).astype(wide)
-        np.testing.assert_array_equal(values.astype(narrow).astype(np.int64) % 2**bits, values % 2**bits)
-
-
-@pytest.mark.parametrize("element_type", [t for t in INTEGERS if t.bits >= 8], ids=str)
-def test_numpys_right_shift_is_that_of_the_types_own_signedness(element_type):
-    a, b = pairs(element_type)
-    function = integers.shift_right_arithmetic if element_type.is_signed else integers.shift_right_logical
-    np.testing.assert_array_equal(a >> b, function(a, b))

@@ -23,16 +23,3 @@ from xla2py.templates.prelude.precision import working_dtype
 )
 def test_working_dtype(dtype, expected):
     assert working_dtype(np.dtype(dtype)) == expected
-
-
-def test_a_python_int_keeps_the_types_of_ml_dtypes_but_a_python_float_does_not():
-    x = np.ones(3, ml_dtypes.bfloat16)
-    assert ((x + 1).dtype, np.where(x > 0, x, 0).dtype, np.maximum(x, 0).dtype) == (x.dtype, x.dtype, x.dtype)
-    assert ((x + 0.5).dtype, np.clip(x, x, x).dtype) == (np.float32, np.float32)
-    assert (np.ones(3, ml_dtypes.int4) + 1).dtype == np.int8
-
-
-def test_integer_scalars_warn_where_arrays_wrap():
-    with pytest.warns(RuntimeWarning, match="overflow"):
-        assert np.int32(2**31 - 1) + np.int32(1) == -(2**31)
-    assert (np.int32([2**31 - 1]) + np.int32(1)).tolist() == [-(2**31)]

@@ -15,33 +15,6 @@ def region(opcode, element_type):
     return f"region {{ a = {scalar} parameter(0)  b = {scalar} parameter(1)  ROOT r = {scalar} {opcode}(a, b) }}"
 
 
-@pytest.mark.parametrize("axes", AXES)
-@pytest.mark.parametrize(
-    "combine, opcode, dtype, text",
-    [
-        (np.add, "add", np.float32, "f32"),
-        (np.add, "add", np.int8, "s8"),
-        (np.multiply, "multiply", np.uint32, "u32"),
-        (np.maximum, "maximum", np.float64, "f64"),
-        (np.minimum, "minimum", np.int16, "s16"),
-        (np.logical_or, "or", bool, "pred"),
-        (np.bitwise_xor, "xor", np.uint8, "u8"),
-        (np.add, "add", np.complex64, "c64"),
-    ],
-)
-def test_reductions_use_init_once(agrees, axes, combine, opcode, dtype, text):
-    x, init = rng.integers(-9, 9, (3, 4, 5)).astype(dtype), np.array(3).astype(dtype)
-    expected = {"dimensions": axes, "to_apply": "region", "computations": region(opcode, text)}
-    agrees(fold_axes(x, init, combine, axes), "reduce", [x, init], **expected)
-
-
-@pytest.mark.parametrize("shape, axes", [((0, 3), (0,)), ((3, 0), (0,)), ((0,), (0,)), ((1, 1), (0, 1)), ((), ())])
-def test_reductions_of_few_elements(agrees, shape, axes):
-    x, init = np.ones(shape, np.float32), np.float32(2)
-    expected = {"dimensions": axes, "to_apply": "region", "computations": region("maximum", "f32")}
-    agrees(fold_axes(x, init, np.maximum, axes), "reduce", [x, init], **expected)
-
-
 ARGMAX = """region {
   x = f32[] parameter(0)  i = s32[] parameter(1)  y = f32[] parameter(2)  j = s32[] parameter(3)
   gt = pred[] compare(x, y), direction=GT  un = pred[] compare(x, x), direction=NE  p = pred[] or(gt, un)
