@@ -7,7 +7,6 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from xla2py.tests.recording.answers import ANSWERS
 from xla2py.tests.recording.tools import strict_types
@@ -21,9 +20,6 @@ from xla2py.transpile.equivalence.reference.xla_process import ReferenceWorker
 from xla2py.transpile.kernels.verifier import verify_kernels
 
 gc.set_threshold(20_000, 20, 20)
-# How long a machine takes that does other work, too, says nothing about a strategy.
-settings.register_profile("any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any_machine")
 
 MODEL = """
 ENTRY main {

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xla2py.tests.whole import much
 from xla2py.transpile.hlo.bitcasts import bitcast_as_reshape_transpose
 from xla2py.transpile.hlo.element_types import BF16, F32
 from xla2py.transpile.hlo.indexing import from_buffer, to_buffer
@@ -115,7 +116,7 @@ def pairs(draw):
     return tiled(left, orders[0], *sides[0]), tiled(right, orders[1], *sides[1])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=much(60, 400))
 @given(pairs())
 def test_any_pair_agrees_with_the_buffer(pair):
     source, result = pair

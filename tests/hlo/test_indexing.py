@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xla2py.tests.whole import much
 from xla2py.transpile.hlo import indexing
 from xla2py.transpile.hlo.element_types import BF16, ELEMENT_TYPES, F32, PRED, S4, S8, U4
 from xla2py.transpile.hlo.layouts import byte_size, physical_size
@@ -135,7 +136,7 @@ def shapes(draw):
     return tiled(F32, sizes, order, *tiles, padded_dimensions=padded, tail_padding_alignment_in_elements=tail)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=much(40, 200))
 @given(shapes())
 def test_any_layout_is_a_one_to_one_map(shape):
     test_buffer_and_index_arithmetic_agree(shape)

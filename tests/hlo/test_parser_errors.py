@@ -276,8 +276,8 @@ def many_instructions(count):
     return "\n".join([*lines, "}"])
 
 
-def test_memory_stays_below_ten_times_the_text():
-    text = many_instructions(20_000)
+def test_memory_stays_below_ten_times_the_text_and_time_is_short():
+    text = many_instructions(4_000)
     parse_module(text[: text.index("\n", 1000)] + "}")  # caches that stay
     tracemalloc.start()
     try:
@@ -285,14 +285,10 @@ def test_memory_stays_below_ten_times_the_text():
         assert tracemalloc.get_traced_memory()[1] < 10 * len(text)
     finally:
         tracemalloc.stop()
-    assert len(module.entry.instructions) == 20_000
-
-
-def test_twenty_thousand_instructions_take_a_second_or_two():
-    text = many_instructions(20_000)
+    assert len(module.entry.instructions) == 4_000
     start = time.process_time()
     parse_module(text)
-    assert time.process_time() - start < 4  # half a second where nothing else runs
+    assert time.process_time() - start < 1  # a tenth of a second where nothing else runs
 
 
 @pytest.mark.parametrize("cut", range(0, 400, 7))

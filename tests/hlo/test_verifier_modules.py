@@ -136,7 +136,7 @@ def test_deep_tuples_and_long_chains_need_no_stack() -> None:
     shape: Shape = ArrayShape(F32, ())
     leaf = _parameter(0, shape)
     instructions = [leaf]
-    for depth in range(3000):
+    for depth in range(1200):
         shape = TupleShape((shape,))
         instructions.append(Instruction(f"t{depth}", "tuple", shape, (instructions[-1],)))
     wrong = Instruction("w", "negate", shape, (instructions[-1],))

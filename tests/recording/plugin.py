@@ -17,6 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from xla2py.tests import whole
 from xla2py.tests.recording.answers import ANSWERS
@@ -50,6 +51,10 @@ def pytest_configure(config: pytest.Config) -> None:
         ANSWERS.version = ""
     if config.getoption("--whole"):
         os.environ[whole.VARIABLE] = "1"
+    # How long a machine takes that does other work, too, says nothing about a strategy.
+    examples = whole.much(30, 100)
+    settings.register_profile("any", max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("any")
     config.addinivalue_line("markers", "live_xla: asks XLA itself, and is skipped where JAX is not installed")
     config.addinivalue_line("markers", "texts_of(version): is about what that version of JAX writes")
     config.addinivalue_line("markers", "whole: is left to make prove")

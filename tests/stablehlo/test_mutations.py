@@ -1,6 +1,5 @@
 """Whatever the text or the bytes, the readers answer with a module or an error that has a code and a place."""
 
-import os
 import random
 import time
 from pathlib import Path
@@ -8,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from xla2py.tests.stablehlo.texts import TEXTS
+from xla2py.tests.whole import much
 from xla2py.transpile.errors import XlaToPythonError
 from xla2py.transpile.frontends.exported_file import read_exported
 from xla2py.transpile.hlo.source import SourceText
 from xla2py.transpile.hlo.verifier import verify
 from xla2py.transpile.stablehlo.reading import read_bytecode, read_text
 
-MUTANTS = int(os.environ.get("XLA2PY_MUTANTS", "1500"))  # 100000 for a campaign
+MUTANTS = much(300, 20_000)
 PIECES = [
     *"{}()[]<>=,:%#@!^\"'/*-+.?x_ \n0123456789",
     *(
