@@ -109,10 +109,10 @@ $(VENV)/.ready: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-# pip would compile modules one after the other
+# pip would compile modules one after the other, and those that no test imports
 $(VENV)/.ready-to-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[test]'
-	-$(BIN)/python -m compileall -qq -j 2 $(VENV)/lib
+	-$(BIN)/python -m compileall -qq -j 2 -x '/(tests?|mypyc?|pip|setuptools)/' $(VENV)/lib
 	touch $@ $(VENV)/.ready
 
 clean:

@@ -19,6 +19,8 @@ from xla2py.transpile.hlo.literal_values import array_sha256
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.vendoring import packages, recordings
 
+pytestmark = pytest.mark.long
+
 STEP = """
 HloModule jit_step
 

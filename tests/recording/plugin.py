@@ -58,6 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "live_xla: asks XLA itself, and is skipped where JAX is not installed")
     config.addinivalue_line("markers", "texts_of(version): is about what that version of JAX writes")
     config.addinivalue_line("markers", "whole: is left to make prove")
+    config.addinivalue_line("markers", "long: stands in a file that takes a minute, which begins first")
     config.addinivalue_line("markers", "compiled: functions of Numba are compiled, which else run as plain Python")
     config.pluginmanager.register(_Run(), "recorded answers")
 
@@ -132,10 +133,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # Other files come first in each part, since its time is short. Workers share the files that make a process grow.
     if count > 1 or hasattr(config, "workerinput"):
         part.sort(key=lambda item: crc32(f"{chosen} {_module(item.path)}".encode()))
+    if hasattr(config, "workerinput"):
+        part = _long_first(part, config.workerinput["workercount"])
     left = [] if whole.is_whole() else [item for item in part if item.get_closest_marker("whole")]
     config.stash[_LEFT] = Counter(_module(item.path) for item in left)
     items[:] = [item for item in part if item not in set(left)]
     config.hook.pytest_deselected(items=left)
+
+
+def _long_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Each worker's share begins with some of the files that take long: else all wait for one that begins late."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("long"):
+            files.setdefault(item.path, []).append(item)
+    rest = [item for item in items if not item.get_closest_marker("long")]
+    shares = [[item for file in list(files.values())[k::workers] for item in file] for k in range(workers)]
+    for k, share in enumerate(shares):  # as the scheduler shares out
+        count = max(0, (len(items) - sum(map(len, shares[:k]))) // (workers - k) - len(share))
+        share += rest[:count]
+        rest = rest[count:]
+    return [item for share in shares for item in share] + rest
 
 
 def _module(path: Path) -> str:

@@ -25,6 +25,8 @@ from xla2py.tests.replicas.clusters import cluster
 from xla2py.tests.replicas.programs import SeveralDevices, entry
 from xla2py.transpile.equivalence.verdicts.comparison import flatten
 
+pytestmark = pytest.mark.long
+
 
 def imported(program: SeveralDevices, folder: Path) -> ModuleType:
     """The emitted module, saved and imported as a user would."""

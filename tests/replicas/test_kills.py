@@ -17,6 +17,7 @@ from xla2py.tests.replicas.programs import SeveralDevices
 from xla2py.tests.replicas.test_cluster import assert_clean, assert_same_bits, imported
 from xla2py.tests.whole import much
 
+pytestmark = pytest.mark.long
 ITERATIONS = much(3000, 8000)
 LONG = programs.COUNTED.replace("[5,4]", f"[{ITERATIONS},4]").replace("constant(5)", f"constant({ITERATIONS})")
 

@@ -22,6 +22,7 @@ from xla2py.tests.replicas.test_cluster import EVERYTHING, assert_same_bits, imp
 from xla2py.tests.whole import much
 
 pytest.importorskip("mpi4py")
+pytestmark = pytest.mark.long
 BESIDE = shutil.which("mpirun", path=str(Path(sys.executable).parent))  # MPICH of the package mpich
 OPEN_MPI = "mpirun.openmpi"  # of Debian
 LAUNCHERS = {
