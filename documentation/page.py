@@ -3,7 +3,7 @@
 It is the files of ``page/``, the core of Pyodide (the npm package ``pyodide``), the wheels that emission and runs need
 and xla2py's own, and a lock that names them all by their hashes. Of the packages, those in Pyodide's own lock come from
 a folder with its release, where one is given, else from its public CDN, and are checked by the lock; the others are
-plain wheels of PyPI. What a tab imports at once is bytecode there (``compile_wheels.mjs``): it compiles little.
+plain wheels of PyPI. What the examples import is bytecode there (``compile_wheels.mjs``): a tab compiles little.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def build(out: Path, version: str, release: Path | None) -> None:
         kept[name] = _of_release(core, name, lock, version, release) or _of_pypi(core, name, lock)
     kept["xla2py"] = _own(core)
     _write_lock(core, lock, kept)
-    _call("node", str(Path(__file__).with_name("compile_wheels.mjs")), str(core), str(out / "examples/softmax.hlo"))
+    _call("node", str(Path(__file__).with_name("compile_wheels.mjs")), str(core), str(out / "examples"))
     _write_lock(core, lock, kept)
     _describe(out, list(kept))
 

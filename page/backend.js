@@ -24,7 +24,7 @@ class Server {
 }
 
 class Tab {
-  #site; #report; #worker; #waiting = new Map(); #next = 0;
+  #site; #report; #worker; #isReady; #waiting = new Map(); #next = 0;
 
   constructor(site, report) {
     this.#site = site;
@@ -33,11 +33,12 @@ class Tab {
   }
 
   #start() {
+    this.#isReady = false;
     this.#worker = new Worker("worker.js", { type: "module" });
     this.ready = new Promise((resolve, reject) => {
       this.#worker.onmessage = ({ data }) => {
         if (data.progress) this.#report(data.progress);
-        else if (data.ready) { this.#report({ text: "", part: 1 }); resolve(); }
+        else if (data.ready) { this.#isReady = true; this.#report({ text: "", part: 1 }); resolve(); }
         else if (data.failed) reject(new Error(data.failed));
         else this.#settle(data.id, data.answer);
       };
@@ -51,22 +52,19 @@ class Tab {
     this.#waiting.delete(id);
   }
 
-  async ask(question) {
+  ask(question) {
     const id = this.#next++;
     const answer = new Promise((resolve) => this.#waiting.set(id, resolve));
-    try {
-      await this.ready;
-    } catch (error) {
-      this.#settle(id, failure(error.message));
-    }
-    if (this.#waiting.has(id)) this.#worker.postMessage({ id, question });
+    const send = () => this.#waiting.has(id) && this.#worker.postMessage({ id, question });
+    this.ready.then(send, (error) => this.#settle(id, failure(error.message)));
     return answer;
   }
 
-  // Python cannot be interrupted from outside, so the worker goes and another one comes.
+  // Python cannot be interrupted from outside, so the worker goes and another one comes; one that still starts may stay.
   async stop() {
-    this.#worker.terminate();
     for (const id of [...this.#waiting.keys()]) this.#settle(id, STOPPED);
+    if (!this.#isReady) return;
+    this.#worker.terminate();
     this.#start();
   }
 }

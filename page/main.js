@@ -40,7 +40,7 @@ class Page {
 
   #listen() {
     find("run").addEventListener("click", () => this.#run());
-    find("stop").addEventListener("click", () => this.#backend.stop());
+    find("stop").addEventListener("click", () => this.#stop());
     find("share").addEventListener("click", () => this.#share());
     find("compare").addEventListener("change", ({ target }) => this.#toggleComparison(target.checked));
     find("close-results").addEventListener("click", () => { find("results").hidden = true; find("run").focus(); });
@@ -152,22 +152,32 @@ class Page {
     if (!text.trim()) return this.#empty();
     const started = performance.now();
     const answers = [];
-    for (const side of sides) answers.push(await this.#backend.ask({ ask: "emit", text, ...side.choice }));
-    if (text !== this.#editor.text || sides !== this.#sides) { this.#isWanted = true; return; }
+    for (const side of sides) {
+      answers.push(await this.#backend.ask({ ask: "emit", text, ...side.choice }));
+      if (answers.at(-1).stopped) break;
+    }
+    const isStopped = answers.at(-1).stopped;
+    if (!isStopped && (text !== this.#editor.text || sides !== this.#sides)) { this.#isWanted = true; return; }
     const took = (performance.now() - started) / 1000;
     const isSound = answers.every(({ errors }) => !errors);
     const changed = isSound && sides.length > 1
       ? (await this.#backend.ask({ ask: "compare", only_text: true, text, sides: sides.map(({ choice }) => choice) })).changed : [];
-    answers.forEach((answer, at) => {
-      if (answer.errors) sides[at].isStale = true;
-      else sides[at].show(answer, changed?.[at]);
+    sides.forEach((side, at) => {
+      if (isStopped || answers[at].errors) side.isStale = true;
+      else side.show(answers[at], changed?.[at]);
     });
     const good = answers.find(({ errors }) => !errors);
     const problems = answers.flatMap(({ errors }) => errors ?? []);
     this.#show(problems, good?.notes ?? []);
     find("program-facts").textContent = good ? `${count(good.instructions, "instruction")}, emitted in ${time(took)}` : "";
-    const isStopped = answers.some(({ stopped }) => stopped);
     this.#say(isStopped ? "Stopped" : problems.length ? `${count(problems.length, "problem")}` : "");
+  }
+
+  // Ends what is worked on, and does not begin with what was typed meanwhile.
+  #stop() {
+    clearTimeout(this.#timer);
+    this.#isWanted = false;
+    this.#backend.stop();
   }
 
   #empty() {

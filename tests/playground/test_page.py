@@ -14,6 +14,13 @@ ENTRY main {
 }
 """
 
+LARGE = "".join(
+    [
+        "ENTRY main {\n v0 = f32[8] parameter(0)\n",
+        *(f" v{k} = f32[8] multiply(v{k - 1}, v{k // 2})\n" for k in range(1, 20_000)),
+        " ROOT y = f32[8] negate(v19999)\n}\n",
+    ]
+)
 SELECTED = (
     "(({value, selectionStart, selectionEnd}) => value.slice(selectionStart, selectionEnd))(document.activeElement)"
 )
@@ -162,6 +169,22 @@ def test_what_takes_long_can_be_stopped_and_the_page_goes_on(page):
     page.fill("#seed", "5")  # the page is not frozen
     page.click("#stop")
     status(page, "Stopped")
+    page.select_option("#example", "Softmax")
+    ready(page)
+
+
+def test_an_emission_stays_stopped_even_where_something_was_typed_meanwhile(page):
+    page.check("#compare")
+    page.set_input_files("#file", {"name": "large.hlo", "mimeType": "", "buffer": LARGE.encode()})
+    page.locator("#stop").wait_for()
+    page.locator("#program").focus()
+    page.keyboard.press("End")
+    page.keyboard.type(" ")
+    page.wait_for_timeout(200)
+    page.click("#stop")
+    status(page, "Stopped")
+    page.locator("#stop").wait_for(state="hidden")
+    assert page.locator(".side.stale").count() == 2
     page.select_option("#example", "Softmax")
     ready(page)
 

@@ -15,6 +15,7 @@ import pytest
 
 from xla2py.documentation.page import PACKAGES, _sent
 from xla2py.tests.pages.browser import browser, shown
+from xla2py.tests.playground.test_page import LARGE
 from xla2py.tests.playground.test_server import FOREVER
 from xla2py.transpile.playground.site import FOLDER, site_files
 
@@ -107,6 +108,7 @@ def test_the_site_is_small_and_what_a_start_imports_is_bytecode(tab):
     (wheel,) = (SITE / "pyodide").glob("xla2py-*.whl")
     names = ZipFile(wheel).namelist()
     assert {"xla2py/transpile/emission/__init__.pyc", "xla2py/templates/prelude/arrays_in_files.py"} <= set(names)
+    assert "enum.pyc" in ZipFile(SITE / "pyodide" / "python_stdlib.zip").namelist()
 
 
 def test_all_texts_of_the_gallery_emit_in_the_tab(tab):
@@ -133,6 +135,9 @@ def test_the_tab_stops_what_takes_long_and_begins_anew(tab):
     tab.click("#run")
     tab.locator("#stop").click()
     tab.locator("#stop").wait_for(state="hidden")
+    tab.set_input_files("#file", {"name": "large.hlo", "mimeType": "", "buffer": LARGE.encode()})
+    tab.locator("#stop").click()
+    tab.locator(".problem", has_text="it was stopped").wait_for()
     tab.select_option("#example", "Softmax")
     tab.locator(".listing code", has_text="np.exp").wait_for(timeout=120_000)
 
