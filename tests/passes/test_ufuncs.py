@@ -88,6 +88,15 @@ def test_where_cupy_has_no_such_function():
     assert "np.hypot" in xla2py.emit(text, "dask").source
 
 
+def test_a_complex_sigmoid_is_0_where_the_exponential_overflows():
+    text = entry(
+        *("z = c64[2] parameter(0)", "one = c64[2] constant({(1, 0), (1, 0)})", "n = c64[2] negate(z)"),
+        *("e = c64[2] exponential(n)", "s = c64[2] add(e, one)", "r = c64[2] divide(one, s)"),
+    )
+    assert main(text) == "return complex_logistic(z)"
+    assert_agrees(text, np.array([-200 + 1j, 1 - 2j], np.complex64), without="sigmoids")
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32])
 def test_what_is_clipped_to_integers_is_cut_by_astype(dtype):
     text = hlo(lambda x: jnp.round(jnp.maximum(jnp.minimum(x, 120), 0)).astype(dtype), EDGES)

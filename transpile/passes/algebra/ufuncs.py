@@ -62,6 +62,11 @@ def _sign_bit(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return called(graph, "np.signbit", (x,), node) if of_float and last else None
 
 
+def _complex_logistic(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """NumPy's quotient is NaN where the exponential overflows."""
+    return called(graph, "complex_logistic", (found["z"],), node) if literal_value(found["ONE"]) == 1 else None
+
+
 _CLOSE = "or_(compare(x, y, direction='EQ'), and_(is_finite(y), compare(abs(subtract(x, y)), {}, direction='LE')))"
 _TOLERANCE = ("add(multiply(abs(y), RTOL), ATOL)", "multiply(abs(y), RTOL)")
 _NUMBERS = "(numbers := select(isnan(x), 0, x))"
@@ -90,6 +95,10 @@ RULES = (
         f"prelude.complex_from_parts({_REAL}, select(compare(y, 0, direction='EQ'), 0, {_IMAGINARY}))",
         "prelude.complex_exp(z)",
         when=_is_full_complex,
+    ),
+    *(
+        Rule(f"divide(ONE, add({exp}(negate(z)), ONE))", _complex_logistic, when=_is_full_complex)
+        for exp in ("prelude.complex_exp", "exponential")
     ),
     # bits, signs and whole parts
     Rule("prelude.shift_right_logical(x, PLACES)", _shifted_out),
