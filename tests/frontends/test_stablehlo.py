@@ -112,6 +112,36 @@ def test_lines_that_differ_in_types_are_read_after_the_first():
         assert raised.value.diagnostics[0].place[1].start >= text.index("%5") + 80
 
 
+def test_calls_that_are_alike_call_functions_of_their_own():
+    text = """module {
+      func.func public @main(%a: tensor<f32>) -> tensor<f32> {
+        %0 = call @"s.in"(%a) : (tensor<f32>) -> tensor<f32>
+        %1 = call @co.s(%0) : (tensor<f32>) -> tensor<f32>
+        %2 = func.call @tan(%1) : (tensor<f32>) -> tensor<f32>
+        %3 = call @"s.in"(%2) : (tensor<f32>) -> tensor<f32>
+        call @nothing() : () -> ()
+        call @other() : () -> ()
+        return %3 : tensor<f32>
+      }
+      func.func private @"s.in"(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> }
+      func.func private @co.s(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> }
+      func.func private @tan(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> }
+      func.func private @nothing() { return }
+      func.func private @other() { return }
+    }"""
+    calls = [i for i in read_text(SourceText(text)).entry.instructions if i.opcode == "call"]
+    assert [call.called[0].name.rpartition(".")[0] for call in calls] == [
+        "s.in",
+        "co.s",
+        "tan",
+        "s.in",
+        "nothing",
+        "other",
+    ]
+    with pytest.raises(HloSyntaxError, match="no function `others`"):
+        read_text(SourceText(text.replace("call @other()", "call @others()")))
+
+
 def test_the_platform_is_an_argument_only_where_nobody_knows_it():
     source = xla2py.emit(xla2py.load(PLATFORMS), checks=False).source
     assert "def main(platform_index: Any, x: Array)" in source

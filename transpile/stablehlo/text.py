@@ -22,7 +22,8 @@ from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unr
 from .types import TENSOR, parse_type, parse_types
 
 VALUE = re.compile(r"%[\w$.\-]++(?:#\d++)?", re.ASCII)
-_VALUES = re.compile(rf"({VALUE.pattern})", re.ASCII)  # a line is split at them into what is alike and names
+# A line is split at them, and at the function that it calls, into what is alike and names.
+_NAMES = re.compile(rf"({VALUE.pattern}|(?<=[ .]call )@[\w$.\-]++(?!::))", re.ASCII)
 _TYPES = re.compile(rf"({TENSOR.pattern})")  # and that into what is alike and types
 _VALUE_NAME = re.compile(r"%[\w$.\-]++", re.ASCII)
 _RESULTS = re.compile(r"%[\w$.\-]++(?::\d+)?(?:\s*,\s*%[\w$.\-]++(?::\d+)?)*+\s*=(?!=)", re.ASCII)
@@ -49,6 +50,7 @@ class _Template:
     name: str
     counts: tuple[int, ...]  # of results, by their names
     order: tuple[int, ...]  # of the names that are operands
+    callee: int | None  # of the names
     attributes: dict[str, Any]
     types: tuple[Type, ...]
 
@@ -65,6 +67,7 @@ class _Statement:
     attributes: dict[str, Any]
     regions: list[Region]
     types: tuple[Type, ...] = ()
+    callee: int | None = None
 
 
 class TextReader:
@@ -248,7 +251,7 @@ class TextReader:
                 before, _, alias = line.rpartition(" loc(")
                 if before and alias.startswith("#"):
                     line, location = before, alias[:-1]
-            parts = _VALUES.split(line)
+            parts = _NAMES.split(line)
             key, names = tuple(parts[::2]), parts[1::2]
             template = templates.get(key) or self._of_kind(key)
             if template is None:
@@ -261,9 +264,10 @@ class TextReader:
             if not self._name_results(names, template.counts, results):
                 return
             span = Span(start + line.index("=") + 2 if template.counts else start, start + len(line))
-            region.operations.append(
-                Operation(template.name, operands, results, template.attributes, [], location, span)
-            )
+            attributes = template.attributes
+            if template.callee is not None:
+                attributes = attributes | {"symbol": Symbol(names[template.callee][1:])}
+            region.operations.append(Operation(template.name, operands, results, attributes, [], location, span))
             cursor.position = end
             start = end + 1
 
@@ -277,7 +281,7 @@ class TextReader:
             types = tuple(map(self._shape, parts[1::2][-len(kind.types) :] if kind.types else ()))
         except HloSyntaxError:
             return None  # the general way says where
-        made = _Template(kind.name, kind.counts, kind.order, kind.attributes, types)
+        made = _Template(kind.name, kind.counts, kind.order, kind.callee, kind.attributes, types)
         self._templates[key] = made
         return made
 
@@ -339,11 +343,12 @@ class TextReader:
 
     def _keep(self, made: _Statement, line: str, types: tuple[Type, ...]) -> None:
         """Keep a line as a template; for lines of other types, too, if it names none but those behind the colon."""
-        parts = _VALUES.split(line)
+        parts = _NAMES.split(line)
         if len(parts) // 2 != len(made.names):
             return
         key = tuple(parts[::2])
-        self._templates[key] = template = _Template(made.name, made.counts, tuple(made.places), made.attributes, types)
+        order = tuple(made.places)
+        self._templates[key] = template = _Template(made.name, made.counts, order, made.callee, made.attributes, types)
         parts = _TYPES.split("\0".join(key))
         shapes = [self.types.get(each) for each in parts[1::2]]
         is_last = len(shapes) >= len(types) and all(a is b for a, b in zip(types[::-1], shapes[::-1], strict=False))
@@ -440,7 +445,11 @@ class TextReader:
             elif first == "," or first == "(" or first == ")":
                 cursor.position = at + 1
             elif first == "@":
-                attributes["symbol"] = Symbol(symbol_name(cursor.expect_match(SYMBOL, "a symbol")))
+                name = cursor.expect_match(SYMBOL, "a symbol")
+                attributes["symbol"] = Symbol(symbol_name(name))
+                if made.name == "func.call":
+                    made.callee = len(made.names)
+                    made.names.append(name)
             elif first == '"':
                 if text[made.span.end : at].count("\n"):
                     break
@@ -460,11 +469,11 @@ class TextReader:
                 made.types = self._types()
                 break
             elif (
-                (name := NAME.match(text, at)) is None or _LOCATION.match(text, at) or "\n" in text[made.span.end : at]
+                (word := NAME.match(text, at)) is None or _LOCATION.match(text, at) or "\n" in text[made.span.end : at]
             ):
                 break
             else:
-                self._word(made, name, words)
+                self._word(made, word, words)
         if words:
             attributes["words"] = tuple(words)
         while cursor.looking_at("{") and made.types:
