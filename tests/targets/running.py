@@ -45,10 +45,13 @@ def on_numpy(text: str, inputs: Arrays) -> list[Any]:
 
 
 def on_dask(text: str, inputs: Arrays, cut: Callable[[np.ndarray], Any], chunks: str = "") -> list[np.ndarray]:
-    """The values that Dask computes, after ``main`` computed none of them; ``chunks`` as ``emit`` takes them."""
+    """The values that Dask computes, after ``main`` computed none of them and changed no argument; ``chunks`` as
+    ``emit`` takes them.
+    """
     import dask
     import dask.array as da
 
+    before = [array.tobytes() for array in inputs]
     waits = any(opcode in text for opcode in COMPUTING)
     with dask.config.set(scheduler="sync" if waits else _computing):
         lazy = run(text, "dask", inputs, cut, chunks)
@@ -58,6 +61,7 @@ def on_dask(text: str, inputs: Arrays, cut: Callable[[np.ndarray], Any], chunks:
     assert [leaf.dtype for leaf in lazy] == [value.dtype for value in values]
     known = [(leaf.shape, value.shape) for leaf, value in zip(lazy, values, strict=True) if not np.isnan(leaf.size)]
     assert [shape for shape, _ in known] == [shape for _, shape in known]
+    assert [array.tobytes() for array in inputs] == before
     return list(values)
 
 
@@ -79,6 +83,12 @@ def uneven(array: np.ndarray) -> Any:
     import dask.array as da
 
     return da.from_array(array, chunks=tuple(max(1, (2 * size + 2) // 3) for size in array.shape))
+
+
+def single_elements(array: np.ndarray) -> Any:
+    import dask.array as da
+
+    return da.from_array(array, chunks=1 if array.size else -1)
 
 
 def differences(expected: list[Any], found: list[Any], budget: Budget | None = None) -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import xla2py
+from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.recording.tools import black_layout
-from xla2py.tests.targets.programs.table import PROGRAMS
 
 # Shapes of the parameters x, y, z; the instruction; what main returns on NumPy and on CuPy.
 WRITTEN = [
@@ -79,8 +79,8 @@ def test_cupy_guards_shifts_by_a_kernel_unless_the_amount_is_known():
 
 @pytest.mark.parametrize("target", ["cupy", "dask"])
 def test_emitted_modules_are_in_blacks_form_and_lint_clean(target, tmp_path: Path):
-    for number, program in enumerate(PROGRAMS[::4]):
-        source = xla2py.emit(program.text, target).source
+    for number, cases in enumerate(list(cases_by_opcode().values())[::4]):
+        source = xla2py.emit(cases[0].text(), target).source
         assert source == black_layout(source)
         (tmp_path / f"module_{number}.py").write_text(source, encoding="utf-8")
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", str(tmp_path)]
