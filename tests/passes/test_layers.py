@@ -62,10 +62,10 @@ X = rng.normal(size=(3, WIDTH)).astype(np.float32)
 
 @pytest.mark.parametrize("function", [loss, sgd])
 def test_a_deep_model_is_as_long_as_a_shallow_one(function):
-    texts = {depth: bare(function, parameters(depth), X) for depth in (3, 9)}
-    more = statements(texts[9]) - statements(texts[3])
-    assert more <= 2 * 6 + 6  # a call for each layer, and one for its gradient
-    assert statements(texts[9]) < statements(texts[9], disable_passes=["layers"]) / 2
+    texts = {depth: bare(function, parameters(depth), X) for depth in (3, 6)}
+    more = statements(texts[6]) - statements(texts[3])
+    assert more <= 2 * 3 + 6  # a call for each layer, and one for its gradient
+    assert statements(texts[6]) < statements(texts[6], disable_passes=["layers"]) / 2
 
 
 @pytest.mark.parametrize(("function", "count"), [(loss, 1), (sgd, 1), (momentum, 2), (setting, 1)])
@@ -107,7 +107,7 @@ def crossing(layers, x):
     return [layer(out, *each) * outs[-1] for out, each in zip(outs, layers, strict=True)]
 
 
-@pytest.mark.parametrize("depth", [3, 4, 7])
+@pytest.mark.parametrize("depth", [3, 5])
 def test_what_needs_later_layers_is_computed_after_them(depth):
     text = bare(crossing, parameters(depth), X)
     given = [*[array for each in parameters(depth) for array in each], X]

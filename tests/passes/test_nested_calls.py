@@ -5,6 +5,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import ROUNDED
+from xla2py.tests.whole import crossed
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.equivalence.verdicts.comparison import compare
 from xla2py.transpile.hlo.source import UnsupportedError
@@ -62,6 +63,7 @@ ENTRY main {{
   ROOT r = f32[4] get-tuple-element(last), index=1
 }}
 """
+ENTRIES = {"call": CALL, "loop": LOOP}
 
 
 def nested(entry: str, levels: int) -> str:
@@ -69,19 +71,17 @@ def nested(entry: str, levels: int) -> str:
     return "".join(["HloModule nested\n", FIRST, *called, entry.format(last=levels)])
 
 
-@pytest.mark.parametrize("entry", [CALL, LOOP], ids=["call", "loop"])
-@pytest.mark.parametrize("style", ["readable", "fast"])
-@pytest.mark.parametrize("target", ["numpy", "cupy"])
-def test_each_level_is_a_function(target, style, entry):
-    """Forty levels are a million times a million calls."""
-    few, many = (len(xla2py.emit(nested(entry, n), target=target, style=style).source) for n in (20, 40))
+@pytest.mark.parametrize(("entry", "style", "target"), crossed(ENTRIES, ["readable", "fast"], ["numpy", "cupy"]))
+def test_each_level_is_a_function(entry, style, target):
+    """Twenty levels are a million calls."""
+    few, many = (len(xla2py.emit(nested(ENTRIES[entry], n), target=target, style=style).source) for n in (10, 20))
     assert few < many < 3 * few
 
 
-@pytest.mark.parametrize("entry", [CALL, LOOP], ids=["call", "loop"])
+@pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("style", ["readable", "fast"])
 def test_levels_compute_what_they_say(style, entry):
-    text = nested(entry, 7)
+    text = nested(ENTRIES[entry], 7)
     x = np.array([0.3, -1.2, 2.5, 0.01], np.float32)
     (result,) = compare(run_hlo_in_child(text, x), xla2py.emit(text, style=style).load().main(x), ROUNDED)
     assert result.status.is_good, str(result)
