@@ -49,7 +49,18 @@ def test_a_crash_and_a_hang_cost_a_restart(worker):
     assert worker.ask(abs, -1).value == 1
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="this platform does not limit memory")
+ON_LINUX = pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="tells memory on Linux")
+
+
+@ON_LINUX
+def test_a_process_that_holds_much_is_replaced(worker, monkeypatch):
+    first = worker.ask(os.getpid).value
+    assert worker.ask(os.getpid).value == first
+    monkeypatch.setattr(f"{Worker.__module__}._MOST_HELD", 0)
+    assert worker.ask(os.getpid).value != first
+
+
+@ON_LINUX
 def test_memory_is_limited_for_one_call(worker):
     with pytest.raises(RemoteError, match="MemoryError"):
         worker.ask(np.ones, 64 * MIB, limits=Limits(memory=128 * MIB))

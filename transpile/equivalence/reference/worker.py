@@ -16,12 +16,14 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as ResultTimeout
 from dataclasses import field
+from pathlib import Path
 from typing import IO, Any
 
 from ...dataclass import dataclass
 
 MIB = 1 << 20
 _STARTING_SECONDS = 300.0  # for imports on a busy machine
+_MOST_HELD = 1024 * MIB  # XLA keeps what it compiled, and so does Numba
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,10 @@ def _do_nothing() -> None:
 
 @dataclass
 class Worker:
-    """A child process for calls, one at a time. ``prepare`` runs once in it, outside of the limits."""
+    """A child process for calls, one at a time. ``prepare`` runs once in it, outside of the limits.
+
+    A process that holds more than 1 GiB between two calls is replaced by a new one.
+    """
 
     prepare: Callable[[], object] = _do_nothing
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -81,7 +86,7 @@ class Worker:
         :class:`WorkerDied` and :class:`WorkerTimeout`.
         """
         limits = limits or Limits()
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None or self._process.poll() is not None or _held_bytes(self._process) > _MOST_HELD:
             self._start()
             self._request(self.prepare, (), None, _STARTING_SECONDS)
         return self._request(function, arguments, limits.memory, limits.seconds)
@@ -153,6 +158,15 @@ class Worker:
         lines = self._log.read().decode(errors="replace").splitlines()
         telling = [line for line in lines if "Check failed" in line or line.startswith("F")] or lines[-1:]
         return f"{ending}: {telling[-1].strip()}" if telling else ending
+
+
+def _held_bytes(process: subprocess.Popen[bytes]) -> int:
+    """The bytes of memory that a process holds, as far as Linux tells; 0 elsewhere."""
+    statm = Path(f"/proc/{process.pid}/statm")
+    try:
+        return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 def _close_quietly(pipe: IO[bytes]) -> None:
