@@ -1,7 +1,9 @@
 """What the command does with arguments, failures and the terminal, whichever subcommand runs."""
 
+import gc
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -133,6 +135,14 @@ def test_version(xla2py):
     import xla2py as package
 
     assert xla2py("--version") == (0, f"xla2py {package.__version__}\n", "")
+
+
+def test_the_package_runs_as_a_module(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["xla2py", "--version"])
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("xla2py", run_name="__main__")
+    assert ended.value.code == 0 and capsys.readouterr().out.startswith("xla2py ")
 
 
 def test_what_the_command_made_is_not_looked_through_for_cycles_once_more():

@@ -38,6 +38,7 @@ def source_files() -> set[str]:
     paths += site_files().values()  # some of which are examples of the gallery
     return {f"xla2py/{path.relative_to(CHECKOUT).as_posix()}" for path in paths} | {
         "xla2py/__init__.py",
+        "xla2py/__main__.py",
         "xla2py/templates/prelude/LICENSE",
         "xla2py/py.typed",
     }

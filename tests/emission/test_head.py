@@ -44,17 +44,17 @@ def test_what_the_check_says_the_docstring_does_not():
 
 
 def test_the_header_names_what_is_needed():
-    assert " for NumPy 2.0 or newer. License: yours; copied functions: 0BSD.\n" in xla2py.emit(ADD).source
+    assert " for NumPy 2.0 or newer.\n# License: yours; copied functions: 0BSD.\n" in xla2py.emit(ADD).source
     narrow = ADD.replace("f32", "bf16")
-    assert " for NumPy 2.0 or newer and ml_dtypes. " in xla2py.emit(narrow).source
-    assert " for CuPy. " in xla2py.emit(ADD, "cupy").source
-    assert " for Dask and NumPy 2.0 or newer. " in xla2py.emit(ADD, "dask").source
+    assert " for NumPy 2.0 or newer and ml_dtypes.\n" in xla2py.emit(narrow).source
+    assert " for CuPy.\n" in xla2py.emit(ADD, "cupy").source
+    assert " for Dask and NumPy 2.0 or newer.\n" in xla2py.emit(ADD, "dask").source
 
 
 def test_the_header_names_numba_where_it_compiles():
     pytest.importorskip("numba", reason="Numba is not installed")
     source = xla2py.emit(ADD.replace("f32", "bf16"), style="fused").source
-    assert " for NumPy 2.0 or newer, ml_dtypes and Numba. " in source
+    assert " for NumPy 2.0 or newer, ml_dtypes and Numba.\n" in source
 
 
 @pytest.mark.parametrize(("version", "is_refused"), [("1.26.4", True), ("2.0.0", False), ("10.1.0rc1", False)])

@@ -25,7 +25,7 @@ def test_add_writes_the_module_and_only_adds_to_pyproject(project, xla2py):
     text = (project / "src/ours/scale.py").read_text(encoding="utf-8")
     assert "# regenerate: xla2py emit kernels/scale.hlo -t numpy\n" in text
     assert "return x * 2 + 1" in text
-    assert " License: yours;" in text
+    assert "# License: yours;" in text
     manifest = (project / "pyproject.toml").read_text(encoding="utf-8")
     assert manifest.startswith(PYPROJECT)
     entries = tomllib.loads(manifest)["tool"]["xla2py"]["module"]

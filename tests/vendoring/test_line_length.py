@@ -32,7 +32,8 @@ def added(folder, xla2py) -> Callable[..., str]:
         ("[tool.ruff]\nline-length = 100\n[tool.black]\nline-length = 120\n", 100),
         ("[tool.black]\nline-length = 120\n", 120),
         ("[tool.xla2py]\nline-length = 90\n[tool.ruff]\nline-length = 100\n", 90),
-        ("[tool.ruff]\nline-length = 9\n", 88),
+        ("[tool.ruff]\nline-length = 9\n", 72),
+        ("[tool.ruff]\nline-length = '100'\n", 88),
         ("[tool.ruff]\nfix = true\n", 88),
     ],
 )

@@ -131,11 +131,14 @@ def read_project(path: Path) -> Project:
 
 
 def _of_formatters(source: SourceText) -> dict[str, Value]:
-    """The line length that pyproject.toml gives the project's own formatter, where modules can have it."""
+    """The line length that pyproject.toml gives the project's own formatter, or the next that modules can have."""
     tool = read_toml(source).get("tool")
     tables = [tool.get(name) for name in _FORMATTERS] if isinstance(tool, dict) else []
     found = [table[LINE_LENGTH] for table in tables if isinstance(table, dict) and LINE_LENGTH in table]
-    return {LINE_LENGTH: found[0]} if found and OPTIONS[LINE_LENGTH].problem(found[0]) is None else {}
+    if not found or type(found[0]) is not int:
+        return {}
+    least, most = OPTIONS[LINE_LENGTH].bounds
+    return {LINE_LENGTH: min(max(found[0], least), most)}
 
 
 def _entries(source: SourceText) -> list[Any]:
