@@ -41,5 +41,5 @@ TARGET = Target(
     kernels=KERNELS,
     library=LIBRARY,
     # One replica is plain NumPy; a cluster runs several.
-    replicas=replace(numpy.TARGET, name="dask", title="Dask", runners=("run_local", "run_replicas", "run_mpi")),
+    replicas=replace(numpy.TARGET, name="dask", title="Dask", runners=("run_local", "run_replicas")),
 )

@@ -7,10 +7,8 @@ seed; XLA's CollectiveOpGroupMode.
 """
 
 import sys
-import threading
-import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,44 +78,24 @@ class Replica:
 class Mailbox:
     """What arrives at one device, by sender and channel, until it is taken."""
 
-    def __init__(self, device: int, changed: threading.Condition) -> None:
-        self.device, self.changed = device, changed
-        self.snapshots = NO_SNAPSHOTS
-        self.messages: dict[Any, deque[tuple[str, Any]]] = {}
-
-    def exchange(
-        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
-    ) -> None:
-        """Send an array to each of some devices, and fill another one with what each of
-        some devices sends.
-
-        ``tag`` is the same on both sides. Raises ReplicaMismatch where it is not,
-        ReplicaLost and ReplicaTimeout where nothing comes.
-        """
-        for peer, array in send.items():
-            self.post(peer, array, tag)
-        for peer, array in into.items():
-            array[...] = self.take(peer, tag)
-
-    def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
-        """Send an array, without waiting until it is taken."""
-        raise NotImplementedError
+    def __init__(self, device: int) -> None:
+        self.device, self.snapshots = device, NO_SNAPSHOTS
+        self.messages: dict[Any, deque[tuple[str, Any]]] = defaultdict(deque)
 
     def deliver(self, source: int, array: Any, tag: str, channel: Channel) -> None:
         """Keep an array that has come."""
-        with self.changed:
-            self.messages.setdefault((source, channel), deque()).append((tag, array))
-            self.changed.notify_all()
+        self.messages[source, channel].append((tag, array))
 
     def take(
         self, source: int, tag: str, channel: Channel = None, like: Any = None
     ) -> Any:
         """Wait for the next array that a device has sent; it is ``like`` another one.
-        Raises what ``exchange`` does.
+
+        Raises ReplicaMismatch where its tag is another one, ReplicaLost and
+        ReplicaTimeout where nothing comes.
         """
-        arrived = self.messages.setdefault((source, channel), deque())
-        if not arrived:
-            self.wait(lambda: arrived, source, tag)
+        arrived = self.messages[source, channel]
+        self.wait(lambda: arrived, source, tag)
         theirs, array = arrived.popleft()
         if theirs != tag:
             raise ReplicaMismatch(
@@ -126,17 +104,10 @@ class Mailbox:
         return array
 
     def wait(self, is_there: Callable[[], Any], peer: int, tag: str) -> None:
-        """Wait for something that comes from a peer."""
-        begun = time.monotonic()
-        with self.changed:
-            while not is_there():
-                self.require_hope(peer, tag, begun)
-                self.changed.wait(0.2)
-
-    def require_hope(self, peer: int, tag: str, begun: float) -> None:
-        """Raise ReplicaError where nothing will come from a peer, or nothing has come
-        for too long.
+        """Wait for something that comes from a peer. Raises ReplicaError where it will
+        not.
         """
+        raise NotImplementedError
 
     def require_all_taken(self) -> None:
         """Raise ReplicaMismatch if a message was never taken."""

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -220,7 +221,7 @@ class OnRanks(Program):
         own = world.Dup()  # its messages meet no others
         network = Ranks(own, timeout)
         if snapshot is not None:
-            begin = self.group.newest([snapshot], self.count)
+            begin = self.group.newest(Path(snapshot).glob("*"), self.count)
             own.Barrier()  # nobody writes before all have looked
             network.snapshots = snapshot, every, begin
         try:

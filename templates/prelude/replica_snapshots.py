@@ -1,6 +1,7 @@
 """Snapshots of what a loop carries, to go on from where a replica was lost."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,14 +11,12 @@ import numpy as np
 
 from .replica import Replica
 
-KEPT = 3  # snapshots of a loop, for each device
-
 
 class Resumable(Replica):
     """Loops that can go on from a snapshot; they are counted in the order in which they
     begin.
 
-    A snapshot of one device is a file loop-iteration-device.npz, in a folder that all
+    A snapshot of one device is loop-iteration-device.snapshot, in a folder that all
     see. When a device has ended an iteration it has taken what the others have sent in
     it: no message is under way between snapshots of the same iteration.
     """
@@ -33,50 +32,50 @@ class Resumable(Replica):
         if begin is None:
             return carried
         self.iteration = int(begin.split("-")[-1])
-        with np.load(f"{begin}-{self.device}.npz", allow_pickle=False) as stored:
+        with np.load(f"{begin}-{self.device}.snapshot", allow_pickle=False) as stored:
             return [
                 as_before(stored[f"arr_{k}"], like) for k, like in enumerate(carried)
             ]
 
     def snapshot(self, *carried: Any) -> None:
         """The end of an iteration, and what the next one begins with. A snapshot is
-        written whole or not at all, and the oldest is forgotten.
+        written whole or not at all; those before one that all devices have go.
         """
         self.iteration += 1
         folder, every, _ = self.network.snapshots
         if folder is None or self.iteration % every:
             return
         Path(folder).mkdir(parents=True, exist_ok=True)
-        unfinished = Path(folder, f"{self.loop}-{self.device}.unfinished")
+        name = f"{self.loop}-{self.iteration}-{self.device}"
+        unfinished = Path(folder, f"{name}.unfinished")
         with unfinished.open("wb") as stream:
             flat = [np.ascontiguousarray(array).reshape(-1) for array in carried]
             np.savez(stream, *(array.view(np.uint8) for array in flat))
-        os.replace(unfinished, self.file(folder, self.iteration))
-        self.file(folder, self.iteration - KEPT * every).unlink(missing_ok=True)
-
-    def file(self, folder: Any, iteration: int) -> Path:
-        return Path(folder, f"{self.loop}-{iteration}-{self.device}.npz")
+        os.replace(unfinished, unfinished.with_suffix(".snapshot"))
+        common = self.newest(Path(folder).iterdir(), self.count).get(self.loop, "-0")
+        for path in Path(folder).glob(f"{self.loop}-*-{self.device}.snapshot"):
+            if int(path.stem.split("-")[1]) < int(common.split("-")[-1]):
+                path.unlink()
 
     @staticmethod
-    def newest(folders: Iterable[Any], count: int) -> dict[int, str]:
+    def newest(files: Iterable[Path], count: int) -> dict[int, str]:
         """Return, by loop, the newest snapshot that all devices have: the path without
         device and ending.
         """
-        found: Counter[tuple[int, int, str]] = Counter()
-        for folder in folders:
-            for path in Path(folder).glob("*-*-*.npz"):
-                loop, iteration, _ = path.stem.split("-")
-                found[int(loop), int(iteration), str(folder)] += 1
+        found: Counter[tuple[int, int, Path]] = Counter()
+        for path in files:
+            if name := re.fullmatch(r"(\d+)-(\d+)-\d+\.snapshot", path.name):
+                found[int(name[1]), int(name[2]), path.parent] += 1
         return {
             loop: f"{folder}/{loop}-{iteration}"
-            for (loop, iteration, folder), files in sorted(found.items())
-            if files == count
+            for (loop, iteration, folder), devices in sorted(found.items())
+            if devices == count
         }
 
     @staticmethod
     def forget(folder: Any, device: int) -> None:
         """Remove the snapshots of a device."""
-        for path in Path(folder).glob(f"*-*-{device}.npz"):
+        for path in Path(folder).glob(f"*-{device}.snapshot"):
             path.unlink()
 
 

@@ -8,21 +8,22 @@ one message makes a lasting link of the connection.
 import asyncio
 import json
 import socket
-import struct
-import threading
+import ssl
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
+from itertools import repeat
+from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 import numpy as np
 from distributed import get_worker
 from distributed.comm import connect
 from distributed.core import Status
-from tornado.iostream import IOStream
 
 from .replica import (
     Channel,
@@ -34,50 +35,70 @@ from .replica import (
     ReplicaTimeout,
 )
 
-FRONT = "!IQ"  # how a message begins: bytes of its head and of its array
-FRONT_SIZE = struct.calcsize(FRONT)
 LONGEST_HEAD = 1 << 13
 SHORT = 1 << 15  # bytes of an array that is copied behind its head
-READY = b"\1"  # says that who has asked has taken its socket over
 # How long data may wait to be received, on Linux. Dask gives a connection up after half
 # a minute, but a worker receives nothing while a library holds the interpreter's lock.
 TCP_USER_TIMEOUT = 18
+FULL = BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError  # or empty
+
+READY = b"\1"  # says that who was asked has taken its socket over
+ENDED = "has ended"  # what a replica says at its end, if it has not failed
+
+
+class Link:
+    """A connection to another replica, with memory for what comes next and what has
+    yet to be sent.
+    """
+
+    def __init__(self, peer: int, connection: Any, rooms: Iterator[Any]) -> None:
+        self.peer, self.socket, self.rooms = peer, connection, rooms
+        self.room = memoryview(b"")
+        self.sending = deque[Any]()
+        self.moved = time.monotonic()  # when something has come or gone
 
 
 class Seat(Mailbox):
-    """The place of one replica on its worker, with a link to each other one. A thread
-    for each link receives; the replica's own thread sends.
+    """The place of one replica on its worker, with a link to each other one.
 
-    A message is the sizes of its two parts, a head in JSON, and the bytes of an array;
-    nothing of it is unpickled.
+    A message is the size of its head, the head in JSON, and the bytes of an array;
+    nothing of it is unpickled. While a replica waits, whatever comes is received.
     """
 
     def __init__(self, token: str, device: int, count: int, timeout: float) -> None:
-        super().__init__(device, threading.Condition())
+        super().__init__(device)
         self.token, self.count, self.timeout = token, count, timeout
         self.worker: Any = get_worker()
         self.task: Any = None  # that runs here
-        self.loop = self.worker.loop.asyncio_loop
-        self.links: dict[int, socket.socket] = {}
-        self.moved: dict[int, float] = {}  # when something has come from each
+        self.loop, self.over = self.worker.loop.asyncio_loop, asyncio.Event()
+        # Links end with the replica, or with its place where it never begins.
+        self.close = finalize(self, self.loop.call_soon_threadsafe, self.over.set)
+        self.close.atexit = False
+        self.links: dict[int, Link] = {}
+        self.ready: set[int] = set()  # to be sent to
+        self.selector = DefaultSelector()
         # Memory for what a device sends next, and of whom something is arriving.
         self.offered: dict[int, Any] = {}
         self.arriving: set[int] = set()
-        # Who sends no more: what that means to who waits.
         self.gone: dict[int, tuple[type[ReplicaError], str]] = {}
-        # Programs say the same again and again.
-        self.written_head, self.read_head = cache(written_head), cache(read_head)
-        self.end: str | None = None  # how the replica has ended
+        self.has_ended = False
         seats = self.worker.__dict__.setdefault("replica_seats", WeakValueDictionary())
         seats[token, device] = self
 
-        async def join(comm: Any, token: str, device: int, source: int) -> Any:
+        async def join(
+            comm: Any, token: str, device: int, source: int, end: Any = None
+        ) -> Any:
             """Only who knows the run's token finds a replica of this worker."""
             seat = seats.get((token, device))
-            if seat is None or source not in range(device + 1, seat.count):
-                comm.abort()
-            else:
-                await seat.hold(source, comm, True)
+            if (
+                seat is not None
+                and source in range(device + 1, seat.count)
+                and source not in seat.links
+            ):
+                keeping = seat.hold(source, comm, end)
+                del seat  # which may go
+                await keeping
+            comm.abort()
             return Status.dont_reply
 
         self.worker.handlers["join_replica"] = join
@@ -95,180 +116,176 @@ class Seat(Mailbox):
             comm = await connect(
                 address, timeout=self.timeout, deserialize=False, **arguments
             )
+            here = None
+            if not hasattr(comm, "stream"):  # within a process, hence without a socket
+                here, names["end"] = socket.socketpair()
             await comm.write({"op": "join_replica", "reply": False, **names})
-            await comm.read()
-        except OSError:
-            self.lose(peer, ReplicaLost, f"cannot be reached at {address}")
+            keeping = self.hold(peer, comm, here)
+        except Exception as error:
+            self.lose(peer, f"cannot be reached at {address} ({error})")
         else:
-            await self.hold(peer, comm, False)
+            await keeping
 
-    async def hold(self, peer: int, comm: Any, is_asked: bool) -> None:
-        """Hold a connection until both ends have ended.
-
-        Who is asked answers, and who has asked says when its event loop no longer
-        reads: until then nothing else is sent.
+    def hold(self, peer: int, comm: Any, end: Any) -> Awaitable[None]:
+        """Take a connection from the event loop; what is returned keeps it. Who was
+        asked says when that has happened: until then nothing else is sent.
         """
-        comm.deserialize, stream = False, getattr(comm, "stream", None)
-        if peer in self.moved:
-            comm.abort()
-            return
-        self.moved[peer] = time.monotonic()
-        if is_asked:
-            await comm.write("welcome")
-        carrying = None
-        if type(stream) is IOStream:
-            stream.io_loop.remove_handler(stream.fileno())
-            link = stream.socket
+        if end is None:
+            end, loop = comm.stream.socket, comm.stream.io_loop
+            loop.remove_handler(end.fileno())
             with suppress(OSError):  # no such option here, so no such limit either
-                link.setsockopt(socket.IPPROTO_TCP, TCP_USER_TIMEOUT, 0)
-        else:  # encrypted, or within a process
-            link, there = socket.socketpair()
-            carrying = self.loop.create_task(carried(comm, there))
-        link.settimeout(0.5)
-        over = asyncio.Event()
-        arguments = peer, link, over
-        threading.Thread(target=self.listen, args=arguments, daemon=True).start()
-        try:
-            await over.wait()
-        finally:
-            link.close()
-            if carrying is not None:
-                await carrying
-            comm.abort()
-
-    # -- on the thread of a link
-
-    def listen(self, peer: int, link: socket.socket, over: asyncio.Event) -> None:
-        """Deliver what a peer sends, until it closes its end."""
-        try:
-            if peer < self.device:
-                link.sendall(READY)
-            elif self.received(peer, link, len(READY)) != READY:
-                raise ValueError("not ready")
-            with self.changed:
-                self.links[peer] = link
-                self.changed.notify_all()
-                is_late = self.end is not None
-            if is_late:
-                self.say_end_to(peer)
-            while True:
-                self.receive(peer, link)
-        except OSError:
-            self.lose(peer, ReplicaLost, "was lost")
-        except Exception as error:  # a message can be anything
-            self.lose(peer, ReplicaLost, f"sent what is no array ({error!r})")
-            with suppress(OSError):
-                while True:
-                    self.received(peer, link, 1)
-        with suppress(RuntimeError):  # the loop has been closed
-            self.loop.call_soon_threadsafe(over.set)
-
-    def receive(self, peer: int, link: socket.socket) -> None:
-        """Receive one message."""
-        head_size, size = struct.unpack(FRONT, self.received(peer, link, FRONT_SIZE))
-        if head_size > LONGEST_HEAD:
-            raise ValueError(f"a head of {head_size} bytes")
-        head = self.read_head(bytes(self.received(peer, link, head_size)))
-        if isinstance(head, str):
-            ended = ReplicaMismatch, "has ended"
-            self.lose(peer, *(ended if head == "well" else (ReplicaStopped, "failed")))
-            return
-        tag, channel, dtype, shape = head
-        with self.changed:
-            array = self.offered.pop(peer, None) if channel is None else None
-            self.arriving.add(peer)
-        if array is None or (array.shape, array.dtype) != (shape, dtype):
-            array = np.empty(shape, dtype)
-        if array.nbytes != size:
-            raise ValueError(f"{size} bytes for {head}")
-        self.fill(peer, link, octets_of(array))
-        with self.changed:
-            self.arriving.remove(peer)
-            self.deliver(peer, array if array.ndim else array[()], tag, channel)
-
-    def received(self, peer: int, link: socket.socket, size: int) -> bytearray:
-        octets = bytearray(size)
-        self.fill(peer, link, memoryview(octets))
-        return octets
-
-    def fill(self, peer: int, link: socket.socket, rest: memoryview) -> None:
-        """Receive until memory is full. Raises OSError where the link is lost."""
-        while rest:
-            with suppress(TimeoutError):
-                count = link.recv_into(rest)
-                if count == 0:
-                    raise ConnectionResetError("the other side has closed it")
-                self.moved[peer], rest = time.monotonic(), rest[count:]
+                end.setsockopt(socket.IPPROTO_TCP, TCP_USER_TIMEOUT, 0)
+        end.setblocking(False)
+        self.links[peer] = link = Link(peer, end, self.messages_of(peer))
+        if peer > self.device:
+            end.send(READY)
+            self.ready.add(peer)
+        # The replica's thread may send, not be listed yet, and write when it is.
+        self.selector.register(end, EVENT_READ | EVENT_WRITE, link)
+        return kept(comm, end, self.over)
 
     # -- on the replica's thread
 
+    def messages_of(self, peer: int) -> Iterator[Any]:
+        """Deliver what a peer sends: yields memory for each part that comes next."""
+        if peer < self.device:
+            yield bytearray(READY)
+            self.ready.add(peer)
+        while True:
+            yield (front := bytearray(4))
+            if (size := int.from_bytes(front, "big")) > LONGEST_HEAD:
+                raise ValueError(f"a head of {size} bytes")
+            yield (text := bytearray(size))
+            head = json.loads(text)
+            if isinstance(head, str):
+                self.lose(
+                    peer, head, ReplicaMismatch if head == ENDED else ReplicaStopped
+                )
+                continue
+            tag, channel, dtype, shape = head
+            array = self.offered.pop(peer, None) if channel is None else None
+            if array is None or (list(array.shape), str(array.dtype)) != (shape, dtype):
+                array = np.empty(shape, dtype)
+            self.arriving.add(peer)
+            yield octets_of(array)
+            self.arriving.remove(peer)
+            self.deliver(peer, array if array.ndim else array[()], tag, channel)
+
+    def receive(self, link: Link) -> None:
+        """Receive what has come from a peer."""
+        try:
+            while True:
+                while not link.room:
+                    link.room = memoryview(next(link.rooms))
+                count = link.socket.recv_into(link.room)
+                if count == 0:
+                    raise ConnectionResetError
+                link.room, link.moved = link.room[count:], time.monotonic()
+        except FULL:
+            pass
+        except OSError:
+            self.lose(link.peer, "was lost")
+            self.selector.unregister(link.socket)
+            link.socket.close()
+            link.sending.clear()
+        except Exception as error:  # a message can be anything
+            self.lose(link.peer, f"sent what is no array ({error!r})")
+            link.rooms = repeat(bytearray(4096))  # and what follows is nothing
+
+    def lose(
+        self, peer: int, reason: str, kind: type[ReplicaError] = ReplicaLost
+    ) -> None:
+        """A peer sends no more; the first reason stands."""
+        self.gone.setdefault(peer, (kind, reason))
+
+    def send(self, link: Link) -> None:
+        """Send what a peer takes now."""
+        try:
+            while link.sending:
+                count = link.socket.send(link.sending[0])
+                link.moved, rest = time.monotonic(), link.sending.popleft()[count:]
+                if rest:
+                    link.sending.appendleft(rest)
+        except FULL:
+            pass
+        except OSError:  # what the peer sent before it went tells why
+            link.sending.clear()
+        with suppress(KeyError, ValueError):  # not listed yet, or closed
+            events = EVENT_READ | EVENT_WRITE if link.sending else EVENT_READ
+            self.selector.modify(link.socket, events, link)
+
+    def start(self, peer: int, head: Any, octets: Any = b"") -> None:
+        """Begin to send a message; its memory stays as it is until all is sent."""
+        link, text = self.links[peer], json.dumps(head).encode()
+        front = len(text).to_bytes(4, "big") + text
+        is_long = len(octets) > SHORT
+        link.sending += [front, octets] if is_long else [front + octets]
+        self.send(link)
+
+    def start_array(self, peer: int, array: Any, tag: str, channel: Channel) -> None:
+        head = tag, channel, str(array.dtype), array.shape
+        self.start(peer, head, octets_of(np.ascontiguousarray(array)))
+
     def exchange(self, send: Any, into: Any, tag: str) -> None:
         """What comes later than this is received in the memory where it belongs."""
-        with self.changed:
-            for peer, array in into.items():
-                is_next = (
-                    not self.messages.get((peer, None)) and peer not in self.arriving
-                )
-                if is_next and array.flags.c_contiguous:
-                    self.offered[peer] = array
+        for peer, array in into.items():
+            is_next = not self.messages[peer, None] and peer not in self.arriving
+            if is_next and array.flags.c_contiguous:
+                self.offered[peer] = array
         for peer, array in send.items():
-            self.post(peer, array, tag)
+            self.start_array(peer, array, tag, None)
         for peer, array in into.items():
             theirs = self.take(peer, tag)
             if theirs is not array:
                 array[...] = theirs
+        for peer in send:
+            self.wait(partial(self.has_sent_to, peer), peer, tag)
+
+    def has_sent_to(self, peer: int) -> bool:
+        """Tell whether a peer has taken all that was sent to it."""
+        return not self.links[peer].sending
 
     def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
-        """Send an array; all of it is under way when this returns."""
+        """Begin to send a copy of an array: nobody knows when it will be taken."""
         if peer == self.device:
             self.deliver(peer, array.copy(), tag, channel)
-            return
-        if peer not in self.links:
-            self.wait(lambda: peer in self.links, peer, tag)
-        head = self.written_head(tag, channel, str(array.dtype), array.shape)
-        front = struct.pack(FRONT, len(head), array.nbytes) + head
-        octets = octets_of(np.ascontiguousarray(array))
-        with suppress(OSError):  # what the peer sent before it went tells why
-            if len(octets) > SHORT:
-                self.send(peer, front, tag)
-                self.send(peer, octets, tag)
-            else:
-                self.send(peer, front + octets, tag)
+        else:
+            self.start_array(peer, array.copy(), tag, channel)
 
-    def send(self, peer: int, octets: Any, tag: str) -> None:
-        """Send bytes. Raises what ``require_hope`` does where nothing moves."""
-        rest, begun = memoryview(octets), time.monotonic()
-        while rest:
-            try:
-                rest, begun = rest[self.links[peer].send(rest) :], time.monotonic()
-            except TimeoutError:
-                self.require_hope(peer, tag, begun)
+    def wait(self, is_there: Callable[[], Any], peer: int, tag: str) -> None:
+        begun = time.monotonic()
+        while not is_there():
+            self.require_hope(peer, tag, begun)
+            self.turn(0.2 if peer in self.ready else 0.002)
+
+    def turn(self, seconds: float) -> None:
+        """Receive what comes, and send what is taken, within some seconds."""
+        for key, events in self.selector.select(seconds):
+            if events & EVENT_READ:
+                self.receive(key.data)
+            if events & EVENT_WRITE:
+                self.send(key.data)
 
     def require_hope(self, peer: int, tag: str, begun: float) -> None:
         """Raise where a peer has gone, the client has given the run up, or nothing has
         moved for too long. For the end of others a replica waits as long as they
         compute.
         """
-        if peer in self.gone:
-            kind, reason = self.gone[peer]
-            raise kind(
-                f"replica {peer} {reason}, and replica {self.device} needs it in {tag}"
-            )
+        for other, (kind, reason) in list(self.gone.items()):
+            is_needed = other == peer or kind is not ReplicaMismatch
+            if is_needed and not self.has_ended:
+                needs = f"replica {self.device} needs it in {tag}"
+                raise kind(f"replica {other} {reason}, and {needs}")
         task = self.worker.state.tasks.get(self.task)
         if task is None or task.state in ("cancelled", "resumed"):
             raise ReplicaStopped(f"replica {self.device} was given up in {tag}")
-        waited = time.monotonic() - max(begun, self.moved.get(peer, 0.0))
-        if waited > self.timeout and self.end is None:
+        link = self.links.get(peer)
+        waited = time.monotonic() - max(begun, link.moved if link else begun)
+        if waited > self.timeout and not (self.has_ended and self.has_sent_to(peer)):
             raise ReplicaTimeout(
                 f"replica {self.device} waited {self.timeout:g} s "
                 f"for replica {peer} in {tag}"
             )
-
-    def lose(self, peer: int, kind: type[ReplicaError], reason: str) -> None:
-        """A peer sends no more; the first reason stands."""
-        with self.changed:
-            self.gone.setdefault(peer, (kind, reason))
-            self.changed.notify_all()
 
     def run(
         self,
@@ -277,124 +294,77 @@ class Seat(Mailbox):
         keeper: str | None,
         arguments: Sequence[Any],
         feeds: Mapping[str, Any],
+        *,
         body: Callable[..., Any],
         group: Any,
         sizes: tuple[int, int],
     ) -> Any:
-        """Run the replica: its results, when all others have ended, too; with a
-        ``keeper``, what ``left`` returns.
+        """Run the replica: its results, when all others have ended, too; with a client
+        as ``keeper``, what stands for them.
         """
         self.task, self.snapshots = self.worker.get_current_task(), snapshots
-        for peer, address in enumerate(addresses[: self.device]):
-            asyncio.run_coroutine_threadsafe(self.open(peer, address), self.loop)
+        others = [peer for peer in range(self.count) if peer != self.device]
+        for peer in others[: self.device]:
+            opening = self.open(peer, addresses[peer])
+            asyncio.run_coroutine_threadsafe(opening, self.loop)
         try:
+            for peer in others:
+                self.wait(partial(self.ready.__contains__, peer), peer, "its beginning")
             results = body(group(self.device, *sizes, self), *arguments, **feeds)
-            self.say_end("well")
-            self.wait_for_ends()
-            self.require_all_taken()
-        except BaseException:
-            self.say_end("badly")
-            raise
-        finally:
-            for link in list(self.links.values()):
-                with suppress(OSError):
-                    link.shutdown(socket.SHUT_WR)
-        return results if keeper is None else self.left(results, keeper)
-
-    def left(self, results: Any, client: str) -> Any:
-        """Hand results over to the cluster, which keeps them on this worker for a
-        client: their keys, shapes and dtypes, and whether they are a tuple.
-        """
-        arrays = results if isinstance(results, tuple) else (results,)
-        data = {f"replica-result-{uuid.uuid4().hex}": array for array in arrays}
-        who_has = {key: [self.worker.address] for key in data}
-        sizes = {key: array.nbytes for key, array in data.items()}
-
-        async def hand_over() -> None:
-            self.worker.update_data(data=data)
-            await self.worker.scheduler.update_data(
-                who_has=who_has, nbytes=sizes, client=client
-            )
-
-        asyncio.run_coroutine_threadsafe(hand_over(), self.loop).result()
-        told = [(key, array.shape, array.dtype) for key, array in data.items()]
-        return told, isinstance(results, tuple)
-
-    def wait_for_ends(self) -> None:
-        """Wait for the others."""
-        for peer in range(self.count):
-            if peer != self.device:
-                self.wait(partial(self.gone.get, peer), peer, "its end")
+            self.say_end(ENDED)
+            for peer in others:
+                self.wait(partial(self.is_over, peer), peer, "its end")
                 kind, reason = self.gone[peer]
                 if kind is not ReplicaMismatch:
                     raise kind(f"replica {peer} {reason} before its end")
+            self.require_all_taken()
+        except BaseException:
+            self.say_end("failed")
+            deadline = time.monotonic() + 0.1  # who receives nothing may be the cause
+            while not all(map(self.has_sent_to, self.links)):
+                self.turn(0.02)
+                if time.monotonic() > deadline:
+                    break
+            raise
+        finally:
+            self.close()
+        return results if keeper is None else left_here(self.worker, results, keeper)
+
+    def is_over(self, peer: int) -> bool:
+        """Tell whether a peer has ended, and has taken all that was sent to it."""
+        return peer in self.gone and self.has_sent_to(peer)
 
     def say_end(self, end: str) -> None:
         """Tell the others how this replica has ended, behind all it has sent."""
-        with self.changed:
-            peers = [] if self.end else list(self.links)
-            self.end = self.end or end
-        for peer in peers:
-            self.say_end_to(peer)
-
-    def say_end_to(self, peer: int) -> None:
-        """Tell a peer how this replica has ended, if it is there. A failure hardly
-        waits: a peer that receives nothing may be its cause.
-        """
-        head = json.dumps(self.end).encode()
-        message = struct.pack(FRONT, len(head), 0) + head
-        with suppress(OSError, ReplicaError):
-            if self.end == "well":
-                self.send(peer, message, "its end")
-            else:
-                self.links[peer].settimeout(0.1)
-                self.links[peer].sendall(message)
-                self.links[peer].shutdown(socket.SHUT_WR)
+        if not self.has_ended:
+            self.has_ended = True
+            for peer in self.ready:
+                self.start(peer, end)
 
 
-def written_head(tag: str, channel: Channel, dtype: str, shape: Sequence[int]) -> bytes:
-    """Return the head of a message with an array."""
-    return json.dumps([tag, channel, dtype, shape]).encode()
+async def kept(comm: Any, end: Any, over: asyncio.Event) -> None:
+    """Keep a connection open until a replica has ended."""
+    await over.wait()
+    end.close()
+    comm.abort()
 
 
-def read_head(text: bytes) -> Any:
-    """Return what a head says: how the other side has ended, or the tag, channel, dtype
-    and shape of an array.
-    """
-    head = json.loads(text)
-    if isinstance(head, str):
-        return head
-    tag, channel, dtype, shape = head
-    return tag, channel, np.dtype(dtype), tuple(shape)
+def left_here(worker: Any, results: Any, client: str) -> Any:
+    """Leave results on a worker, for a client: the key, shape and dtype of each."""
+    arrays = results if isinstance(results, tuple) else [results]
+    data = {f"replica-result-{uuid.uuid4().hex}": array for array in arrays}
+    who_has = {key: [worker.address] for key in data}
+    sizes = {key: array.nbytes for key, array in data.items()}
+
+    async def hand_over() -> None:
+        worker.update_data(data=data)
+        telling = {"who_has": who_has, "nbytes": sizes, "client": client}
+        await worker.scheduler.update_data(**telling)
+
+    asyncio.run_coroutine_threadsafe(hand_over(), worker.loop.asyncio_loop).result()
+    return type(arrays)((key, x.shape, x.dtype) for key, x in data.items())
 
 
-def octets_of(array: Any) -> memoryview:
+def octets_of(array: Any) -> Any:
     """The memory of a contiguous array."""
-    return (
-        memoryview(array.reshape(-1).view(np.uint8)) if array.size else memoryview(b"")
-    )
-
-
-async def carried(comm: Any, there: socket.socket) -> None:
-    """Carry bytes between a connection without a socket of its own and the far end of a
-    pair, until both ways are closed: by no bytes.
-    """
-    reader, writer = await asyncio.open_connection(sock=there)
-
-    async def outward() -> None:
-        while data := await reader.read(1 << 20):
-            await comm.write(data)
-        await comm.write(b"")
-
-    async def inward() -> None:
-        while data := await comm.read():
-            writer.write(data)
-            await writer.drain()
-        writer.write_eof()
-
-    ways = [asyncio.ensure_future(way()) for way in (outward, inward)]
-    await asyncio.wait(ways, return_when=asyncio.FIRST_EXCEPTION)
-    for way in ways:
-        way.cancel()
-    await asyncio.gather(*ways, return_exceptions=True)
-    writer.close()
+    return memoryview(array.reshape(-1).view(np.uint8)) if array.size else b""

@@ -2,12 +2,14 @@
 
 import asyncio
 import io
+import shutil
 import sys
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import dask.array as da
 import distributed
 import numpy as np
 
-from .replica import Program, ReplicaError, ReplicaLost, ReplicaTimeout
+from .replica import NO_SNAPSHOTS, Program, ReplicaError, ReplicaLost, ReplicaTimeout
 from .replica_transport import Seat
 from .sidecar import verified
 
@@ -26,7 +28,7 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
     import its modules, and run these where they have older ones.
     """
 
-    modules: Collection[str] = ()
+    names: Collection[str] = ()  # of the modules
 
     def reducer_override(self, obj: Any) -> Any:
         """Functions decorated with ``np.errstate`` or ``cache`` cannot be pickled:
@@ -35,7 +37,7 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         cells = getattr(obj, "__closure__", None) or ()
         if any(isinstance(cell.cell_contents, np.errstate) for cell in cells):
             return silenced, (obj.__wrapped__,)
-        if hasattr(obj, "cache_info") and obj.__module__ in self.modules:
+        if hasattr(obj, "cache_info") and obj.__module__ in self.names:
             return cache, (obj.__wrapped__,)
         return super().reducer_override(obj)
 
@@ -47,75 +49,67 @@ def silenced(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def pickled_whole(program: Any, module: str = __name__) -> bytes:
-    """Return a program as ``call_pickled`` takes it, with what it uses of its
-    ``module`` and of this one.
-    """
-    names = {module, __name__}
-    modules = [sys.modules[name] for name in names if name in sys.modules]
-    stream = io.BytesIO()
-    for one in modules:
-        cloudpickle.register_pickle_by_value(one)
+    """Return a program with what it uses of its ``module`` and of this one."""
+    stream, names = io.BytesIO(), {module, __name__} & {*sys.modules}
     pickler = ByValue(stream)
-    pickler.modules = {*names, "builtins"}
+    pickler.names = {module, __name__, "builtins"}
     try:
+        for name in names:
+            cloudpickle.register_pickle_by_value(sys.modules[name])
         pickler.dump(program)
     finally:
-        for one in modules:
-            cloudpickle.unregister_pickle_by_value(one)
+        for name in names:
+            cloudpickle.unregister_pickle_by_value(sys.modules[name])
     return stream.getvalue()
-
-
-def call_pickled(pickled: bytes, *arguments: Any) -> Any:
-    """Call a program on a worker. It is bytes until then: a scheduler that read them
-    would send names of the client's modules on.
-    """
-    import cloudpickle
-
-    return cloudpickle.loads(pickled)(*arguments)
 
 
 class Run:
     """One run of a program on chosen workers, seen from the client."""
 
-    def __init__(self, client: Any, addresses: Sequence[str]) -> None:
-        self.client, self.addresses = client, addresses
-        self.token = uuid.uuid4().hex
-        call_pickled.__module__ = "__main__"  # whose functions travel by value
-        self.futures: list[Any] = []
-        known = client.scheduler_info(n_workers=-1)["workers"]
-        # Whether nannies start lost workers again.
-        self.is_restarted = any(
-            known[address]["nanny"] for address in addresses if address in known
-        )
+    def __init__(self, client: Any, addresses: Sequence[str], timeout: float) -> None:
+        self.client, self.addresses, self.timeout = client, addresses, timeout
+        self.token, self.futures = uuid.uuid4().hex, list[Any]()
+
+    def results(self, program: bytes, arguments: Sequence[Any]) -> list[Any]:
+        """The results, by device. Raises what a replica raises, and ReplicaLost where a
+        worker goes.
+        """
+        count = len(self.addresses)
+        places = [(self.token, d, count, self.timeout) for d in range(count)]
+        try:
+            seats = self.submit("seat", pickled_whole(Seat), places)
+            self.wait(seats, self.timeout)
+            seated = zip(seats, arguments, strict=True)
+            each = [(seat, self.addresses, *own) for seat, own in seated]
+            return self.wait(self.submit("replica", program, each))
+        finally:
+            self.client.cancel(self.futures, force=True)
 
     def submit(self, name: str, program: bytes, each: Sequence[Any]) -> list[Any]:
         """Call a program in a task for each device, on its worker and nowhere else."""
-        futures = [
-            self.client.submit(
-                call_pickled,
-                program,
-                *arguments,
-                key=f"{name}-{device}-{self.token}",
-                workers=[address],
-                allow_other_workers=False,
-                pure=False,
-                retries=0,
-            )
-            for device, (address, arguments) in enumerate(
-                zip(self.addresses, each, strict=True)
-            )
-        ]
+
+        def call(pickled: bytes, *arguments: Any) -> Any:
+            """Bytes until now: a scheduler in the client's process would read them, and
+            send names of its modules on.
+            """
+            return cloudpickle.loads(pickled)(*arguments)
+
+        futures = []
+        for device, address in enumerate(self.addresses):
+            key = f"{name}-{device}-{self.token}"
+            task = call, program, *each[device]
+            futures.append(self.client.submit(*task, key=key, workers=[address]))
         self.futures += futures
         return futures
 
-    def results(self, futures: Sequence[Any], limit: float = float("inf")) -> list[Any]:
+    def wait(self, futures: Sequence[Any], limit: float = float("inf")) -> list[Any]:
         """The results, by device. Raises the failure behind all others, ReplicaLost
         where a worker goes, or ReplicaTimeout after ``limit`` seconds.
         """
         started, gathering = time.monotonic(), None
         while gathering is None or not gathering.done():
             status = [future.status for future in futures]
-            alive, waited = threads_of(self.client), time.monotonic() - started
+            alive, waited = self.client.nthreads(), time.monotonic() - started
             gone = [d for d, a in enumerate(self.addresses) if a not in alive]
             if gone or not {*status} <= {"pending", "finished"}:
                 self.fail(futures, gone)
@@ -146,8 +140,8 @@ class Run:
             first = min(failures, key=rank_of_cause, default=None)
             if first is not None and rank_of_cause(first) < len(CAUSES):
                 raise first
-            all_have_ended = all(future.status != "pending" for future in futures)
-            if all_have_ended or time.monotonic() > deadline:
+            is_over = all(future.status != "pending" for future in futures)
+            if is_over or time.monotonic() > deadline:
                 break
             time.sleep(0.02)
         for device in gone:
@@ -196,55 +190,45 @@ class OnWorkers(Program):
         carry, ``every`` so many iterations. Where a worker is lost the run goes on from
         there, up to ``retries`` times, with another worker that joins within ``rejoin``
         seconds: ``timeout`` where nannies start workers again, else 1. Nothing is left
-        behind: neither tasks nor connections. Raises ReplicaLost, ReplicaMismatch and
-        ReplicaTimeout, or what a replica has raised.
+        behind: neither tasks nor connections nor snapshots. Raises ReplicaLost,
+        ReplicaMismatch and ReplicaTimeout, or what a replica has raised.
         """
         require_client(client)
         self.require_one_each(replica_args=replica_args, **feeds)
         self.require_loops(snapshot)
         carry_constants(self.body.__globals__)
-        run_seated = partial(
-            Seat.run, body=self.body, group=self.group, sizes=self.sizes
-        )
-        seat, program = (
-            pickled_whole(Seat),
-            pickled_whole(run_seated, self.body.__module__),
-        )
-        replica_args, held = futures_of(client, replica_args)
-        devices, folders = range(self.count), list[str]()
-        own = [{name: feeds[name][device] for name in feeds} for device in devices]
-        keeper = None if gather else client.id
-        lost, patience = None, timeout
-        while True:
-            try:
-                addresses = placed(client, self.count, workers, patience, held)
-            except ReplicaTimeout as error:
-                if lost is None:
-                    raise
-                lost.add_note(f"no other worker came within {patience:g} s: {error}")
-                raise lost from None
-            run = Run(client, addresses)
-            begin = self.group.newest(folders, self.count) if folders else {}
-            if snapshot is not None:
-                folders.append(str(Path(snapshot).resolve() / run.token))
-            same = addresses, (folders[-1] if folders else None, every, begin), keeper
-            try:
-                places = [(run.token, d, self.count, timeout) for d in devices]
-                seats = run.submit("seat", seat, places)
-                run.results(seats, timeout)
-                each = [(seats[d], *same, replica_args[d], own[d]) for d in devices]
-                results = run.results(run.submit("replica", program, each))
-                if not gather:
-                    results = [arrays_left(client, *told) for told in results]
-                return Results(results, moved_bytes(addresses, held))
-            except ReplicaLost as error:
-                if snapshot is None or len(folders) > retries:
-                    raise
-                lost = error
-            finally:
-                client.cancel(run.futures, force=True)
-            patience = timeout if run.is_restarted else 1.0
-            patience = patience if rejoin is None else rejoin
+        run = partial(Seat.run, body=self.body, group=self.group, sizes=self.sizes)
+        program = pickled_whole(run, self.body.__module__)
+        arguments, held, size = futures_of(client, replica_args)
+        own = [{k: feed[d] for k, feed in feeds.items()} for d in range(self.count)]
+        known = client.scheduler_info(n_workers=-1)["workers"].values()
+        if rejoin is None:
+            rejoin = timeout if any(worker["nanny"] for worker in known) else 1.0
+        keeper, lost = None if gather else client.id, None
+        folder = Path(snapshot or "").resolve() / uuid.uuid4().hex
+        try:
+            for attempt in count():
+                patience = timeout if lost is None else rejoin
+                addresses = placed(client, self.count, workers, patience, held, lost)
+                snapshots = NO_SNAPSHOTS
+                if snapshot is not None:
+                    begin = self.group.newest(folder.glob("*/*"), self.count)
+                    snapshots = folder / str(attempt), every, begin
+                given = zip(arguments, own, strict=True)
+                each = [(snapshots, keeper, *one) for one in given]
+                try:
+                    results = Run(client, addresses, timeout).results(program, each)
+                    break
+                except ReplicaLost as error:
+                    lost = error
+                    if snapshot is None or attempt == retries:
+                        raise
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        if not gather:
+            results = [arrays_left(client, told) for told in results]
+        there = zip(addresses, held, strict=True)
+        return Results(results, size - sum(own[address] for address, own in there))
 
 
 class Results(list[Any]):
@@ -265,13 +249,10 @@ def carry_constants(names: dict[str, Any]) -> None:
     if not any(hasattr(function, "cache_info") for function in reading):
         return  # there are none, or they are in memory
     path = Path(names["__file__"])
-    stored = {
-        file.stem: np.load(file, allow_pickle=False)
-        for file in path.with_suffix(".constants").glob("*.npy")
-    }
+    files = path.with_suffix(".constants").glob("*.npy")
+    stored = {file.stem: np.load(file, allow_pickle=False) for file in files}
     if path.with_suffix(".npz").is_file():
-        with np.load(path.with_suffix(".npz"), allow_pickle=False) as archive:
-            stored.update(archive)
+        stored.update(np.load(path.with_suffix(".npz"), allow_pickle=False))
     if not stored:
         raise FileNotFoundError(f"the constants beside {path} are missing")
     names["constant"] = names["mapped_constant"] = lambda name, digest: verified(
@@ -280,47 +261,41 @@ def carry_constants(names: dict[str, Any]) -> None:
 
 
 def on_devices(
+    program: Any,
     client: Any,
     arrays: Sequence[Any],
     split: Callable[[list[Any]], list[list[Any]]],
     join: Callable[[list[Any]], Any],
-    run_local: Callable[..., list[Any]],
-    run_replicas: Callable[..., list[Any]],
 ) -> Any:
     """Run a program on whole arrays: on the workers of a client, or in threads where it
     is None.
     """
     if client is None:
-        return join(run_local(list(da.compute(*split(list(arrays))))))
+        return join(program.run_local(list(da.compute(*split(list(arrays))))))
     require_client(client)
     gather = not any(isinstance(array, da.Array) for array in arrays)
-    return join(run_replicas(client, split(list(arrays)), gather=gather))
+    return join(program.run_replicas(client, split(list(arrays)), gather=gather))
 
 
 def require_client(client: Any) -> None:
-    """Raise TypeError for what is no client of dask.distributed."""
+    """Raise TypeError for what is no client of dask.distributed, ReplicaError for one
+    that is closed.
+    """
     if not hasattr(client, "scheduler_info"):
         kind = type(client).__name__
         raise TypeError(f"expected a client of dask.distributed first, got {kind}")
-
-
-def threads_of(client: Any) -> dict[str, int]:
-    """Return the number of threads of each worker. Raises ReplicaError where the client
-    has been closed.
-    """
     if client.status in ("closing", "closed"):
         raise ReplicaError("the client is closed: replicas need one that is connected")
-    return dict(client.nthreads())
 
 
 def futures_of(
     client: Any, replica_args: Sequence[Sequence[Any]]
-) -> tuple[list[list[Any]], list[Counter[str]]]:
-    """Return the arguments of each device, with futures in place of dask arrays, and
-    how many of their bytes each worker has, by device. The arrays are computed.
+) -> tuple[list[list[Any]], list[Counter[str]], int]:
+    """Return the arguments of each device, with futures in place of dask arrays; how
+    many of these bytes each worker has, by device; and all bytes of dask arrays, which
+    are computed.
     """
-    given = [list(arguments) for arguments in replica_args]
-    lazy = {a.name: a for own in given for a in own if isinstance(a, da.Array)}
+    lazy = {a.name: a for own in replica_args for a in own if isinstance(a, da.Array)}
     futures = dict(zip(lazy, client.compute(list(lazy.values())), strict=True))
     for future in futures.values():
         error = future.exception()  # waits for it
@@ -328,24 +303,17 @@ def futures_of(
             client.cancel(list(futures.values()))
             raise error
     places = client.who_has(list(futures.values())) if futures else {}
-    held = [Counter[str]() for _ in given]
-    for own, bytes_held in zip(given, held, strict=True):
+    given, held, size = [], [], 0
+    for arguments in replica_args:
+        own, bytes_held = list(arguments), Counter[str]()
         for k, array in enumerate(own):
             if isinstance(array, da.Array):
-                own[k] = futures[array.name]
-                bytes_held[ALL] += array.nbytes
+                own[k], size = futures[array.name], size + array.nbytes
                 for address in places.get(own[k].key, ()):
                     bytes_held[address] += array.nbytes
-    return given, held
-
-
-ALL = ""  # stands for all bytes of a device, among the addresses that have some
-
-
-def moved_bytes(addresses: Sequence[str], held: Sequence[Counter[str]]) -> int:
-    """Return how many bytes are not where they are needed."""
-    each = zip(addresses, held, strict=True)
-    return sum(own[ALL] - own[address] for address, own in each)
+        given.append(own)
+        held.append(bytes_held)
+    return given, held, size
 
 
 def placed(
@@ -354,26 +322,30 @@ def placed(
     workers: Collection[str] | None,
     timeout: float,
     held: Sequence[Counter[str]],
+    lost: ReplicaLost | None,
 ) -> list[str]:
     """A worker for each device: others as long as there are any, those first that have
-    bytes of its arguments, and one thread for each replica.
+    bytes of its arguments, and one thread for each replica. Raises where there are too
+    few for too long, after one was ``lost``, that.
     """
     deadline = time.monotonic() + timeout
     total = sum(held, Counter[str]())
     while True:
         threads = [
             (k, -total[address], address)
-            for address, number in threads_of(client).items()
+            for address, number in client.nthreads().items()
             if workers is None or address in workers
             for k in range(number)
         ]
         if len(threads) >= count:
             break
         if time.monotonic() > deadline:
-            raise ReplicaTimeout(
-                f"{count} replicas need as many worker threads; "
-                f"there are {len(threads)}"
-            )
+            told = f"{count} replicas need as many worker threads; "
+            told += f"there are {len(threads)}"
+            if lost is None:
+                raise ReplicaTimeout(told)
+            lost.add_note(f"no other worker came within {timeout:g} s: {told}")
+            raise lost
         time.sleep(0.1)
     free = [address for _, _, address in sorted(threads)[:count]]
     chosen: dict[int, str] = {}
@@ -385,9 +357,9 @@ def placed(
     return [chosen.get(device) or free.pop(0) for device in range(count)]
 
 
-def arrays_left(client: Any, told: Sequence[Any], is_tuple: bool) -> Any:
-    """Return the results that a replica has left on its worker as dask arrays of one
-    chunk: one, or a tuple of several.
+def arrays_left(client: Any, told: Any) -> Any:
+    """Return what a replica has left on its worker as dask arrays of one chunk: one, or
+    a tuple of several.
     """
     arrays = []
     for key, shape, dtype in told:
@@ -395,4 +367,4 @@ def arrays_left(client: Any, told: Sequence[Any], is_tuple: bool) -> Any:
         graph = {(key, *(0 for _ in shape)): future}
         chunks = tuple((size,) for size in shape)
         arrays.append(da.Array(graph, key, chunks, dtype=dtype))
-    return tuple(arrays) if is_tuple else arrays[0]
+    return tuple(arrays) if isinstance(told, tuple) else arrays[0]

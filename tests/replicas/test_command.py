@@ -23,7 +23,7 @@ def test_a_module_for_several_replicas_says_so(xla2py, tmp_path):
     code, out, _ = xla2py("emit", str(tmp_path / "sum.hlo"), "-t", "dask")
     assert code == 0
     assert "One of 2 replicas of 2 partitions each." in out
-    assert '__all__ = ["replica", "run_local", "run_replicas", "run_mpi"]' in out
+    assert '__all__ = ["replica", "run_local", "run_replicas"]' in out
     assert "g.all_reduce(x, np.add, groups=((0, 2), (1, 3)))" in out
     assert "class Group(AllReduce):" in out
     assert "AllGather" not in out

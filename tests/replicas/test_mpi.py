@@ -55,8 +55,8 @@ def mpirun(request):
     return run
 
 
-def saved(program: SeveralDevices, path: Path, target: str = "numpy", helpers: str = "own") -> Path:
-    xla2py.emit(program.module(), target=target, helpers=helpers).save(path)
+def saved(program: SeveralDevices, path: Path, helpers: str = "own") -> Path:
+    xla2py.emit(program.module(), helpers=helpers).save(path)
     return path
 
 
@@ -80,14 +80,10 @@ LARGE = SeveralDevices("large", programs.entry("ROOT r = f32[256,1000] all-reduc
 BF16 = next(one for one in programs.element_types() if one.name == "bf16")
 
 
-@pytest.mark.parametrize(
-    ("program", "target"),
-    [(LARGE, "numpy"), pytest.param(BF16, "dask", marks=pytest.mark.whole)],
-    ids=["large", "bf16"],
-)
-def test_a_module_is_a_command_on_files(mpirun, tmp_path, program, target):
+@pytest.mark.parametrize("program", [LARGE, pytest.param(BF16, marks=pytest.mark.whole)], ids=["large", "bf16"])
+def test_a_module_is_a_command_on_files(mpirun, tmp_path, program):
     """The inputs of all devices lie along an axis in front; bfloat16 lies in float32."""
-    path = saved(program, tmp_path / "program.py", target, "shared")
+    path = saved(program, tmp_path / "program.py", "shared")
     columns = [np.stack(column) for column in zip(*program.inputs(), strict=True)]
     np.savez(tmp_path / "in.npz", x=columns[0].astype(np.float32))
     ended = mpirun(4, path, tmp_path / "in.npz", "-o", tmp_path / "out.npz")
@@ -210,7 +206,7 @@ def test_a_killed_rank_ends_all_and_the_next_run_goes_on(mpirun, tmp_path, monke
     ended = mpirun(4, "killed.py", "dies")
     assert ended.returncode != 0
     assert time.monotonic() - begun < 60
-    assert list(Path("snapshots").glob("*-30-*.npz"))
+    assert list(Path("snapshots").glob("*-30-*.snapshot"))
     ended = mpirun(4, "killed.py", "goes on")
     assert ended.returncode == 0, ended.stderr
     assert_same_bits(results_of_ranks(), imported_from(path).run_local(inputs))
