@@ -1,7 +1,9 @@
 """Programs, and the ``xla2py`` command run in this process, for the tests of the command; what all tests share."""
 
+import ctypes
 import gc
 import os
+import resource
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -103,11 +105,34 @@ def verified_programs():
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def megabytes():
+    """What this process had when it last let go of memory."""
+    return [resident()]
+
+
 @pytest.fixture(autouse=True, scope="module")
-def settled_memory():
-    """The garbage collector skips objects that exist before the tests of a file: to scan them again is slow."""
+def settled_memory(megabytes):
+    """The garbage collector skips objects that exist before the tests of a file: to scan them again is slow.
+
+    Of these, too, it frees what nobody has any more, and JAX forgets what it compiled, where the process has grown.
+    """
+    if resident() > megabytes[0] + 100:
+        gc.unfreeze()
+        if "jax" in sys.modules:
+            sys.modules["jax"].clear_caches()
+        gc.collect()
+        if sys.platform == "linux":
+            ctypes.CDLL(None).malloc_trim(0)
+        megabytes[0] = resident()
     gc.collect()
     gc.freeze()
+
+
+def resident():
+    """The megabytes that this process holds, 0 where the system does not tell."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * resource.getpagesize() >> 20 if statm.exists() else 0
 
 
 @pytest.fixture(autouse=True)
