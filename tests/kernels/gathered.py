@@ -10,17 +10,16 @@ import numpy as np
 
 from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
-NUMBERS = np.random.default_rng(0)
-
 
 def floats(*shape: int) -> Any:
-    return NUMBERS.normal(size=shape).astype(np.float32)
+    """The same numbers for a shape, whatever else was drawn before."""
+    return np.random.default_rng(shape).normal(size=shape).astype(np.float32)
 
 
 def indices(size: int, *shape: int, dtype: Any = np.int32) -> Any:
     """Numbers from -size - 3 to size + 2, or as far as the type goes."""
     low = -size - 3 if np.issubdtype(dtype, np.signedinteger) else 0
-    return NUMBERS.integers(low, size + 3, shape).astype(dtype)
+    return np.random.default_rng((size, *shape)).integers(low, size + 3, shape).astype(dtype)
 
 
 def normalised_rows(table: Any, at: Any, scale: Any) -> Any:
