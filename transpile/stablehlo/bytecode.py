@@ -394,12 +394,11 @@ class _Body:
         self.depth += 1
         if self.depth > _DEEPEST:
             raise stream.error(f"nested more than {_DEEPEST} levels deep")
+        if is_isolated and self.file.version >= _LAZY:
+            _, stream = stream.section()
         for _ in range(min(count, len(stream.content))):
-            own = stream
-            if is_isolated and self.file.version >= _LAZY:
-                _, own = stream.section()
             with self._values_of(is_isolated=is_isolated):
-                made.regions.append(self._region(own))
+                made.regions.append(self._region(stream))
         self.depth -= 1
 
     @contextmanager
