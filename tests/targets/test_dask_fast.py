@@ -145,6 +145,26 @@ def test_random_programs_of_lines_are_those_of_numpy(seed):
         np.testing.assert_allclose(result.astype(float), np.asarray(wanted).astype(float), rtol=1e-5, atol=1e-5)
 
 
+WHOLE_BESIDE_PARTS = """
+HloModule m
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+ENTRY main { x = f32[1,32] parameter(0)
+  y = f32[1,3] parameter(1)
+  zero = f32[] constant(0)
+  padded = f32[1,32] pad(y, zero), padding=0_0x29_0
+  total = f32[1] reduce(padded, zero), dimensions={1}, to_apply=sum
+  totals = f32[1,32] broadcast(total), dimensions={0}
+  ROOT d = f32[1,32] subtract(x, totals) }"""
+
+
+def test_a_loop_over_a_whole_axis_takes_no_array_that_is_cut():
+    given = np.arange(32, dtype=np.float32)[None], np.float32([[1, 1, 3]])
+    main = xla2py.emit(WHOLE_BESIDE_PARTS, "dask", style="fast", chunks="3").load(keep_compiled=False).main
+    np.testing.assert_array_equal(main(*given).compute(scheduler="sync"), given[0] - 5)
+
+
 def scattered(x, i, u):
     return x.at[i].add(u), x.at[i].set(u[:1]), x.at[i].max(u), x.astype(jnp.float16).at[i].add(u.astype(jnp.float16))
 

@@ -9,7 +9,7 @@ of their *stages*: a way that leaves a region comes to a later stage, so regions
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from math import prod
 
@@ -17,7 +17,7 @@ from ...array.node import Node, Region
 from ...array.program import Function, Loop, roots
 from ...array.traversal import dependencies, is_inside, topological
 from ...dataclass import dataclass
-from ...kernels.index_maps import Map, identity, is_view, pieces
+from ...kernels.index_maps import Index, Map, identity, is_view, pieces
 from ...kernels.lines import Lines, is_splittable, reduced_axes
 from ...kernels.operations import is_backwards, is_generated
 from ...target import Kernels
@@ -216,7 +216,23 @@ class RegionFinder:
         joins = any(other.operation.joins for region in joined for other in region.at)
         if len(axes) + joins > 1 or len(ways) > 1 or sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
             return latest + 1, []
+        if not self._are_cut_alike(loop, {node: own}, *(region.at for region in joined)):
+            return latest + 1, []
         return latest, list(joined)
+
+    def _are_cut_alike(self, loop: tuple[int, ...], *computed: Mapping[Node, Map]) -> bool:
+        """Along each axis of the loop, all arrays are whole, or all are parts: in a block, these differ in length."""
+        known = self.function.cut
+        is_part: dict[int, bool] = {}
+        for node, own in (pair for places in computed if known for pair in places.items()):
+            for array, at in ((node, own), *self.read_by(node, own)):
+                for index, size, is_cut in zip(at, array.shape, known.get(array, ()), strict=False):
+                    axis = index.axis
+                    if index != Index(0, 1, axis) or axis is None or axis < 0 or size != loop[axis]:
+                        continue
+                    if is_part.setdefault(axis, is_cut) is not is_cut:
+                        return False
+        return True
 
     def _siblings(self, node: Node, loop: tuple[int, ...], stage: int, joined: list[FusedRegion]) -> list[FusedRegion]:
         """A region of other reductions along the same lines that reads from where the reduction and the regions that it
