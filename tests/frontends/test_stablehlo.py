@@ -16,7 +16,7 @@ PLAIN = """module {
   }
 }
 """
-REACTANT = """module @reactant_forward attributes {mhlo.num_partitions = 1 : i64} {
+REACTANT = """module @reactant_forward attributes {enzymexla.of = #enzymexla.a<B>, mhlo.num_partitions = 1 : i64} {
   func.func private @act(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32>
       attributes {enzymexla.memory_effects = [#enzymexla.memory_effects<read>]} {
     %0 = stablehlo.tanh %arg0 {enzymexla.symmetric = {why = #enzymexla.guaranteed<NO>}} : tensor<2x4xf32>
@@ -56,6 +56,7 @@ def test_one_public_function_of_any_name_and_attributes_that_nobody_knows():
     module = xla2py.load(REACTANT, name="entry.mlir")
     assert [each.message.partition("'")[2] for each in module.notes] == [
         "enzymexla.memory_effects'",
+        "enzymexla.of'",
         "enzymexla.symmetric'",
         "enzymexla.x'",
     ]

@@ -65,6 +65,7 @@ def choose_platform(function: Operation, platform: int | None) -> None:
 def left_out(program: Program, source: SourceText) -> list[Diagnostic]:
     """A note for each attribute of a dialect that nobody here knows: it is left out."""
     rows = {id(row): row for each in program.walk() for row in _rows(each)}  # lines that are alike have one
+    rows[0] = program.attributes
     names = sorted({name for row in rows.values() for name in _unknown(row)})
     return [Diagnostic("XP120", f"no known dialect has the attribute '{each}'", None, source) for each in names]
 
