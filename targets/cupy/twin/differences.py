@@ -91,6 +91,13 @@ def _full(shape: Any, fill: Any, dtype: Any = None) -> Any:
     return np.full(shape, fill, dtype) if np.any(fill) else np.zeros(shape, dtype or np.asarray(fill).dtype)
 
 
+def empty(shape: Any, dtype: Any = float, order: str = "C") -> np.ndarray:
+    """Nothing that anybody would take for a result: whoever reads what nobody wrote is found."""
+    array: np.ndarray = np.empty(shape, dtype, order)  # type: ignore[call-overload]
+    array.ravel(order="K").view(np.uint8)[...] = 0x7D if array.dtype != np.bool_ else 1
+    return array
+
+
 def _no_bfloat16(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def checked(x: Any, *arguments: Any, **keywords: Any) -> Any:
         if np.asarray(x).dtype.name == "bfloat16":
@@ -186,6 +193,7 @@ DIFFERENT: dict[str, Callable[..., Any]] = {
     "fmod": _fmod,
     "clip": _clip,
     "where": _where,
+    "empty": empty,
     "full": _full,
     "bitwise_count": lambda x: np.bitwise_count(np.abs(x)),
     "argmax": _no_bfloat16("argmax", np.argmax),

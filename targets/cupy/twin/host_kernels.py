@@ -25,6 +25,7 @@ import numpy as np
 
 from ....transpile.errors import Diagnostic, UsageError
 from . import graphs
+from .differences import empty
 
 HEADER = Path(__file__).with_name("hostcuda.h")
 COMPILER = shutil.which("g++")
@@ -143,7 +144,7 @@ class ElementwiseKernel:
             results = []
             for order in orders:
                 outputs = [
-                    np.ascontiguousarray(given_out[k]).copy() if given_out else _poisoned(shape, dtype)
+                    np.ascontiguousarray(given_out[k]).copy() if given_out else empty(shape, dtype)
                     for k, dtype in enumerate(out_types)
                 ]
                 self._run(int(np.prod(shape)), [*inputs, *outputs], (*in_types, *out_types), order)
@@ -214,13 +215,6 @@ def _flushing(dtypes: Iterable[str]) -> str:
     difference.
     """
     return "" if {"float64", "complex128"} & set(dtypes) else "Flushing flushing; "
-
-
-def _poisoned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """Return an array that nobody has written yet."""
-    array = np.empty(shape, dtype)
-    array.reshape(-1).view(np.uint8)[:] = 0x7D if dtype != np.bool_ else 1
-    return array
 
 
 def _agree(results: list[list[np.ndarray]], name: str, *, are_sums: bool = False) -> None:
