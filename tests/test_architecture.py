@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -73,20 +74,17 @@ def test_public_functions_and_classes_are_documented(name):
     assert not callable(value) or (value.__doc__ or "").strip()
 
 
-def test_the_package_imports_itself_relatively():
-    absolute = [
-        str(path)
-        for path, tree in source_trees()
-        for node in ast.walk(tree)
-        if (isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] == "xla2py")
-        or (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "xla2py" for alias in node.names))
-    ]
-    assert absolute == []
-
-
-def test_every_module_says_what_it_is_for():
-    silent = [str(path) for path, tree in source_trees() if tree.body and not ast.get_docstring(tree)]
-    assert silent == []
+def test_every_module_says_what_it_is_for_and_imports_the_package_relatively():
+    silent, absolute = [], []
+    for path, tree in source_trees():
+        if tree.body and not ast.get_docstring(tree):
+            silent.append(str(path))
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            if any(name.split(".")[0] == "xla2py" for name in names):
+                absolute.append(str(path))
+    assert (silent, absolute) == ([], [])
 
 
 def test_every_target_is_installed_under_its_own_name():
@@ -190,9 +188,14 @@ def test_circles_are_found():
     assert found == [("b", "c"), ("d",), ("e", "f", "g")]
 
 
+@cache
+def imports() -> grimp.ImportGraph:
+    return grimp.build_graph("xla2py", exclude_type_checking_imports=False, cache_dir=None)
+
+
 def test_no_circle_of_imports():
     """Also not one behind ``TYPE_CHECKING`` or in a function."""
-    graph = grimp.build_graph("xla2py", exclude_type_checking_imports=False, cache_dir=None)
+    graph = imports()
     assert circles({module: graph.find_modules_directly_imported_by(module) for module in graph.modules}) == []
 
 
@@ -311,7 +314,7 @@ def folder_of(module: str) -> str:
 
 
 def test_folders_import_what_the_document_says():
-    graph = grimp.build_graph("xla2py", exclude_type_checking_imports=False, cache_dir=None)
+    graph = imports()
     found: dict[str, set[str]] = {}
     for module in graph.modules:
         imported = map(folder_of, graph.find_modules_directly_imported_by(module))

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from xla2py.tests.whole import much
 from xla2py.transpile import cli
 from xla2py.transpile.commands import modules
 
@@ -210,7 +211,7 @@ def test_other_values_that_mean_nothing_are_bad_usage(xla2py, arguments, code):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
-@pytest.mark.parametrize("arguments", [["model.hlo"], ["ops"], ["run", "model.hlo"], ["--help"]])
+@pytest.mark.parametrize("arguments", much([["ops"]], [["model.hlo"], ["ops"], ["run", "model.hlo"], ["--help"]]))
 def test_a_full_disk_is_no_bug(folder, arguments):
     command = [sys.executable, "-c", "from xla2py.transpile.cli import main; main()", *arguments]
     with open("/dev/full", "wb") as full:
