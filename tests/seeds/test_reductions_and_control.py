@@ -1,10 +1,9 @@
-"""Worked examples of the operation semantics: reductions, windows, sort, control flow, random numbers."""
+"""Worked examples of the operation semantics: reductions, windows, sort, control flow."""
 
 import numpy as np
-import pytest
 
 import xla2py
-from xla2py.tests.seeds.examples import LARGEST, SUM, check_emitted, check_xla, example
+from xla2py.tests.seeds.examples import LARGEST, SUM, example, proven
 
 REDUCTIONS = [
     example(
@@ -124,61 +123,7 @@ CONTROL = (
     ]
 )
 
-EXAMPLES = REDUCTIONS + WINDOWS + CONTROL
-
-
-@pytest.mark.parametrize("case", EXAMPLES, ids=lambda case: case.name)
-def test_emitted(case):
-    check_emitted(case)
-
-
-@pytest.mark.parametrize("case", [case for case in EXAMPLES if not case.refused_by_xla], ids=lambda case: case.name)
-def test_xla_agrees(case):
-    check_xla(case)
-
-
-# -- random numbers: properties instead of values
-
-
-def run(body: str, *inputs: np.ndarray) -> object:
-    return xla2py.emit(example("random", body, inputs, None).hlo, target="numpy").load().main(*inputs)
-
-
-@pytest.mark.parametrize("name", ["f64", "f32", "f16", "bf16", "s64", "u64", "s32", "u32"])
-def test_rng_uniform_is_half_open(name):
-    sample = run(
-        f"""low = {name}[] constant(2)
-        high = {name}[] constant(6)
-        ROOT r = {name}[64,256] rng(low, high), distribution=rng_uniform"""
-    )
-    values = sample.astype(np.float64)
-    assert sample.shape == (64, 256)
-    assert values.min() >= 2 and values.max() < 6
-    center = 4 if name.startswith(("f", "b")) else 3.5
-    assert abs(values.mean() - center) < 0.1
-
-
-def test_rng_normal_has_its_mean_and_deviation():
-    sample = run(
-        """mu = f32[] constant(3)
-        sigma = f32[] constant(0.5)
-        ROOT r = f32[64,256] rng(mu, sigma), distribution=rng_normal"""
-    )
-    assert sample.dtype == np.float32 and sample.shape == (64, 256)
-    assert abs(sample.mean() - 3) < 0.05 and abs(sample.std() - 0.5) < 0.05
-
-
-@pytest.mark.parametrize(("algorithm", "words"), [("rng_three_fry", 2), ("rng_philox", 3), ("rng_default", 2)])
-def test_rng_bit_generator_is_a_function_of_its_state(algorithm, words):
-    body = f"""state = u64[{words}] parameter(0)
-    ROOT r = (u64[{words}], u32[3,50]) rng-bit-generator(state), algorithm={algorithm}"""
-    state = np.arange(1, words + 1, dtype=np.uint64)
-    first, again = run(body, state), run(body, state)
-    other = run(body, state + np.uint64(1))
-    np.testing.assert_array_equal(first[1], again[1])
-    np.testing.assert_array_equal(first[0], again[0])
-    assert (first[1] != other[1]).mean() > 0.9
-    assert (first[0] != state).any()
+test_worked_examples = proven(REDUCTIONS + WINDOWS + CONTROL)
 
 
 def test_one_branch_runs_and_the_other_may_never_end():
