@@ -20,7 +20,6 @@ from .replica import (
 AWAKE = 5e-5  # seconds that a rank asks again at once: the shortest sleep is as long
 HOPEFUL = 0.01  # seconds until a rank asks whether the others are well
 ENDING = 0  # the tag of MPI of what says how a rank has ended
-EXCHANGING = 1 << 14  # the least tag of collectives; those of channels are below
 
 
 class Ranks:
@@ -38,6 +37,8 @@ class Ranks:
         self.comm, self.timeout, self.bytes = comm, timeout, MPI.BYTE
         self.test_all, self.status = MPI.Request.Testall, MPI.Status()
         self.any = MPI.ANY_SOURCE, MPI.ANY_TAG
+        # Collectives have the upper half of MPI's tags, channels the lower one.
+        self.half: int = comm.Get_attr(MPI.TAG_UB) // 2
         self.numbers: dict[str, int] = {}
         # What nobody waits for: to whom, requests, and what they read.
         self.sending: list[tuple[int, Any, Any]] = []
@@ -49,10 +50,10 @@ class Ranks:
     def number(self, tag: str, channel: int | None = None) -> int:
         """Return the tag of MPI."""
         if channel is not None:
-            return 1 + channel % (EXCHANGING - 1)
+            return 1 + channel % (self.half - 1)
         number = self.numbers.get(tag)
         if number is None:
-            number = self.numbers[tag] = EXCHANGING + crc32(tag.encode()) % EXCHANGING
+            number = self.numbers[tag] = self.half + crc32(tag.encode()) % self.half
         return number
 
     def exchange(
@@ -127,7 +128,7 @@ class Ranks:
             )
         is_there = self.comm.Iprobe(peer, self.any[1], self.status)
         other = self.status.Get_tag() if is_there else ENDING
-        if other < EXCHANGING or other == self.number(tag):
+        if other < self.half or other == self.number(tag):
             self.doubted.pop(peer, None)
         # What this rank waits for may have come between its test and this probe.
         elif now - self.doubted.setdefault(peer, now) > HOPEFUL:
@@ -139,7 +140,7 @@ class Ranks:
 
     def name(self, number: int) -> str:
         """Return the tag that a tag of MPI was made of."""
-        if number < EXCHANGING:
+        if number < self.half:
             return f"transfer (channel {number - 1})"
         names = (tag for tag, one in self.numbers.items() if one == number)
         return next(names, "something else")

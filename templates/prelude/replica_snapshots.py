@@ -74,9 +74,10 @@ class Resumable(Replica):
 
     @staticmethod
     def forget(folder: Any, device: int) -> None:
-        """Remove the snapshots of a device."""
-        for path in Path(folder).glob(f"*-{device}.snapshot"):
-            path.unlink()
+        """Remove the snapshots of a device, and what it was killed while writing."""
+        for path in Path(folder).glob(f"*-*-{device}.*"):
+            if path.suffix in (".snapshot", ".unfinished"):
+                path.unlink()
 
 
 def as_before(octets: Any, like: Any) -> Any:

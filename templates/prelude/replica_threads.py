@@ -103,12 +103,7 @@ class InThreads(Program):
                 raise
         failures = [x for future in futures if (x := future.exception()) is not None]
         if failures:
-            raise min(failures, key=is_consequence)
+            raise min(failures, key=lambda error: isinstance(error, ReplicaStopped))
         for network in networks:
             network.require_all_taken()
         return [future.result() for future in futures]
-
-
-def is_consequence(error: BaseException) -> bool:
-    """Tell whether a replica has stopped because of another one."""
-    return isinstance(error, ReplicaStopped)
