@@ -9,6 +9,21 @@ from typing import Any
 import numpy as np
 
 
+class StoredTree(dict[Any, Any]):
+    """A tree of arrays of this module's .safetensors file, each read when it is first
+    used; `arrays` has the digest and dtype of each.
+    """
+
+    def __init__(self, name: str, arrays: dict[str, tuple[str, Any]]) -> None:
+        self.name, self.arrays = name, arrays
+
+    def __missing__(self, key: Any) -> Any:
+        name = f"{self.name}.{key}"
+        own = self.arrays.get(name)
+        self[key] = mapped_tensor(name, *own) if own else StoredTree(name, self.arrays)
+        return self[key]
+
+
 @cache
 def mapped_tensor(name: str, digest: str, dtype: Any) -> np.ndarray:
     """A constant of this module from the .safetensors file of its name, which is read

@@ -135,7 +135,7 @@ def test_functions_share_helpers_and_arrays(folder, xla2py, style):
     source = Path("codec/src/codec")
     assert sorted(tensors(source / "_xla2py.safetensors")) == ["decode.params.own", "params.own", "params.shared"]
     assert not list(source.glob("_??code.safetensors"))
-    assert "import mapped_tensor" in (source / "_decode.py").read_text() or style == "readable"
+    assert "import StoredTree" in (source / "_decode.py").read_text() or style == "readable"
     assert "# regenerate: xla2py package --update .\n" in (source / "_decode.py").read_text()
     assert python(Path("codec"), "-m", "pytest", "-p", "no:cacheprovider").returncode == 0
     assert xla2py("package", "--check", "codec")[0] == 0

@@ -43,6 +43,7 @@ from .module.header import Origin, body_sha256, with_body_hash
 from .module.module_writer import write_module
 from .module.shared_helpers import SHARED, helper_names, helpers_file, joined
 from .naming.identifiers import identifier
+from .stored_trees import with_stored_trees
 from .trees.argument_trees import captured_objects, leaf_paths
 from .trees.likely_trees import with_likely_trees
 from .trees.result_trees import has_trees
@@ -179,9 +180,11 @@ def emit(
     _require(options, chosen)
     if chosen.arrange is None:
         options = replace(options, memory="", chunks="")  # no array is cut
+    origin = Origin(_source_name(source, module, name), module_sha256(module, with_result_tree=nested))
+    if constants == TENSORS and chosen.arrange is None and device_count(module) == 1:
+        module = with_stored_trees(module, chosen.lacks)
     compiled = compile(module, chosen, options, observe, begin)
     compiled.require_support(*(captured_objects(module) if graph and nested else ()))
-    origin = Origin(_source_name(source, module, name), module_sha256(module, with_result_tree=nested))
     begin = begin or (lambda name: None)
     begin("writing")
     written = write_module(compiled.program, compiled.target, options, origin, observe)

@@ -28,6 +28,7 @@ from .trees import trees_of
 
 WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))  # what JAX has only where it is told so
 _DEEPEST = 2  # functions that close over functions
+_OF_VARIABLES = ".value"  # the attribute of the variables of flax that is their array
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
 
 
@@ -142,28 +143,37 @@ def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModu
     """The module with the names of its constants by the hash of their bytes: ``params.layers.0.w`` for the leaf of a
     tree that ``function`` closes over, or finds among its globals. The first of several equal arrays gives the name.
 
-    JAX transposes such an array while it traces: ``x @ embedding.T`` has a constant of its own. In place of it stands
-    the array itself, transposed. Only leaves that have the size and type of a constant are looked at.
+    JAX transposes and reshapes such an array while it traces: ``x @ embedding.T`` has a constant of its own. In place
+    of it stands the array itself, transposed or reshaped. Only leaves that have the size and type of a constant are
+    looked at.
     """
     literals = {i: i.attributes["literal"] for i in module.instructions() if i.opcode == "constant"}
     arrays = {i: x for i, x in literals.items() if isinstance(x, np.ndarray) and x.size > 1}
     wanted = set(map(_form, arrays.values()))
     names: dict[str, str] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     for name, leaf in _captured(jax, function, _DEEPEST) if wanted else ():
-        if _form(leaf) in wanted:
-            names.setdefault(array_sha256(np.asarray(leaf)), name)
-    unnamed = {i: x for i, x in arrays.items() if names and x.ndim == 2 and array_sha256(x) not in names}
-    made = {i: _transposed(i, x.T) for i, x in unnamed.items() if array_sha256(x.T) in names}
+        digest = array_sha256(np.asarray(leaf)) if _form(leaf) in wanted else ""
+        if digest and digest not in names:
+            names[digest], shapes[digest] = name, leaf.shape
+    digests = {i: array_sha256(x) for i, x in arrays.items()} if names else {}
+    made = {
+        i: _made_of(i, arrays[i].reshape(shape), "reshape")
+        for i, digest in digests.items()
+        if (shape := shapes.get(digest, arrays[i].shape)) != arrays[i].shape
+    }
+    unnamed = {i: arrays[i].T for i, digest in digests.items() if arrays[i].ndim == 2 and digest not in names}
+    made |= {i: _made_of(i, x, "transpose", dimensions=(1, 0)) for i, x in unnamed.items() if array_sha256(x) in names}
     module = with_entry(module, with_replaced(module.entry, made)) if made else module
     return replace(module, constant_names=names)
 
 
-def _transposed(constant: Instruction, array: np.ndarray) -> list[Instruction]:
-    """Return the instructions that give a constant as the transpose of an array."""
+def _made_of(constant: Instruction, array: np.ndarray, opcode: str, **attributes: Any) -> list[Instruction]:
+    """Return the instructions that give a constant as an array in another form."""
     shape = ArrayShape(constant.array_shape.element_type, array.shape)
-    attributes = {**constant.attributes, "literal": np.ascontiguousarray(array)}
-    whole = replace(constant, name=f"{constant.name}.array", shape=shape, attributes=attributes)
-    return [whole, replace(constant, opcode="transpose", operands=(whole,), attributes={"dimensions": (1, 0)})]
+    own = {**constant.attributes, "literal": np.ascontiguousarray(array)}
+    whole = replace(constant, name=f"{constant.name}.array", shape=shape, attributes=own)
+    return [whole, replace(constant, opcode=opcode, operands=(whole,), attributes=attributes)]
 
 
 def _form(array: Any) -> tuple[Any, ...]:
@@ -177,7 +187,8 @@ def _captured(jax: Any, function: Any, depth: int) -> Iterator[tuple[str, Any]]:
             yield from _captured(jax, value, depth - 1)
         for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0]:
             if isinstance(leaf, np.ndarray | jax.Array) and not isinstance(leaf, jax.core.Tracer):
-                yield _NOT_IN_NAMES.sub("_", ".".join([name, *map(_word, path)])), leaf
+                words = ".".join([name, *map(_word, path)])
+                yield _NOT_IN_NAMES.sub("_", words.removesuffix(_OF_VARIABLES)), leaf
 
 
 def _is_of_jax(value: Any) -> bool:

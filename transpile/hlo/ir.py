@@ -214,6 +214,7 @@ class HloModule:
     trees: Trees | None = None  # what the traced function takes and returns, where that is known
     constant_names: Mapping[str, str] = field(default_factory=_empty)  # by the hash of their bytes, where known
     host_functions: tuple[Any, ...] = ()  # those of the tracing process, by the numbers that callbacks have in the text
+    stored: tuple[tuple[str, Any], ...] = ()  # the last parameters, which emitted code has in a file: names and arrays
     arguments: tuple[Any, ...] = ()  # arrays for the parameters, where the program came with those of one run
     notes: tuple[Diagnostic, ...] = ()  # what reading it left out
     free_sizes: Mapping[str, int] = field(default_factory=_empty)  # here, where the program is read at several

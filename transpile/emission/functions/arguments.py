@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...array.node import Node
 from ...array.program import Function
@@ -41,8 +41,9 @@ class ArgumentWriter:
         self.leaves: dict[Node, Leaf] = {}
         self.short_names: dict[Node, str] = {}
 
-    def name(self, paths: Sequence[Path | None] = ()) -> list[str]:
-        """Name the parameters, and take tuples apart; those with paths are leaves of arguments in common.
+    def name(self, paths: Sequence[Path | None] = (), stored: Mapping[str, str] | None = None) -> list[str]:
+        """Name the parameters, and take tuples apart; those with paths are leaves of arguments in common, or of trees
+        that the module has ``stored``, with their names there.
 
         The texts that stand for the parameters.
         """
@@ -52,7 +53,7 @@ class ArgumentWriter:
         if groups:
             paths = paths_of(groups, len(self.function.parameters), renderer.field_names)
         parameters: list[str] = []
-        roots: dict[str, str] = {}
+        roots = dict(stored or {})
         types = parameter_types(self.function)
         paths = paths or [None] * len(types)
         self.short_names = self._shorter()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import chain, count
 
 import numpy as np
@@ -14,7 +14,6 @@ from ..expression import Renderer
 from ..naming.identifiers import identifier
 from ..tables import evenly_spaced, filled_rows
 from ..texts import nested_text
-from .rerolled_loops import Stored
 from .sidecars import DIGEST_DIGITS, is_mapped
 
 TENSORS = "safetensors"  # the setting that has constants in a file of that format
@@ -59,7 +58,6 @@ class ModuleConstants:
         self.are_shared = are_shared
         self.origins = names
         self._known: dict[Constant, Expression] = {}
-        self._numbered: dict[Stored, str] = {}  # the names of tables of hashes
 
     def text(self, node: Node) -> Expression | None:
         """Return the expression that reads a constant array, or None where the array is written in place."""
@@ -69,31 +67,6 @@ class ModuleConstants:
         if constant not in self._known:
             self._known[constant] = self._added(node, constant)
         return self._known[constant]
-
-    def tensors(self, nodes: Iterable[Node]) -> dict[Node, str]:
-        """The constants among nodes that go into a file of tensors under a name of their own, with these names."""
-        arrays = [node for node in nodes if node.opcode == "array"] if self.as_tensors and self.origins else []
-        found = {node: self.origins.get(node.parameters["constant"].sha256, "") for node in arrays}
-        return {node: origin for node, origin in found.items() if origin and self._is_tensor(node)}
-
-    def _is_tensor(self, node: Node) -> bool:
-        array = node.parameters["constant"].array
-        is_text = self.inline or self._is_written_in_place(node.parameters["constant"])
-        return not is_text and safetensors.can_hold(array) and evenly_spaced(array, self.renderer.scalars) is None
-
-    def numbered(self, step: Stored, number: str) -> Expression:
-        """The expression that reads the array with that number; its hash is in a table of the module."""
-        for _, array in step.arrays:
-            self.text(array)
-        (_, first), *_ = step.arrays
-        if step not in self._numbered:
-            self._numbered[step] = name = self._fresh(constant_word(step.before + step.behind).upper())
-            self.names.add(name)
-            digests = {number: array.parameters["constant"].sha256[:DIGEST_DIGITS] for number, array in step.arrays}
-            self.lines.append(self.renderer.statement("digests", name, digests))
-        name = self.renderer.statement("numbered_key", step.before, step.behind, number)
-        digest = f"{self._numbered[step]}[{number}]"
-        return self.renderer.expression("stored_tensor", name, digest, self.renderer.dtype(first.type))
 
     def _is_written_in_place(self, constant: Constant) -> bool:
         is_small = constant.array.size <= self.largest_folded

@@ -31,7 +31,7 @@ from .fitting import Fitting
 from .leaf_maps import LeafMaps
 from .loop_compiler import LoopCompiler
 from .rerolled_loop_writer import ChainWriter
-from .rerolled_loops import Chain, Stored, chains
+from .rerolled_loops import Chain, chains
 from .stored_rows import StoredRows
 from .tree_writer import TreeWriter
 
@@ -62,7 +62,6 @@ class FunctionWriter:
         self.callers = callers  # what has been written before
         self.with_chains = with_chains
         self.chains: dict[Node, Chain] = {}
-        self.nameless: set[Node] = set()  # arrays of files that loops read by their numbers
         self.graph = function.graph
         self.results: Tree = function.results  # as they are returned: dicts and lists in main, where that is known
         self.plan: Plan = plan(function, source_names)
@@ -120,16 +119,13 @@ class FunctionWriter:
     def write(self) -> None:
         """Write the body."""
         if self.with_chains:
-            tensors = self.constants.tensors(self.plan.nodes)
             results = tree_nodes(self.function.results)
-            self.chains = chains(self.graph, self.plan, self.arguments.leaves, tensors, results)
+            self.chains = chains(self.graph, self.plan, self.arguments.leaves, results)
         for chain in dict.fromkeys(self.chains.values()):
             if chain.last not in self.plan.named:
                 self.plan.named.add(chain.last)
                 self.allocation.expect([chain.last])
             self.chain_writer.expect(chain, is_written=False)
-            stored = (array for step, _ in chain.steps.values() if isinstance(step, Stored) for _, array in step.arrays)
-            self.nameless.update(array for array in stored if self.plan.uses[array] == 1)
         self.leaf_maps.find()
         self.region(self.graph.root)
         self.line(self.renderer.statement("return", self.trees.fitted(0, _RETURN)))
@@ -247,9 +243,7 @@ class FunctionWriter:
             pass
         elif statement.results:
             self._several(statement)
-        elif statement in self.nameless or (
-            statement.opcode == "array" and (self.constants.text(statement) or "").isidentifier()
-        ):
+        elif statement.opcode == "array" and (self.constants.text(statement) or "").isidentifier():
             self.texts[statement] = self.value(statement)  # a table of the module has its name
         elif statement.element_type is None:
             self.line(self.renderer.statement("evaluate", self.value(statement)), statement)

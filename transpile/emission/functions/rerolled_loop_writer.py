@@ -16,7 +16,7 @@ from ..naming.identifiers import plural
 from ..trees.argument_groups import Field
 from ..trees.named_results import NamedResults, field_path
 from .context import Writing
-from .rerolled_loops import Chain, Listed, Step, Stored
+from .rerolled_loops import Chain, Listed, Step
 
 COUNTERS = "ijklmn"
 _MOST_TARGETS = 6  # results that a statement lists
@@ -118,8 +118,6 @@ class ChainWriter:
             return self.writer.text(step)
         if isinstance(step, Listed):
             return Expression(self._at[step](number), PRIMARY)
-        if isinstance(step, Stored):
-            return self.writer.constants.numbered(step, number)
         text = number if step.key is None else self.writer.renderer.statement("numbered_key", *step.key, number)
         return Expression(step.path.text(step.argument, (step.place, text)), PRIMARY)
 

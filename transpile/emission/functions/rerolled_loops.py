@@ -1,8 +1,8 @@
 """Calls of one function, each on what the last one gave: ``for i in range(32): x = layer(x, weights[i])``.
 
 The layers of a model are such a chain, and their gradients another. It becomes a loop where the other arguments of the
-calls step through the rows of arrays, through a list in an argument that is a tree, through arrays of a file by the
-numbers in their names, or through what an earlier chain gave. Results that are read elsewhere stand in lists. Arguments
+calls step through the rows of arrays, through a list in an argument that is a tree, or through what an earlier chain
+gave. Results that are read elsewhere stand in lists. Arguments
 that have a name each stay in calls of their own: a list of these names would be no shorter.
 """
 
@@ -38,14 +38,6 @@ class Leaf:
     key: tuple[str, str] | None = None
 
 
-class Stored(NamedTuple):
-    """Arrays of a file of tensors, by the numbers between the words of their names: ``blocks.3.weight``."""
-
-    before: str
-    behind: str
-    arrays: tuple[tuple[int, Node], ...]
-
-
 class Listed(NamedTuple):
     """A list with an item for each call of the chain that begins with ``first``: the result of that number, or the
     carried operand of that number where it ``is_given``.
@@ -68,7 +60,7 @@ class Scaled(NamedTuple):
         return f"{text} {'-' if self.added < 0 else '+'} {abs(self.added)}" if self.added else text
 
 
-Step = Node | Leaf | Listed | Stored
+Step = Node | Leaf | Listed
 Steps = Mapping[int, tuple[Step, Scaled]]  # by the place of the operand
 Numbers = tuple[int, ...]
 
@@ -111,22 +103,19 @@ class Chain:
                 yield node, Listed(first, False, index), number
 
 
-def chains(
-    graph: Graph, plan: Plan, leaves: Mapping[Node, Leaf], tensors: Mapping[Node, str], results: Iterable[Node]
-) -> dict[Node, Chain]:
+def chains(graph: Graph, plan: Plan, leaves: Mapping[Node, Leaf], results: Iterable[Node]) -> dict[Node, Chain]:
     """The chains that are worth a loop, for each of their calls.
 
-    ``leaves`` are the parameters that are leaves, ``tensors`` the names of constants in a file of tensors, ``results``
-    what the function returns.
+    ``leaves`` are the parameters that are leaves, ``results`` what the function returns.
     """
-    found = _Finder(graph, plan, leaves, tensors).chains()
+    found = _Finder(graph, plan, leaves).chains()
     _note_lists(found, plan, results)
     return found
 
 
 class _Finder:
-    def __init__(self, graph: Graph, plan: Plan, leaves: Mapping[Node, Leaf], tensors: Mapping[Node, str]) -> None:
-        self.graph, self.plan, self.leaves, self.tensors = graph, plan, leaves, tensors
+    def __init__(self, graph: Graph, plan: Plan, leaves: Mapping[Node, Leaf]) -> None:
+        self.graph, self.plan, self.leaves = graph, plan, leaves
         self.results: dict[Node, dict[int, Node]] = {}
         for node in plan.nodes:
             if node.opcode == "call":
@@ -204,7 +193,6 @@ class _Finder:
     def _steps(self, given: Sequence[Node], counter: Node) -> Iterator[tuple[Step, Numbers]]:
         """Yield what gives an argument by the counter, each with the numbers that it is of in the calls."""
         found = _rows(self.graph, given, counter, self.plan) or _leaves(given, self.leaves)
-        found = found or _tensors(given, self.tensors)
         if found is not None:
             yield found
         for listed, _ in self.listed.get(given[0], ()):
@@ -246,7 +234,7 @@ def _stepped(columns: Mapping[int, Sequence[tuple[Step, Numbers]]], count: int) 
         return range(count), {}
     every = [each for found in columns.values() for each in found]
     rows = [numbers for step, numbers in every if isinstance(step, Node)]
-    trees = [numbers for step, numbers in every if isinstance(step, Leaf | Stored)]
+    trees = [numbers for step, numbers in every if isinstance(step, Leaf)]
     first = rows[0] if rows else min(trees or [numbers for _, numbers in every], key=lambda own: abs(own[1] - own[0]))
     steps: dict[int, tuple[Step, Scaled]] = {}
     for place, found in columns.items():
@@ -347,19 +335,6 @@ def _leaves(given: Sequence[Node], leaves: Mapping[Node, Leaf]) -> tuple[Step, N
         return Leaf(found[0].argument, found[0].path, place), tuple(int(key) for key in keys[place])
     counted = numbered([str(key) for key in keys[place]])
     return counted and (Leaf(found[0].argument, found[0].path, place, counted[0]), counted[1])
-
-
-def _tensors(given: Sequence[Node], names: Mapping[Node, str]) -> tuple[Step, Numbers] | None:
-    """Arrays whose names differ in the number of one word."""
-    words = list(zip(*(names[node].split(".") for node in given if node in names), strict=False))
-    differing = [k for k, each in enumerate(words) if len(set(each)) > 1]
-    dots = {names.get(node, "").count(".") for node in given}
-    if len(differing) != 1 or dots != {len(words) - 1} or (found := numbered(words[differing[0]])) is None:
-        return None
-    (k,), ((before, behind), numbers) = differing, found
-    first = [word for (word, *_) in words]
-    around = ".".join([*first[:k], before]), ".".join([behind, *first[k + 1 :]])
-    return Stored(*around, tuple(zip(numbers, given, strict=True))), numbers
 
 
 def numbered(keys: Sequence[str]) -> tuple[tuple[str, str], Numbers] | None:

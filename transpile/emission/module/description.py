@@ -45,7 +45,8 @@ def signature(program: Program, names: list[str], paths: Sequence[Path | None]) 
     """
     has_trees = any(path is not None for path in paths)
     found = []
-    for name, path, parameter in zip(names, paths, program.entry.computation.parameters, strict=True):
+    parameters = program.entry.computation.parameters[: len(names)]
+    for name, path, parameter in zip(names, paths, parameters, strict=True):
         argument, keys = (name, ()) if path is None else (path.argument_of(name), path.keys)
         for place, shape in leaves(parameter.shape) if has_trees else [((), parameter.shape)]:
             found.append((argument, (*keys, *place), type_text(shape)))
@@ -55,7 +56,7 @@ def signature(program: Program, names: list[str], paths: Sequence[Path | None]) 
 def arrays_by_type(program: Program, names: list[str]) -> dict[tuple[str, tuple[int, ...]], list[str]]:
     """Return the names of the arguments that are arrays, by dtype and shape."""
     found: dict[tuple[str, tuple[int, ...]], list[str]] = {}
-    for name, parameter in zip(names, program.entry.computation.parameters, strict=True):
+    for name, parameter in zip(names, program.entry.computation.parameters, strict=False):
         if isinstance(shape := parameter.shape, ArrayShape):
             found.setdefault((str(shape.element_type.dtype), tuple(shape.dimensions)), []).append(name)
     return found
@@ -87,7 +88,7 @@ def docstring(
     if shards is not None:
         lines += [*(line for each in layout_lines(shards, names, program.original) for line in wrapped(each)), ""]
     declared = program.original.entry
-    pairs = zip(program.entry.computation.parameters, declared.parameters, strict=True)
+    pairs = list(zip(program.entry.computation.parameters, declared.parameters, strict=True))[: len(names)]
     groups: list[tuple[list[str], str]] = []
     for name, (parameter, given) in zip(names, pairs, strict=True):
         shape = type_text(parameter.shape, given.shape)

@@ -27,7 +27,8 @@ class EntryPoint:
 
     ``paths`` has the place of each parameter in the trees that the function takes, None for an array of its own;
     ``result_tree`` is the tree that it returns, where that is known. ``check`` is the function of the prelude that
-    checks the arguments, empty where none does, and ``cast`` the one that casts them before.
+    checks the arguments, empty where none does, and ``cast`` the one that casts them before. The first parameters are
+    ``arguments``, so many; the others are read from a file.
     """
 
     name: str
@@ -35,11 +36,17 @@ class EntryPoint:
     result_tree: ResultTree
     check: str
     cast: str = ""
+    arguments: int = 0
+
+    @property
+    def argument_paths(self) -> tuple[Path | None, ...]:
+        """The paths of those parameters that are arguments."""
+        return self.paths[: self.arguments]
 
     @property
     def takes_trees(self) -> bool:
         """Tell whether some argument is a tree of arrays."""
-        return any(path is not None for path in self.paths)
+        return any(path is not None for path in self.argument_paths)
 
     @property
     def has_signature(self) -> bool:
@@ -49,21 +56,22 @@ class EntryPoint:
 
 def entry_point(program: Program, replicas: Replicas | None, nested: bool, checks: str) -> EntryPoint:
     """The form of a program's entry: with trees if they are ``nested``, and what it does about wrong arguments."""
-    parameters = program.entry.computation.parameters
+    count = len(program.entry.computation.parameters) - len(program.original.stored)
     nested = nested and replicas is None
-    paths = tuple(leaf_paths(program.original)) if nested else (None,) * len(parameters)
+    found = leaf_paths(program.original)
+    paths = (*(found[:count] if nested else [None] * count), *found[count:])
     trees = program.original.trees if nested else None
     tree = fitting(trees.results, program.entry.results) if trees is not None else None
-    has_trees = any(path is not None for path in paths)
-    check = (CHECK_TREE_SIZES if has_trees else CHECK_SIZES) if checks == SIZES else _check(program, has_trees)
-    check = check if checks != NO_CHECKS and program.entry.parameters else ""
+    has_trees = any(path is not None for path in paths[:count])
+    check = (CHECK_TREE_SIZES if has_trees else CHECK_SIZES) if checks == SIZES else _check(program, count, has_trees)
+    check = check if checks != NO_CHECKS and count else ""
     cast = ("cast_trees" if has_trees else "cast_floats") if checks == CAST and check else ""
-    return EntryPoint("main" if replicas is None else ENTRY, paths, tree, check, cast)
+    return EntryPoint("main" if replicas is None else ENTRY, paths, tree, check, cast, count)
 
 
-def _check(program: Program, has_trees: bool) -> str:
+def _check(program: Program, count: int, has_trees: bool) -> str:
     """The function that checks the arguments; none where trees hold arrays of which only the bounds are known."""
-    shapes = [parameter.shape for parameter in program.entry.computation.parameters]
+    shapes = [parameter.shape for parameter in program.entry.computation.parameters[:count]]
     parts = (part for shape in shapes for _, part in leaves(shape))
     if any(isinstance(part, ArrayShape) and part.is_dynamic for part in parts):
         return "" if has_trees else "check_bounded_arguments"

@@ -114,7 +114,8 @@ def _target(jax: Any, generated: Emitted, form: str, handler: Handler) -> str:
 def _flat_arguments(generated: Emitted, module: ModuleType) -> dict[str, Array]:
     """The shapes and types of ``main``'s arguments by name, none where it takes a tree."""
     assert generated.program is not None
-    parameters = generated.program.entry.parameters
+    program = generated.program
+    parameters = program.entry.parameters[: len(program.entry.parameters) - len(program.original.stored)]
     given = inspect.signature(module.main).parameters.items()
     names = [name for name, each in given if each.kind is each.POSITIONAL_OR_KEYWORD]
     arrays = [(each.shape, str(each.element_type.dtype)) for each in parameters if each.element_type is not None]

@@ -16,7 +16,9 @@ from ...compilation import kernels_in
 from ...dataclass import dataclass
 from ...hlo.carriers import NARROW
 from ...hlo.custom_calls import callbacks
+from ...hlo.element_types import from_dtype
 from ...hlo.ir import ResultTree
+from ...hlo.literal_values import array_sha256
 from ...kernels.kernel import Kernel
 from ...options import Options
 from ...passes.calls.inline_one import of_any_shape
@@ -26,6 +28,7 @@ from ..expression import Renderer
 from ..functions.constants import TENSORS, ModuleConstants
 from ..functions.deallocation import release
 from ..functions.function_writer import FunctionWriter
+from ..functions.sidecars import DIGEST_DIGITS
 from ..functions.signatures_and_bodies import function_text, in_written_order
 from ..kernels.declarations import Declarations
 from ..layout import Layout
@@ -56,6 +59,7 @@ from .names import brought_in, foreign_names, function_name, prelude_calls, prel
 from .sections import add_sections
 from .shared_helpers import SHARED, divided, import_line, shares_functions
 
+_AROUND_ROW = len('    "": ("", ),')  # around the name, the hash and the type of a stored array
 _ML_DTYPE = re.compile(r"\bml_dtypes\.\w+")
 
 
@@ -149,6 +153,7 @@ class _ModuleWriter:
         if target.arrange is None and target.features.rows_unpack and kernels_in(options.style, target) is None:
             are_numbers = target.features.elements_are_numbers
             unpack_as_author(program, self.source_names, elements_are_numbers=are_numbers)
+        self.stored_roots: dict[str, str] = {}  # the names of trees that a file has
         self.reserved = self._reserved()
         self.writers: list[FunctionWriter] = []
         self.chunks = ""
@@ -195,6 +200,8 @@ class _ModuleWriter:
         renderer.of_any_shape |= of_any_shape(program)
         if self.target.arrange is None:
             with_tree = self.entry.result_tree is not None
+            roots = dict.fromkeys(name.partition(".")[0] for name, _ in program.original.stored)
+            self.stored_roots.update((root, self.module_names.fresh(root)) for root in roots)
             found = named_results(program, renderer, self.module_names, with_tree=with_tree)
             renderer.named_results.update(found)
             makers = {function: renderer.function_names[function] for function in renderer.named_results}
@@ -202,9 +209,10 @@ class _ModuleWriter:
                 function: [each for _, each, _ in named.nested] for function, named in renderer.named_results.items()
             }
             order = in_written_order(program)
-            renderer.argument_groups.update(argument_groups(program, self.entry.paths, makers, nested, order))
+            groups = argument_groups(program, self.entry.paths, makers, nested, order, self.stored_roots)
+            renderer.argument_groups.update(groups)
         classes = {named.class_name for named in renderer.named_results.values()}
-        return reserved | set(renderer.function_names.values()) | classes
+        return reserved | set(renderer.function_names.values()) | classes | set(self.stored_roots.values())
 
     # -- functions
 
@@ -229,7 +237,7 @@ class _ModuleWriter:
                 writer.results = placed(self.result_tree, function.results)
             if function in self.renderer.named_results:
                 writer.results = self.renderer.named_results[function].built(function.results)
-            named = writer.arguments.name(self.entry.paths if is_entry else ())
+            named = writer.arguments.name(self.entry.paths, self.stored_roots) if is_entry else writer.arguments.name()
             kernels.name_kernels(writer, self.module_names)
             writer.loop_compiler = kernels.loop_compiler
             if is_entry:
@@ -254,8 +262,8 @@ class _ModuleWriter:
 
     def _begin_entry(self, writer: FunctionWriter, named: list[str]) -> None:
         """Write what stands before the program's own work: checks, leaves of trees, chunks of arguments."""
-        self.parameters[:] = named
-        lines = self._checks(named)
+        self.parameters[:] = named[: self.entry.arguments]
+        lines = self._checks(self.parameters)
         for text in lines:
             writer.line(text)
         self.renderer.used_prelude.update((name, None) for name in (self.entry.cast, self.entry.check) if name)
@@ -271,7 +279,7 @@ class _ModuleWriter:
         alike = arrays_by_type(self.program, named)
         lines: list[str] = []
         if entry.cast == "cast_trees":
-            lines.append(renderer.statement("cast_trees", list(signature(self.program, named, entry.paths))))
+            lines.append(renderer.statement("cast_trees", list(signature(self.program, named, entry.argument_paths))))
         elif entry.cast:
             for dtype in dict.fromkeys(dtype for dtype, _ in alike if "float" in dtype):
                 names = [name for (own, _), group in alike.items() if own == dtype for name in group]
@@ -305,6 +313,7 @@ class _ModuleWriter:
         lines = "\n".join(line.text for writer in self.writers for line in writer.lines)
         for unused in self.classes.keep(lines):
             del renderer.used_prelude[unused]
+        stored = self._stored_trees()
         missing = sorted(set(renderer.used_prelude) - set(self.library.definitions))
         assert not missing, f"the prelude has no {missing}"
         self._cut_prelude([*kernels.texts, *self.constants.lines])
@@ -323,8 +332,8 @@ class _ModuleWriter:
         from_file = import_line(self.target.name, (each.name for each in helpers if each.name in used))
         needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *kernels.imports(), *typing}
         named = [line for part in self.parts for line in part.constants(renderer)]
-        told = self._narrow_dtypes([*functions, *self.constants.lines])
-        texts = [*types, *told, *functions, *kernels.texts, *self.constants.lines]
+        told = self._narrow_dtypes([*functions, *self.constants.lines, *stored])
+        texts = [*types, *told, *functions, *kernels.texts, *self.constants.lines, *stored]
         imported = imports(self.target, needed, texts, from_file)
         needs_numpy = NUMPY in imported and (NUMPY in self.target.imports or NUMPY in needed)
         public = [name for part in self.parts for name in part.public]
@@ -332,7 +341,7 @@ class _ModuleWriter:
             docstring=docstring(
                 program,
                 self.parameters,
-                entry.paths,
+                entry.argument_paths,
                 self.replicas,
                 self.result_tree,
                 self.classes.notes,
@@ -367,15 +376,33 @@ class _ModuleWriter:
         if self.is_cut:
             behind = list(map(with_short_docstrings, behind))
         behind += (text for part in self.parts for text in part.behind(renderer))
-        behind += last
+        behind += [*stored, *last]
         return [top, *shared, *kernels.shared(), *kernels.texts, *functions, *behind]
 
     def _signature(self) -> list[str]:
         """The constant that the check of arguments reads, and the parts that it has several times."""
-        tree, statement = signature(self.program, self.parameters, self.entry.paths), self.renderer.statement
+        paths, statement = self.entry.argument_paths, self.renderer.statement
+        tree = signature(self.program, self.parameters, paths)
         leaf = partial(statement, "type_as_pair" if self.entry.check == CHECK_TREES else "type_as_text")
         lines = signature_constants(tree, self.module_names.fresh, leaf, are_shared=not self.renderer.sizes_are_free)
         return [statement("signature", *line) for line in lines]
+
+    def _stored_trees(self) -> list[str]:
+        """The trees that a file has, and the hashes of their arrays, of which only those that are read go there."""
+        statement, fits = self.renderer.statement, self.renderer.layout.fits
+        nodes = self.program.entry.parameters[self.entry.arguments :]
+        pairs = zip(nodes, self.program.original.stored, strict=True)
+        arrays = {name: array for node, (name, array) in pairs if self.writers[0].plan.uses.get(node)}
+        if not arrays:
+            return []
+        self.constants.sidecar |= arrays
+        self.renderer.used_prelude["StoredTree"] = None
+        types = {name: self.renderer.dtype(from_dtype(array.dtype)) for name, array in arrays.items()}
+        rows = [(name, array_sha256(array)[:DIGEST_DIGITS], types[name]) for name, array in arrays.items()]
+        roots = {name.partition(".")[0] for name in arrays}
+        trees = [(name, root) for root, name in self.stored_roots.items() if root in roots]
+        are_long = not all(fits("".join(row), _AROUND_ROW) for row in rows)
+        return [statement("stored_trees", self.module_names.fresh("WEIGHTS"), rows, trees, are_long)]
 
     def _narrow_dtypes(self, texts: list[str]) -> list[str]:
         """Return what the library must be told of the dtypes of at most a byte that are named in texts."""
@@ -415,5 +442,7 @@ class _ModuleWriter:
     def _types(self) -> list[str]:
         """The types that signatures name."""
         kinds = kinds_of_types(self.program, self.of_blocks is not self.renderer)
-        has_trees = self.entry.takes_trees or any(has_tree(result_type(writer.results)) for writer in self.writers)
+        groups = (group for own in self.renderer.argument_groups.values() for group in own)
+        has_trees = self.entry.takes_trees or any(group.maker is None for group in groups)
+        has_trees |= any(has_tree(result_type(writer.results)) for writer in self.writers)
         return [self.renderer.statement(f"{kind}_type") for kind in (*kinds, *([TREE] if has_trees else []))]

@@ -28,8 +28,8 @@ from .imports import imports
 
 SHARED = "shared"
 _BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
-_STAYS = ON_HOST | {DEVICE}
 _TENSORS = "tensors"  # the module of the prelude that reads arrays beside itself
+_STAYS = ON_HOST - {_TENSORS} | {DEVICE}
 _NAME = re.compile(r"^(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
 
 

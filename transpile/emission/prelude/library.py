@@ -18,7 +18,7 @@ SHARED = "prelude"  # the folder of what is written for NumPy
 NUMPY = "np"  # what it calls the library
 NAME_BY_TEXT = "name_by_text"  # the function that is called at the end of a module, and the macro that does so
 DEVICE = "device"  # the module with texts of C++: kernels, which come first, need them
-ON_HOST = frozenset(("schur", "sidecar"))  # modules that stay NumPy's: they go step by step, or read files
+ON_HOST = frozenset(("schur", "sidecar", "tensors"))  # modules that stay NumPy's: they go step by step, or read files
 _DEFINED = re.compile(r"^(?:(?:(?:async )?def|class) (\w+)|(\w+)(?:: [^=\n]+)? = )", re.MULTILINE)  # at the top level
 
 

@@ -7,7 +7,7 @@ emitted function takes that instead, and its body reads ``params["norm"]``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 
 from ...array.node import Node
 from ...array.program import Function, Program, given_functions, roots
@@ -32,6 +32,7 @@ class Field:
 
 
 Steps = tuple[Key | Field, ...]
+_WORDS = ("params", "weights", "tree")  # for parts of trees whose own names are taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +84,13 @@ def argument_groups(
     makers: Mapping[Function, str],
     nested: Nested,
     order: Sequence[Function],
+    stored: Collection[str] = (),
 ) -> Groups:
     """Return what the functions of a program take in place of parts of it.
 
     ``paths`` are those of the entry's parameters; ``makers`` the functions with named results, and what each is called;
-    ``nested`` are the objects that they hand on, ``order`` has callers before what they call.
+    ``nested`` are the objects that they hand on, ``order`` has callers before what they call. ``stored`` are the trees
+    that the module has, whose names no part of them can have.
     """
     if program.functions == [program.entry]:
         return {}
@@ -100,7 +103,8 @@ def argument_groups(
     sizes: dict[Hashable, int] = {}  # leaves of each argument of the entry
     for node, path in zip(program.entry.parameters, paths, strict=False):
         if path is not None:
-            places[node] = Place(Root(path.root, path.root), path.keys)
+            word = next(word for word in _WORDS if word not in stored) if path.root in stored else path.root
+            places[node] = Place(Root(path.root, word), path.keys)
             sizes[path.root] = sizes.get(path.root, 0) + 1
     groups: Groups = {}
     for function in order:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...array.graph import Graph
-from ...array.node import Node, Slot, Ufunc
+from ...array.node import Constant, Node, Slot, Ufunc
 from ...array.program import Function, Program, Scope, tree_nodes
 from ...array.support import Support
 from ...array.traversal import topological
@@ -124,6 +124,9 @@ class ModuleLowering:
             arguments = [
                 argument(parameter.shape, function, number) for number, parameter in enumerate(computation.parameters)
             ]
+            if is_entry and self.module.stored:
+                arrays = [Constant.of(array) for _, array in self.module.stored]
+                lowering.stored = dict(zip(arrays, arguments[-len(arrays) :], strict=True))
             results = lowering.materialised_tree(lowering.computation(computation, arguments))
             function.scope = lowering.scope
             function.effect = graph.effects.get(graph.root)
@@ -145,6 +148,7 @@ class FunctionLowering(ValueMaker):
         self.postponed = False  # a call was written in place for that alone
         self.sent: dict[int, list[Lowered]] = {}  # by channel: what the only device has sent to itself
         self.taken: Taken = {}  # branches that the code being lowered stands in
+        self.stored: dict[Constant, Lowered] = {}  # the parameters that are these arrays
 
     # -- computations
 

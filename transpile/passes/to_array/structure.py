@@ -51,8 +51,10 @@ def _constant(lowering: FunctionLowering, literal: Any, shape: Any) -> Lowered:
     if _is_splat(raw):
         return Value.repeated(lowering.graph.literal(raw.flat[0], element_type), raw.shape)
     interval = (int(raw.min()), int(raw.max())) if element_type.is_integral and element_type.bits >= 8 else None
-    node = lowering.graph.add("array", (), element_type=element_type, interval=interval, constant=Constant.of(raw))
-    return Value.of(node)
+    found = Constant.of(raw)
+    if found in lowering.stored:
+        return lowering.stored[found]
+    return Value.of(lowering.graph.add("array", (), element_type=element_type, interval=interval, constant=found))
 
 
 def _is_splat(array: np.ndarray) -> bool:

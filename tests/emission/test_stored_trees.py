@@ -1,0 +1,82 @@
+"""Trees that a program closes over: its module reads them as the author does, from a file, each array when it is used."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.emission.test_sidecars import imported
+from xla2py.tests.targets.running import on_device
+from xla2py.transpile.hlo.literal_values import array_sha256
+from xla2py.transpile.hlo.parser import parse_module
+
+W, B, SEVEN = np.arange(4, dtype=np.float32).reshape(2, 2), np.array([5, 6], np.float32), np.full(2, 7, np.float32)
+LOOP = """
+body {
+  p = (s32[], f32[2]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[2] get-tuple-element(p), index=1
+  one = s32[] constant(1)
+  n = s32[] add(i, one)
+  b = f32[2] constant({5, 6})
+  y = f32[2] add(x, b)
+  ROOT t = (s32[], f32[2]) tuple(n, y)
+}
+condition {
+  p = (s32[], f32[2]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  three = s32[] constant(3)
+  ROOT c = pred[] compare(i, three), direction=LT
+}
+"""
+MAIN = """
+ENTRY main {
+  x = f32[2] parameter(0), metadata={op_name="x"}
+  w = f32[2,2] constant({{0, 1}, {2, 3}})
+  h = f32[2] dot(x, w), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+"""
+PROGRAM = f"""HloModule step
+{LOOP}{MAIN}
+  zero = s32[] constant(0)
+  t = (s32[], f32[2]) tuple(zero, h)
+  l = (s32[], f32[2]) while(t), condition=condition, body=body
+  y = f32[2] get-tuple-element(l), index=1
+  seven = f32[2] constant({{7, 7}})
+  ROOT r = f32[2] add(y, seven)
+}}
+"""
+X = np.array([1, 2], np.float32)
+
+
+def emitted(target="numpy", names=("params.layers.0.w", "params.b", "params.seven")):
+    digests = map(array_sha256, (W, B, SEVEN))
+    module = replace(parse_module(PROGRAM), constant_names=dict(zip(digests, names, strict=True)))
+    return xla2py.emit(module, target, constants="safetensors")
+
+
+@pytest.mark.parametrize("target", ["numpy", "cupy"])
+def test_leaves_are_read_where_they_are_in_the_tree(target, tmp_path):
+    """Loops read them, too; an array whose elements are equal is a number."""
+    found = emitted(target)
+    assert 'params["layers"][0]["w"]' in found.source and '+ params["b"]' in found.source and "+ 7" in found.source
+    assert list(found.constants) == ["params.b", "params.layers.0.w"]
+    results = on_device(PROGRAM, [X], found) if target == "cupy" else [found.load().main(X)]
+    np.testing.assert_array_equal(results[0], X @ W + 3 * B + 7)
+    if target == "numpy":
+        found.save(tmp_path / "step.py")
+        module = imported(tmp_path / "step.py")
+        assert not module.params
+        np.testing.assert_array_equal(module.main(X), results[0])
+        path = tmp_path / "step.safetensors"
+        path.write_bytes(path.read_bytes().replace(b"params.b", b"params.c"))
+        with pytest.raises(ValueError, match=r"has no array params\.b"):
+            imported(tmp_path / "step.py").main(X)
+
+
+@pytest.mark.parametrize("names", [("w", "b", ""), ("x.w", "x.b", ""), ("params.w", "params.w.b", "")])
+def test_what_is_no_tree_beside_the_arguments_is_a_constant(names):
+    """An array alone, a tree with the name of an argument, a leaf on the way to another."""
+    found = emitted(names=names)
+    assert "StoredTree" not in found.source
+    np.testing.assert_array_equal(found.load().main(X), X @ W + 3 * B + 7)

@@ -1,0 +1,84 @@
+"""Trees that a program closes over, as arguments that its module reads from a file: ``params["layers"][0]["w"]``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..frontends import safetensors
+from ..hlo.element_types import from_dtype
+from ..hlo.entries import with_entry, with_replaced
+from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata, Trees
+from ..hlo.literal_values import array_sha256
+from .naming.arguments import path_of
+from .trees.argument_trees import leaf_paths
+
+_NUMBER = re.compile("0|[1-9][0-9]{0,4}")
+_WORDS = re.compile("([^0-9]+)([0-9]*)")
+
+Leaves = Mapping[str, Sequence[Instruction]]  # the constants that are the same leaf, by its name: params.layers.0.w
+
+
+def with_stored_trees(module: HloModule, lacks: Container[str]) -> HloModule:
+    """Return the module with parameters behind its own in place of constants that are leaves of trees: its ``stored``.
+
+    Lowering finds those that stand in loops. A constant whose elements are all equal stays: what is computed with zeros
+    may be nothing. So do those of element types that the library ``lacks``.
+    """
+    taken = {path_of(parameter)[0] for parameter in module.entry.parameters}
+    leaves: dict[str, list[Instruction]] = {}
+    for each in module.instructions():
+        if each.opcode == "constant" and _may_be_stored(each.attributes["literal"], lacks):
+            name = module.constant_names.get(array_sha256(each.attributes["literal"]), "")
+            if "." in name and name.partition(".")[0] not in taken:
+                leaves.setdefault(name, []).append(each)
+    leaves = dict(sorted(leaves.items(), key=lambda leaf: _counted(leaf[0])))
+    found = _with_parameters(module, leaves)
+    paths = leaf_paths(found)[len(module.entry.parameters) :]
+    fitting = {name: own for (name, own), path in zip(leaves.items(), paths, strict=True) if path is not None}
+    return found if len(fitting) == len(leaves) else _with_parameters(module, fitting)
+
+
+def _counted(name: str) -> list[tuple[str, int]]:
+    """What sorts names as one counts: ``layers.2.w`` before ``layers.10.w``."""
+    return [(words, int(number or 0)) for words, number in _WORDS.findall(name)]
+
+
+def _may_be_stored(array: object, lacks: Container[str]) -> bool:
+    if not isinstance(array, np.ndarray) or array.size < 2 or not safetensors.can_hold(array):
+        return False
+    return from_dtype(array.dtype).name not in lacks and bool((array != array.flat[0]).any())
+
+
+def _with_parameters(module: HloModule, leaves: Leaves) -> HloModule:
+    """Return the module with a parameter for each leaf."""
+    if not leaves:
+        return module
+    count = len(module.entry.parameters)
+    made = {name: _parameter(own[0], name, count + k) for k, (name, own) in enumerate(leaves.items())}
+    entry = with_replaced(module.entry, {each: [made[name]] for name, own in leaves.items() for each in own})
+    instructions = tuple(dict.fromkeys((*made.values(), *entry.instructions)))  # several constants may be one leaf
+    entry = Computation(entry.name, instructions, entry.root, entry.execution_thread, entry.span)
+    stored = tuple((name, own[0].attributes["literal"]) for name, own in leaves.items())
+    trees = _trees(module.trees, [*leaves]) if module.trees is not None else None
+    return replace(with_entry(module, entry), stored=stored, trees=trees)
+
+
+def _parameter(constant: Instruction, name: str, number: int) -> Instruction:
+    root, *words = name.split(".")
+    path = "".join(f"[{word}]" if _NUMBER.fullmatch(word) else f"['{word}']" for word in words)
+    own = f"{re.sub(r'[^A-Za-z0-9]+', '_', name)}.{constant.name}"
+    attributes = {"parameter_number": number}
+    return replace(
+        constant, name=own, opcode="parameter", attributes=attributes, metadata=OpMetadata(op_name=root + path)
+    )
+
+
+def _trees(trees: Trees, names: Sequence[str]) -> Trees:
+    """The trees of a program whose last parameters are leaves with these names."""
+    first = max(trees.leaves, default=-1) + 1
+    leaves = (*trees.leaves, *range(first, first + len(names)))
+    return replace(trees, leaves=leaves, depths=(*trees.depths, *(name.count(".") for name in names)))
