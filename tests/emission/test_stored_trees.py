@@ -1,4 +1,4 @@
-"""Trees that a program closes over: its module reads them as the author does, from a file, each array when it is used."""
+"""Trees that a program closes over: a module reads them as the author does, each array from a file when it is used."""
 
 from dataclasses import replace
 

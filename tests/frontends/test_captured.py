@@ -1,5 +1,6 @@
 """Constants are called after the arrays that a function closes over."""
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -13,6 +14,7 @@ jnp = pytest.importorskip("jax.numpy")
 generator = np.random.default_rng(0)
 MASK = generator.normal(size=(5, 100)).astype(np.float32)
 PARAMS = {"layers": [{"w": generator.normal(size=(100, 100)).astype(np.float32)}]}
+ROW = generator.normal(size=100).astype(np.float32)
 
 
 class Model:
@@ -61,3 +63,25 @@ def test_equal_arrays_are_one_constant_and_what_is_computed_has_no_name():
 def test_an_array_that_is_used_as_it_is_and_transposed_is_one_constant():
     names, source = named_constants(lambda x: x @ jnp.asarray(MASK).T @ MASK)
     assert names == {"MASK"} and ".T" in source
+
+
+def test_an_array_that_is_reshaped_is_the_array_and_functions_inside_read_globals():
+    def outer(x):
+        def inner(y):
+            return y * jnp.asarray(ROW).reshape(1, 100)
+
+        return inner(x)
+
+    found = xla2py.emit(outer, examples=[np.ones((5, 100), np.float32)])
+    assert found.constants["ROW"].shape == (100,)
+    assert "x * row" in found.source
+
+
+def test_a_variable_of_flax_is_its_array():
+    @partial(jax.tree_util.register_dataclass, data_fields=["value"], meta_fields=[])
+    @dataclass
+    class Variable:
+        value: np.ndarray
+
+    tree = {"kernel": Variable(PARAMS["layers"][0]["w"])}
+    assert named_constants(lambda x: x @ tree["kernel"].value)[0] == {"tree.kernel"}

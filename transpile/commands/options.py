@@ -184,7 +184,8 @@ def _setting_option(setting: Setting) -> Decorator:
         chosen = _with_old_name(setting, chosen) if setting.old_name else chosen
         return _with_negation(setting, chosen) if setting.flags else chosen
     if isinstance(setting.default, str):
-        return click.option(*flags, metavar="N" if setting.name == "threads" else "SIZE", help=help_text)
+        metavar = "PATH" if setting.is_file else "N" if setting.name == "threads" else "SIZE"
+        return click.option(*flags, metavar=metavar, help=help_text)
     return click.option(*flags, metavar="NAMES", callback=words, help=help_text)
 
 

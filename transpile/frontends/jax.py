@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -207,8 +208,18 @@ def _variables(function: Any) -> dict[str, Any]:
         return {**_variables(function.func), **given, **function.keywords}
     if inspect.ismethod(function):
         return {**vars(type(function.__self__)), **getattr(function.__self__, "__dict__", {})}
+    own = inspect.unwrap(function)
     try:
-        found = inspect.getclosurevars(inspect.unwrap(function))
+        found = inspect.getclosurevars(own)
     except TypeError:  # no function of Python
         return {}
-    return {**found.nonlocals, **found.globals}
+    inner = {name: own.__globals__[name] for name in _inner_names(own.__code__) if name in own.__globals__}
+    return {**inner, **found.nonlocals, **found.globals}
+
+
+def _inner_names(code: CodeType) -> Iterator[str]:
+    """Yield the names that the functions inside a function read."""
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from inner.co_names
+            yield from _inner_names(inner)

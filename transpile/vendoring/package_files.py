@@ -25,7 +25,7 @@ from ..emission.formatting import formatted
 from ..emission.layout import Layout
 from ..emission.module.header import with_body_hash
 from ..emission.places import main_of
-from ..emission.trees.argument_trees import tree_of
+from ..emission.trees.argument_trees import quoted_key, tree_of
 from ..errors import Diagnostic, UsageError
 from ..frontends.witnesses import free_sizes
 from ..version import VERSION
@@ -126,9 +126,16 @@ def _files_values(project: Project) -> dict[str, Any]:
     found = {module.function: argument_leaves(project, module) for module in functions}
     narrow = {name: {leaf.name: leaf.type for leaf in own if leaf.is_narrow} for name, own in found.items()}
     return {
-        "arguments": {name: tree_of([leaf.entry for leaf in own]) for name, own in found.items()},
+        "arguments": _literal({name: tree_of([leaf.entry for leaf in own]) for name, own in found.items()}),
         "narrow": {name: types for name, types in narrow.items() if types},
     }
+
+
+def _literal(tree: Any) -> str:
+    """Nested dicts as black writes them."""
+    if not isinstance(tree, dict):
+        return quoted_key(tree)
+    return f"{{{', '.join(f'{quoted_key(key)}: {_literal(part)}' for key, part in tree.items())}}}"
 
 
 _VALUES: dict[str, Callable[[Project], dict[str, Any]]] = {

@@ -27,13 +27,13 @@ from ..frontends import from_jax, load, safetensors
 from ..frontends.functions import is_reference, reference_parts, referenced, with_gradient
 from ..frontends.jax import source_folder
 from ..frontends.tree_files import SUFFIX, trees_as_json
-from ..frontends.witnesses import Witnesses
+from ..frontends.witnesses import Assignment, Witnesses
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_without_constants
-from ..hlo.shapes import leaves
+from ..hlo.shapes import ArrayShape, Shape, leaves
 from ..options import Value
 from ..version import VERSION
-from .arguments import argument_leaves, first_program, source_of
+from .arguments import argument_leaves, source_of
 from .manifest import PACKAGE, Project, VendoredModule, is_name, read_project, with_module
 from .package_files import (
     FILES,
@@ -46,10 +46,11 @@ from .package_files import (
     package_name,
     signature,
 )
-from .programs import PROGRAMS, is_large
+from .programs import PROGRAMS, is_large, program_of
 from .recordings import Agreement, record
 from .update import Outcome, add_module, prepare_update, update_module, write_update
 
+_RETURNS = re.compile(r"(?:; |^)returns:? (.+?)\.?(?:\n(?! )|\Z)", re.DOTALL | re.MULTILINE)  # in a module's docstring
 _PRODUCTS = ("dot", "vdot", "linalg")
 _FILES = (f"src/{{name}}/{INIT}", f"src/{{name}}/{MAIN}", f"src/{{name}}/{FILES}", f"tests/{TESTS}")
 _NEEDS = {
@@ -361,28 +362,53 @@ def _is_compiled_product(node: ast.AST) -> bool:
 
 def _row(project: Project, module: VendoredModule, agreement: Agreement) -> dict[str, Any]:
     """What the README tells of a function."""
-    first = first_program(project, module)
     found = argument_leaves(project, module)
-    shapes = [shape for parameter in first.entry.parameters for _, shape in leaves(parameter.shape)]
     by_argument: dict[str, list[str]] = {}
-    for leaf, shape in zip(found, shapes, strict=False):
-        by_argument.setdefault(leaf.argument, []).append(type_text(shape))
+    for leaf, text in zip(found, _types(program_of(project, module)), strict=False):
+        by_argument.setdefault(leaf.argument, []).append(text)
     takes = [
         f"`{name}`: {types[0]}" if len(types) == 1 else f"`{name}`: {len(types)} arrays"
         for name, types in by_argument.items()
     ]
-    gives = [type_text(shape) for shape in first.entry.root.element_shapes]
+    told = _RETURNS.search(ast.get_docstring(ast.parse(source_of(project, module))) or "")
+    gives = " ".join(told[1].split()) if told is not None else "nothing"
     if module.gradient:  # __init__ gives both in float64
-        gives = [re.sub(r"^float\d+", "float64", text) for text in gives]
+        gives = re.sub(r"float\d+", "float64", gives)
     return {
         "name": module.function,
         "computes": _sentence(module.doc) if len(functions_of(project)) > 1 else "",
         "state": signature(project, module).state,
         "arguments": ", ".join(by_argument),
         "takes": ", ".join(takes) or "nothing",
-        "gives": ", ".join(dict.fromkeys(gives)),
+        "gives": gives,
         "arrays": [leaf.name for leaf in found],
         "source": f"`{Path(module.source).name if not is_reference(module.source) else module.source}`",
         "compared": agreement.runs,
         "difference": agreement.text,
     }
+
+
+def _types(program: HloModule | Witnesses) -> list[str]:
+    """The types of the arrays that a program takes, with the names of sizes that are free."""
+    if isinstance(program, HloModule):
+        return list(map(type_text, _taken(program)))
+    sizes = [program.assignment(k) for k in range(len(program.modules))]
+    return [_type_at_any_size(shapes, sizes) for shapes in zip(*map(_taken, program.modules), strict=True)]
+
+
+def _taken(program: HloModule) -> list[Shape]:
+    return [part for parameter in program.entry.parameters for _, part in leaves(parameter.shape)]
+
+
+def _type_at_any_size(shapes: Sequence[Shape], sizes: Sequence[Assignment]) -> str:
+    """``float32[B, 4]``: a size that differs is one that is free, so many times, or unknown."""
+    arrays = [shape for shape in shapes if isinstance(shape, ArrayShape)]
+    if not arrays:  # tokens
+        return type_text(shapes[0])
+    axes = []
+    for numbers in zip(*(array.dimensions for array in arrays), strict=True):
+        names = [name for name, size in sizes[0].items() if size]
+        ratios = {name: {number / own[name] for number, own in zip(numbers, sizes, strict=True)} for name in names}
+        found = [f"{ratio:g} {name}".removeprefix("1 ") for name, (ratio, *more) in ratios.items() if not more]
+        axes.append(str(numbers[0]) if len(set(numbers)) == 1 else next(iter(found), "?"))
+    return f"{arrays[0].element_type.dtype}[{', '.join(axes)}]"

@@ -45,7 +45,7 @@ class Agreement:
 
     @property
     def text(self) -> str:
-        return f"{self.absolute:.2g} ({self.ulps:.2g} ulp)" if self.absolute else "none"
+        return f"{self.absolute:.2g} ({self.ulps:.{0 if self.ulps > 10 else 1}f} ulp)" if self.absolute else "none"
 
 
 def record(project: Project, module: VendoredModule, package: str) -> Agreement:

@@ -55,7 +55,7 @@ from .description import arrays_by_type, docstring, signature
 from .entry_point import CHECK_ARRAYS, CHECK_TREES, array_checks, entry_point
 from .header import NUMPY, Origin, header
 from .imports import imported_names, imports
-from .names import brought_in, foreign_names, function_name, prelude_calls, prelude_names
+from .names import DECORATORS, brought_in, foreign_names, function_name, prelude_calls, prelude_names
 from .sections import add_sections
 from .shared_helpers import SHARED, divided, import_line, shares_functions
 
@@ -212,7 +212,8 @@ class _ModuleWriter:
             groups = argument_groups(program, self.entry.paths, makers, nested, order, self.stored_roots)
             renderer.argument_groups.update(groups)
         classes = {named.class_name for named in renderer.named_results.values()}
-        return reserved | set(renderer.function_names.values()) | classes | set(self.stored_roots.values())
+        own = set(renderer.function_names.values()) | classes | set(self.stored_roots.values())
+        return (reserved | own) - DECORATORS
 
     # -- functions
 

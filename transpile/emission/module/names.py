@@ -17,6 +17,7 @@ from ..naming.updates import updates
 from ..prelude.library import Prelude
 from .entry_point import CHECK_ARRAYS, CHECK_TREES
 
+DECORATORS = frozenset(("cache",))  # names of imports that no function reads: a value may have them, no function
 _SAYS_NOTHING = re.compile(
     r"(region_\d+.*|none|call|lambda|fn|f|fun|func|forward|apply|wrapped|wrapper|inner|body_fun|)(_\d+)?"
 )
