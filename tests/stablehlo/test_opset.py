@@ -225,6 +225,32 @@ def test_parts_that_are_joined_along_another_dimension():
     assert steps(read_text(SourceText(text))) == steps(translated(text.encode()))
 
 
+COMPOSITES = f"""func.func @main(%a: {F}) -> ({F}, tensor<2x1xf32>, tensor<2x1xi32>) {{
+  %0 = stablehlo.composite "chlo.erf" %a {{decomposition = @erf, version = 1 : i32}} : ({F}) -> {F}
+  %1:2 = stablehlo.composite "chlo.top_k" %a {{composite_attributes = {{k = 1 : i64}}, decomposition = @top_k,
+    version = 1 : i32}} : ({F}) -> (tensor<2x1xf32>, tensor<2x1xi32>)
+  return %0, %1#0, %1#1 : {F}, tensor<2x1xf32>, tensor<2x1xi32>
+}}
+func.func private @erf(%a: {F}) -> {F} {{
+  %0 = stablehlo.tanh %a : {F}
+  return %0 : {F}
+}}
+func.func private @top_k(%a: {F}) -> (tensor<2x1xf32>, tensor<2x1xi32>) {{
+  %0 = stablehlo.slice %a [0:2, 0:1] : ({F}) -> tensor<2x1xf32>
+  %1 = stablehlo.constant dense<0> : tensor<2x1xi32>
+  return %0, %1 : tensor<2x1xf32>, tensor<2x1xi32>
+}}
+"""
+
+
+def test_what_was_exported_with_a_decomposition_is_one_operation_again():
+    module = read_text(SourceText(COMPOSITES))
+    assert {"erf", "topk"} < {each.opcode for each in module.entry.instructions}
+    assert structurally_equal(module, translated(COMPOSITES.encode()), labels=False), print_module(module)
+    later = read_text(SourceText(COMPOSITES.replace("@erf, version = 1", "@erf, version = 2")))
+    assert "erf" not in {each.opcode for each in later.entry.instructions}
+
+
 PAIR = """func.func @main(%a: tensor<4x6xf32>, %b: tensor<2x4xf32>) -> (tensor<2x12xf32>, tensor<1x8xf32>) {
   %0:2 = "stablehlo.all_to_all"(%a, %b) <{split_dimension = 0 : i64, concat_dimension = 1 : i64, split_count = 2 : i64,
     replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}>

@@ -100,6 +100,12 @@ FORMS: dict[str, Form] = {
 }
 
 
+def takes(name: str, operands: int, results: int) -> bool:
+    """Tell whether an operation of this name may have so many operands and results."""
+    bounds = (FORMS[name].operands, operands), (FORMS[name].results, results)
+    return all(fewest <= count and (most is None or count <= most) for (fewest, most), count in bounds)
+
+
 def check_forms(program: Program, source: SourceText) -> None:
     """Raise ``HloSyntaxError``: XP110 for an operation that nobody knows, XP111 for one of another form."""
     known: set[tuple[str, int, int]] = set()  # forms without regions that are as they should be

@@ -7,6 +7,7 @@ operation; it gives the values that take the place of its results, changes the o
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -18,7 +19,10 @@ import numpy as np
 from ..hlo.shapes import ArrayShape
 from ..hlo.source import SourceText
 from .attributes import integers
+from .custom_calls import written
+from .expansions import NAMES
 from .folding import FOLDED, folded
+from .forms import takes
 from .program import Operation, Program, Region, Type, Value, walk
 from .rows import ROWS, AttributeValueError
 from .sizes import BRANCHES, Refiner, holds, is_assertion
@@ -28,6 +32,8 @@ _MOST_FOLDED = 65536  # elements
 
 _COMMUTATIVE = frozenset(f"stablehlo.{name}" for name in ("add", "and", "maximum", "minimum", "multiply", "or", "xor"))
 _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+_WITH_DECOMPOSITION = frozenset(f"chlo.{name}" for name in (*NAMES, "erf", "tan", "top_k"))
+_OF_CHLO = re.compile(r"\{(?:k = (\d{1,9}) : i64)?\}", re.ASCII)
 _EFFECTS = frozenset(f"stablehlo.{name}" for name in "custom_call infeed outfeed send recv return rng".split())
 
 Replacement = Sequence[Value] | None  # of the results; None where the operation stays
@@ -569,7 +575,19 @@ def _assertion(simplifier: _Simplifier, operation: Operation) -> Replacement:
     return [] if is_assertion(operation) and holds(operation, simplifier.constants, simplifier.source) else None
 
 
+def _recomposed(simplifier: _Simplifier, operation: Operation) -> None:
+    """An operation of CHLO that was exported with a decomposition is that operation again."""
+    words = operation.attributes.get("words", ("",))
+    name = operation.attributes.get("name", words[0])
+    given = _OF_CHLO.fullmatch(written(operation.attributes.get("composite_attributes", {})))
+    if name not in _WITH_DECOMPOSITION or given is None or operation.attributes.get("version") != 1:
+        return
+    if not operation.regions and takes(name, len(operation.operands), len(operation.results)):
+        operation.name, operation.attributes = name, {"k": int(given[1])} if given[1] else {}
+
+
 _RULES: dict[str, Callable[[_Simplifier, Operation], Replacement]] = {
+    "stablehlo.composite": _recomposed,
     "stablehlo.custom_call": _assertion,
     "stablehlo.add": _number_noop(0),
     "stablehlo.subtract": _subtract,
