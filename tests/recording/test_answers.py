@@ -1,10 +1,13 @@
 """Answers are recorded, believed, doubted and dropped; keys are the same wherever a question is asked."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from xla2py.tests.recording import modules
 from xla2py.tests.recording.answers import Answers, NotRecordedError
+from xla2py.tests.recording.plugin import _long_first
 from xla2py.tests.recording.questions import Question, program
 from xla2py.tests.recording.store import Store
 from xla2py.tests.recording.values import NoAnswerError, from_json, to_json
@@ -185,3 +188,14 @@ def test_programs_that_differ_in_where_they_come_from_are_one_question():
     told = plain.replace("m\n", 'm\n\nFileNames\n1 "a.py"\n\nStackFrames\n1 {file_location_id=1}\n', 1)
     told = told.replace("(0)", '(0), metadata={op_name="a}\\"b" stack_frame_id=1}')
     assert program(told) == program(plain)
+
+
+@pytest.mark.parametrize("workers", [1, 3, 4])
+@pytest.mark.parametrize("names", ["aaabbcdddeeeeee", "aabb", "eeeeeee", ""])
+def test_files_that_take_long_begin_the_shares_of_workers(names, workers):
+    """Files a to d do; no test is lost."""
+    items = [SimpleNamespace(path=name, get_closest_marker=lambda mark, name=name: name < "e") for name in names]
+    found = "".join(item.path for item in _long_first(items, workers))
+    assert sorted(found) == sorted(names)
+    if names == "aaabbcdddeeeeee" and workers == 3:
+        assert found == "aaaddd" + "bbee" + "ceeee"
