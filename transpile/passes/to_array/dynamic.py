@@ -120,8 +120,9 @@ def _windows_in(lowering: Lowering, instruction: Instruction, dimension: int, si
     part = instruction["window"][dimension]
     length = (part.size - 1) * part.window_dilation + 1
     count = Value.of(size)
-    if length != part.stride:
-        count = lowering.elementwise("add", S32, count, _number(lowering, part.stride - length), shape=())
+    if spare := length - part.stride:
+        opcode = "subtract" if spare > 0 else "add"
+        count = lowering.elementwise(opcode, S32, count, _number(lowering, abs(spare)), shape=())
     if part.stride != 1:
         count = lowering.elementwise(
             "prelude", S32, count, _number(lowering, part.stride), shape=(), function="int_divide"
