@@ -66,6 +66,7 @@ def _called(jax: Any, generated: Emitted) -> Callable[..., Any]:
     shapes = _shapes(jax, generated, module)
     returned, structure = tree.tree_flatten(shapes)
     returns, is_tuple = _arrays(returned), isinstance(shapes, tuple)
+    is_tree = structure not in (tree.tree_structure(0), tree.tree_structure((0,) * len(returned)))
     signature, expected = inspect.signature(module.main), _flat_arguments(generated, module)
     compiled = None
     if expected and generated.result_tree is None and is_compiled(generated.source):
@@ -80,9 +81,12 @@ def _called(jax: Any, generated: Emitted) -> Callable[..., Any]:
             if found != expected[name]:
                 raise TypeError(f"{name}: expected {_text(expected[name])}, got {_text(found)}")
 
-        def on_host(*arrays: Any) -> list[Any]:
-            positional, by_name = tree.tree_unflatten(form, arrays)
-            return tree.tree_leaves(module.main(*positional, **by_name))  # type: ignore[no-any-return]
+        are_flat = form == tree.tree_structure(((0,) * len(leaves), {}))
+
+        def on_host(*arrays: Any) -> Sequence[Any]:
+            positional, by_name = (arrays, {}) if are_flat else tree.tree_unflatten(form, arrays)
+            result = module.main(*positional, **by_name)
+            return tree.tree_leaves(result) if is_tree else result if is_tuple else (result,)
 
         is_packed = any(from_dtype(each.dtype).bits < 8 for each in (*leaves, *returned))
         if jax.default_backend() == "cpu" and not is_packed:
@@ -96,7 +100,7 @@ def _called(jax: Any, generated: Emitted) -> Callable[..., Any]:
     return jax.jit(called)  # type: ignore[no-any-return]
 
 
-def _on_arrays(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+def _on_arrays(function: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
     """Return a function of arrays of JAX."""
     return lambda *arrays: [*map(np.asarray, function(*map(np.asarray, arrays)))]
 

@@ -64,17 +64,18 @@ def python_handler(
     function: Callable[..., Sequence[Any]], arguments: Sequence[Array], results: Sequence[Array]
 ) -> Handler:
     """Return a handler that calls a function of arrays, which returns arrays of the results' shapes."""
-    given, returned = [*map(_view, arguments)], [*map(_view, results)]
-    arguments_type, results_type = _Word * len(given), _Word * len(returned)
+    count, forms = len(arguments), [*map(_form, (*arguments, *results))]
+    given, returned = (_Word * count).from_address, (_Word * len(results)).from_address
+    frame_at, buffer_at, new = _Frame.from_address, _Buffer.from_address, np.ndarray  # bound once: microseconds count
 
     def handler(address: int) -> int:
-        frame = _Frame.from_address(address)
+        frame = frame_at(address)
         if frame[1]:
             return _tell_version(frame)
         try:
-            arrays = [view(at) for view, at in zip(given, arguments_type.from_address(frame[9]), strict=True)]
-            outputs = [view(at) for view, at in zip(returned, results_type.from_address(frame[14]), strict=True)]
-            for output, x in zip(outputs, function(*arrays), strict=True):
+            places = zip(forms, (*given(frame[9]), *returned(frame[14])), strict=True)
+            arrays = [new(shape, dtype, octets(buffer_at(place)[3])) for (shape, dtype, octets), place in places]
+            for output, x in zip(arrays[count:], function(*arrays[:count]), strict=True):
                 output[...] = x
         except BaseException:  # C has no exceptions: XLA raises what is returned
             return _error(frame[2], format_exc())
@@ -84,12 +85,10 @@ def python_handler(
     return Handler(kept, ctypes.cast(kept, ctypes.c_void_p).value or 0)
 
 
-def _view(array: Array) -> Callable[[int], Any]:
-    """Return a function of a buffer's address: the array in it."""
+def _form(array: Array) -> tuple[tuple[int, ...], np.dtype[Any], Callable[[int], Any]]:
+    """Return the shape and type of an array, and the function that gives its bytes at an address."""
     shape, dtype = array[0], np.dtype(array[1])
-    octets: Any = ctypes.c_char * (prod(shape) * dtype.itemsize)
-    at = _Buffer.from_address
-    return lambda address: np.ndarray(shape, dtype, octets.from_address(at(address)[3]))
+    return shape, dtype, (ctypes.c_char * (prod(shape) * dtype.itemsize)).from_address
 
 
 def _tell_version(frame: Any) -> int:
