@@ -112,6 +112,8 @@ class Run:
             alive, waited = self.client.nthreads(), time.monotonic() - started
             gone = [d for d, a in enumerate(self.addresses) if a not in alive]
             if gone or not {*status} <= {"pending", "finished"}:
+                if gathering is not None:  # which asks again and again
+                    gathering.cancel()
                 self.fail(futures, gone)
             if "pending" in status and waited > limit:
                 late = [device for device, s in enumerate(status) if s == "pending"]
