@@ -116,7 +116,48 @@ def state_of_two_arrays(x):
     return lax.scan(lambda carry, _: (advance(carry), None), (0, (x, 2 * x)), length=4)[0][1]
 
 
+def rows_of_times(x):
+    def step(carry, t):
+        y, before = carry
+        h = t - before
+        y = y + h * jnp.sin(t) + t
+        return (y, t), y
+
+    (last, _), y = lax.scan(step, (x, 0 * x), jnp.arange(4.0) * x)
+    return last - y
+
+
+def signed(x):
+    signs = jnp.array([[1, -1, -1 / 2], [-1, 1, 1], [1, 1, 1], [-1, 1, 1], [1, 1, -1]])
+    return jnp.sin(signs * x).sum(axis=0)
+
+
+def descended(x):
+    def valley(x):
+        return jnp.sum((x[1:] - x[:-1] ** 2) ** 2)
+
+    def limited(x, by):
+        return x - jnp.tanh(by) * by
+
+    point = lax.fori_loop(0, 3, lambda _, x: limited(x, jnp.cos(x)), x) * jnp.sin(x)
+    return limited(point, jax.grad(valley)(point))
+
+
+def batched(x):
+    def fall(state):
+        return {"time": state["time"] + 0.5, "height": jnp.sin(state["height"]) - state["time"]}
+
+    def one(x):
+        return lax.while_loop(lambda state: state["height"] > 0, fall, {"time": x, "height": 2 * x})
+
+    return jax.vmap(one)(x)["height"]
+
+
 NAMES = {
+    descended: ("d_point = ",),
+    batched: ("height = np.where(",),
+    rows_of_times: ("t = ", "ys[i] = y", "return y - ys"),
+    signed: ("SIGNS = np.array(", "x * SIGNS"),
     counted_in_its_state: ("height, speed = x, ",),
     filled: ("rest, parts = ", "parts[i] = part", "rest = rest - part"),
     carried_beside_another: ("level, rows = x, ", "level = scaled + 1"),
@@ -134,7 +175,7 @@ NAMES = {
 def test_values_have_their_names_and_are_right(function):
     x = (
         np.linspace(0.5, 1, 3, dtype=np.float32)
-        if function in (nested, called, told_apart_by_operator, told_apart_by_side)
+        if function in (nested, called, descended, batched, told_apart_by_operator, told_apart_by_side)
         else np.float32(0.7)
     )
     hlo = jax.jit(function).lower(x).as_text("hlo", debug_info=True)
@@ -157,3 +198,41 @@ def test_leaves_of_a_state_do_not_have_the_names_beside_it():
     emitted = xla2py.emit(hlo, sources=Path(__file__).parent)
     assert "iteration" not in emitted.source
     np.testing.assert_allclose(emitted.load().main(np.float32(0.7)), state_of_two_arrays(np.float32(0.7)), rtol=1e-6)
+
+
+def test_results_that_branches_choose_are_called_as_their_places():
+    def chosen(x, state):
+        raised = state["position"] * x
+        lowered = state["speed"] - raised
+        return lax.cond(x > 0, lambda: {"position": raised, "speed": lowered}, lambda: state)
+
+    state = {"position": np.ones(3, np.float32), "speed": np.ones(3, np.float32)}
+    source = xla2py.emit(xla2py.from_jax(chosen, np.float32(1), state)).source
+    assert '"position": position' in source
+    assert '"speed": speed' in source
+
+
+def test_what_updates_a_leaf_is_called_after_the_end_of_its_path():
+    def averaged(state, g):
+        averages = jax.tree.map(lambda mean: 0.9 * mean + g, state[1])
+        return (state[0], averages), jax.tree.map(lambda mean: jnp.sin(mean) / mean, averages)
+
+    state = (np.float32(2), ({"a": np.ones(3, np.float32)}, {"b": np.ones(3, np.float32)}))
+    source = xla2py.emit(xla2py.from_jax(averaged, state, np.ones(3, np.float32))).source
+    assert "new_a = " in source
+    assert "new_b = " in source
+
+
+def test_a_step_is_not_the_function_that_read_such_rows_before():
+    def before(depth, first, second):
+        def step(total, row):
+            return total + row[0], total * row[1]
+
+        return lax.scan(step, depth, (first, second))
+
+    def after(x, rows):
+        return lax.scan(lambda c, v: (c * v + v, c - v), x, rows)
+
+    rows = np.ones(11, np.float32)
+    xla2py.from_jax(before, np.float32(1), rows, rows)
+    assert "depth" not in xla2py.emit(xla2py.from_jax(after, np.float32(1), rows)).source

@@ -86,3 +86,19 @@ def test_signs_that_are_compared_with_zero(compare):
     text = hlo(lambda x, y: (compare(jnp.sign(x), 0), y), X, Y)
     assert "sign" not in main(text)
     assert_same_bits(text)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x, y: y + (-y).sum() * x, "return y - y.sum() * x"),
+        (lambda x, y: y + (-y).sum() / jnp.abs(x) * x, "return y - y.sum() / np.abs(x) * x"),
+        (lambda x, y: x / jnp.abs((-y).sum()), "return x / np.abs(-y.sum())"),
+        (lambda x, y: x / (-y).sum(), "return x / (-y).sum()"),  # by the sign of a zero
+        (lambda x, y: jnp.arctan2(x, (-y).sum()), "np.arctan2(x, (-y).sum())"),
+    ],
+)
+def test_sums_of_negatives(function, expected):
+    text = hlo(function, X, Y)
+    assert expected in main(text).replace("x_2", "y")
+    assert_agrees(text, SMALL, SMALL[::-1], without="signed_zeros")

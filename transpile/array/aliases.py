@@ -6,7 +6,7 @@ end this leads to the nodes whose memory a value may be: arguments, constants, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 from .in_place import is_view
@@ -46,6 +46,14 @@ class Aliases:
             for each in memory if not is_shared else ():
                 taken.setdefault(each, []).append(node)
         return found
+
+    def memory(self, function: Function, result: Node) -> frozenset[Memory]:
+        """Return whose memory a result of a function may be."""
+        return self._results[function][result]
+
+    def is_given(self, node: Node, others: Set[Memory]) -> bool:
+        """Tell whether a node may be memory of an argument or a constant, of ``others``, or what cannot be written."""
+        return any(each in others or self._is_of_others(each) for each in self._memory(node))
 
     def _memory(self, node: Node) -> Iterator[Memory]:
         """Everything whose memory a node may be."""

@@ -23,6 +23,7 @@ from ..passes.calls.argument_views import call_views
 from ..passes.calls.custom_call_definitions import composed, expanding, is_expanded
 from ..passes.calls.inlining import inline_joinable, inlining
 from ..passes.calls.interfaces import interfaces
+from ..passes.calls.scopes_through_calls import scopes_through_calls
 from ..passes.calls.target_functions import own_functions, own_functions_of
 from ..passes.constants.through_calls import constants_through_calls
 from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, edges
@@ -108,6 +109,11 @@ def _has_definitions(draft: Draft) -> bool:
 def _expand(draft: Draft) -> None:
     hooks = draft.options.custom_calls
     draft.module, draft.originals = expanding(draft.module, lambda call: is_expanded(call, hooks))
+
+
+def _complete_scopes(draft: Draft) -> None:
+    draft.module, made = scopes_through_calls(draft.module)
+    draft.originals = composed(made, draft.originals)
 
 
 def _name_special_functions(draft: Draft) -> None:
@@ -299,6 +305,7 @@ def _own_results(draft: Draft) -> None:
 
 STAGES: tuple[Stage, ...] = (
     Stage("definitions", HLO, HLO, _expand, _has_definitions, is_needed=True),
+    Stage("scopes_through_calls", HLO, HLO, _complete_scopes),
     Stage("special_functions", HLO, HLO, _name_special_functions),
     Stage("outlining", HLO, HLO, _outline, _calls_functions),
     Stage("storage_types", HLO, HLO, _store_types, lambda draft: bool(draft.target.lacks), is_needed=True),

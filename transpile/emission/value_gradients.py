@@ -2,7 +2,7 @@
 
 Reverse differentiation multiplies the gradient of a product with one of its factors, which gives that of the other. The
 gradient of ``np.maximum(x, 0)`` is that of ``x`` where ``x > 0``, that of ``-x`` with the other sign, and what is
-squared has itself in its gradient.
+squared has itself in its gradient. That of a part is padded to that of the whole.
 """
 
 from __future__ import annotations
@@ -10,17 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..array.graph import Graph
-from ..array.node import Node, literal_value
+from ..array.node import Node, Region, literal_value
+from ..array.value import FULL
+from ..hlo.ir import Instruction
 from .naming.layers import unviewed
-from .naming.scopes import is_gradient
+from .naming.scopes import instructions_of, is_gradient
+
+# A part of a value: where both are computed, the shape of the value, the first place in it, and the part's shape.
+_Part = tuple[Region, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
 def value_gradients(graph: Graph, nodes: Sequence[Node]) -> dict[Node, Node]:
     """Return by gradient the value that it is the gradient of; ``nodes`` are the live ones of a function, in order."""
-    gradients = [node for node in nodes if any(map(is_gradient, graph.results.get(node, ())))]
+    gradients = [node for node in nodes if any(map(is_gradient, instructions_of(graph, node)))]
     if not gradients:
         return {}
     others = _factors(nodes, set(gradients))
+    wholes = _wholes(graph, nodes, set(gradients))
     squared = {value for node in nodes if (value := square_of(node)) is not None} - set(gradients)
     found: dict[Node, Node] = {}
     for node in gradients:
@@ -29,6 +35,8 @@ def value_gradients(graph: Graph, nodes: Sequence[Node]) -> dict[Node, Node]:
             of = {other for factor in node.operands for other in others.get(unviewed(factor), ())}
         elif node.opcode == "add":  # what several users of a value contribute
             of = {found[each] for each in node.operands if each in found}
+        elif node.opcode == "pad":
+            of = wholes.get(_padded_part(node), set())
         elif node.opcode == "select":
             of = _chosen(node)
         elif node.opcode == "multiply":
@@ -51,6 +59,45 @@ def _factors(nodes: Sequence[Node], gradients: set[Node]) -> dict[Node, set[Node
             found.setdefault(a, set()).add(b)
             found.setdefault(b, set()).add(a)
     return found
+
+
+def _wholes(graph: Graph, nodes: Sequence[Node], gradients: set[Node]) -> dict[_Part, set[Node]]:
+    """The values that differentiated parts are taken of, by these."""
+    found: dict[_Part, set[Node]] = {}
+    for node in nodes:
+        if (
+            node.opcode == "getitem"
+            and node not in gradients
+            and any(map(_is_differentiated, graph.results.get(node, ())))
+        ):
+            (whole, *others), index = node.operands, node.parameters["index"]
+            starts = _starts(index, whole.shape) if not others and node.ndim == whole.ndim else None
+            if starts is not None:
+                found.setdefault((node.region, whole.shape, starts, node.shape), set()).add(whole)
+    return found
+
+
+def _is_differentiated(instruction: Instruction) -> bool:
+    return instruction.metadata is not None and "jvp(" in instruction.metadata.op_name
+
+
+def _starts(index: Sequence[object], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return where the slices of an index begin; None where it has other items, or steps."""
+    found = [0] * len(shape)
+    for axis, item in enumerate(index):
+        if isinstance(item, tuple):
+            found[axis], _, step = slice(*item).indices(shape[axis])
+            if step != 1:
+                return None
+        elif item != FULL:
+            return None
+    return tuple(found)
+
+
+def _padded_part(node: Node) -> _Part:
+    """Where what is padded is in the whole."""
+    widths: Sequence[tuple[int, int]] = node.parameters["widths"]
+    return node.region, node.shape, tuple(before for before, _ in widths), node.operands[0].shape
 
 
 def _chosen(node: Node) -> set[Node]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -142,7 +143,8 @@ def _sources(file_names: set[str]) -> dict[str, str]:
 
 def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModule) -> HloModule:
     """The module with the names of its constants by the hash of their bytes: ``params.layers.0.w`` for the leaf of a
-    tree that ``function`` closes over, or finds among its globals. The first of several equal arrays gives the name.
+    tree that ``function`` closes over, or finds among its globals, and ``A_CUBIC`` for a global of a file that the
+    program comes from. The first of several equal arrays gives the name.
 
     JAX transposes and reshapes such an array while it traces: ``x @ embedding.T`` has a constant of its own. In place
     of it stands the array itself, transposed or reshaped. Only leaves that have the size and type of a constant are
@@ -157,6 +159,8 @@ def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModu
         digest = array_sha256(np.asarray(leaf)) if _form(leaf) in wanted else ""
         if digest and digest not in names:
             names[digest], shapes[digest] = name, leaf.shape
+    for name, array in _globals(module, wanted) if wanted else ():
+        names.setdefault(array_sha256(array), name)
     digests = {i: array_sha256(x) for i, x in arrays.items()} if names else {}
     made = {
         i: _made_of(i, arrays[i].reshape(shape), "reshape")
@@ -177,7 +181,7 @@ def _made_of(constant: Instruction, array: np.ndarray, opcode: str, **attributes
     return [whole, replace(constant, opcode=opcode, operands=(whole,), attributes=attributes)]
 
 
-def _form(array: Any) -> tuple[Any, ...]:
+def _form(array: Any) -> tuple[int, str]:
     return array.size, str(array.dtype)
 
 
@@ -190,6 +194,19 @@ def _captured(jax: Any, function: Any, depth: int) -> Iterator[tuple[str, Any]]:
             if isinstance(leaf, np.ndarray | jax.Array) and not isinstance(leaf, jax.core.Tracer):
                 words = ".".join([name, *map(_word, path)])
                 yield _NOT_IN_NAMES.sub("_", words.removesuffix(_OF_VARIABLES)), leaf
+
+
+def _globals(module: HloModule, wanted: Iterable[tuple[int, str]]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the arrays of NumPy among the globals of the files that a program comes from, with their names, as JAX
+    casts them to the ``wanted`` types of constants of their size.
+    """
+    known = [getattr(each, "__dict__", {}) for each in [*sys.modules.values()]]
+    files = [names for names in known if names.get("__file__") in module.sources]
+    for name, value in (pair for names in files for pair in [*names.items()]):
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+            alike = (dtype for size, dtype in wanted if size == value.size)
+            types = [dtype for dtype in alike if np.can_cast(value.dtype, dtype, "same_kind")]
+            yield from ((name.strip("_"), value.astype(dtype)) for dtype in types)
 
 
 def _is_of_jax(value: Any) -> bool:

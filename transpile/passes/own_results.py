@@ -5,24 +5,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ..array.aliases import Aliases
-from ..array.graph import Graph
-from ..array.program import Program
+from ..array.node import Node
+from ..array.program import Branch, Function, Program, tree_nodes
 from ..array.support import Support
 
 
 def own_results(program: Program, support: Support) -> None:
     """Copy what the program would return of memory that is not the result's own."""
-    entry = program.entry
-    aliases = Aliases(program, support.features)
-    entry.results = _copied(entry.results, entry.graph, iter(aliases.shared(entry)))
+    work = _Owning(program.entry, Aliases(program, support.features))
+    program.entry.results = work.copied(program.entry.results)
 
 
-def _copied(tree: Any, graph: Graph, is_shared: Iterator[bool]) -> Any:
-    """The tree with copies of those of its nodes that are shared."""
-    if isinstance(tree, tuple | list):
-        return type(tree)([_copied(part, graph, is_shared) for part in tree])
-    return graph.add("copy", (tree,), pinned=True) if tree is not None and next(is_shared) else tree
+class _Owning:
+    def __init__(self, entry: Function, aliases: Aliases) -> None:
+        self.entry = entry
+        self.aliases = aliases
+        self.is_shared = iter(aliases.shared(entry))
+        self.results = tree_nodes(entry.results)
+
+    def copied(self, tree: Any) -> Any:
+        """The tree with copies of those of its nodes that are shared."""
+        if isinstance(tree, tuple | list):
+            return type(tree)([self.copied(part) for part in tree])
+        if tree is None or not next(self.is_shared) or self._is_copied_in_branches(tree):
+            return tree
+        return self.entry.graph.add("copy", (tree,), pinned=True)
+
+    def _is_copied_in_branches(self, item: Node) -> bool:
+        """Copy what branches give in those of them where it is not their own; tell whether that is possible."""
+        is_chosen = item.opcode == "item" and item.operands[0].opcode == "conditional"
+        if not is_chosen or self.results.count(item) > 1:
+            return False
+        others = {each for node in self.results if node is not item for each in self.aliases.memory(self.entry, node)}
+        branches: tuple[Branch, ...] = item.operands[0].parameters["branches"]
+        index = item.parameters["index"]
+        for branch in branches:
+            given = branch.results[index]
+            if self.aliases.is_given(given, others) or branch.results.count(given) > 1:
+                with self.entry.graph.inside(branch.region):
+                    branch.results[index] = self.entry.graph.add("copy", (given,), pinned=True)
+        return True

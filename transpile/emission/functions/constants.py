@@ -12,6 +12,8 @@ from ...frontends import safetensors
 from ...python.templates import Expression
 from ..expression import Renderer
 from ..naming.identifiers import identifier
+from ..naming.source import is_empty_word
+from ..naming.source_tables import SourceTables
 from ..tables import evenly_spaced, filled_rows
 from ..texts import nested_text
 from .sidecars import DIGEST_DIGITS, is_mapped
@@ -35,7 +37,8 @@ class ModuleConstants:
 
     Those of up to ``largest_folded`` elements that fit a line are left to be written in the middle of an expression.
     ``as_tensors`` puts those that stand in files into a ``.safetensors``, which other modules share if they
-    ``are_shared``. ``names`` are where constants come from, by the hash of their bytes: ``params.layers.0.w``.
+    ``are_shared``. ``names`` are where constants come from, by the hash of their bytes: ``params.layers.0.w``;
+    ``tables`` finds what the author calls a literal.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class ModuleConstants:
         as_tensors: bool,
         are_shared: bool,
         names: Mapping[str, str],
+        tables: SourceTables,
     ) -> None:
         self.renderer = renderer
         self.largest_folded = largest_folded
@@ -57,6 +61,7 @@ class ModuleConstants:
         self.as_tensors = as_tensors
         self.are_shared = are_shared
         self.origins = names
+        self.tables = tables
         self._known: dict[Constant, Expression] = {}
 
     def text(self, node: Node) -> Expression | None:
@@ -77,7 +82,8 @@ class ModuleConstants:
         element_type = node.type
         dtype = self.renderer.dtype(element_type)
         origin = self.origins.get(constant.sha256, "")
-        name = self._fresh(constant_word(origin).upper()) if origin else f"TABLE_{number}"
+        word = constant_word(origin) if origin else self._literal_word(constant)
+        name = self._fresh(word.upper()) if word else f"TABLE_{number}"
         table = self._spaced(name, constant, dtype)
         is_small = constant.array.size <= LARGEST_INLINE and not (self.as_tensors and origin)
         if not table and (is_small or self.inline):
@@ -86,8 +92,8 @@ class ModuleConstants:
             self.names.add(name)
             self.lines.append(table)
             return Expression(name)
-        word = constant.sha256[:_DIGITS_OF_NAME] if self.are_shared else number
-        name = origin if origin and origin not in self.sidecar else f"constant_{word}"
+        mark = constant.sha256[:_DIGITS_OF_NAME] if self.are_shared else number
+        name = origin if origin and origin not in self.sidecar else f"constant_{mark}"
         self.sidecar[name] = constant.array
         if self.as_tensors and safetensors.can_hold(constant.array):
             self.renderer.used_prelude["mapped_tensor"] = None
@@ -96,6 +102,11 @@ class ModuleConstants:
         self.renderer.used_prelude[function] = None
         bits = dtype if element_type.is_extension else ""
         return self.renderer.expression("stored", function, name, constant.sha256[:DIGEST_DIGITS], bits)
+
+    def _literal_word(self, constant: Constant) -> str:
+        """Return what the author calls the literal that a constant is, where that says anything."""
+        word = self.tables.of(constant.array)
+        return "" if is_empty_word(word) else word
 
     def _fresh(self, name: str) -> str:
         """A name that no constant of the module has yet."""

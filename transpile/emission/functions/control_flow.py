@@ -275,27 +275,51 @@ class ControlFlowWriter:
 
     def conditional(self, node: Node) -> None:
         branches: tuple[Branch, ...] = node.parameters["branches"]
+        if node is self.writer.returning:
+            self._return_choice(node)
+            return
         targets = self.writer.targets(node)
-        which = self._chooser(node)
-        predicate = self.writer.text(which)
-        boolean = which.element_type is not None and which.element_type.name == "pred"
-        order = [1, 0] if boolean else range(len(branches))
         heads: list[int] = []
-        for position, k in enumerate(order):
+        for position, (branch, test) in enumerate(self._tests(node)):
             heads.append(len(self.writer.lines))
-            last = position == len(branches) - 1
-            if last and len(branches) > 1:
+            if position == len(branches) - 1 and position:
                 self.writer.line(self.writer.renderer.statement("otherwise"))
             else:
-                renderer = self.writer.renderer
-                test = "is_branch" if which is node.operands[0] or k else "is_at_most"
-                head = predicate if boolean else renderer.expression(test, predicate, k)
-                self.writer.line(self.writer.renderer.statement("elif" if position else "if", head), node)
+                self.writer.line(self.writer.renderer.statement("elif" if position else "if", test), node)
                 if not position:
                     self.writer.bound(*self.writer.items.get(node, {}).values())
-            self._branch(node, branches[k], targets)
+            self._branch(node, branch, targets)
         if len(branches) > 1:
-            self._leave_out_empty(heads, predicate if boolean else None)
+            predicate = self.writer.text(self._chooser(node)) if _is_predicate(self._chooser(node)) else None
+            self._leave_out_empty(heads, predicate)
+
+    def _return_choice(self, node: Node) -> None:
+        """Write branches that return what the function does, the last of them behind the others."""
+        *tests, (last, _) = self._tests(node)
+        (item,) = self.writer.items[node].values()
+        for branch, test in tests:
+            self.writer.written[item] = test
+            self.writer.line(self.writer.renderer.statement("if", test), node)
+            self.writer.indent += 1
+            self._return(branch)
+            self.writer.indent -= 1
+        self._return(last)
+
+    def _return(self, branch: Branch) -> None:
+        self.writer.region(branch.region)
+        (result,) = branch.results
+        self.writer.line(self.writer.renderer.statement("return", self.writer.array_text(result)))
+
+    def _tests(self, node: Node) -> list[tuple[Branch, Expression]]:
+        """The branches of a choice in the order in which they are written, each with the test that chooses it."""
+        branches: tuple[Branch, ...] = node.parameters["branches"]
+        which = self._chooser(node)
+        number = self.writer.text(which)
+        if _is_predicate(which):
+            return [(branch, number) for branch in reversed(branches)]
+        renderer, is_cut = self.writer.renderer, which is not node.operands[0]
+        tests = ("is_at_most" if is_cut and not k else "is_branch" for k in range(len(branches)))
+        return [(branches[k], renderer.expression(test, number, k)) for k, test in enumerate(tests)]
 
     def _chooser(self, node: Node) -> Node:
         """Return the number that chooses a branch: one that is cut to those of the branches itself, as the first and
@@ -345,3 +369,7 @@ class ControlFlowWriter:
     def result_of_branch(self, pairs: Sequence[tuple[str, Node]]) -> None:
         """Give the targets of a branch what it gives."""
         self.give([(target, self.writer.array_text(result)) for target, result in pairs])
+
+
+def _is_predicate(which: Node) -> bool:
+    return which.element_type is not None and which.element_type.name == "pred"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 from ...array.in_place import may_change_in_place
 from ...array.node import Node, Region, literal_value
@@ -128,7 +128,18 @@ class FunctionWriter:
             self.chain_writer.expect(chain, is_written=False)
         self.leaf_maps.find()
         self.region(self.graph.root)
-        self.line(self.renderer.statement("return", self.trees.fitted(0, _RETURN)))
+        if self.returning is None:
+            self.line(self.renderer.statement("return", self.trees.fitted(0, _RETURN)))
+
+    @cached_property
+    def returning(self) -> Node | None:
+        """The last statement, where that is a choice of branches which can return what the function does."""
+        result = self.results
+        if not isinstance(result, Node) or result.opcode != "item" or self.plan.uses.get(result) != 1:
+            return None
+        (chosen,) = result.operands
+        is_last = chosen.region is self.graph.root and not any(node.operation.has_effect for node in self.plan.nodes)
+        return chosen if chosen.opcode == "conditional" and len(chosen.results) == 1 and is_last else None
 
     def written_function(self, parameters: list[str]) -> WrittenFunction:
         """Return what has been written, with what each line computes."""

@@ -20,6 +20,7 @@ from ..trees.result_trees import display
 from ..trees.shared_trees import like_arguments
 
 _QUOTES = '"""' * 2
+_NAMELESS = "Lambda"  # the title of a function that JAX found no name for
 
 
 def type_text(shape: Shape, declared: Shape | None = None) -> str:
@@ -105,7 +106,7 @@ def docstring(
     results = ", ".join(each)
     if tree is not None:
         results = display(like_arguments(placed(tree, each), signature(program, names, paths)))
-    one_line = f"{title}; returns {results}."
+    one_line = f"Returns {results}." if title == _NAMELESS else f"{title}; returns {results}."
     is_short = len(lines) == 2 and layout.fits(one_line + _QUOTES)
     lines = [one_line, ""] if is_short else [*lines, *wrapped(f"returns: {results}")]
     given_otherwise = program.original.trees.notes if tree is not None and program.original.trees is not None else ()

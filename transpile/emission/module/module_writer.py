@@ -138,6 +138,7 @@ class _ModuleWriter:
         if target.arrange is not None:
             numpy = load_target("numpy")
             self.of_blocks = Renderer(numpy.macros, numpy.namespace, beside=self.renderer)
+        self.source_names = SourceNames(program.module)
         inline = options.constants == "inline"
         self.constants = ModuleConstants(
             self.of_blocks,
@@ -146,8 +147,8 @@ class _ModuleWriter:
             as_tensors=options.constants == TENSORS,
             are_shared=options.helpers == SHARED,
             names=program.original.constant_names,
+            tables=self.source_names.tables,
         )
-        self.source_names = SourceNames(program.module)
         if target.arrange is None:
             in_authors_order(program, self.source_names)
         if target.arrange is None and target.features.rows_unpack and kernels_in(options.style, target) is None:

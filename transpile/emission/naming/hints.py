@@ -28,6 +28,7 @@ from .updates import gradients, updates
 _COUNT, _FIRST = "count", "is_first"  # of the rounds of a loop
 _ARITHMETIC = frozenset(("total", "product", "difference", "ratio", "dot", "negative"))  # words that say no more
 _NUMBER = re.compile(r"_\d+$")
+_END = re.compile(r"^.*_\d+_(?=[a-zA-Z])")  # the name of a leaf up to its last position in a sequence
 
 
 class WantedNames:
@@ -215,7 +216,9 @@ class WantedNames:
         """What the results of the program are called in their tree: they are new where an argument is called so."""
         given = set(self.writer.arguments.leaf_names.values())
         own = names_in_tree(self.writer.results) if self.is_of_arguments else {}
-        return {node: f"new_{name}" if name in given else name for node, name in own.items() if name}
+        found = {node: f"new_{name}" if name in given else name for node, name in own.items() if name}
+        copied = {node.operands[0]: name for node, name in found.items() if node.opcode == "copy"}
+        return copied | found
 
     @cached_property
     def gradients(self) -> dict[Node, Node]:
@@ -247,6 +250,13 @@ class WantedNames:
             return "gradient"
         return name if name.isidentifier() else self.of(node)
 
+    def of_updated(self, argument: Node) -> str:
+        """Return what the next value of an argument is called after: ``mu_b`` of the leaf ``state_1_0_mu_b``."""
+        name = self.of_argument(argument)
+        end = _END.sub("", name)
+        is_alone = [_END.sub("", each) for each in self.writer.arguments.leaf_names.values()].count(end) == 1
+        return end if argument in self.writer.arguments.leaf_names and is_alone else name
+
     # -- loops
 
     def of_carries(self, node: Node, loop: Loop) -> dict[Carry, str]:
@@ -269,8 +279,10 @@ class WantedNames:
         found = zip(
             carries, functions.carried(origin, [carry.element for carry in carries], len(stacked)) or [], strict=False
         )
-        outputs = zip(stacked, functions.stacked(origin, len(stacked), len(loop.carries)) or [], strict=False)
-        return dict([*found, *outputs])
+        own = dict(found)
+        names = functions.stacked(origin, len(stacked), len(loop.carries)) or []
+        outputs = (plural(name) if name in own.values() else name for name in names)
+        return own | dict(zip(stacked, outputs, strict=False))
 
     def of_states(self, node: Node) -> str:
         """Return what an array is called that has a carry before and behind all rounds of a loop: ``hs`` of ``h``."""
@@ -284,6 +296,18 @@ class WantedNames:
                 if word:
                     return self.of_source(user, loop).get(store.carry) or plural(word)
         return ""
+
+    @cached_property
+    def rows(self) -> dict[Instruction, str]:
+        """The author's names for the rows that the rounds of loops read."""
+        origins = (self.writer.graph.origins.get(node) for node in self.writer.plan.nodes if node.opcode == "loop")
+        loops = [origin for origin in origins if origin is not None and origin.opcode == "while"]
+        return {read: name for loop in loops for read, name in self.writer.source_names.functions.rows(loop).items()}
+
+    def of_row(self, node: Node) -> str:
+        """Return the author's name for the row of an array that a round of a loop reads."""
+        made = self.writer.graph.results.get(node, ()) if self.rows else ()
+        return next((self.rows[each] for each in made if each in self.rows), "")
 
     def _of_beginning(self, carry: Carry, loop: Loop) -> str:
         """That of the argument, or of a loop's carry, that it begins with, or what its values suggest."""
@@ -304,8 +328,16 @@ class WantedNames:
             return "state"
         if following.is_literal:
             return _FIRST if _is_first(carry) else "state"
-        name = self.of(following)
+        name = self._of_next(following, carry.parameter) or self.of(following)
         return _COUNT if _counts(carry) and name == base_name(following, self.writer.graph) else name
+
+    def _of_next(self, following: Node, before: Node) -> str | None:
+        """Return what the author calls the ``new`` of a carry's ``np.where(mask, new, old)``."""
+        if following.opcode != "select" or before not in following.operands[1:]:
+            return None
+        (new,) = [each for each in following.operands[1:] if each is not before] or [before]
+        name = self.writer.plan.user_names.get(new) or self.hinted.get(new)
+        return None if name is None or is_empty_word(name) else name
 
     def _of_rows(self, carry: Carry, loop: Loop) -> str | None:
         """Return what an array is called that has what a value is in each round of a loop: ``losses`` of a loss."""
@@ -404,7 +436,7 @@ class _Value:
     def updated(self) -> str:
         """``new_weight`` for what becomes of the argument ``weight``; what it is called where it goes says more."""
         before = self.names.updates.get(self.node)
-        updated = "" if before is None else f"new_{self.names.of_argument(before)}"
+        updated = "" if before is None else f"new_{self.names.of_updated(before)}"
         return updated if updated.endswith(self.in_results.removeprefix("new_")) else self.in_results
 
 
@@ -423,7 +455,9 @@ def _gradient_of_argument(names: WantedNames, value: _Value) -> str:
 
 def _gradient_of_value(names: WantedNames, value: _Value) -> str:
     of = names.of_values.get(value.node)
-    word = "" if of is None else names.subjects.word(of, may_be_joined=True)
+    if of is None:
+        return ""
+    word = names.of_argument(of) if is_argument(of) else names.subjects.word(of, may_be_joined=True)
     return word and GRADIENT + word
 
 
@@ -474,6 +508,7 @@ HINTS = (
     Hint("the part of a tree that it updates", _part_of_updated),
     Hint("the author's name", _author),
     Hint("what the author reads it by in the function", _read_here),
+    Hint("the row that a step is given", lambda names, value: names.of_row(value.node)),
     Hint("the argument that it updates", lambda names, value: value.updated),
     Hint("the result of a function or of branches", lambda names, value: names.of_result(value.node)),
     Hint("the author's keyword or call", lambda names, value: names.hinted.get(value.node)),

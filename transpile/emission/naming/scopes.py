@@ -224,6 +224,12 @@ def is_gradient(instruction: Instruction) -> bool:
     return instruction.metadata is not None and "transpose(" in instruction.metadata.op_name
 
 
+def instructions_of(graph: Graph, node: Node) -> Sequence[Instruction]:
+    """Return what a node is the result of; what it comes from where a rewrite made it of something else."""
+    origin = graph.origins.get(node)
+    return graph.results.get(node) or ([] if origin is None else [origin])
+
+
 def _instruction(graph: Graph, node: Node) -> Instruction | None:
     """Return what a node is the result of, or comes from; of several the last that is of no gradient."""
     made = graph.results.get(node)

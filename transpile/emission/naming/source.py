@@ -20,9 +20,10 @@ from ...dataclass import dataclass
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.stack_frames import CallChains, has_own_lines
 from .gradients import ArgumentGradients
-from .scopes import GRADIENT, ContextNames, is_gradient
+from .scopes import GRADIENT, ContextNames, instructions_of, is_gradient
 from .source_functions import SourceFunctions
 from .source_reads import MOST_FILES, ReadNames
+from .source_tables import SourceTables
 
 Place = tuple[str, int, int]  # file, line from 1, column from 0
 
@@ -85,6 +86,7 @@ class SourceNames:
         self.hints.update(self.targets)
         self.functions = SourceFunctions(self.chains, trees)
         self.reads = ReadNames(module, self.chains, trees)
+        self.tables = SourceTables(trees)
         self._of_results: dict[Function, dict[Node, str]] = {}
         self.contexts = ContextNames(module, self.chains)
         self.gradients = ArgumentGradients()
@@ -260,7 +262,7 @@ def _used_outside(
 
     What only gradients use of an expression is not its value, but a factor of its derivative.
     """
-    gradients = {node for node in nodes if any(map(is_gradient, graph.results.get(node, ())))}
+    gradients = {node for node in nodes if any(map(is_gradient, instructions_of(graph, node)))}
     outside = {(node, site) for node in results for site in sites.get(node, ())}
     for user in nodes:
         for operand in dependencies(user):

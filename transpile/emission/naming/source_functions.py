@@ -13,7 +13,7 @@ from dataclasses import field
 from functools import lru_cache
 
 from ...dataclass import dataclass
-from ...hlo.ir import Computation, Instruction, callees_first
+from ...hlo.ir import Computation, Instruction, StackFrame, callees_first
 from ...hlo.stack_frames import CallChains
 from ...hlo.users import InstructionUsers
 from .source_reads import MOST_FILES, OPERATORS, SEEN_THROUGH
@@ -178,31 +178,65 @@ class SourceFunctions:
                 return names[-count:]
         return None
 
+    def rows(self, loop: Instruction) -> dict[Instruction, str]:
+        """The author's names for the rows that each round of a scan reads: the second parameter of its step, or what
+        that is taken apart into.
+        """
+        known = self._step_in_call(loop)
+        if known is None or known[1:] != (0, 1) or len(arguments := _arguments(known[0])) != 2:
+            return {}
+        bodies = [loop["body"], *(each["to_apply"] for each in loop["body"].instructions if _is_whole_body(each))]
+        place = self.chains.frames[self.chains.of(loop)[-1] - 1].place
+        reads = [
+            each
+            for each in (each for body in bodies for each in body.instructions)
+            if _reads_row(each) and (chain := self.chains.of(each)) and self.chains.frames[chain[-1] - 1].place == place
+        ]
+        names = _taken_apart(known[0], arguments[1], set())
+        return dict(zip(reads, names, strict=True)) if len(reads) == len(names) else {}
+
+    def _call_of(self, loop: Instruction) -> tuple[str, ast.expr | None, StackFrame] | None:
+        """The function of JAX that makes a loop, its step, and the frame; None where the call is unknown."""
+        for frame_id in self.chains.of(loop)[-1:]:
+            frame = self.chains.frames[frame_id - 1]
+            made, call = self.loops.get(frame.place, ("", None))
+            if call is not None:
+                (position, keyword), *_ = _LOOPS[made]
+                given = [*call.args[position : position + 1], *(k.value for k in call.keywords if k.arg == keyword)]
+                return made, given[0] if given else None, frame
+        return None
+
     def _step_in_call(self, loop: Instruction) -> tuple[ast.FunctionDef, int, int] | None:
         """The function that the call which makes a loop is given for its step, which parameter is carried, and how many
         counters may be.
         """
-        for frame_id in self.chains.of(loop)[-1:]:
-            frame = self.chains.frames[frame_id - 1]
-            made, call = self.loops.get(frame.place, ("", None))
-            if call is None:
-                return None
-            (position, keyword), carried, counters = _LOOPS[made]
-            given = [*call.args[position : position + 1], *(k.value for k in call.keywords if k.arg == keyword)]
-            for name in sorted(_names_read(given[0])) if given else ():
-                found = self.definitions.get((frame.file_name, name), [])
-                before = [definition for definition in found if definition.lineno < frame.line]
-                if before:
-                    return before[-1], carried, counters
+        made, step, frame = self._call_of(loop) or ("", None, None)
+        if step is None or frame is None:
+            return None
+        _, carried, counters = _LOOPS[made]
+        for name, number in _called_with(step, carried):
+            found = self.definitions.get((frame.file_name, name), [])
+            before = [definition for definition in found if definition.lineno < frame.line]
+            if before:
+                return before[-1], number, counters
         return None
 
     def _step(self, loop: Instruction) -> ast.FunctionDef | None:
-        """The function that most instructions of the body are from, below where the loop stands."""
+        """The function that most instructions of the body are from, below where the loop stands; None for a lambda.
+
+        What a loop reads and stores its rows by may have been traced for another.
+        """
+        call = self._call_of(loop)
+        if call is not None and isinstance(call[1], ast.Lambda):
+            return None
         around = {self._function(frame_id) for frame_id in self.chains.of(loop)}
         votes: Counter[tuple[str, str, int]] = Counter()
         computations = callees_first(loop["body"])
         for instruction in (each for computation in computations for each in computation.instructions):
-            for frame_id in self.chains.of(instruction):
+            chain = self.chains.of(instruction)
+            if not chain or self.chains.frames[chain[-1] - 1].place in self.loops:
+                continue
+            for frame_id in chain:
                 if self._function(frame_id) not in around:
                     votes[(*self._function(frame_id), self.chains.frames[frame_id - 1].line)] += 1
                     break
@@ -242,6 +276,17 @@ def _filled_by_rows(loop: Instruction) -> int:
     return sum(value.opcode == "dynamic-update-slice" for value in made)
 
 
+def _is_whole_body(call: Instruction) -> bool:
+    return call.opcode == "call" and call["to_apply"].name.startswith("closed_call")
+
+
+def _reads_row(instruction: Instruction) -> bool:
+    """Tell whether an instruction reads a slice of an array, itself or in the function that it calls for that."""
+    if instruction.opcode == "call" and not _is_whole_body(instruction):
+        return any(each.opcode == "dynamic-slice" for each in instruction["to_apply"].instructions)
+    return instruction.opcode == "dynamic-slice"
+
+
 def _is_seen_through(user: Instruction) -> bool:
     """Tell whether an operation has no place in the source, or only makes shapes agree."""
     return user.opcode in SEEN_THROUGH or user.metadata is None or not user.metadata.stack_frame_id
@@ -269,6 +314,18 @@ def _last_name(function: ast.expr) -> str:
 
 def _names_read(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _called_with(step: ast.expr, carried: int) -> Iterator[tuple[str, int]]:
+    """The functions that a step may be, or hands its parameter ``carried`` on to, and which of theirs that is."""
+    if not isinstance(step, ast.Lambda):
+        yield from ((name, carried) for name in sorted(_names_read(step)))
+        return
+    own = step.args.args[carried].arg if carried < len(step.args.args) else ""
+    for call in (node for node in ast.walk(step.body) if isinstance(node, ast.Call)):
+        given = [part.id if isinstance(part, ast.Name) else "" for part in call.args]
+        if isinstance(call.func, ast.Name) and own in given:
+            yield call.func.id, given.index(own)
 
 
 def _arguments(definition: ast.FunctionDef) -> list[str]:

@@ -79,6 +79,38 @@ def is_never_minus_zero(node: Node, depth: int = _DEEPEST, totals: frozenset[Nod
     return (any if node.opcode in _SUMS else all)(is_never_minus_zero(term, depth - 1, totals) for term in terms)
 
 
+_MOST_FOLLOWED = 64  # values
+
+
+def zero_is_told(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
+    """Tell whether anything but the sign of a zero may change where a node has -0 in place of +0. What a program
+    returns may have either (docs/edges.md).
+    """
+    waiting, seen = [node], {node}
+    while waiting:
+        node = waiting.pop()
+        if (live.is_root(node) and not is_entry) or len(seen) > _MOST_FOLLOWED:
+            return True
+        for user in live.users(node):
+            is_numerator = user.opcode == "divide" and user.operands[1] is not node
+            is_square = user.opcode == "multiply" and user.operands[0] is user.operands[1]
+            if is_square or (user.operation.is_blind_to_minus and not tells_signs(user, node)):
+                continue
+            passes = is_numerator or _passes_zeros(user)
+            if not passes or user.element_type is None or user.type.is_complex:
+                return True
+            if user not in seen:
+                seen.add(user)
+                waiting.append(user)
+    return False
+
+
+def _passes_zeros(user: Node) -> bool:
+    """Tell whether an operation has a zero of some sign, or the same value, for a zero of either."""
+    row = user.operation
+    return row.is_reduction or row.is_product or user.opcode in _TERMS or user.opcode in ("multiply", "negate")
+
+
 _SUMS = ("add",)
 # Of which operands some, or all, must not be -0 so that no element of the result is.
 _TERMS = {
@@ -92,7 +124,7 @@ _TERMS = {
 }
 
 
-def _rules(live: LiveNodes) -> tuple[Rule, ...]:
+def _rules(live: LiveNodes, *, is_entry: bool) -> tuple[Rule, ...]:
     def without_zero(graph: Graph, node: Node, found: Bindings) -> Node | None:
         x: Node = found["x"]
         return x if is_never_minus_zero(x) or not sign_is_told(live, node) else None
@@ -100,7 +132,14 @@ def _rules(live: LiveNodes) -> tuple[Rule, ...]:
     def with_minus(graph: Graph, node: Node, found: Bindings) -> Node | None:
         return None if sign_is_told(live, node) else graph.add("negate", (found["x"],))
 
+    def minus_of_sum(graph: Graph, node: Node, found: Bindings) -> Node | None:
+        if zero_is_told(live, node, is_entry=is_entry):
+            return None
+        total = graph.add("sum", (found["x"],), element_type=node.element_type, **node.parameters)
+        return graph.add("negate", (total,))
+
     return (
+        Rule("sum((minus := negate(x)))", minus_of_sum, once=("minus",), when=is_full_float),
         Rule("add(x, 0)", without_zero, when=is_full_float),
         Rule("subtract(0, x)", with_minus, when=is_full_float),
     )
@@ -108,4 +147,4 @@ def _rules(live: LiveNodes) -> tuple[Rule, ...]:
 
 def signed_zeros(function: Function, supports: Support) -> None:
     """Leave out zeros that only change the sign of others, where nobody can tell."""
-    apply_rules(function, _rules(live_nodes(function)), supports)
+    apply_rules(function, _rules(live_nodes(function), is_entry=function.is_entry), supports)

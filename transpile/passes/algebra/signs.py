@@ -52,6 +52,17 @@ def _with_minus(graph: Graph, node: Node, found: Bindings) -> Node:
     return graph.add("divide", (graph.literal(-literal_value(found["NUMBER"]), node.type), found["y"]))
 
 
+# Products and quotients that begin with a minus, the same without it, and their parts that nothing else uses.
+_WITH_MINUS = (
+    ("multiply((minus := negate(y)), z)", "multiply(y, z)", ("minus",)),
+    ("divide((minus := negate(y)), z)", "divide(y, z)", ("minus",)),
+    (
+        "multiply((ratio := divide((minus := negate(y)), z)), factor)",
+        "multiply(divide(y, z), factor)",
+        ("ratio", "minus"),
+    ),
+)
+
 RULES = (
     Rule("compare(prelude.sign(x), ZERO)", _compared),
     Rule("multiply(x, -1)", "negate(x)", when=_is_float),
@@ -69,12 +80,13 @@ RULES = (
     Rule("subtract(x, (term := divide(NUMBER, y)))", _opposite("term"), once=("term",), when=_is_float),
     *(
         Rule(
-            f"{opcode}(x, (term := multiply((minus := negate(y)), z)))",
-            f"{opposite}(x, multiply(y, z))",
-            once=("term", "minus"),
+            f"{opcode}(x, (term := {term}))",
+            f"{opposite}(x, {without})",
+            once=("term", *parts),
             when=_is_float,
         )
         for opcode, opposite in _OPPOSITE.items()
+        for term, without, parts in _WITH_MINUS
     ),
 )
 

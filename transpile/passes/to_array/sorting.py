@@ -83,7 +83,11 @@ def _argsort(
         if _counts(value, axis) and value.node.type is order.element_type:
             results.append(Value.of(order))
         else:
-            taken = graph.add("take_along_axis", (node, order), axis=axis)
+            taken = (
+                graph.add("take", (node, order), axis=0, clamped=False)
+                if node.ndim == 1
+                else graph.add("take_along_axis", (node, order), axis=axis)
+            )
             results.append(Value.of(taken))
     return results
 

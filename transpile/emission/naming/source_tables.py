@@ -1,0 +1,79 @@
+"""The author's names of arrays that stand as literals in the source: ``signs`` of ``signs = jnp.array([1, -1])``."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .identifiers import identifier
+from .source_reads import MOST_FILES
+
+_MAKERS = frozenset(("array", "asarray"))
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+class SourceTables:
+    """Finds what the Python files of a module, by name in ``trees``, call the arrays that they have as literals."""
+
+    def __init__(self, trees: Mapping[str, ast.Module]) -> None:
+        self._trees = trees
+
+    def of(self, array: np.ndarray) -> str:
+        """Return the one name of all literals that are equal to an array; empty for none, or several."""
+        literals = (literal for name, tree in self._trees.items() for literal in _literals(name, tree))
+        same = {name for name, value in literals if value.shape == array.shape and _is_equal(value, array)}
+        word = same.pop() if len(same) == 1 else ""
+        return identifier(word)
+
+
+@lru_cache(MOST_FILES)
+def _literals(file_name: str, tree: ast.Module) -> list[tuple[str, np.ndarray]]:
+    """Return the arrays of numbers that are assigned to names in a file, with the names."""
+    return list(_found(tree))
+
+
+def _found(tree: ast.Module) -> Iterator[tuple[str, np.ndarray]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(attr=maker), [ast.List() as rows, *_])) if (
+                maker in _MAKERS
+            ):
+                try:
+                    value = np.array(_number(rows))
+                except (ArithmeticError, TypeError, ValueError, RecursionError):
+                    continue  # no array, or not of numbers alone
+                yield name, value
+
+
+def _number(node: ast.expr) -> Any:
+    """Return the value of an expression of numbers. Raises ValueError for any other."""
+    match node:
+        case ast.List(parts) | ast.Tuple(parts):
+            return list(map(_number, parts))
+        case ast.BinOp(left, sign, right) if type(sign) in _ARITHMETIC:
+            return _ARITHMETIC[type(sign)](_number(left), _number(right))
+        case ast.UnaryOp(ast.USub(), operand):
+            return -_number(operand)
+        case ast.Constant(value) if isinstance(value, int | float | complex):
+            return value
+    raise ValueError("no number")
+
+
+def _is_equal(literal: np.ndarray, array: np.ndarray) -> bool:
+    """Tell whether an array has the numbers of a literal, as its type rounds them."""
+    if literal.dtype.kind not in "biufc":
+        return False
+    if np.dtype(array.dtype).kind != "c" and literal.dtype.kind == "c":
+        return False
+    with np.errstate(all="ignore"):
+        return bool(np.array_equal(literal.astype(array.dtype), array))
