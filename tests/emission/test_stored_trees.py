@@ -8,7 +8,7 @@ import pytest
 import xla2py
 from xla2py.tests.emission.test_sidecars import imported
 from xla2py.tests.targets.running import on_device
-from xla2py.transpile.hlo.literal_values import array_sha256
+from xla2py.transpile.hlo.literal_values import array_sha256, distinct_names
 from xla2py.transpile.hlo.parser import parse_module
 
 W, B, SEVEN = np.arange(4, dtype=np.float32).reshape(2, 2), np.array([5, 6], np.float32), np.full(2, 7, np.float32)
@@ -80,3 +80,26 @@ def test_what_is_no_tree_beside_the_arguments_is_a_constant(names):
     found = emitted(names=names)
     assert "StoredTree" not in found.source
     np.testing.assert_array_equal(found.load().main(X), X @ W + 3 * B + 7)
+
+
+def test_arrays_of_one_name_are_apart(tmp_path):
+    """Those of other bytes, and those of another type with the same."""
+    text = """ENTRY main {
+      x = s32[2] parameter(0)
+      a = s32[2] constant({1, 2})
+      b = s32[2] constant({3, 4})
+      c = u32[2] constant({1, 2})
+      y = s32[2] multiply(x, a)
+      z = s32[2] multiply(y, b)
+      u = u32[2] convert(x)
+      v = u32[2] multiply(u, c)
+      ROOT r = (s32[2], u32[2]) tuple(z, v)
+    }"""
+    a, b = np.array([1, 2], np.int32), np.array([3, 4], np.int32)
+    names = dict.fromkeys(map(array_sha256, (a, b)), "p.w")
+    found = xla2py.emit(replace(parse_module(text), constant_names=names), constants="safetensors")
+    assert 'p["w"]' in found.source
+    found.save(tmp_path / "step.py")
+    z, v = imported(tmp_path / "step.py").main(np.array([5, 6], np.int32))
+    assert (*z, *v) == (15, 48, 5, 12)
+    assert [*distinct_names(names).values()] == ["p.w", "p_2.w"]

@@ -102,6 +102,16 @@ CASES = {
         ),
         "return p0.copy()\n    return p0 + p0",
     ),
+    "an array that another branch hands on": (
+        entry(
+            f"{PAIR}(b, a)",
+            "a = f32[4,4] conditional(p1, p0, p0), true_computation=same, false_computation=twice\n"
+            "b = f32[4,4] conditional(p2, a, a), true_computation=same, false_computation=twice",
+            "f32[4,4]; pred[]; pred[]",
+            BRANCHES,
+        ),
+        "return value, p0_2.copy()",
+    ),
     "a choice": (entry("f32[] select(p0, p1, p2)", "", "pred[]; f32[]; f32[]"), "return (p1 if p0 else p2).copy()"),
     "new arrays": (entry(f"{PAIR}(y, z)", f"{SUM}z = f32[4,4] multiply(y, y)"), "return total, total * total"),
     "an element": (

@@ -6,7 +6,7 @@ end this leads to the nodes whose memory a value may be: arguments, constants, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from typing import Any
 
 from .in_place import is_view
@@ -55,16 +55,25 @@ class Aliases:
         """Tell whether a node may be memory of an argument or a constant, of ``others``, or what cannot be written."""
         return any(each in others or self._is_of_others(each) for each in self._memory(node))
 
-    def _memory(self, node: Node) -> Iterator[Memory]:
+    def handed_on(self, node: Node) -> set[Node]:
+        """Return the nodes whose memory a node may have, itself among them."""
+        return self._followed(node)[0]
+
+    def _memory(self, node: Node) -> list[Memory]:
         """Everything whose memory a node may be."""
+        return self._followed(node)[1]
+
+    def _followed(self, node: Node) -> tuple[set[Node], list[Memory]]:
+        """The nodes whose memory a node may have, itself among them, and everything whose memory it may be."""
         carries: dict[Node, Carry] = {}
         waiting, seen = [node], {node}
+        memory: list[Memory] = []
         while waiting:
-            current = waiting.pop()
-            sources, own = self._sources(current, carries)
-            yield from own
+            sources, own = self._sources(waiting.pop(), carries)
+            memory += own
             waiting += (source for source in sources if source not in seen)
             seen.update(sources)
+        return seen, memory
 
     def _sources(self, node: Node, carries: dict[Node, Carry]) -> tuple[list[Node], list[Memory]]:
         """The nodes whose memory a node may be, and what is memory itself; ``carries`` are those of loops passed."""

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..array.node import Constant
 from ..frontends import safetensors
 from ..hlo.element_types import from_dtype
 from ..hlo.entries import with_entry, with_replaced
 from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata, Trees
-from ..hlo.literal_values import array_sha256
 from .naming.arguments import path_of
 from .trees.argument_trees import leaf_paths
 
@@ -26,14 +26,17 @@ def with_stored_trees(module: HloModule, lacks: Container[str]) -> HloModule:
     """Return the module with parameters behind its own in place of constants that are leaves of trees: its ``stored``.
 
     Lowering finds those that stand in loops. A constant whose elements are all equal stays: what is computed with zeros
-    may be nothing. So do those of element types that the library ``lacks``.
+    may be nothing. So do those of element types that the library ``lacks``, and those that differ from the first of
+    their name.
     """
     taken = {path_of(parameter)[0] for parameter in module.entry.parameters}
     leaves: dict[str, list[Instruction]] = {}
+    first: dict[str, Constant] = {}
     for each in module.instructions():
         if each.opcode == "constant" and _may_be_stored(each.attributes["literal"], lacks):
-            name = module.constant_names.get(array_sha256(each.attributes["literal"]), "")
-            if "." in name and name.partition(".")[0] not in taken:
+            array = Constant.of(each.attributes["literal"])
+            name = module.constant_names.get(array.sha256, "")
+            if "." in name and name.partition(".")[0] not in taken and first.setdefault(name, array) == array:
                 leaves.setdefault(name, []).append(each)
     leaves = dict(sorted(leaves.items(), key=lambda leaf: _counted(leaf[0])))
     found = _with_parameters(module, leaves)

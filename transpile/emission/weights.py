@@ -16,7 +16,7 @@ from ..frontends.checkpoints import read_checkpoint
 from ..frontends.witnesses import Witnesses
 from ..hlo.entries import numbered, with_entry, with_replaced
 from ..hlo.ir import HloModule, Instruction, Trees
-from ..hlo.literal_values import array_sha256
+from ..hlo.literal_values import array_sha256, distinct_names
 from .trees.argument_trees import leaf_paths
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
@@ -62,7 +62,7 @@ def _bound(module: HloModule, arrays: Mapping[str, np.ndarray], path: str) -> Hl
     names = {array_sha256(arrays[name]): _NOT_IN_NAMES.sub("_", ".".join(ways[k])) for k, name in found.items()}
     bound = with_entry(module, with_replaced(module.entry, made))
     trees = _trees_of(module.trees, kept) if module.trees is not None else None
-    return replace(bound, constant_names={**module.constant_names, **names}, trees=trees)
+    return replace(bound, constant_names=distinct_names({**module.constant_names, **names}), trees=trees)
 
 
 def _ways(module: HloModule) -> list[Words]:

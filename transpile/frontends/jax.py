@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import Diagnostic, UsageError
 from ..hlo.entries import with_entry, with_replaced
 from ..hlo.ir import HloModule, Instruction, StackFrame
-from ..hlo.literal_values import array_sha256
+from ..hlo.literal_values import array_sha256, distinct_names
 from ..hlo.parser import parse_module
 from ..hlo.shapes import ArrayShape
 from ..hlo.source import SourceText
@@ -144,7 +144,7 @@ def _sources(file_names: set[str]) -> dict[str, str]:
 def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModule) -> HloModule:
     """The module with the names of its constants by the hash of their bytes: ``params.layers.0.w`` for the leaf of a
     tree that ``function`` closes over, or finds among its globals, and ``A_CUBIC`` for a global of a file that the
-    program comes from. The first of several equal arrays gives the name.
+    program comes from. The first of several equal arrays gives the name; other arrays with the name get a number.
 
     JAX transposes and reshapes such an array while it traces: ``x @ embedding.T`` has a constant of its own. In place
     of it stands the array itself, transposed or reshaped. Only leaves that have the size and type of a constant are
@@ -170,7 +170,7 @@ def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModu
     unnamed = {i: arrays[i].T for i, digest in digests.items() if arrays[i].ndim == 2 and digest not in names}
     made |= {i: _made_of(i, x, "transpose", dimensions=(1, 0)) for i, x in unnamed.items() if array_sha256(x) in names}
     module = with_entry(module, with_replaced(module.entry, made)) if made else module
-    return replace(module, constant_names=names)
+    return replace(module, constant_names=distinct_names(names))
 
 
 def _made_of(constant: Instruction, array: np.ndarray, opcode: str, **attributes: Any) -> list[Instruction]:

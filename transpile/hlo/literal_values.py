@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Mapping
 from functools import cache, lru_cache
+from itertools import chain, count
 from typing import Any
 
 import ml_dtypes
@@ -180,3 +182,15 @@ def array_sha256(array: npt.NDArray[Any]) -> str:
     """The SHA-256 of an array's bytes in row-major order, in hexadecimal digits; no copy where they lie so already."""
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return hashlib.sha256(octets.data).hexdigest()
+
+
+def distinct_names(names: Mapping[str, str]) -> dict[str, str]:
+    """Names of arrays by hash, where no two arrays have the same: a second ``params.w`` becomes ``params_2.w``."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for digest, name in names.items():
+        root, dot, words = name.partition(".")
+        others = (f"{root}_{k}{dot}{words}" for k in count(2))
+        found[digest] = next(each for each in chain((name,), others) if each not in taken)
+        taken.add(found[digest])
+    return found

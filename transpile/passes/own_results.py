@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from ..array.aliases import Aliases
@@ -25,6 +26,7 @@ class _Owning:
         self.aliases = aliases
         self.is_shared = iter(aliases.shared(entry))
         self.results = tree_nodes(entry.results)
+        self.ways = Counter(each for node in self.results for each in aliases.handed_on(node))  # to results
 
     def copied(self, tree: Any) -> Any:
         """The tree with copies of those of its nodes that are shared."""
@@ -37,7 +39,7 @@ class _Owning:
     def _is_copied_in_branches(self, item: Node) -> bool:
         """Copy what branches give in those of them where it is not their own; tell whether that is possible."""
         is_chosen = item.opcode == "item" and item.operands[0].opcode == "conditional"
-        if not is_chosen or self.results.count(item) > 1:
+        if not is_chosen or self.ways[item] > 1:
             return False
         others = {each for node in self.results if node is not item for each in self.aliases.memory(self.entry, node)}
         branches: tuple[Branch, ...] = item.operands[0].parameters["branches"]

@@ -140,13 +140,14 @@ class _ModuleWriter:
             self.of_blocks = Renderer(numpy.macros, numpy.namespace, beside=self.renderer)
         self.source_names = SourceNames(program.module)
         inline = options.constants == "inline"
+        stored = {name for name, _ in program.original.stored}
         self.constants = ModuleConstants(
             self.of_blocks,
             inline=inline,
             largest_folded=target.largest_folded,
             as_tensors=options.constants == TENSORS,
             are_shared=options.helpers == SHARED,
-            names=program.original.constant_names,
+            names={digest: name for digest, name in program.original.constant_names.items() if name not in stored},
             tables=self.source_names.tables,
         )
         if target.arrange is None:
