@@ -222,9 +222,10 @@ class OnRanks(Program):
         own = world.Dup()  # its messages meet no others
         network = Ranks(own, timeout)
         if snapshot is not None:
+            Path(snapshot).mkdir(parents=True, exist_ok=True)
             begin = self.group.newest(Path(snapshot).glob("*"), self.count)
-            own.Barrier()  # nobody writes before all have looked
-            network.snapshots = snapshot, every, begin
+            # One has looked for all: machines may see a folder at different times.
+            network.snapshots = snapshot, every, own.bcast(begin)
         try:
             g = self.group(network.device, *self.sizes, network)
             results = self.body(g, *args, **feeds)

@@ -45,7 +45,6 @@ class Resumable(Replica):
         folder, every, _ = self.network.snapshots
         if folder is None or self.iteration % every:
             return
-        Path(folder).mkdir(parents=True, exist_ok=True)
         name = f"{self.loop}-{self.iteration}-{self.device}"
         unfinished = Path(folder, f"{name}.unfinished")
         with unfinished.open("wb") as stream:

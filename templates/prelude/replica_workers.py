@@ -216,6 +216,7 @@ class OnWorkers(Program):
                 if snapshot is not None:
                     begin = self.group.newest(folder.glob("*/*"), self.count)
                     snapshots = folder / str(attempt), every, begin
+                    snapshots[0].mkdir(parents=True)
                 given = zip(arguments, own, strict=True)
                 each = [(snapshots, keeper, *one) for one in given]
                 try:
@@ -225,6 +226,8 @@ class OnWorkers(Program):
                     lost = error
                     if snapshot is None or attempt == retries:
                         raise
+                    # Replicas that go on for a moment find nothing to delete.
+                    snapshots[0].rename(folder / f"{attempt}-lost")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         if not gather:

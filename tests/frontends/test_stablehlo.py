@@ -122,6 +122,8 @@ def test_calls_that_are_alike_call_functions_of_their_own():
         %3 = call @"s.in"(%2) : (tensor<f32>) -> tensor<f32>
         call @nothing() : () -> ()
         call @other() : () -> ()
+        call @"nothing"() {told = "a call @other"} : () -> ()
+        call @"nothing"() {told = "a call @other"} : () -> ()
         return %3 : tensor<f32>
       }
       func.func private @"s.in"(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> }
@@ -138,7 +140,11 @@ def test_calls_that_are_alike_call_functions_of_their_own():
         "s.in",
         "nothing",
         "other",
+        "nothing",
+        "nothing",
     ]
+    with pytest.raises(HloSyntaxError, match=r"func\.call names no function"):
+        read_text(SourceText(text.replace("call @tan", "call %tan").replace("%0", "%tan")))
     with pytest.raises(HloSyntaxError, match="no function `others`"):
         read_text(SourceText(text.replace("call @other()", "call @others()")))
 

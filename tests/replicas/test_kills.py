@@ -133,3 +133,25 @@ def test_a_kill_at_a_random_moment(workers, program, beginnings, tmp_path, numbe
     assert time.monotonic() - began < 120
     killer.thread.join()
     assert_clean(workers)
+
+
+def test_replicas_that_go_on_after_a_loss_take_nothing_from_the_next_run(workers, monkeypatch, tmp_path):
+    """One that has not noticed yet neither deletes the snapshots that the run goes on from nor leaves new ones."""
+    one = SeveralDevices("", programs.COUNTED)
+    module = imported(one, tmp_path)
+    results, folders = module.Run.results, []
+
+    def first_lost(run, pickled, arguments):
+        folders.append(arguments[0][0][0])
+        for path in folders[0].glob("*") if len(folders) > 1 else ():
+            path.unlink()
+        found = results(run, pickled, arguments)
+        if len(folders) == 1:
+            raise module.ReplicaLost("replica 2 was lost")
+        return found
+
+    monkeypatch.setattr(module.Run, "results", first_lost)
+    (tmp_path / "snapshots").mkdir()
+    found = module.run_replicas(workers.client, one.inputs(), snapshot=tmp_path / "snapshots", every=2)
+    assert_same_bits(found, module.run_local(one.inputs()))
+    assert not folders[0].parent.exists()

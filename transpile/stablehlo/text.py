@@ -23,7 +23,7 @@ from .types import TENSOR, parse_type, parse_types
 
 VALUE = re.compile(r"%[\w$.\-]++(?:#\d++)?", re.ASCII)
 # A line is split at them, and at the function that it calls, into what is alike and names.
-_NAMES = re.compile(rf"({VALUE.pattern}|(?<=[ .]call )@[\w$.\-]++(?!::))", re.ASCII)
+_NAMES = re.compile(rf"({VALUE.pattern}|(?<=[ .]call @)[\w$.\-]++(?!::))", re.ASCII)
 _TYPES = re.compile(rf"({TENSOR.pattern})")  # and that into what is alike and types
 _VALUE_NAME = re.compile(r"%[\w$.\-]++", re.ASCII)
 _RESULTS = re.compile(r"%[\w$.\-]++(?::\d+)?(?:\s*,\s*%[\w$.\-]++(?::\d+)?)*+\s*=(?!=)", re.ASCII)
@@ -266,7 +266,7 @@ class TextReader:
             span = Span(start + line.index("=") + 2 if template.counts else start, start + len(line))
             attributes = template.attributes
             if template.callee is not None:
-                attributes = attributes | {"symbol": Symbol(names[template.callee][1:])}
+                attributes = attributes | {"symbol": Symbol(names[template.callee])}
             region.operations.append(Operation(template.name, operands, results, attributes, [], location, span))
             cursor.position = end
             start = end + 1
@@ -344,7 +344,7 @@ class TextReader:
     def _keep(self, made: _Statement, line: str, types: tuple[Type, ...]) -> None:
         """Keep a line as a template; for lines of other types, too, if it names none but those behind the colon."""
         parts = _NAMES.split(line)
-        if len(parts) // 2 != len(made.names):
+        if parts[1::2] != made.names:
             return
         key = tuple(parts[::2])
         order = tuple(made.places)
@@ -449,7 +449,7 @@ class TextReader:
                 attributes["symbol"] = Symbol(symbol_name(name))
                 if made.name == "func.call":
                     made.callee = len(made.names)
-                    made.names.append(name)
+                    made.names.append(name[1:])
             elif first == '"':
                 if text[made.span.end : at].count("\n"):
                     break
