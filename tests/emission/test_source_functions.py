@@ -1,5 +1,6 @@
 """Carried values, stacked outputs and parameters have the author's names, which may be bound again in between."""
 
+import ast
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax, jnp, lax
+from xla2py.transpile.emission.naming.source_functions import _called_with
 
 
 def bound_again(x):
@@ -236,3 +238,15 @@ def test_a_step_is_not_the_function_that_read_such_rows_before():
     rows = np.ones(11, np.float32)
     xla2py.from_jax(before, np.float32(1), rows, rows)
     assert "depth" not in xla2py.emit(xla2py.from_jax(after, np.float32(1), rows)).source
+
+
+@pytest.mark.parametrize(
+    ("step", "carried", "called"),
+    [
+        ("lambda i, x: f(x, i)", 1, [("f", 0)]),
+        ("lambda c, /, row: f(row, c)", 0, [("f", 1)]),
+        ("lambda *both: f(2, *both)", 1, []),
+    ],
+)
+def test_a_lambda_hands_on_what_it_carries(step, carried, called):
+    assert [*_called_with(ast.parse(step, mode="eval").body, carried)] == called

@@ -103,3 +103,24 @@ def test_arrays_of_one_name_are_apart(tmp_path):
     z, v = imported(tmp_path / "step.py").main(np.array([5, 6], np.int32))
     assert (*z, *v) == (15, 48, 5, 12)
     assert [*distinct_names(names).values()] == ["p.w", "p_2.w"]
+
+
+def test_tables_and_trees_have_names_of_their_own(tmp_path):
+    """The table of hashes is called WEIGHTS, too, and what checks arguments is the SIGNATURE."""
+    even, squares = np.arange(17, dtype=np.float32) * 1.5, np.arange(17, dtype=np.float32) ** 2
+    a, b = (", ".join(map(str, each)) for each in (even, squares))
+    text = f"""ENTRY main {{
+      x = f32[17] parameter(0)
+      i = s32[2] parameter(1)
+      a = f32[17] constant({{{a}}})
+      b = f32[17] constant({{{b}}})
+      y = f32[17] multiply(x, a)
+      z = f32[17] add(y, b)
+      ROOT r = (f32[17], s32[2]) tuple(z, i)
+    }}"""
+    for word in ("weights", "signature"):
+        names = {array_sha256(even): word, array_sha256(squares): "p.w"}
+        found = xla2py.emit(replace(parse_module(text), constant_names=names), constants="safetensors")
+        found.save(tmp_path / f"{word}.py")
+        z, _ = imported(tmp_path / f"{word}.py").main(even, np.zeros(2, np.int32))
+        np.testing.assert_array_equal(z, even * even + squares)

@@ -1,11 +1,14 @@
 """How tables of numbers are written: evenly spaced ones by their ends, long rows in full lines."""
 
+import ast
+
 import black
 import numpy as np
 import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry
+from xla2py.transpile.emission.naming.source_tables import SourceTables
 from xla2py.transpile.emission.tables import evenly_spaced
 
 RANDOM = np.random.default_rng(0)
@@ -67,3 +70,18 @@ def test_long_rows_of_a_matrix_begin_lines():
 def test_other_tables_are_left_to_black(shape):
     _, source = module(RANDOM.random(shape).astype(np.float32).round(3))
     assert "fmt" not in source
+
+
+@pytest.mark.parametrize(
+    ("array", "name"),
+    [
+        (np.array([0.5, 0, 2], np.float32), "weights"),
+        (np.array([True, False, True]), ""),
+        (np.array([0, 0, 2], np.int32), ""),
+        (np.array([3, 0, 1], np.uint8), "places"),
+    ],
+)
+def test_literals_have_the_values_of_tables(array, name):
+    """What is cut to be another literal is none; what would fill the memory is not computed."""
+    text = "weights = np.array([0.5, 0, 2])\nplaces = np.array([3, 0, 1])\nmany = np.array([[0] * 10000000000000])"
+    assert SourceTables({"f.py": ast.parse(text)}).of(array) == name

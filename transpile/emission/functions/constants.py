@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from itertools import chain, count
 
 import numpy as np
@@ -38,7 +38,7 @@ class ModuleConstants:
     Those of up to ``largest_folded`` elements that fit a line are left to be written in the middle of an expression.
     ``as_tensors`` puts those that stand in files into a ``.safetensors``, which other modules share if they
     ``are_shared``. ``names`` are where constants come from, by the hash of their bytes: ``params.layers.0.w``;
-    ``tables`` finds what the author calls a literal.
+    ``tables`` finds what the author calls a literal. What is ``reserved`` is the name of something else.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class ModuleConstants:
         are_shared: bool,
         names: Mapping[str, str],
         tables: SourceTables,
+        reserved: Container[str],
     ) -> None:
         self.renderer = renderer
         self.largest_folded = largest_folded
@@ -62,6 +63,7 @@ class ModuleConstants:
         self.are_shared = are_shared
         self.origins = names
         self.tables = tables
+        self.reserved = reserved
         self._known: dict[Constant, Expression] = {}
 
     def text(self, node: Node) -> Expression | None:
@@ -109,8 +111,9 @@ class ModuleConstants:
         return "" if is_empty_word(word) else word
 
     def _fresh(self, name: str) -> str:
-        """A name that no constant of the module has yet."""
-        return next(each for each in chain((name,), (f"{name}_{k}" for k in count(2))) if each not in self.names)
+        """A name that nothing else of the module has."""
+        names = chain((name,), (f"{name}_{k}" for k in count(2)))
+        return next(each for each in names if each not in self.names and each not in self.reserved)
 
     def _spaced(self, name: str, constant: Constant, dtype: str) -> str:
         """Return the statement of a table by its first and last number, or nothing where that is not all of it."""

@@ -139,6 +139,13 @@ class _ModuleWriter:
             numpy = load_target("numpy")
             self.of_blocks = Renderer(numpy.macros, numpy.namespace, beside=self.renderer)
         self.source_names = SourceNames(program.module)
+        if target.arrange is None:
+            in_authors_order(program, self.source_names)
+        if target.arrange is None and target.features.rows_unpack and kernels_in(options.style, target) is None:
+            are_numbers = target.features.elements_are_numbers
+            unpack_as_author(program, self.source_names, elements_are_numbers=are_numbers)
+        self.stored_roots: dict[str, str] = {}  # the names of trees that a file has
+        self.reserved = self._reserved()
         inline = options.constants == "inline"
         stored = {name for name, _ in program.original.stored}
         self.constants = ModuleConstants(
@@ -149,14 +156,8 @@ class _ModuleWriter:
             are_shared=options.helpers == SHARED,
             names={digest: name for digest, name in program.original.constant_names.items() if name not in stored},
             tables=self.source_names.tables,
+            reserved=self.module_names.taken | self.library.definitions.keys(),
         )
-        if target.arrange is None:
-            in_authors_order(program, self.source_names)
-        if target.arrange is None and target.features.rows_unpack and kernels_in(options.style, target) is None:
-            are_numbers = target.features.elements_are_numbers
-            unpack_as_author(program, self.source_names, elements_are_numbers=are_numbers)
-        self.stored_roots: dict[str, str] = {}  # the names of trees that a file has
-        self.reserved = self._reserved()
         self.writers: list[FunctionWriter] = []
         self.chunks = ""
         self.decorators: list[str] = []  # of the program's own function
@@ -169,6 +170,7 @@ class _ModuleWriter:
             self.target, self.of_blocks, self.library, self.options.annotate, source_names
         )
         functions = self._functions(kernels, source_names)
+        self.module_names.taken |= self.constants.names
         self._silence()
         if self.explain is not None:
             self.explain(EXPLAINED, explained_names(self.writers))

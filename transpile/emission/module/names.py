@@ -18,6 +18,7 @@ from ..prelude.library import Prelude
 from .entry_point import CHECK_ARRAYS, CHECK_TREES
 
 DECORATORS = frozenset(("cache",))  # names of imports that no function reads: a value may have them, no function
+_OF_CONSTANTS = ("constant", "mapped_constant", "mapped_tensor", "device_constant", "StoredTree")
 _SAYS_NOTHING = re.compile(
     r"(region_\d+.*|none|call|lambda|fn|f|fun|func|forward|apply|wrapped|wrapper|inner|body_fun|)(_\d+)?"
 )
@@ -38,7 +39,7 @@ def prelude_names(program: Program, calls: Sequence[Node], library: Prelude, che
     """Return the names that the ``calls`` of prelude functions in a program bring into its module; ``checks`` are the
     functions that look at the arguments.
     """
-    called = {CHECK_ARRAYS, CHECK_TREES, "constant", "mapped_constant", "mapped_tensor", "device_constant", "copied"}
+    called = {CHECK_ARRAYS, CHECK_TREES, *_OF_CONSTANTS, "copied"}
     called.update(filter(None, checks))
     if program.entry.chunks:
         called.update(("in_chunks", "Tiled"))

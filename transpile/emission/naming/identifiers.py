@@ -20,7 +20,7 @@ from ...array.program import Function
 from ...hlo.carriers import NARROWING, WIDENING
 from ...hlo.element_types import PRED
 
-_OF_MODULES = "np ml_dtypes main Array Scalar Block Group SIGNATURE".split()
+_OF_MODULES = "np ml_dtypes main Array Scalar Block Group SIGNATURE SIZES".split()
 _OF_TYPING = "Any Callable Sequence Iterator Mapping NamedTuple".split()
 RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_OF_MODULES, *_OF_TYPING))
 _LONGEST = 72

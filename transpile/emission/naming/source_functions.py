@@ -321,14 +321,15 @@ def _called_with(step: ast.expr, carried: int) -> Iterator[tuple[str, int]]:
     if not isinstance(step, ast.Lambda):
         yield from ((name, carried) for name in sorted(_names_read(step)))
         return
-    own = step.args.args[carried].arg if carried < len(step.args.args) else ""
+    parameters = _arguments(step)
+    own = parameters[carried] if carried < len(parameters) else None
     for call in (node for node in ast.walk(step.body) if isinstance(node, ast.Call)):
         given = [part.id if isinstance(part, ast.Name) else "" for part in call.args]
         if isinstance(call.func, ast.Name) and own in given:
             yield call.func.id, given.index(own)
 
 
-def _arguments(definition: ast.FunctionDef) -> list[str]:
+def _arguments(definition: ast.FunctionDef | ast.Lambda) -> list[str]:
     return [argument.arg for argument in (*definition.args.posonlyargs, *definition.args.args)]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.element_types import from_dtype
 from .identifiers import identifier
 from .source_reads import MOST_FILES
 
@@ -20,6 +21,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
+_SEQUENCES = frozenset((ast.List, ast.Tuple))  # what is multiplied may be of any size
 
 
 class SourceTables:
@@ -60,7 +62,7 @@ def _number(node: ast.expr) -> Any:
     match node:
         case ast.List(parts) | ast.Tuple(parts):
             return list(map(_number, parts))
-        case ast.BinOp(left, sign, right) if type(sign) in _ARITHMETIC:
+        case ast.BinOp(left, sign, right) if type(sign) in _ARITHMETIC and not {type(left), type(right)} & _SEQUENCES:
             return _ARITHMETIC[type(sign)](_number(left), _number(right))
         case ast.UnaryOp(ast.USub(), operand):
             return -_number(operand)
@@ -70,10 +72,13 @@ def _number(node: ast.expr) -> Any:
 
 
 def _is_equal(literal: np.ndarray, array: np.ndarray) -> bool:
-    """Tell whether an array has the numbers of a literal, as its type rounds them."""
+    """Tell whether an array has the numbers of a literal, as its type rounds them where it has fractions."""
     if literal.dtype.kind not in "biufc":
         return False
-    if np.dtype(array.dtype).kind != "c" and literal.dtype.kind == "c":
+    element = from_dtype(array.dtype)
+    if not element.is_floating and not element.is_complex:
+        return np.array_equal(literal, array.astype(np.int64))
+    if literal.dtype.kind == "c" and not element.is_complex:
         return False
     with np.errstate(all="ignore"):
         return bool(np.array_equal(literal.astype(array.dtype), array))
