@@ -90,7 +90,7 @@ def test_heads_bodies_and_what_is_folded():
     assert computed_on(generated, line_of(generated, "def main")) == ["which", "x"]
     subtraction = line_of(generated, "difference = ")
     assert computed_on(generated, subtraction) == ["a", "b", "larger", "start", "peak", "spread", "shifted"]
-    assert computed_on(generated, line_of(generated, "if which")) == ["chosen"]
+    assert computed_on(generated, line_of(generated, "return -")) == ["d", "negative", "chosen"]
     names = [i.name for s in generated.line_map().statements for i in s.instructions]
     assert {"doubled", "negative"} <= set(names)
     unused = next(i for i in module.entry.instructions if i.name == "unused")

@@ -296,19 +296,19 @@ class ControlFlowWriter:
     def _return_choice(self, node: Node) -> None:
         """Write branches that return what the function does, the last of them behind the others."""
         *tests, (last, _) = self._tests(node)
-        (item,) = self.writer.items[node].values()
         for branch, test in tests:
-            self.writer.written[item] = test
             self.writer.line(self.writer.renderer.statement("if", test), node)
             self.writer.indent += 1
-            self._return(branch)
+            self._return(node, branch)
             self.writer.indent -= 1
-        self._return(last)
+        self._return(node, last)
 
-    def _return(self, branch: Branch) -> None:
+    def _return(self, node: Node, branch: Branch) -> None:
         self.writer.region(branch.region)
-        (result,) = branch.results
-        self.writer.line(self.writer.renderer.statement("return", self.writer.array_text(result)))
+        (result,), (item,) = branch.results, self.writer.items[node].values()
+        text = self.writer.array_text(result)
+        self.writer.written[item] = text
+        self.writer.line(self.writer.renderer.statement("return", text))
 
     def _tests(self, node: Node) -> list[tuple[Branch, Expression]]:
         """The branches of a choice in the order in which they are written, each with the test that chooses it."""

@@ -221,7 +221,7 @@ class RegionFinder:
         return latest, list(joined)
 
     def _are_cut_alike(self, loop: tuple[int, ...], *computed: Mapping[Node, Map]) -> bool:
-        """Along each axis of the loop, all arrays are whole, or all are parts: in a block, these differ in length."""
+        """Along each axis of the loop, all arrays are whole, or all are parts, which differ in length."""
         known = self.function.cut
         is_part: dict[int, bool] = {}
         for node, own in (pair for places in computed if known for pair in places.items()):
