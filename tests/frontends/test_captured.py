@@ -1,7 +1,9 @@
 """Constants are called after the arrays that a function closes over."""
 
+import sys
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -45,7 +47,9 @@ def test_attributes_arguments_that_are_bound_and_functions_that_are_called():
     assert named_constants(lambda x: inner(x) + 1)[0] == {"scale"}
 
 
-def test_small_tables_have_names_too():
+def test_small_tables_have_names_too(monkeypatch):
+    """Whatever else is among the modules of Python."""
+    monkeypatch.setitem(sys.modules, "odd", SimpleNamespace(__file__=[]))
     table = generator.normal(size=60).astype(np.float32)
     _, source = named_constants(lambda x: x[:, :60] * table)
     assert "\nTABLE = np.array(" in source

@@ -39,3 +39,12 @@ def test_scopes_through_calls():
 def test_a_module_without_calls_stays():
     module = parse_module("ENTRY main { x = f32[2] parameter(0)  ROOT y = f32[2] negate(x) }")
     assert scopes_through_calls(module) == (module, {})
+
+
+def test_deep_calls_have_names_of_bounded_length():
+    call = 'f%d { x = f32[3] parameter(0) ROOT y = f32[3] call(x), to_apply=f%d, metadata={op_name="%s%d/a"} }'
+    calls = [call % (k, k - 1, 200 * "a", k) for k in range(1, 60)]
+    first = 'f0 { x = f32[3] parameter(0) ROOT y = f32[3] negate(x), metadata={op_name="neg"} }'
+    module = parse_module("\n".join([first, *calls, "ENTRY main" + calls[-1].removeprefix("f59")]))
+    made, _ = scopes_through_calls(module)
+    assert max(len(each.metadata.op_name) for each in made.instructions() if each.metadata is not None) < 1500

@@ -95,6 +95,8 @@ def test_a_complex_sigmoid_is_0_where_the_exponential_overflows():
     )
     assert main(text) == "return complex_logistic(z)"
     assert_agrees(text, np.array([-200 + 1j, 1 - 2j], np.complex64), without="sigmoids")
+    expanded = hlo(lambda z: 1 / (1 + jnp.exp(-z)), Z)
+    assert "complex_logistic" in xla2py.emit(expanded, style="fused").source
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32])

@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -200,8 +200,8 @@ def _globals(module: HloModule, wanted: Iterable[tuple[int, str]]) -> Iterator[t
     """Yield the arrays of NumPy among the globals of the files that a program comes from, with their names, as JAX
     casts them to the ``wanted`` types of constants of their size.
     """
-    known = [getattr(each, "__dict__", {}) for each in [*sys.modules.values()]]
-    files = [names for names in known if names.get("__file__") in module.sources]
+    known = [vars(each) for each in [*sys.modules.values()] if isinstance(each, ModuleType)]
+    files = [names for names in known if str(names.get("__file__")) in module.sources]
     for name, value in (pair for names in files for pair in [*names.items()]):
         if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
             alike = (dtype for size, dtype in wanted if size == value.size)

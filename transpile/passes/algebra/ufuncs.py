@@ -80,6 +80,8 @@ _HALF = "(half := exponential(multiply((x := real(z)), 0.5)))"
 _SWELLS = "(swells := compare((e := exponential(x)), inf, direction='EQ'))"
 _REAL = f"select({_SWELLS}, multiply(multiply({_HALF}, (cos := cosine((y := imag(z))))), half), multiply(e, cos))"
 _IMAGINARY = "select(swells, multiply(multiply(half, (sin := sine(y))), half), multiply(e, sin))"
+_EXP = f"prelude.complex_from_parts({_REAL}, select(compare(y, 0, direction='EQ'), 0, {_IMAGINARY}))"
+_EXP_OF_MINUS = _EXP.replace("(z)", "(minus)").replace("real(minus)", "real((minus := negate(z)))", 1)
 _ZERO = "(zero := compare(x, 0, direction='EQ'))"
 _ROUND = "divide(sine((safe := select(zero, 1, {pi_x}))), safe)"
 _DIFFERENCE = "(d := subtract(x, y))"
@@ -91,14 +93,10 @@ RULES = (
     # complex numbers
     Rule("prelude.complex_from_parts(real(z), negate(imag(z)))", "np.conj(z)", when=_is_full_complex),
     Rule("atan2(imag(z), real(z))", "np.angle(z)", when=is_full_float),
-    Rule(
-        f"prelude.complex_from_parts({_REAL}, select(compare(y, 0, direction='EQ'), 0, {_IMAGINARY}))",
-        "prelude.complex_exp(z)",
-        when=_is_full_complex,
-    ),
+    Rule(_EXP, "prelude.complex_exp(z)", when=_is_full_complex),
     *(
-        Rule(f"divide(ONE, add({exp}(negate(z)), ONE))", _complex_logistic, when=_is_full_complex)
-        for exp in ("prelude.complex_exp", "exponential")
+        Rule(f"divide(ONE, add({exp}, ONE))", _complex_logistic, when=_is_full_complex)
+        for exp in ("prelude.complex_exp(negate(z))", "exponential(negate(z))", _EXP_OF_MINUS)
     ),
     # bits, signs and whole parts
     Rule("prelude.shift_right_logical(x, PLACES)", _shifted_out),

@@ -52,10 +52,13 @@ def _scopes(module: HloModule) -> dict[Computation, str]:
     return found
 
 
+_LONGEST = 1000  # letters of a scope that names begin with: deep calls would have long names each
+
+
 def _joined(scope: str, metadata: OpMetadata | None) -> str:
     """The name of an operation with the scope before it, where it does not begin with the same function."""
     name = metadata.op_name if metadata is not None else ""
-    is_full = not scope or name.split("/")[0] == scope.split("/")[0]
+    is_full = not scope or len(scope) > _LONGEST or name.split("/")[0] == scope.split("/")[0]
     return name if is_full else f"{scope}/{name}" if name else scope
 
 
