@@ -71,12 +71,13 @@ class Seat(Mailbox):
         self.worker: Any = get_worker()
         self.task: Any = None  # that runs here
         self.loop, self.over = self.worker.loop.asyncio_loop, asyncio.Event()
+        self.selector = DefaultSelector()
         # Links end with the replica, or with its place where it never begins.
-        self.close = finalize(self, self.loop.call_soon_threadsafe, self.over.set)
+        ending = partial(end_links, self.over, self.selector)
+        self.close = finalize(self, self.loop.call_soon_threadsafe, ending)
         self.close.atexit = False
         self.links: dict[int, Link] = {}
         self.ready: set[int] = set()  # to be sent to
-        self.selector = DefaultSelector()
         # Memory for what a device sends next, and of whom something is arriving.
         self.offered: dict[int, Any] = {}
         self.arriving: set[int] = set()
@@ -92,6 +93,7 @@ class Seat(Mailbox):
             seat = seats.get((token, device))
             if (
                 seat is not None
+                and not seat.over.is_set()
                 and source in range(device + 1, seat.count)
                 and source not in seat.links
             ):
@@ -328,6 +330,8 @@ class Seat(Mailbox):
             raise
         finally:
             self.close()
+            for link in list(self.links.values()):
+                link.rooms = iter(())  # they knew this place, which goes at once now
         return results if keeper is None else left_here(self.worker, results, keeper)
 
     def is_over(self, peer: int) -> bool:
@@ -340,6 +344,12 @@ class Seat(Mailbox):
             self.has_ended = True
             for peer in self.ready:
                 self.start(peer, end)
+
+
+def end_links(over: asyncio.Event, selector: Any) -> None:
+    """End all links of a replica, on the worker's event loop."""
+    over.set()
+    selector.close()
 
 
 async def kept(comm: Any, end: Any, over: asyncio.Event) -> None:

@@ -138,11 +138,11 @@ class Run:
         """
         deadline = time.monotonic() + (0.4 if gone else 3)
         while True:
+            is_over = all(future.status != "pending" for future in futures)
             failures = [f.exception() for f in futures if f.status == "error"]
             first = min(failures, key=rank_of_cause, default=None)
             if first is not None and rank_of_cause(first) < len(CAUSES):
                 raise first
-            is_over = all(future.status != "pending" for future in futures)
             if is_over or time.monotonic() > deadline:
                 break
             time.sleep(0.02)

@@ -97,6 +97,31 @@ def test_nothing_is_left_on_the_cluster(workers, tmp_path):
     assert_clean(workers)
 
 
+def test_a_run_lets_go_of_its_files_and_places_at_its_end(workers, tmp_path):
+    """Not only when the garbage collector comes."""
+    program = next(programs.control())
+    module, inputs = imported(program, tmp_path), program.inputs()
+
+    def held(dask_worker):
+        import gc  # of the worker
+
+        import psutil
+
+        gc.disable()
+        return psutil.Process().num_fds(), len(getattr(dask_worker, "replica_seats", ()))
+
+    try:
+        module.run_replicas(workers.client, inputs, timeout=30)
+        before = workers.client.run(held)
+        for _ in range(6):
+            module.run_replicas(workers.client, inputs, timeout=30)
+        assert_clean(workers)
+        after = workers.client.run(held)
+    finally:
+        workers.client.run(gc.enable)
+    assert all(after[worker][0] - before[worker][0] < 5 and after[worker][1] < 3 for worker in before), (before, after)
+
+
 def assert_clean(workers) -> None:
     """No tasks, and no connections between workers."""
 
@@ -360,6 +385,26 @@ def test_a_replica_that_sends_no_array_ends_the_run(workers, tmp_path, garbage):
     with pytest.raises(module.ReplicaLost, match="replica 3 sent what is no array"):
         run_as_replica(workers.client, module, replica, arguments)
     assert_clean(workers)
+
+
+def test_the_cause_that_comes_last_is_told(tmp_path):
+    """Its replica ends between two looks at all of them."""
+    module = imported(next(programs.control()), tmp_path)
+
+    class Failure:
+        def __init__(self, error, *first):
+            self.error, self.first = error, list(first)
+
+        @property
+        def status(self):
+            return self.first.pop() if self.first else "error"
+
+        def exception(self):
+            return self.error
+
+    ends = Failure(module.ReplicaLost("the cause"), "pending"), Failure(module.ReplicaStopped("another one failed"))
+    with pytest.raises(module.ReplicaLost, match="the cause"):
+        module.Run(None, [], 1.0).fail(ends, ())
 
 
 def run_as_replica(client, module, replica, arguments, timeout: float = 30.0):
