@@ -219,7 +219,7 @@ def test_a_killed_rank_ends_all_and_the_next_run_goes_on(mpirun, tmp_path, monke
 
 @pytest.mark.parametrize("seed", range(much(1, 10)))
 def test_kills_at_random_moments(mpirun, tmp_path, monkeypatch, seed):
-    """Never a hang, never a wrong result; 100 kills in ``make prove``."""
+    """Never a hang, never a wrong result; 50 kills for each MPI in ``make prove``."""
     monkeypatch.chdir(tmp_path)
     saved(LONG, tmp_path / "program.py")
     np.save("inputs.npy", np.stack([one[0] for one in LONG.inputs()]))
