@@ -323,7 +323,7 @@ class Seat(Mailbox):
         except BaseException:
             self.say_end("failed")
             deadline = time.monotonic() + 0.1  # who receives nothing may be the cause
-            while not all(map(self.has_sent_to, self.links)):
+            while not all(map(self.has_sent_to, list(self.links))):
                 self.turn(0.02)
                 if time.monotonic() > deadline:
                     break
@@ -342,7 +342,7 @@ class Seat(Mailbox):
         """Tell the others how this replica has ended, behind all it has sent."""
         if not self.has_ended:
             self.has_ended = True
-            for peer in self.ready:
+            for peer in list(self.ready):  # to which the worker's event loop may add
                 self.start(peer, end)
 
 
