@@ -212,7 +212,7 @@ class Seat(Mailbox):
             pass
         except OSError:  # what the peer sent before it went tells why
             link.sending.clear()
-        with suppress(KeyError, ValueError):  # not listed yet, or closed
+        with suppress(KeyError, ValueError, FileNotFoundError):  # not listed, closed
             events = EVENT_READ | EVENT_WRITE if link.sending else EVENT_READ
             self.selector.modify(link.socket, events, link)
 
