@@ -107,7 +107,7 @@ def verified_programs():
 
 @pytest.fixture(autouse=True, scope="session")
 def megabytes():
-    """What this process had when it last let go of memory."""
+    """Return, in a list, the megabytes that this process held after the last collection."""
     return [resident()]
 
 

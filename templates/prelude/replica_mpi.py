@@ -40,7 +40,7 @@ class Ranks:
         # Collectives have the upper half of MPI's tags, channels the lower one.
         self.half: int = comm.Get_attr(MPI.TAG_UB) // 2
         self.numbers: dict[str, int] = {}
-        # What nobody waits for: to whom, requests, and what they read.
+        # Posted messages: the rank, the requests, and the arrays that they read.
         self.sending: list[tuple[int, Any, Any]] = []
         # By rank that has ended: until when something of it may still arrive.
         self.ended: dict[int, float] = {}

@@ -83,7 +83,7 @@ def test_what_is_no_tree_beside_the_arguments_is_a_constant(names):
 
 
 def test_arrays_of_one_name_are_apart(tmp_path):
-    """Those of other bytes, and those of another type with the same."""
+    """Arrays of one name stay apart if their bytes differ, or their types."""
     text = """ENTRY main {
       x = s32[2] parameter(0)
       a = s32[2] constant({1, 2})

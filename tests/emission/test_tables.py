@@ -82,6 +82,6 @@ def test_other_tables_are_left_to_black(shape):
     ],
 )
 def test_literals_have_the_values_of_tables(array, name):
-    """What is cut to be another literal is none; what would fill the memory is not computed."""
+    """A literal names no array that equals it only after a cast; one that would fill the memory is not computed."""
     text = "weights = np.array([0.5, 0, 2])\nplaces = np.array([3, 0, 1])\nmany = np.array([[0] * 10000000000000])"
     assert SourceTables({"f.py": ast.parse(text)}).of(array) == name

@@ -12,7 +12,7 @@ from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 
 def floats(*shape: int) -> Any:
-    """The same numbers for a shape, whatever else was drawn before."""
+    """Return normal numbers of a shape, which are the same in every process."""
     return np.random.default_rng(shape).normal(size=shape).astype(np.float32)
 
 

@@ -1,4 +1,4 @@
-"""What a worked example of the specification is, and what proves it."""
+"""Worked examples of the specification, and the check of their values."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def with_stored_trees(module: HloModule, lacks: Container[str]) -> HloModule:
 
 
 def _counted(name: str) -> list[tuple[str, int]]:
-    """What sorts names as one counts: ``layers.2.w`` before ``layers.10.w``."""
+    """Return a key that sorts the numbers in names by value: ``layers.2.w`` before ``layers.10.w``."""
     return [(words, int(number or 0)) for words, number in _WORDS.findall(name)]
 
 

@@ -95,7 +95,7 @@ def _starts(index: Sequence[object], shape: tuple[int, ...]) -> tuple[int, ...] 
 
 
 def _padded_part(node: Node) -> _Part:
-    """Where what is padded is in the whole."""
+    """Return the part of a value that a pad puts its operand in the place of."""
     widths: Sequence[tuple[int, int]] = node.parameters["widths"]
     return node.region, node.shape, tuple(before for before, _ in widths), node.operands[0].shape
 

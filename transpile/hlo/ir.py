@@ -134,6 +134,22 @@ def with_instructions(value: Any, made: Mapping[Instruction, Instruction]) -> An
     return value
 
 
+def naming(
+    instruction: Instruction,
+    values: Mapping[Instruction, Instruction],
+    computations: Mapping[Computation, Computation],
+) -> Instruction:
+    """Return an instruction whose attributes name what was made of others and of computations; itself if they stay."""
+    if not instruction.called and "control-predecessors" not in instruction.attributes:
+        return instruction
+    attributes = {
+        name: with_called(with_instructions(value, values), lambda each: computations.get(each, each))
+        for name, value in instruction.attributes.items()
+    }
+    is_same = all(attributes[name] is value for name, value in instruction.attributes.items())
+    return instruction if is_same else instruction.replace(attributes=attributes)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Computation:
     """Instructions in an order in which operands come first; the root need not be the last."""

@@ -290,8 +290,7 @@ class ControlFlowWriter:
                     self.writer.bound(*self.writer.items.get(node, {}).values())
             self._branch(node, branch, targets)
         if len(branches) > 1:
-            predicate = self.writer.text(self._chooser(node)) if _is_predicate(self._chooser(node)) else None
-            self._leave_out_empty(heads, predicate)
+            self._leave_out_empty(heads, test if _is_predicate(self._chooser(node)) else None)
 
     def _return_choice(self, node: Node) -> None:
         """Write branches that return what the function does, the last of them behind the others."""

@@ -232,12 +232,9 @@ def instructions_of(graph: Graph, node: Node) -> Sequence[Instruction]:
 
 def _instruction(graph: Graph, node: Node) -> Instruction | None:
     """Return what a node is the result of, or comes from; of several the last that is of no gradient."""
-    made = graph.results.get(node)
-    if not made:
-        return graph.origins.get(node)
-    if len(made) == 1:
-        return made[0]
-    return next((each for each in reversed(made) if not is_gradient(each)), made[-1])
+    made = instructions_of(graph, node)
+    last = made[-1] if made else None
+    return next((each for each in reversed(made) if not is_gradient(each)), last)
 
 
 def _shared(around: Iterable[Around]) -> list[int]:

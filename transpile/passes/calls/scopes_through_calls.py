@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...hlo.ir import Computation, HloModule, Instruction, OpMetadata, with_called, with_instructions
+from ...hlo.ir import Computation, HloModule, Instruction, OpMetadata, naming
 from .custom_call_definitions import Originals
 
 
@@ -69,16 +69,11 @@ def _within(
     made: Mapping[Computation, Computation],
 ) -> Instruction:
     """An instruction over new values and computations, with the scope in its name; itself where nothing is new."""
-    changes: dict[str, object] = {}
-    if scope and old.opcode != "parameter" and old.metadata is not None and old.metadata.op_name:
-        name = _joined(scope, old.metadata)
-        changes = {"metadata": replace(old.metadata, op_name=name)} if name != old.metadata.op_name else {}
+    new = naming(old, values, made)
     operands = tuple(values[operand] for operand in old.operands)
-    attributes = {
-        name: with_called(with_instructions(value, values), lambda each: made.get(each, each))
-        for name, value in old.attributes.items()
-    }
-    is_same = all(new is before for new, before in zip(operands, old.operands, strict=True))
-    if not changes and is_same and all(attributes[name] is value for name, value in old.attributes.items()):
-        return old
-    return old.replace(operands=operands, attributes=attributes, **changes)
+    if any(operand is not before for operand, before in zip(operands, old.operands, strict=True)):
+        new = new.on(operands)
+    if not scope or old.opcode == "parameter" or old.metadata is None or not old.metadata.op_name:
+        return new
+    name = _joined(scope, old.metadata)
+    return new if name == old.metadata.op_name else new.replace(metadata=replace(old.metadata, op_name=name))

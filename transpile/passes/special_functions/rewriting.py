@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from ...hlo.ir import Computation, HloModule, Instruction, callees_first, with_called, with_instructions
+from ...hlo.ir import Computation, HloModule, Instruction, callees_first, naming
 
 Calls = dict[Instruction, Instruction]  # by an instruction of a computation: what takes its place, on old operands
 Originals = dict[Instruction, tuple[Instruction, ...]]
@@ -42,23 +42,13 @@ class _Rewriting:
         for old in _ordered((each for each in computation.instructions if each not in left_out), operands):
             new = calls.get(old, old)
             for added in _added(new.operands, made):
-                made[added] = self._called(added, places).on(tuple(made[operand] for operand in added.operands))
+                made[added] = naming(added, places, self.made).on(tuple(made[operand] for operand in added.operands))
                 self.originals[made[added]] = (old,)
-            made[old] = self._called(new, places).on(tuple(made[operand] for operand in new.operands))
+            made[old] = naming(new, places, self.made).on(tuple(made[operand] for operand in new.operands))
             whole = (old, *(each for each, root in left_out.items() if root is old))
             places.update(dict.fromkeys(whole, made[old]))
             self.originals[made[old]] = whole
         return replace(computation, instructions=tuple(made.values()), root=made[computation.root])
-
-    def _called(self, instruction: Instruction, places: Mapping[Instruction, Instruction]) -> Instruction:
-        """An instruction whose attributes name what has been made."""
-        if not instruction.called and "control-predecessors" not in instruction.attributes:
-            return instruction
-        attributes = {
-            name: with_called(with_instructions(value, places), lambda callee: self.made.get(callee, callee))
-            for name, value in instruction.attributes.items()
-        }
-        return instruction.replace(attributes=attributes)
 
 
 def _added(operands: Iterable[Instruction], made: Mapping[Instruction, Instruction]) -> Iterator[Instruction]:
