@@ -22,6 +22,7 @@ from ..hlo.literal_values import array_sha256, distinct_names
 from ..hlo.parser import parse_module
 from ..hlo.shapes import ArrayShape
 from ..hlo.source import SourceText
+from .held_leaves import jitted
 from .hlo_proto import read_literal, without_large_literals
 from .jaxlib_conversion import module_text
 from .manual_computations import of_one_device
@@ -60,21 +61,22 @@ def not_lowered(what: str, error: Exception) -> UsageError:
 def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> HloModule:
     """Lower ``fn`` for arguments of the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
 
-    ``fn`` is a function or the result of ``jax.jit``. The module has all constants, the stack frames, in
+    ``fn`` is a function or the result of ``jax.jit`` or ``equinox.filter_jit``; :func:`.held_leaves.jitted` says what
+    its arguments may hold beside arrays. The module has all constants, the stack frames, in
     ``sources`` the ``.py`` files that ``fn`` and what it calls are in, in ``trees`` what ``fn`` takes and returns, in
     ``constant_names`` where the constants come from that ``fn`` closes over.
     Raises ``UsageError`` XP430 without jax, and whatever tracing ``fn`` raises.
     """
     jax = required_jax()
-    jitted: Any = fn if hasattr(fn, "lower") else jax.jit(fn)
-    module = lowered(jitted, *example_args, **example_kwargs)[0]
+    function, args, kwargs = jitted(jax, fn, example_args, example_kwargs)
+    module = lowered(function, *args, **kwargs)[0]
     return with_named_constants(jax, fn, module)
 
 
-def lowered(jitted: Any, *example_args: Any, **example_kwargs: Any) -> tuple[HloModule, Any]:
+def lowered(function: Any, *example_args: Any, **example_kwargs: Any) -> tuple[HloModule, Any]:
     """Return the module of a result of ``jax.jit``, as of :func:`lower`, and its ``jax.stages.Lowered``."""
-    found = jitted.lower(*example_args, **example_kwargs)
-    return of_lowered(found, getattr(jitted, "__name__", "jax function")), found
+    found = function.lower(*example_args, **example_kwargs)
+    return of_lowered(found, getattr(function, "__name__", "jax function")), found
 
 
 def of_lowered(lowered: Any, name: str) -> HloModule:
