@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..hlo.shapes import ArrayShape
+from ..hlo.source import Diagnostic, HloSyntaxError, SourceText
 from .program import Operation, Value
 from .rows import AttributeValueError, numbers
-from .translation import Translator
-from .writer import Writer, array_of
+from .writer import array_of
 
 _OWN = "add and atan2 compare complex divide maximum minimum multiply or power remainder select shift_left "
 _OWN += "shift_right_arithmetic shift_right_logical subtract xor"
@@ -17,31 +18,37 @@ BROADCASTS: dict[str, str] = {  # the operation of arrays of one shape
 }
 
 
-def broadcasting(translator: Translator, writer: Writer, operation: Operation) -> None:
-    """Repeat the operands, and translate the operation of equal shapes."""
-    name = BROADCASTS[operation.name]
-    operands = [_repeated(translator, writer, operation, value) for value in operation.operands]
+def broadcasting(operation: Operation, source: SourceText) -> list[Operation] | None:
+    """The operands repeated, and the operation of equal shapes; None for another operation.
+
+    Raises ``HloSyntaxError`` (XP123) where an operand does not become as large as the result.
+    """
+    name, shape = BROADCASTS.get(operation.name), operation.results[0].type if operation.results else None
+    if name is None or not isinstance(shape, ArrayShape):
+        return None
+    made: list[Operation] = []
+    operands: list[Value] = []
+    for value in operation.operands:
+        if isinstance(value.type, ArrayShape) and value.type.dimensions != shape.dimensions:
+            made.append(_repeated(operation, value, value.type, shape, source))
+            value = made[-1].results[0]
+        operands.append(value)
     attributes = {key: value for key, value in operation.attributes.items() if key != "broadcast_dimensions"}
-    plain = replace(operation, name=name, operands=operands, attributes=attributes)
-    translator.rules.get(name, translator.rules["*"])(translator, writer, plain)
+    return [*made, replace(operation, name=name, operands=operands, attributes=attributes)]
 
 
-def _repeated(translator: Translator, writer: Writer, operation: Operation, value: Value) -> Value:
-    shape, given = translator.array(operation.results[0], operation.span), translator.array(value, operation.span)
-    if given.dimensions == shape.dimensions:
-        return value
+def _repeated(
+    operation: Operation, value: Value, given: ArrayShape, shape: ArrayShape, source: SourceText
+) -> Operation:
     last = tuple(range(shape.rank - given.rank, shape.rank))
     try:
         dimensions = numbers("broadcast_dimensions", default=last)(operation.attributes)
     except AttributeValueError as error:
-        raise translator.error("XP123", f"{operation.name}: {error}", operation.span) from None
+        message = f"{operation.name}: {error}"
+        raise HloSyntaxError(Diagnostic("XP123", message, operation.span, source)) from None
     dimensions = dimensions if given.rank < shape.rank else last
-    sizes = [shape.dimensions[d] if 0 <= d < shape.rank else -1 for d in dimensions]
-    fits = len(sizes) == given.rank and len(set(dimensions)) == given.rank
-    if not fits or any(own not in (1, size) for own, size in zip(given.dimensions, sizes, strict=True)):
-        message = f"{given.without_layout()} cannot become {shape.without_layout()} along {list(dimensions)}"
-        raise translator.error("XP123", message, operation.span)
-    wide = array_of(given.element_type, shape.dimensions)
-    made = Value(wide, value.name, value.location)
-    writer.values[made] = writer.broadcast(writer.values[value], wide, dimensions)
-    return made
+    wide = Value(array_of(given.element_type, shape.dimensions), value.name, value.location)
+    attributes = {"broadcast_dimensions": dimensions}
+    return replace(
+        operation, name="stablehlo.broadcast_in_dim", operands=[value], results=[wide], attributes=attributes
+    )

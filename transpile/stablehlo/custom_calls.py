@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from ..hlo.attributes import Raw, SliceDimension
@@ -82,10 +83,14 @@ def _top_k(translator: Translator, writer: Writer, operation: Operation) -> None
     shape = TupleShape(tuple(shapes)) if len(shapes) > 1 else shapes[0]
     made = writer.add("sort", shape, [writer.values[value] for value in values], attributes)
     parts = writer.elements(made, len(shapes)) if len(shapes) > 1 else [made]
-    for value, part in zip(operation.results, parts, strict=True):
-        own = translator.array(value, operation.span)
-        slices = tuple(SliceDimension(0, size) for size in own.dimensions)
-        writer.values[value] = writer.add("slice", own, (part,), {"slice": slices})
+    writer.needed.update(writer.values[value] for value in operation.operands)
+    largest = [
+        writer.add("slice", own, (part,), {"slice": tuple(SliceDimension(0, size) for size in own.dimensions)})
+        for own, part in zip(map(partial(translator.array, span=operation.span), operation.results), parts, strict=True)
+    ]
+    if len(largest) > 1:
+        largest = writer.elements(writer.tuple(largest, is_marked=True), len(largest))
+    writer.values.update(zip(operation.results, largest, strict=True))
 
 
 def written(value: Any) -> str:

@@ -50,6 +50,16 @@ def splat(value: Any, shape: ArrayShape) -> npt.NDArray[Any]:
     return np.broadcast_to(value, shape.dimensions)
 
 
+def compact(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """An array whose elements have all the same bits as a broadcast view of one; another one as it is."""
+    if array.size < 2 or not any(array.strides):
+        return array
+    flat = np.ascontiguousarray(array).reshape(-1)
+    rows = flat.view(np.uint8).reshape(flat.size, -1)
+    is_one = bool((rows[-1] == rows[0]).all() and (rows == rows[0]).all())
+    return np.broadcast_to(flat[0], array.shape) if is_one else array
+
+
 def from_bytes(raw: bytes | memoryview, shape: ArrayShape) -> npt.NDArray[Any]:
     """The array whose elements are these bytes, the lowest of each first; or one element for all; or packed bits.
 

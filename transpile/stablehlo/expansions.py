@@ -6,17 +6,20 @@ to arrays, each of its instructions has their sizes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from ..hlo.element_types import F32, ElementType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.parser import parse_module
 from ..hlo.shapes import ArrayShape
 from ..hlo.source import SourceText
-from .program import Operation
-from .translation import Translator
-from .writer import Writer, array_of
+from .program import Operation, Value
+from .writer import array_of
 
 _FOLDER = Path(__file__).with_name("expansions")
 NAMES = frozenset(each.name.removesuffix(".hlo") for each in _FOLDER.iterdir() if each.name.endswith(".hlo"))
@@ -31,39 +34,61 @@ def _computations(name: str) -> dict[str, Computation]:
 
 def expanded(name: str, element_type: ElementType) -> Computation | None:
     """What an operation computes of numbers of a type; None where nobody says."""
-    return _computations(name).get(element_type.name) if name in NAMES else None
+    return _computations(name).get(element_type.name)
 
 
-def expand(translator: Translator, writer: Writer, operation: Operation) -> None:
-    """Write an operation out. Floats narrower than float32 without an own text are computed in that."""
-    name = operation.name.partition(".")[2]
-    shape = translator.array(operation.operands[0], operation.span)
-    operands = [writer.values[value] for value in operation.operands]
-    computation, wide = expanded(name, shape.element_type), None
-    if computation is None and shape.element_type.is_floating and shape.element_type.bits < F32.bits:
-        computation, wide = expanded(name, F32), array_of(F32, shape.dimensions)
-    if computation is None:
-        raise translator.error("XP110", f"`{operation.name}` takes no {shape.element_type}", operation.span)
-    if wide is not None:
-        operands = [writer.add("convert", wide, (operand,)) for operand in operands]
-    made = _applied(writer, computation, operands, shape.dimensions)
-    if wide is not None:
-        made = writer.add("convert", array_of(shape.element_type, shape.dimensions), (made,))
-    writer.values[operation.results[0]] = made
+def expand(operation: Operation) -> list[Operation] | None:
+    """The operations that an operation of CHLO, or one on complex numbers, is written out as; None where it stays.
+
+    Floats narrower than float32 without an own text are computed in that.
+    """
+    name, shape = operation.name.partition(".")[2], operation.operands[0].type if operation.operands else None
+    if name not in NAMES or not isinstance(shape, ArrayShape):
+        return None
+    if not (shape.element_type.is_complex or operation.name.startswith("chlo.")):
+        return None
+    computation = expanded(name, shape.element_type)
+    if computation is not None:
+        return _applied(operation, computation, operation.operands, operation.results[0])
+    computation = expanded(name, F32)
+    if computation is None or not shape.element_type.is_floating or shape.element_type.bits >= F32.bits:
+        return None
+    wide = array_of(F32, shape.dimensions)
+    made = [_made(operation, "stablehlo.convert", [value], Value(wide)) for value in operation.operands]
+    made += _applied(operation, computation, [each.results[0] for each in made], Value(wide))
+    return [*made, _made(operation, "stablehlo.convert", made[-1].results, operation.results[0])]
 
 
 def _applied(
-    writer: Writer, computation: Computation, operands: list[Instruction], sizes: tuple[int, ...]
-) -> Instruction:
-    made: dict[Instruction, Instruction] = {}
-    shapes: dict[ElementType, ArrayShape] = {}
+    operation: Operation, computation: Computation, operands: Sequence[Value], result: Value
+) -> list[Operation]:
+    """The instructions of a computation of numbers as operations on arrays, of which the last gives the result."""
+    assert isinstance(operands[0].type, ArrayShape)
+    shapes = {each: array_of(each, operands[0].type.dimensions) for each in _element_types(computation)}
+    values: dict[Instruction, Value] = {}
+    made: list[Operation] = []
     for each in computation.instructions:
-        element_type = each.array_shape.element_type
-        shape = shapes.get(element_type) or shapes.setdefault(element_type, array_of(element_type, sizes))
         if each.opcode == "parameter":
-            made[each] = operands[each["parameter_number"]]
-        elif each.opcode == "constant":
-            made[each] = writer.repeated(each["literal"], shape)
-        else:
-            made[each] = writer.add(each.opcode, shape, [made[operand] for operand in each.operands], each.attributes)
-    return made[computation.root]
+            values[each] = operands[each["parameter_number"]]
+            continue
+        shape = shapes[each.array_shape.element_type]
+        values[each] = value = result if each is computation.root else Value(shape)
+        attributes: dict[str, Any] = {}
+        if each.opcode == "constant":
+            attributes["value"] = np.broadcast_to(each["literal"], shape.dimensions)
+        elif each.opcode == "compare":
+            attributes["comparison_direction"] = each["direction"]
+        name = f"stablehlo.{each.opcode.replace('-', '_')}"
+        made.append(_made(operation, name, [values[operand] for operand in each.operands], value, attributes))
+    return made
+
+
+def _element_types(computation: Computation) -> set[ElementType]:
+    return {each.array_shape.element_type for each in computation.instructions}
+
+
+def _made(
+    operation: Operation, name: str, operands: Sequence[Value], result: Value, attributes: dict[str, Any] | None = None
+) -> Operation:
+    """A part of what an operation becomes."""
+    return Operation(name, operands, [result], attributes or {}, [], operation.location, operation.span)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import erf
 from typing import Any
 
 import numpy as np
@@ -73,22 +74,17 @@ def _binary(operation: Operation, operands: Sequence[Any], shape: ArrayShape) ->
 
 def _divide(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
     if _exact(operands):
-        return _of_integers(operands, shape, lambda quotient, rest: quotient)
+        return _of_integers(operands, shape, lambda left, right: (left - np.fmod(left, right)) // right)
     return _elementwise(operands, shape, np.divide) if shape.element_type.is_floating else None
 
 
 def _remainder(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
-    return _of_integers(operands, shape, lambda quotient, rest: rest) if _exact(operands) else None
+    return _of_integers(operands, shape, np.fmod) if _exact(operands) else None
 
 
-def _of_integers(operands: Sequence[Any], shape: ArrayShape, chosen: Callable[[Any, Any], Any]) -> Any:
-    """A part of the division of one number by another, which is cut towards zero."""
-    left, right = (operand.ravel()[:1].tolist() for operand in operands)
-    if shape.rank or not right or not right[0]:
-        return None
-    quotient, rest = divmod(abs(left[0]), abs(right[0]))
-    signs = (quotient if (left[0] < 0) == (right[0] < 0) else -quotient, -rest if left[0] < 0 else rest)
-    return np.array(chosen(*signs), shape.element_type.dtype)
+def _of_integers(operands: Sequence[Any], shape: ArrayShape, compute: Callable[[Any, Any], Any]) -> Any:
+    """A part of the division of integers, which is cut towards zero."""
+    return _elementwise(operands, shape, compute) if np.all(operands[1]) else None
 
 
 def _compare(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
@@ -109,7 +105,9 @@ def _convert(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -
     if operand.dtype.kind == "c" or shape.element_type.is_complex:
         return None
     if operand.dtype.kind not in "iub" and not shape.element_type.is_floating:
-        return None
+        bits = shape.element_type.bits - shape.element_type.is_signed
+        if shape.element_type.name == "pred" or not (np.abs(operand.astype(np.float64)) < 2.0**bits).all():
+            return None
     return _elementwise(operands, shape, lambda x: np.asarray(x).astype(shape.element_type.dtype))
 
 
@@ -117,22 +115,28 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
     "abs": np.abs,
     "ceil": np.ceil,
     "cosine": np.cos,
+    "erf": np.vectorize(erf),
+    "exponential": np.exp,
     "floor": np.floor,
     "log": np.log,
+    "logistic": lambda x: 1 / (1 + np.exp(-x)),
     "negate": np.negative,
+    "round_nearest_afz": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+    "round_nearest_even": np.rint,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sign": np.sign,
     "sine": np.sin,
     "sqrt": np.sqrt,
+    "tan": np.tan,
     "tanh": np.tanh,
 }
 
 
 def _unary(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
-    """Of one number, in double precision; of integers what stays exact."""
+    """In double precision, where all numbers stay finite; of integers what stays exact."""
     (operand,) = operands
     compute = _UNARY[operation.name.partition(".")[2]]
-    if not operand.size or (operand.size > 1 and any(operand.strides)) or not _real(operands):
+    if not operand.size or not _real(operands):
         return None
     if operand.dtype.kind in "iub":
         is_exact = compute in (np.negative, np.abs, np.sign) and operand.dtype.kind == "i"
@@ -141,7 +145,18 @@ def _unary(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> 
     def in_double(x: Any) -> Any:
         return np.asarray(compute(np.asarray(x).astype(np.float64))).astype(shape.element_type.dtype)
 
-    return _elementwise(operands, shape, in_double)
+    value = _elementwise(operands, shape, in_double)
+    return value if np.isfinite(value.astype(np.float64)).all() else None
+
+
+def _clamp(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
+    if not _real(operands):
+        return None
+    return _elementwise(operands, shape, lambda low, operand, high: np.minimum(np.maximum(low, operand), high))
+
+
+def _reverse(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
+    return np.flip(operands[0], integers(operation.attributes.get("dimensions", operation.attributes.get("dims"))))
 
 
 def _not(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
@@ -185,6 +200,8 @@ _RULES: dict[str, Callable[[Operation, Sequence[Any], ArrayShape], Any]] = {
     "select": _select,
     "convert": _convert,
     **dict.fromkeys(_UNARY, _unary),
+    "clamp": _clamp,
+    "reverse": _reverse,
     "not": _not,
     "broadcast_in_dim": _broadcast,
     "reshape": _reshape,

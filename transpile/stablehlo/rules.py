@@ -13,9 +13,9 @@ from ..hlo.lexer import quote
 from ..hlo.opcodes import OPCODES
 from ..hlo.shapes import TOKEN, ArrayShape, Layout, Shape, TupleShape
 from .attributes import integers
-from .broadcasts import BROADCASTS, broadcasting
+from .broadcasts import BROADCASTS
 from .custom_calls import custom_call, written
-from .expansions import NAMES, expand
+from .expansions import NAMES
 from .manual_computations import manual_computation, sharding_constraint
 from .other_forms import dynamic_slice, einsum, index_select, infeed, outfeed
 from .program import Operation, Value
@@ -81,16 +81,11 @@ def _constant(translator: Translator, writer: Writer, operation: Operation) -> N
 
 
 def _iota(translator: Translator, writer: Writer, operation: Operation) -> None:
-    """XLA makes a line of numbers and repeats it."""
     shape = translator.array(operation.results[0], operation.span)
     dimension = _read(translator, operation, number("iota_dimension", "dim", default=0))
     if not 0 <= dimension < max(shape.rank, 1):
         raise translator.error("XP123", f"there is no dimension {dimension}", operation.span)
-    line = array_of(shape.element_type, shape.dimensions[dimension : dimension + 1])
-    made = writer.add("iota", line, (), {"iota_dimension": 0})
-    if shape.rank > 1:
-        made = writer.add("broadcast", shape, (made,), {"dimensions": (dimension,)})
-    writer.values[operation.results[0]] = made
+    writer.values[operation.results[0]] = writer.add("iota", shape, (), {"iota_dimension": dimension})
 
 
 def _read(translator: Translator, operation: Operation, reader: Any) -> Any:
@@ -337,30 +332,10 @@ def _first_operand_only(translator: Translator, writer: Writer, operation: Opera
         writer.values[value] = writer.values[operand]
 
 
-def _expansion(translator: Translator, writer: Writer, operation: Operation) -> None:
-    """An operation of CHLO that HLO does not have."""
-    is_complex = translator.array(operation.operands[0], operation.span).element_type.is_complex
-    if is_complex or operation.name.startswith("chlo."):
-        expand(translator, writer, operation)
-    else:
-        _plain(translator, writer, operation)
-
-
-def _conjugate(translator: Translator, writer: Writer, operation: Operation) -> None:
-    """Real numbers are their own."""
-    if translator.array(operation.operands[0], operation.span).element_type.is_complex:
-        expand(translator, writer, operation)
-    else:
-        _first_operand_only(translator, writer, operation)
-
-
-def _square(translator: Translator, writer: Writer, operation: Operation) -> None:
-    if translator.array(operation.operands[0], operation.span).element_type.is_complex:
-        expand(translator, writer, operation)
-        return
-    (operand,) = operands_of(writer, operation)
-    made = writer.add("multiply", translator.result_shape(operation), (operand, operand))
-    writer.values[operation.results[0]] = made
+def _left(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """What was not written out, as nobody says how."""
+    type_ = translator.array(operation.operands[0], operation.span).element_type
+    raise translator.error("XP110", f"`{operation.name}` takes no {type_}", operation.span)
 
 
 def _token(translator: Translator, writer: Writer, operation: Operation) -> None:
@@ -431,13 +406,10 @@ RULES: dict[str, Rule] = {
     "stablehlo.rng": _rng,
     "stablehlo.create_token": _token,
     "stablehlo.custom_call": custom_call,
-    **{f"chlo.{name}": _expansion for name in NAMES},
-    **{f"stablehlo.{name}": _expansion for name in ("exponential", "log", "log_plus_one", "sqrt")},
+    **dict.fromkeys((*(f"chlo.{name}" for name in NAMES), *BROADCASTS), _left),
     "sdy.manual_computation": manual_computation,
     "sdy.sharding_constraint": sharding_constraint,
     "builtin.unrealized_conversion_cast": _first_operand_only,
-    "chlo.conj": _conjugate,
-    "chlo.square": _square,
     "stablehlo.all_to_all": _all_to_all,
     "stablehlo.cross-replica-sum": _summed,
     "stablehlo.einsum": einsum,
@@ -446,5 +418,4 @@ RULES: dict[str, Rule] = {
     "stablehlo.outfeed": outfeed,
     **dict.fromkeys(STATIC_FORMS, _dynamic),
     "stablehlo.real_dynamic_slice": dynamic_slice,
-    **dict.fromkeys(BROADCASTS, broadcasting),
 }

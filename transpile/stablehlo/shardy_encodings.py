@@ -85,6 +85,31 @@ def _per_value(decoder: Decoder) -> Unread:
     return Unread(f"#sdy.sharding_per_value<[{', '.join(shardings)}]>")
 
 
+def _factor(number: int) -> str:
+    """The letter of a factor: ``i`` to ``z``, then ``z_1``."""
+    last = ord("z") - ord("i")
+    return chr(ord("i") + number) if number <= last else f"z_{number - last}"
+
+
+def _dimension_mapping(decoder: Decoder) -> Unread:
+    return Unread("".join(map(_factor, decoder.signed_numbers())))
+
+
+def _tensor_mapping(decoder: Decoder) -> Unread:
+    return Unread(f"[{', '.join(_texts(decoder))}]")
+
+
+def _rule(decoder: Decoder) -> Unread:
+    sizes = decoder.signed_numbers()
+    operands, results = (", ".join(_texts(decoder)) for _ in range(2))
+    kinds = [(kind, decoder.signed_numbers()) for kind in _KINDS_OF_FACTORS]
+    told = "".join(f" {kind}={_braces(map(_factor, numbers))}" for kind, numbers in kinds if numbers)
+    listed = _braces(f"{_factor(k)}={size}" for k, size in enumerate(sizes))
+    custom = ", custom" if decoder.stream.byte() else ""
+    return Unread(f"#sdy.op_sharding_rule<({operands})->({results}) {listed}{told}{custom}>")
+
+
+_KINDS_OF_FACTORS = ("reduction", "need_replication", "permutation", "blocked_propagation")
 ATTRIBUTES: Mapping[int, Read] = {
     0: _manual_axes,
     1: _mesh_axis,
@@ -94,6 +119,9 @@ ATTRIBUTES: Mapping[int, Read] = {
     5: _dimension,
     6: _sharding("replicated"),
     7: _per_value,
+    8: _dimension_mapping,
+    9: _tensor_mapping,
+    10: _rule,
     15: _sharding("replicated", "unreduced"),
     16: _per_value,
 }

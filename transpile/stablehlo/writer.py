@@ -48,6 +48,7 @@ class Writer:
         self.values = values
         self.instructions: list[Instruction] = []
         self.constants: dict[Any, Instruction] = {}
+        self.needed: set[Instruction] = set()  # constants that stay, though nothing here takes them
         self.metadata: OpMetadata | None = None
         self.span: Span | None = None
 
@@ -84,7 +85,7 @@ class Writer:
     def constant(self, value: Any, shape: ArrayShape) -> Instruction:
         """An array of numbers, once a computation; one number is repeated."""
         array = np.asarray(value)
-        if shape.rank and array.size and not any(array.strides):
+        if array.size > 1 and not any(array.strides):
             return self.repeated(array[(0,) * array.ndim], shape)
         key = (shape, array.tobytes() if array.size <= _MOST_COMPARED else id(value))
         if key not in self.constants:
@@ -158,7 +159,7 @@ class Writer:
 
     def _drop_unused_constants(self, root: Instruction) -> None:
         """Take away the constants that only computations inside this one need: these have their own."""
-        needed = {root}
+        needed = {root, *self.needed}
         kept: list[Instruction] = []
         for each in reversed(self.instructions):
             if each.opcode not in _CONSTANTS or each.metadata is not None or each in needed:

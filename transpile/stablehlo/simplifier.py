@@ -1,0 +1,314 @@
+"""Rewriting a program by rules: functions of one operation, of the operations in order, to no end.
+
+A rule gives the values that take the place of an operation's results, changes the operation, or does neither.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ..hlo.shapes import ArrayShape
+from ..hlo.source import SourceText
+from .broadcasts import broadcasting
+from .dense import compact
+from .expansions import expand
+from .folding import folded
+from .program import Operation, Region, Type, Value, walk
+from .sizes import BRANCHES, Refiner
+
+_MOST_FOLDED = 65536  # elements
+_EFFECTS = frozenset(f"stablehlo.{name}" for name in "custom_call infeed outfeed send recv return rng".split())
+
+Replacement = Sequence[Value] | None  # of the results; None where the operation stays
+Rule = Callable[["Simplifier", Operation], Replacement]
+
+
+class Simplifier:
+    """Simplifies one function by the rules for operations of each name, in order."""
+
+    def __init__(
+        self, region: Region, source: SourceText, rules: Mapping[str, Sequence[Rule]], refiner: Refiner | None = None
+    ) -> None:
+        self.region = region
+        self.source = source
+        self.rules = rules
+        self.refiner = refiner
+        self.kept: list[Operation] = []  # of the region at hand
+        self.made: dict[Value, Operation] = {}
+        self.constants: dict[Value, Any] = {}
+        self.folded: dict[tuple[int, ...], tuple[Any, Any]] = {}  # beside each array what its key names, which stays
+        self.replaced: dict[Value, Value] = {}
+
+    @cached_property
+    def uses(self) -> Counter[Value]:
+        """How often each value is an operand."""
+        return Counter(chain.from_iterable(operation.operands for operation in walk(self.region.operations)))
+
+    def run(self) -> None:
+        self.in_region(self.region)
+        if self.replaced:
+            for operation in walk(self.region.operations):
+                operation.operands = [self.final(value) for value in operation.operands]
+        _remove_unused(self.region, set())
+
+    def final(self, value: Value) -> Value:
+        """What stands in the place of a value."""
+        while value in self.replaced:
+            value = self.replaced[value]
+        return value
+
+    def in_region(self, region: Region) -> None:
+        """Simplify operations in order, those that they hold before them."""
+        outer, self.kept = self.kept, []
+        waiting = region.operations[::-1]
+        while waiting:
+            operation = waiting.pop()
+            if not self.replaced.keys().isdisjoint(operation.operands):
+                operation.operands = [self.final(value) for value in operation.operands]
+            if self.refiner is not None:
+                self.refiner.refine(operation, self.constants)
+            parts = broadcasting(operation, self.source) or expand(operation)
+            if parts is not None:
+                waiting += parts[::-1]
+                continue
+            if operation.regions:
+                if (branch := self.only_branch(operation)) is not None:
+                    self.replaced.update(zip(operation.results, branch.returned, strict=False))
+                    waiting += branch.operations[-2::-1]
+                    continue
+                self.in_regions(operation)
+            replacement = self.rewritten(operation)
+            if replacement is None:
+                self.without_empty(operation)
+                self.keep(operation)
+            else:
+                self.replaced.update(zip(operation.results, replacement, strict=True))
+        region.operations, self.kept = self.kept, outer
+
+    def keep(self, operation: Operation) -> None:
+        """Let an operation stand behind those that are kept already."""
+        for result in operation.results:
+            self.made[result] = operation
+        if operation.name == "stablehlo.constant" and operation.results:
+            value = operation.attributes.get("value")
+            if isinstance(value, np.ndarray) and (small := compact(value)) is not value:
+                value, operation.attributes = small, {**operation.attributes, "value": small}
+            self.constants[operation.results[0]] = value
+        self.kept.append(operation)
+
+    def insert(
+        self, origin: Operation, name: str, operands: Sequence[Value], shape: ArrayShape, attributes: dict[str, Any]
+    ) -> Value:
+        """The value of a new operation that stands before the one that it comes from."""
+        made = Operation(f"stablehlo.{name}", operands, [Value(shape)], attributes, [], origin.location, origin.span)
+        replacement = self.rewritten(made)
+        if replacement is not None:
+            return replacement[0]
+        self.keep(made)
+        return made.results[0]
+
+    def without_empty(self, operation: Operation) -> None:
+        """Arrays without elements are constants."""
+        if not operation.name.startswith("stablehlo.") or operation.name == "stablehlo.constant":
+            return
+        if any(map(is_empty, operation.operands)):
+            operation.operands = [
+                self.empty(operation, value) if is_empty(value) and value not in self.constants else value
+                for value in operation.operands
+            ]
+        if any(map(is_empty, operation.results)) and _has_no_effect(operation.name):
+            for k, result in enumerate(operation.results):
+                if is_empty(result):
+                    operation.results[k] = Value(result.type)
+                    self.replaced[result] = self.empty(operation, result)
+
+    def empty(self, origin: Operation, value: Value) -> Value:
+        """A constant without elements, of the type of a value."""
+        assert isinstance(value.type, ArrayShape)
+        array = np.empty(value.type.dimensions, value.type.element_type.dtype)
+        return self.insert(origin, "constant", [], value.type, {"value": array})
+
+    def in_regions(self, operation: Operation) -> None:
+        """Simplify what an operation holds; of a loop before and after that what it carries."""
+        is_loop = operation.name == "stablehlo.while"
+        if is_loop:
+            self.without_invariants(operation)
+        for inner in operation.regions:
+            self.in_region(inner)
+        if is_loop and self.never_runs(operation):
+            self.replaced.update(zip(operation.results, operation.operands, strict=False))
+        if self.refiner is not None and operation.name in BRANCHES:
+            self.refiner.branches(operation)
+        if is_loop:
+            self.without_invariants(operation)
+
+    def rewritten(self, operation: Operation) -> Replacement:
+        """Apply rules until none changes the operation."""
+        for _ in range(8):
+            name, attributes, operands = operation.name, operation.attributes, operation.operands
+            for step in self.rules.get(name, ()):
+                found = step(self, operation)
+                if found is not None:
+                    return found
+            if operation.name == name and operation.attributes is attributes and operation.operands is operands:
+                break
+        return None
+
+    # -- constants
+
+    def constant(self, value: Value) -> Any:
+        """The array that a value always is; None where that is not known."""
+        return self.constants.get(value)
+
+    def is_all(self, value: Value, number: int) -> bool:
+        """Tell whether a value is one number everywhere."""
+        array = self.constants.get(value)
+        return array is not None and is_splat_array(array) and bool(array.ravel()[0] == number)
+
+    def is_splat(self, value: Value) -> bool:
+        """Tell whether a value is known to be one number everywhere."""
+        return is_splat_array(self.constant(value))
+
+    def fold(self, operation: Operation) -> None:
+        """Make an operation on constants the constant that it gives. Operations that are alike are worked out once."""
+        operands: list[Any] = []
+        for value in operation.operands:
+            if value not in self.constants:
+                return
+            operands.append(self.constants[value])
+        (result,) = operation.results
+        alike = (operation.name, operation.attributes, result.type, *operands)
+        key = tuple(map(id, alike))
+        if key not in self.folded:
+            self.folded[key] = self._folded(operation, operands, result.type), alike
+        if (array := self.folded[key][0]) is not None:
+            self.become_constant(operation, array)
+
+    def _folded(self, operation: Operation, operands: Sequence[Any], shape: Type) -> Any:
+        if not isinstance(shape, ArrayShape) or shape.dynamic or shape.size < 0:
+            return None
+        if not all(isinstance(operand, np.ndarray) for operand in operands):
+            return None
+        is_small = shape.size <= _MOST_FOLDED or all(map(is_splat_array, operands))
+        return folded(operation, operands, shape) if is_small else None
+
+    def become_constant(self, operation: Operation, value: Any) -> None:
+        """Change an operation to a constant."""
+        operation.name, operation.operands, operation.attributes = "stablehlo.constant", [], {"value": value}
+
+    # -- branches and loops
+
+    def only_branch(self, operation: Operation) -> Region | None:
+        """The branch that is always taken; None where that depends on something."""
+        if operation.name not in ("stablehlo.if", "stablehlo.case") or not operation.regions:
+            return None
+        index = self.constant(operation.operands[0])
+        if index is None or index.ndim:
+            return None
+        number = int(index) if operation.name.endswith("case") else int(not index)
+        count = len(operation.regions)
+        branch = operation.regions[number if 0 <= number < count else count - 1]
+        return branch if branch.operations and len(branch.returned) == len(operation.results) else None
+
+    def never_runs(self, loop: Operation) -> bool:
+        """Tell whether the condition of a loop is always false."""
+        returned = loop.regions[0].returned
+        return len(returned) == 1 and self.is_all(self.final(returned[0]), 0)
+
+    def flatten(self, operation: Operation, dimension: int) -> None:
+        """Take in what an operand joins along the same dimension, where nothing else needs it."""
+        operands: list[Value] = []
+        for value in operation.operands:
+            inner = self.made.get(value)
+            is_joined = inner is not None and inner.name == operation.name and self.uses.get(value) == 1
+            if inner is not None and is_joined and dimension_of(inner) == dimension:
+                operands += inner.operands
+            else:
+                operands.append(value)
+        if len(operands) > len(operation.operands):
+            operation.operands = operands
+
+    def without_invariants(self, loop: Operation) -> None:
+        """What the body hands back as it was, is seen from outside instead."""
+        if len(loop.regions) != 2 or not loop.regions[1].operations:
+            return
+        condition, body = loop.regions
+        last = body.operations[-1]
+        returned = [self.final(value) for value in last.operands]
+        if not len(returned) == len(loop.operands) == len(body.arguments) == len(condition.arguments):
+            return
+        kept = [k for k, value in enumerate(returned) if value not in (body.arguments[k], loop.operands[k])]
+        if len(kept) == len(returned):
+            return
+        for k in range(len(returned)):
+            if k not in kept:
+                for value in (condition.arguments[k], body.arguments[k], loop.results[k]):
+                    self.replaced[value] = loop.operands[k]
+        last.operands = [returned[k] for k in kept]
+        loop.operands = [loop.operands[k] for k in kept]
+        loop.results = [loop.results[k] for k in kept]
+        for region in loop.regions:
+            region.arguments = [region.arguments[k] for k in kept]
+
+
+def is_splat_array(array: Any) -> bool:
+    """Tell whether an array is one number everywhere, as far as that costs nothing to see."""
+    return isinstance(array, np.ndarray) and array.size > 0 and (array.size == 1 or not any(array.strides))
+
+
+def is_empty(value: Value) -> bool:
+    """Tell whether a value is an array without elements."""
+    shape = value.type
+    return isinstance(shape, ArrayShape) and 0 in shape.dimensions and not shape.is_dynamic
+
+
+def dimension_of(operation: Operation) -> Any:
+    return operation.attributes.get("dimension", operation.attributes.get("dim"))
+
+
+# -- what nothing needs
+
+
+def _remove_unused(region: Region, needed: set[Value]) -> None:
+    """Take away operations whose results nothing needs, and which do nothing else. ``needed`` is what comes behind."""
+    kept: list[Operation] = []
+    for operation in reversed(region.operations):
+        if needed.isdisjoint(operation.results) and _is_pure(operation):
+            continue
+        if operation.name == "stablehlo.sort":
+            _drop_unused(operation, needed)
+        kept.append(operation)
+        needed.update(operation.operands)
+        for inner in operation.regions:
+            _remove_unused(inner, needed)
+    region.operations = kept[::-1]
+
+
+def _drop_unused(sort: Operation, needed: set[Value]) -> None:
+    """Take away the arrays that are only moved along, if nothing needs them in their new order."""
+    (comparator,) = sort.regions
+    compared = {value for operation in walk(comparator.operations) for value in operation.operands}
+    pairs = list(zip(comparator.arguments[::2], comparator.arguments[1::2], strict=False))
+    rows = list(zip(sort.operands, sort.results, pairs, strict=False))
+    kept = [row for row in rows if row[1] in needed or not compared.isdisjoint(row[2])]
+    if len(kept) < len(rows) == len(sort.results):
+        sort.operands, sort.results = [row[0] for row in kept], [row[1] for row in kept]
+        comparator.arguments = [value for row in kept for value in row[2]]
+
+
+def _is_pure(operation: Operation) -> bool:
+    return _has_no_effect(operation.name) and all(
+        each.name.endswith(".return") or _has_no_effect(each.name)
+        for region in operation.regions
+        for each in walk(region.operations)
+    )
+
+
+def _has_no_effect(name: str) -> bool:
+    return name.startswith(("stablehlo.", "chlo.")) and name not in _EFFECTS
