@@ -251,6 +251,24 @@ def test_what_was_exported_with_a_decomposition_is_one_operation_again():
     assert "erf" not in {each.opcode for each in later.entry.instructions}
 
 
+def test_a_composite_may_have_a_region():
+    """As exports of cumulative sums for CUDA have it."""
+    body = "^bb0(%p: tensor<2xf32>, %q: tensor<2xf32>):\nstablehlo.return %p, %q : tensor<2xf32>, tensor<2xf32>\n})"
+    text = (
+        f"func.func @main(%a: {F}, %b: tensor<2xf32>) -> {F} {{\n%0:2 = stablehlo.composite "
+        f'"chlo.scan" %a, %b ({{{body}'
+        " {composite_attributes = {dimension = 1 : i64, is_associative = false, is_reverse = true, operandSegmentSizes "
+        "= array<i32: 1, 1>, resultSegmentSizes = array<i32: 1, 1>}, decomposition = @scan, version = 1 : i32} : "
+        f"({F}, tensor<2xf32>) -> ({F}, tensor<2xf32>)\nreturn %0#0 : {F}\n}}\nfunc.func private @scan(%a: {F}, %b: "
+        f"tensor<2xf32>) -> ({F}, tensor<2xf32>) {{\nreturn %a, %b : {F}, tensor<2xf32>\n}}"
+    )
+    opcodes = [
+        [each.opcode for each in read_text(SourceText(t)).entry.instructions]
+        for t in (text, text.replace("chlo", "my"))
+    ]
+    assert "scan" in opcodes[0] and "call" in opcodes[1]
+
+
 PAIR = """func.func @main(%a: tensor<4x6xf32>, %b: tensor<2x4xf32>) -> (tensor<2x12xf32>, tensor<1x8xf32>) {
   %0:2 = "stablehlo.all_to_all"(%a, %b) <{split_dimension = 0 : i64, concat_dimension = 1 : i64, split_count = 2 : i64,
     replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}>

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..hlo.lexer import Cursor, quote, unescape
 from ..hlo.shapes import ArrayShape, Shape
+from ..hlo.source import SourceText
 from .balanced import balanced
 from .dense import DenseError, dense, from_bytes
 from .program import Symbol, Unread
@@ -231,6 +232,11 @@ class AttributeReader:
             cursor.expect("<")
             return self._entries(start, ">")
         return convolution_labels(balanced(cursor)[1:-1])
+
+
+def attribute_of(text: str) -> Any:
+    """The attribute that a text of its own is. Raises ``HloSyntaxError``."""
+    return AttributeReader(Cursor(SourceText(text)), lambda name: Unread(f"#{name}"), lambda name: None).read()
 
 
 def convolution_labels(text: str) -> Any:

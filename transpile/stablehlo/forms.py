@@ -87,7 +87,7 @@ FORMS: dict[str, Form] = {
     "stablehlo.case": Form((1, 1), _ANY, _SOME),
     "stablehlo.convolution": Form((2, 2)),
     "stablehlo.custom_call": Form(_ANY, _ANY),
-    "stablehlo.composite": Form(_ANY, _ANY),
+    "stablehlo.composite": Form(_ANY, _ANY, _ANY),
     "stablehlo.get_tuple_element": Form((1, 1)),
     "stablehlo.tuple": Form(_ANY),
     "stablehlo.return": Form(_ANY, (0, 0)),
@@ -100,9 +100,10 @@ FORMS: dict[str, Form] = {
 }
 
 
-def takes(name: str, operands: int, results: int) -> bool:
-    """Tell whether an operation of this name may have so many operands and results."""
-    bounds = (FORMS[name].operands, operands), (FORMS[name].results, results)
+def takes(name: str, operands: int, results: int, regions: int = 0) -> bool:
+    """Tell whether an operation of this name may have so many operands, results and regions."""
+    form = FORMS[name]
+    bounds = (form.operands, operands), (form.results, results), (form.regions, regions)
     return all(fewest <= count and (most is None or count <= most) for (fewest, most), count in bounds)
 
 

@@ -9,7 +9,7 @@ from ..collection import collection_paused
 from ..errors import Diagnostic, UsageError
 from ..hlo.lexer import Cursor
 from ..hlo.source import HloSyntaxError, SourceText
-from .attributes import AttributeReader
+from .attributes import attribute_of
 from .bytecode import BytecodeFile
 from .encodings import decode
 from .program import FunctionType, Operation, Program, Unread, walk
@@ -41,11 +41,8 @@ def read_artifact(content: bytes, name: str) -> Program:
 
 def _parsed(text: str, is_type: bool) -> Any:
     """An attribute or a type that the file has as a text; what cannot be read stays one."""
-    cursor = Cursor(SourceText(text))
     try:
-        if is_type:
-            return parse_type(cursor)
-        return AttributeReader(cursor, lambda name: Unread(f"#{name}"), lambda name: None).read()
+        return parse_type(Cursor(SourceText(text))) if is_type else attribute_of(text)
     except HloSyntaxError:
         return Unread(text)
 

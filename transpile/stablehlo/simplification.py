@@ -6,7 +6,6 @@ carried, an operation that gives its operand is none, arithmetic on constants is
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import accumulate, groupby
 from typing import Any
@@ -16,12 +15,11 @@ import numpy as np
 from ..hlo.attributes import SliceDimension
 from ..hlo.shapes import ArrayShape
 from ..hlo.source import SourceText
-from .attributes import integers
-from .custom_calls import written
+from .attributes import attribute_of, integers
 from .expansions import NAMES
 from .folding import FOLDED
 from .forms import takes
-from .program import Operation, Program, Region, Value
+from .program import Operation, Program, Region, Unread, Value
 from .rows import ROWS, AttributeValueError
 from .simplifier import Replacement, Rule, Simplifier, dimension_of, is_empty, is_splat_array
 from .sizes import Refiner, holds, is_assertion
@@ -30,8 +28,11 @@ from .writer import array_of
 
 _COMMUTATIVE = frozenset(f"stablehlo.{name}" for name in ("add", "and", "maximum", "minimum", "multiply", "or", "xor"))
 _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
-_WITH_DECOMPOSITION = frozenset(f"chlo.{name}" for name in (*NAMES, "erf", "tan", "top_k"))
-_OF_CHLO = re.compile(r"\{(?:k = (\d{1,9}) : i64)?\}", re.ASCII)
+_OF_COMPOSITES: dict[str, frozenset[str]] = {  # what operations of CHLO that have a decomposition are given
+    **dict.fromkeys((f"chlo.{name}" for name in (*NAMES, "erf", "tan")), frozenset()),
+    "chlo.top_k": frozenset(("k",)),
+    "chlo.scan": frozenset("dimension is_associative is_reverse operandSegmentSizes resultSegmentSizes".split()),
+}
 
 
 # -- rules
@@ -489,11 +490,16 @@ def _recomposed(simplifier: Simplifier, operation: Operation) -> None:
     """An operation of CHLO that was exported with a decomposition is that operation again."""
     words = operation.attributes.get("words", ("",))
     name = operation.attributes.get("name", words[0])
-    given = _OF_CHLO.fullmatch(written(operation.attributes.get("composite_attributes", {})))
-    if name not in _WITH_DECOMPOSITION or given is None or operation.attributes.get("version") != 1:
+    given = operation.attributes.get("composite_attributes", {})
+    given = attribute_of(given.text) if isinstance(given, Unread) else given
+    if (
+        not isinstance(given, dict)
+        or _OF_COMPOSITES.get(name) != given.keys()
+        or operation.attributes.get("version") != 1
+    ):
         return
-    if not operation.regions and takes(name, len(operation.operands), len(operation.results)):
-        operation.name, operation.attributes = name, {"k": int(given[1])} if given[1] else {}
+    if takes(name, len(operation.operands), len(operation.results), len(operation.regions)):
+        operation.name, operation.attributes = name, given
 
 
 _RULES: dict[str, Rule] = {
