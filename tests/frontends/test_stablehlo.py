@@ -23,7 +23,7 @@ REACTANT = """module @reactant_forward attributes {enzymexla.of = #enzymexla.a<B
     return %0 : tensor<2x4xf32>
   }
   func.func @entry_2(
-      %arg0: tensor<2x3xf32> {enzymexla.effects = ["read"], tf.aliasing_output = 0 : i32} loc("arg1 (path=(:args, 1))"),
+      %arg0: tensor<2x3xf32> {enzymexla.effects = ["read"], tf.aliasing_output = 0 : i32} loc("x (path=(:args, 1))"),
       %arg1: tensor<3x4xf32> {enzymexla.x = #enzymexla.a<B>} loc("arg3.q_proj.weight (path=(:args, 3, 1, 1))"))
       -> tensor<2x4xf32> {
     %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0]
@@ -61,8 +61,8 @@ def test_one_public_function_of_any_name_and_attributes_that_nobody_knows():
         "enzymexla.x'",
     ]
     source = xla2py.emit(module, checks=False, annotate="none").source
-    assert "def main(arg1: Array, q_proj_weight: Array) -> Array:\n" in source
-    assert "return np.tanh(arg1 @ q_proj_weight)" in source
+    assert "def main(x: Array, q_proj_weight: Array) -> Array:\n" in source
+    assert "return np.tanh(x @ q_proj_weight)" in source
     assert source.startswith('"""Reactant forward.')
 
 

@@ -17,7 +17,8 @@ from .identifiers import identifier
 _LONGEST = 40  # characters of a name that says enough when it is shortened
 _SHORT = 20  # and of one that is a part of others
 _KEYED = re.compile(r"[A-Za-z_]\w*(?:\[[^\[\]]*\]|\.\w+)+", re.ASCII)
-_NUMBERED = re.compile(r"(arg\d+\b.*) \(path=\(.*\)\)", re.ASCII)  # Reactant: ``arg3.weight (path=(:args, 3, 1))``
+_REACTANT = re.compile(r"(\S+) \(path=\(.*\)\)", re.ASCII)  # ``arg3.weight (path=(:args, 3, 1))``
+_NUMBERED = re.compile(r"arg\d+", re.ASCII)  # what Reactant calls an argument without a name
 _NO_NAMES = frozenset(("xla__device_data",))  # PyTorch/XLA calls every parameter so
 _PART = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|\d+", re.ASCII)
@@ -74,7 +75,7 @@ def _paths(instructions: Sequence[Instruction]) -> list[Path]:
     """Return the path of each parameter, without an argument that is only a number where the rest tells it apart."""
     whole = [path_of(instruction) for instruction in instructions]
     inner = [
-        path[1:] if len(path) > 1 and _NUMBERED.fullmatch(_told(instruction)) else path
+        path[1:] if len(path) > 1 and _REACTANT.fullmatch(_told(instruction)) and _NUMBERED.fullmatch(path[0]) else path
         for path, instruction in zip(whole, instructions, strict=True)
     ]
     counts = Counter(map(_joined, inner))
@@ -88,7 +89,7 @@ def is_leaf(instruction: Instruction) -> bool:
 
 def path_of(instruction: Instruction) -> Path:
     """Return the parts of what a front end calls a parameter: its argument, then keys."""
-    op_name = _NUMBERED.sub(r"\1", _told(instruction))
+    op_name = _REACTANT.sub(r"\1", _told(instruction))
     is_path = "/" not in op_name or _KEYED.fullmatch(op_name)  # the name of an operation has scopes before it
     parts = tuple(_PART.findall(op_name)) if is_path else ()
     return parts or (re.sub(r"[.]\d+$", "", instruction.name),)
