@@ -18,7 +18,7 @@ from xla2py.transpile.hlo.verifier import verify
 
 COUNT = much(100, 1000)
 
-COUNTS = dict.fromkeys(FAMILIES, COUNT) | dict.fromkeys(("structured", "wrapped"), COUNT // 3)  # XLA is slow on these
+COUNTS = dict.fromkeys(FAMILIES, COUNT) | dict.fromkeys(("structured", "wrapped", "triangles"), COUNT // 3)
 ON_XLA = [family for family in FAMILIES if family != "unusual"]
 
 NOT_DRAWN = {

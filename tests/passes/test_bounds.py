@@ -39,6 +39,15 @@ triple = rows(
     )
 )
 
+sums = rows(
+    lambda i, x: lax.fori_loop(
+        0,
+        4 - i,
+        lambda j, x: lax.fori_loop(j, i + j + 1, lambda k, x: x.at[j, i + j + 1].add(x[k, j] + x[k + 1, i + j + 1]), x),
+        x,
+    )
+)
+
 
 @rows
 def down(i, x):
@@ -59,6 +68,7 @@ CASES = {
     "turned": (turned, "x[i, i - j - 1] = x[i - j, i]"),
     "empty": (empty, "in range(i, i - 2):"),
     "triple": (triple, "in range(i, j):"),
+    "sums": (sums, "in range(j, i + j + 1):"),
     "down": (down, "in range(4, i - 1, -1):"),
     "counted on": (counted_on, "in range(2, i):"),
     "band": (band, "in range(i - 1, i + 2):"),

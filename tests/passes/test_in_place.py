@@ -203,11 +203,38 @@ def swapped(x):
     return lax.fori_loop(0, 5, row, (x, x + 1))
 
 
-@pytest.mark.parametrize(
-    "function", [read_behind, read_within, viewed_in_the_next_round, kept_as_it_was, swapped], ids=lambda f: f.__name__
-)
+def changed_before(x):  # what a name stood for before the loop within is read behind it, as the name goes on
+    def row(i, t):
+        t = t.at[4 - i, 4 - i].set(t[i, 0] + 1)
+        changed = lax.fori_loop(i, 5, lambda j, u: u.at[i, i].set(j * 2.0), t)
+        return changed.at[i, 5 - i].set(t[i, i])
+
+    return lax.fori_loop(0, 5, row, x)
+
+
+STILL_NEEDED = [read_behind, read_within, viewed_in_the_next_round, kept_as_it_was, swapped, changed_before]
+
+
+@pytest.mark.parametrize("function", STILL_NEEDED, ids=lambda f: f.__name__)
 def test_what_loops_within_loops_still_need(function):
     assert_on_all(hlo(function, X), function)
+
+
+def rows_to_columns(x):
+    return lax.fori_loop(0, 5, lambda i, t: t.at[:, 5 - i].set(t[i, 1:]), x)
+
+
+def row_to_column(x):
+    y = x * 2
+    return y.at[:, 1].set(y[0, 1:])
+
+
+@pytest.mark.parametrize("function", [rows_to_columns, row_to_column], ids=lambda f: f.__name__)
+def test_a_part_that_crosses_what_it_changes_is_copied(function):
+    """NumPy writes over a row while it reads it."""
+    text = hlo(function, X)
+    assert main(text).count("].copy()\n") == 1
+    assert_on_all(text, function)
 
 
 def assert_on_all(text, function):

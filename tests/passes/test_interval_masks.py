@@ -90,6 +90,7 @@ NEAR_MISSES = {
     "two stretches": lambda i, a, k, _: jnp.where((k < i) | (k > 3), a[i], 0).sum(),
     "the rest": lambda i, a, k, _: jnp.where(k != i, a[i], 0).sum(),
     "a mean": lambda i, a, k, _: jnp.exp(jnp.where(k < i, a[i], 0)).sum(),
+    "a number": lambda i, a, k, _: jnp.where(k < i, a[i, 0], 0).sum(),
     "a mask that is read": lambda i, a, k, _: jnp.where(k < i, a[i], jnp.where(k < 2, 1.0, 0.0)).sum(),
 }
 

@@ -24,6 +24,7 @@ from .program import Body, RandomProgram, Value
 from .recipes import RECIPES
 from .scalars import scalars
 from .shape_chains import STEPS, add_call, shape_chain
+from .triangles import triangles
 from .unusual import UNUSUAL
 
 ON_XLA = tuple(opcode for opcode in RECIPES if opcode not in UNUSUAL)
@@ -210,6 +211,7 @@ FAMILIES: dict[str, Callable[[str, Random], RandomProgram]] = {
     "unusual": unusual,
     "lines": lines,
     "parts": parts,
+    "triangles": triangles,
 }
 
 MOST_TRIES = 300  # programs thrown away before a family is taken to lack the operations wanted

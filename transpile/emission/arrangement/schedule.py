@@ -148,7 +148,7 @@ def _take_over(
         if statement not in edges or looking & read_at_the_end:
             continue
         ending = named_again.get(takeover.array, statement)
-        if ending is not statement and taker in read_at_the_end:
+        if ending is not statement and (taker in read_at_the_end or _is_read_behind_copy(ending, taker, reads)):
             continue
         if _reads_in_its_body(statement, takeover, looking, reads):
             continue
@@ -226,7 +226,7 @@ def _try(
             or following in body.in_place
             or carry.parameter in read_by_moves
             or _clobbers(statement, carry)
-            or _is_read_behind_copy(statement, carry, reads)
+            or _is_read_behind_copy(statement, carry.parameter, reads)
         ):
             return k
         readers = [m for m in edges if m is not statement and carry.parameter in reading[m]]
@@ -238,11 +238,11 @@ def _try(
     return None
 
 
-def _is_read_behind_copy(statement: Node, carry: Carry, reads: Reads) -> bool:
-    """A changed copy of something else takes the carry's name before it reads the old value for the change."""
-    if not statement.operation.changes or statement.operands[0] is carry.parameter:
+def _is_read_behind_copy(statement: Node, array: Node, reads: Reads) -> bool:
+    """A changed copy of something else takes the name of an array before it reads that for the change."""
+    if not statement.operation.changes or statement.operands[0] is array:
         return False
-    return carry.parameter in reads.of_roots(statement.operands[1:])
+    return array in reads.of_roots(statement.operands[1:])
 
 
 def _clobbers(statement: Node, carry: Carry) -> bool:

@@ -60,7 +60,7 @@ class _Cut:
         (stretch,) = found if len(found) == 1 else (None,)
         if stretch is None or any(operand.ndim != 1 for operand in node.operands):
             return None
-        return self.graph.add("matmul", tuple(self._part(operand, stretch) for operand in node.operands))
+        return self._of_parts(node, stretch)
 
     def _reduced(self, node: Node, neutral: int) -> Node | None:
         (x,) = node.operands
@@ -68,8 +68,14 @@ class _Cut:
         stretch = self._stretch_of(x, neutral) if axes is None or x.ndim - 1 in _listed(axes) else None
         if stretch is None or (node.parameters.get("keepdims") and x.ndim > 1):
             return None
-        given = {"element_type": node.element_type, **node.parameters}
-        return self.graph.add(node.opcode, (self._part(x, stretch),), **given)
+        return self._of_parts(node, stretch, element_type=node.element_type)
+
+    def _of_parts(self, node: Node, stretch: Stretch, **given: Any) -> Node | None:
+        """The node of the parts of its operands, which have more than one number along the last axis."""
+        parts = tuple(self._part(operand, stretch) for operand in node.operands)
+        if any(not part.ndim or part.shape[-1] == 1 for part in parts):
+            return None
+        return self.graph.add(node.opcode, parts, **given, **node.parameters)
 
     def _stored(self, node: Node) -> Node | None:
         """``x[j] = np.where(mask, new, x[j])``."""
@@ -88,10 +94,12 @@ class _Cut:
 
     def _stretch_of(self, node: Node, neutral: int) -> Stretch | None:
         """The positions outside of which a value is the neutral element of a sum or a product."""
+        if not node.ndim:
+            return None
         if node.opcode == "select":
             mask, _, other = node.operands
             is_neutral = other.is_literal and bool(literal_value(other) == neutral)
-            return self._interval(mask) if is_neutral and node.ndim and mask.shape[-1:] == node.shape[-1:] else None
+            return self._interval(mask) if is_neutral and mask.shape[-1:] == node.shape[-1:] else None
         if neutral == 0 and node.opcode in ("square", "abs", "negate", "convert"):
             return self._stretch_of(node.operands[0], 0)
         if neutral == 0 and node.opcode == "multiply":

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...array.in_place import are_apart, is_own_array, leads_back
+from ...array.graph import Graph
+from ...array.in_place import are_apart, is_own_array, is_view, leads_back
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node
 from ...array.program import Function, Loop
 from ...array.rewriting import rewrite
 from ...array.support import Support
+from ...array.value import FULL
 
 
 def own_arrays(function: Function, supports: Support) -> None:
     """Have loops begin with arrays of their own, where all that they do to one is to change it, outermost loops first:
     what a loop within changes is then the loop's own. Changes read the array as it is then.
     """
+    rewrite(function, ("setitem",), partial(_before_it_changes, function.graph), supports)
     if not supports.features.arrays_are_mutable:
         return
     rewrite(function, ("getitem",), partial(_as_it_is, function, live_nodes(function)))
@@ -45,6 +48,26 @@ def _as_it_is(function: Function, live: LiveNodes, part: Node) -> Node | None:
     if base is version:
         return None
     return function.graph.add("getitem", (base, *part.operands[1:]), index=part.parameters["index"])
+
+
+def _before_it_changes(graph: Graph, change: Node) -> Node | None:
+    """The change, with a copy of what it reads of the array where it may write over that: ``x[:, 1] = x[2].copy()``.
+
+    NumPy copies a row before it becomes a column only where that goes the other way through memory. In loops the array
+    would be copied.
+    """
+    x, value, *places = change.operands
+    if value.opcode != "getitem" or value.operands[0] is not x or not is_view(value) or are_apart(change, value):
+        return None
+    if not change.region.is_in_loop and (value.ndim != 1 or _axes(change) == _axes(value)):
+        return None
+    return graph.add("setitem", (x, graph.add("copy", (value,), pinned=True), *places), **change.parameters)
+
+
+def _axes(node: Node) -> list[int]:
+    """The axes along which an index takes more than one place."""
+    items = [item for item in node.parameters["index"] if item is not None]
+    return [axis for axis, item in enumerate(items) if item == FULL or isinstance(item, tuple)]
 
 
 def _change_of(live: LiveNodes, part: Node) -> Node | None:

@@ -73,7 +73,7 @@ def _padded_once(graph: Graph, node: Node) -> Node | None:
 
 
 def _put_together(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
-    if node.type.is_extension or any(_is_term(live, user, node) for user in live.users(node)):
+    if not node.shape or node.type.is_extension or any(_is_term(live, user, node) for user in live.users(node)):
         return None  # the whole sum is looked at
     terms = list(_terms(live, node))
     parts = [_Part(_start(term), (term.operands[0],)) for term in terms if _is_part(term)]
