@@ -31,7 +31,7 @@ def mapped_tensor(name: str, digest: str, dtype: Any) -> np.ndarray:
     """
     path = Path(__file__).with_suffix(".safetensors")
     try:
-        mapped = np.memmap(path, np.uint8, "r")
+        mapped = np.asarray(np.memmap(path, np.uint8, "r"))
         start = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
         entry = json.loads(mapped[8:start].tobytes())[name]
         begin, end = entry["data_offsets"]

@@ -48,6 +48,13 @@ def test_trees_and_objects_come_back_as_main_returns_them():
     assert nothing is None
 
 
+def test_a_tuple_of_one_stays_one():
+    module = xla2py.emit(xla2py.from_jax(lambda x: (jnp.sin(x),), X))
+    for found in (module.load().main(X), jax.jit(module.as_jax())(X)):
+        assert isinstance(found, tuple)
+        np.testing.assert_allclose(found[0], np.sin(X), rtol=1e-6)
+
+
 def test_vmap_calls_it_for_each_element():
     function = xla2py.emit(xla2py.from_jax(predict, PARAMS, X)).as_jax()
     many = np.stack([X, 2 * X])

@@ -237,6 +237,10 @@ class Renderer:
         """A node where only an array will do: some libraries must make one of a scalar first."""
         return self.expression("as_array", node, text)
 
+    def begun(self, node: Node, text: Expression) -> Expression:
+        """Return the text of a value that a loop begins with."""
+        return text
+
     def held(self, node: Node, text: Expression) -> Expression:
         """Return the text of a value that gets a name."""
         return text

@@ -12,6 +12,7 @@ from ....transpile.emission.naming.source import SourceNames
 from ....transpile.emission.prelude.library import Prelude, names_in
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.target import TEMPLATES, Target
+from .heads import HeadWriter
 from .line_writer import LineNestWriter
 from .loops import LoopWriter
 from .notes import readable_lines
@@ -32,7 +33,8 @@ class NumbaDeclarations(Declarations):
         self.renderer = NumbaRenderer(FOLDER, renderer)
         called = (name for folder in target.prelude for name in names_in(folder))
         self.reserved = {*called, *CASTS.values(), "njit", "prange"}
-        self.loops = self.loop_compiler = LoopWriter(renderer, self.renderer, annotate, self.reserved)
+        self.heads = HeadWriter(renderer, target.arrange is not None, self.kinds)
+        self.loops = self.loop_compiler = LoopWriter(renderer, self.renderer, self.heads, annotate, self.reserved)
 
     def name_kernels(self, writer: FunctionWriter, module_names: Names) -> None:
         self.loops.module_names = module_names
@@ -66,10 +68,10 @@ class NumbaDeclarations(Declarations):
         name = self.caller_renderer.kernel_names[kernel]
         parameters = zip(kernel.function.parameters, writer.parameters, strict=True)
         self.shapes[name] = {parameter: node.shape for node, parameter in parameters}
+        given = {array: kernel.shapes[number] for number, array in writer.given_arrays().items()}
         return self.caller_renderer.statement(
             "kernel_function",
-            name,
-            [*writer.parameters, *writer.given_arrays()],
+            self.heads.head(name, self.shapes[name] | given, kernel.shapes),
             has_floats,
             writer.in_threads,
             note,

@@ -20,6 +20,7 @@ from ....transpile.emission.naming.identifiers import Names
 from ....transpile.hlo.element_types import ElementType, from_dtype
 from ....transpile.python.templates import Expression
 from ..kernels import AS_BITS, fuses
+from .heads import HeadWriter
 from .renderer import NumbaRenderer
 from .rounds import RoundWriter
 from .writer import COUNTERS
@@ -80,6 +81,11 @@ class LoopRenderer(Renderer):
         part = self.elements.expression("item", target, [index])
         return self.elements.statement("copy_into", self.elements.called_function("copy_into"), part, text)
 
+    def begun(self, node: Node, text: Expression) -> Expression:
+        """Return what a loop begins with: integers have the type that they have in later rounds."""
+        is_integer = node.is_literal and not node.is_python_int and node.type.is_integral
+        return self.elements.cast(text, node.type) if is_integer and text.lstrip("-").isdigit() else text
+
     def held(self, node: Node, text: Expression) -> Expression:
         """Return the text of a value that gets a name: a part of an array that rounds write into is copied."""
         source = node
@@ -124,10 +130,13 @@ def _lies_apart(node: Node) -> bool:
 class LoopWriter:
     """Writes the functions of loops; ``texts`` are the finished ones."""
 
-    def __init__(self, renderer: Renderer, elements: NumbaRenderer, annotate: str, reserved: Set[str]) -> None:
+    def __init__(
+        self, renderer: Renderer, elements: NumbaRenderer, heads: HeadWriter, annotate: str, reserved: Set[str]
+    ) -> None:
         """``reserved`` are what functions may call: nothing in them has such a name."""
         self.renderer = renderer
         self.elements = elements
+        self.heads = heads
         self.annotate = annotate
         self.reserved = reserved
         self.texts: list[str] = []
@@ -157,7 +166,8 @@ class LoopWriter:
         body, _ = body_and_captured(node)
         types = {part.type for part in body if part.element_type is not None}
         has_floats = any(kind.is_floating or kind.is_complex for kind in types)
-        self.texts.append(self.renderer.statement("kernel_function", own, parameters, has_floats, False, [], lines))
+        head = self.heads.head(own, self.shapes[own], [part.shape for part in results])
+        self.texts.append(self.renderer.statement("kernel_function", head, has_floats, False, [], lines))
         writer.names.taken = taken | set(names)
         writer.texts.update((read, text) for text, read in arguments)
         given_arrays = self._copied(parameters, arguments)

@@ -162,9 +162,9 @@ class NestWriter(KernelWriter):
         """Return the numbers of the results whose arrays the caller makes; in a loop that has buffers, none."""
         return self.kernel.by_caller if self.buffers is None else []
 
-    def given_arrays(self) -> list[str]:
-        """Return the names of the arrays that the caller makes."""
-        return [self.arrays[number] for number in self.by_caller]
+    def given_arrays(self) -> dict[int, str]:
+        """Return the names of the arrays that the caller makes, by the numbers of results."""
+        return {number: self.arrays[number] for number in self.by_caller}
 
     @property
     def outermost(self) -> list[int]:

@@ -35,8 +35,8 @@ def threefry_2x32(
     if np.size(key0) == np.size(key1) == 1:
         keys = [key0, key1]
     first, second = np.array(x0, order="C"), np.array(x1, order="C")
-    rows = [np.ascontiguousarray(key).reshape(-1) for key in keys]
-    threefry_pairs_loop(*rows, first.reshape(-1), second.reshape(-1))
+    row0, row1 = (np.ascontiguousarray(key).reshape(-1) for key in keys)
+    threefry_pairs_loop(row0, row1, first.reshape(-1), second.reshape(-1))
     return first, second
 
 

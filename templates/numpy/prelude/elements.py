@@ -52,7 +52,7 @@ def min_key_f32(x: np.float32) -> np.int32:
 
 
 @element
-def float_of_key_f32(key: int) -> np.float32:
+def float_of_key_f32(key: np.int32) -> np.float32:
     """The float32 of a key."""
     return np.int32(key ^ (key >> 31 & 0x7FFFFFFF)).view(np.float32)
 
@@ -76,7 +76,7 @@ def min_key_f64(x: float) -> Any:
 
 
 @element
-def float_of_key_f64(key: int) -> float:
+def float_of_key_f64(key: np.int64) -> float:
     """The float64 of a key."""
     return np.int64(key ^ (key >> 63 & 0x7FFFFFFFFFFFFFFF)).view(np.float64)
 

@@ -82,7 +82,8 @@ def scalar_mulhi_uint64(a: Any, b: Any) -> np.uint64:
     a_low, a_high, b_low, b_high = a & low, a >> half, b & low, b >> half
     middle = a_high * b_low + (a_low * b_low >> half)
     lower = a_low * b_high + (middle & low)
-    return a_high * b_high + (middle >> half) + (lower >> half)
+    upper: np.uint64 = a_high * b_high + (middle >> half) + (lower >> half)
+    return upper
 
 
 @element

@@ -29,7 +29,7 @@ def bits_f32(x: np.float32) -> np.int32:
 
 
 @elementary
-def float_of_bits_f32(bits: int) -> np.float32:
+def float_of_bits_f32(bits: np.int32) -> np.float32:
     """The float32 of the last 32 bits of an integer."""
     return np.int32(bits).view(np.float32)
 
@@ -50,7 +50,7 @@ def exp_steps_f32(x: np.float32) -> tuple[np.int32, np.float32]:
 
 
 @elementary
-def power_of_two_f32(n: int) -> np.float32:
+def power_of_two_f32(n: np.int32) -> np.float32:
     """2 ** n for -126 <= n <= 127."""
     return float_of_bits_f32((n + 127) << 23)
 
@@ -91,7 +91,8 @@ def tanh_f32(x: np.float32) -> np.float32:
     y = np.float32(2) * abs(x)
     y = min(y, np.float32(20))
     e = expm1_f32(y)
-    return np.copysign(e / (e + np.float32(2)), x)
+    found: np.float32 = np.copysign(e / (e + np.float32(2)), x)
+    return found
 
 
 # (log(1 + f) - f + f**2 / 2) / f**3 where sqrt(1 / 2) <= 1 + f <= sqrt(2).
@@ -173,7 +174,8 @@ def erf_f32(x: np.float32) -> np.float32:
     square = min(square, np.float32(16))
     y = x * polynomial(square, ERF_TOP_F32) / polynomial(square, ERF_BOTTOM_F32)
     is_one = (abs(y) > np.float32(1)) | (abs(x) > np.float32(3.9192059))
-    return np.copysign(np.float32(1), x) if is_one else y
+    found: np.float32 = np.copysign(np.float32(1), x) if is_one else y
+    return found
 
 
 # The first 256 bits after the point of 1 / pi.
@@ -205,12 +207,13 @@ SIN_F64 = (
 @elementary
 def sin_of_half_turns(x: np.float32, shift: float) -> float:
     """sin(x + shift * pi) of a float32, in float64."""
-    row = np.uint64(min(max(bits_f32(x) >> 23 & 0xFF, 127), 254) - 127)
+    exponent = np.int32(bits_f32(x) >> 23 & 0xFF)
+    row = np.uint64(min(max(exponent, np.int32(127)), np.int32(254)) - 127)
     turns = np.float64(x) * HALF_TURNS[0, row]  # exact
     rest = np.float64(x) * HALF_TURNS[1, row]
     whole = turns + rest + shift + 6755399441055744.0  # rounds; 1.5 * 2**52
     r = turns - (whole - 6755399441055744.0 - shift) + rest
-    sine = r * polynomial(r * r, SIN_F64)
+    sine: float = r * polynomial(r * r, SIN_F64)
     return -sine if bits_f64(whole) & 1 else sine
 
 
@@ -251,7 +254,8 @@ def power_of_two(x: float) -> float:
     whole = x + 6755399441055744.0  # rounds; 1.5 * 2**52
     r = x - (whole - 6755399441055744.0)
     scale = float_of_bits_f64((bits_f64(whole) + 1023) << 52)
-    return polynomial(r, EXP2_F64) * scale
+    found: float = polynomial(r, EXP2_F64) * scale
+    return found
 
 
 @elementary
@@ -298,7 +302,7 @@ def upper_tail(x: float) -> float:
     inverse = 1.0 / ((size + 3.0) * (1.0 + 2.0 * size))
     t = (size - 3.0) * (1.0 + 2.0 * size) * inverse
     power = power_of_two(size * size * -1.4426950408889634)
-    tail = polynomial(t, ERFC_F64) * (size + 3.0) * inverse * power
+    tail: float = polynomial(t, ERFC_F64) * (size + 3.0) * inverse * power
     return 2.0 - tail if x < 0.0 else tail
 
 
@@ -334,7 +338,8 @@ def atan2_f32(y: np.float32, x: np.float32) -> np.float32:
     angle = 1.5707963267948966 - angle if height > width else angle
     angle = 3.141592653589793 - angle if bits_f32(x) < 0 else angle
     size = np.float32(np.nan if np.isnan(x) | np.isnan(y) else angle)
-    return np.copysign(size, y)
+    found: np.float32 = np.copysign(size, y)
+    return found
 
 
 @elementary

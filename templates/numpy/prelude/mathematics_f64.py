@@ -20,7 +20,7 @@ def bits_f64(x: float) -> np.int64:
 
 
 @elementary
-def float_of_bits_f64(bits: int) -> float:
+def float_of_bits_f64(bits: np.int64) -> float:
     """The float64 of these bits."""
     return np.int64(bits).view(np.float64)
 
@@ -45,7 +45,7 @@ def exp_steps_f64(x: float) -> tuple[np.int64, float]:
 
 
 @elementary
-def power_of_two_f64(n: int) -> float:
+def power_of_two_f64(n: np.int64) -> float:
     """2 ** n for -1022 <= n <= 1023."""
     return float_of_bits_f64((n + 1023) << 52)
 
@@ -85,7 +85,8 @@ def tanh_f64(x: float) -> float:
     y = 2.0 * abs(x)
     y = min(y, 40.0)
     e = expm1_f64(y)
-    return np.copysign(e / (e + 2.0), x)
+    found: float = np.copysign(e / (e + 2.0), x)
+    return found
 
 
 # (2 * atanh(s) - 2 * s) / s**3, of s**2.
@@ -169,9 +170,14 @@ def erf_inv_f64(x: float) -> float:
     Source: Giles, Approximating the erfinv function, 2011.
     """
     w = -log1p_f64(-x * x)
-    if w < 6.25:
-        return polynomial(w - 3.125, ERF_INV_F64) * x
     root = np.sqrt(w)
-    if w < 16.0:
-        return polynomial(root - 3.25, ERF_INV_NEAR_F64) * x
-    return polynomial(root - 5.0, ERF_INV_TAIL_F64) * x if abs(x) != 1.0 else x * np.inf
+    found: float
+    if w < 6.25:
+        found = polynomial(w - 3.125, ERF_INV_F64) * x
+    elif w < 16.0:
+        found = polynomial(root - 3.25, ERF_INV_NEAR_F64) * x
+    elif abs(x) != 1.0:
+        found = polynomial(root - 5.0, ERF_INV_TAIL_F64) * x
+    else:
+        found = x * np.inf
+    return found

@@ -165,8 +165,8 @@ def compiled_pool_gradient(
     total = np.zeros(x.shape, x.dtype)
     if source.size:
         arrays = (np.ascontiguousarray(x), np.ascontiguousarray(source), total)
-        folded = [each.reshape(beside_windows(each.shape, axes)) for each in arrays]
-        pool_gradient_loop(*folded, rows, columns)
+        a, b, c = (each.reshape(beside_windows(each.shape, axes)) for each in arrays)
+        pool_gradient_loop(a, b, c, rows, columns)
     return total
 
 

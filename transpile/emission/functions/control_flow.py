@@ -151,7 +151,8 @@ class ControlFlowWriter:
 
     def beginning(self, node: Node, carry: Carry) -> Expression:
         """Return the text of what a loop begins with."""
-        return self.writer.array_text(self.start(node, carry.initial))
+        start = self.start(node, carry.initial)
+        return self.writer.renderer.begun(start, self.writer.array_text(start))
 
     def start(self, node: Node, initial: Node) -> Node:
         """Return what a loop begins with; an array that was made for it alone needs no copy."""

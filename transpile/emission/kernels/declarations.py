@@ -36,6 +36,7 @@ class Declarations:
         self.names: dict[Hashable, str] = {}  # of kernels, by what they compute
         self.kernels: dict[str, Kernel] = {}  # those that are written, by name
         self.shapes: dict[str, dict[str, Shape]] = {}  # of the parameters of functions, where they are known
+        self.kinds: set[str] = set()  # of the types that the texts name
 
     def name_kernels(self, writer: FunctionWriter, module_names: Names) -> None:
         """Name the kernels that a function calls after their results, before the function is written.

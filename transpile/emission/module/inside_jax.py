@@ -20,7 +20,7 @@ from ...hlo.element_types import from_dtype
 from ...hlo.ir import Built, ResultTree
 from ..trees.result_trees import with_objects
 from .compiled_functions import is_compiled
-from .xla_handlers import Array, Handler, compiled_handler, python_handler, register
+from .xla_handlers import Array, Handler, compiled_handler, python_handler, register, unchecked_main
 
 _KEPT: dict[str, Handler] = {}  # the handlers of this process, by name: compiled programs call them at their address
 
@@ -68,8 +68,10 @@ def _called(jax: Any, generated: Emitted) -> Callable[..., Any]:
     returns, is_tuple = _arrays(returned), isinstance(shapes, tuple)
     is_tree = structure not in (tree.tree_structure(0), tree.tree_structure((0,) * len(returned)))
     signature, expected = inspect.signature(module.main), _flat_arguments(generated, module)
+    is_checked = bool(expected) and not generated.callbacks  # by JAX
+    main = unchecked_main(generated.source, module) if is_checked else module.main
     compiled = None
-    if expected and generated.result_tree is None and is_compiled(generated.source):
+    if expected and not is_tree and is_compiled(generated.source):
         compiled = compiled_handler(generated.source, module, [*expected.values()], returns, is_tuple=is_tuple)
 
     def called(*arguments: Any, **named: Any) -> Any:
@@ -85,7 +87,7 @@ def _called(jax: Any, generated: Emitted) -> Callable[..., Any]:
 
         def on_host(*arrays: Any) -> Sequence[Any]:
             positional, by_name = (arrays, {}) if are_flat else tree.tree_unflatten(form, arrays)
-            result = module.main(*positional, **by_name)
+            result = main(*positional, **by_name)
             return tree.tree_leaves(result) if is_tree else result if is_tuple else (result,)
 
         is_packed = any(from_dtype(each.dtype).bits < 8 for each in (*leaves, *returned))

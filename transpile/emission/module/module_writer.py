@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import field, replace
 from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -60,6 +61,7 @@ from .sections import add_sections
 from .shared_helpers import SHARED, divided, import_line, shares_functions
 
 _AROUND_ROW = len('    "": ("", ),')  # around the name, the hash and the type of a stored array
+_FREED = range(2**17, 2**25)  # bytes of arrays whose memory goes back to the system, unless the C library keeps it
 _ML_DTYPE = re.compile(r"\bml_dtypes\.\w+")
 
 
@@ -331,14 +333,16 @@ class _ModuleWriter:
         classes = [class_text(*item, renderer) for item in renderer.named_results.items()]
         functions = [*classes, *(self._function_text(writer) for writer in self.writers)]
         functions += (text for part in self.parts for text in part.functions(renderer))
-        types, functions = without_lone_types(self._types(), functions)
-        typing = typing_imports(renderer, [*types, *functions])
+        written = [*kernels.texts, *functions]
+        types, written = without_lone_types(self._types(kernels.kinds), written)
+        declared, functions = written[: len(kernels.texts)], written[len(kernels.texts) :]
+        typing = typing_imports(renderer, [*types, *written])
         used = {*renderer.used_prelude, *(use for definition in definitions for use in definition.uses)}
         from_file = import_line(self.target.name, (each.name for each in helpers if each.name in used))
         needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *kernels.imports(), *typing}
         named = [line for part in self.parts for line in part.constants(renderer)]
         told = self._narrow_dtypes([*functions, *self.constants.lines, *stored])
-        texts = [*types, *told, *functions, *kernels.texts, *self.constants.lines, *stored]
+        texts = [*types, *told, *written, *self.constants.lines, *stored]
         imported = imports(self.target, needed, texts, from_file)
         needs_numpy = NUMPY in imported and (NUMPY in self.target.imports or NUMPY in needed)
         public = [name for part in self.parts for name in part.public]
@@ -369,6 +373,7 @@ class _ModuleWriter:
             groups=filter(
                 None,
                 [
+                    self._keep_memory(),
                     self.constants.lines,
                     told,
                     named,
@@ -382,7 +387,7 @@ class _ModuleWriter:
             behind = list(map(with_short_docstrings, behind))
         behind += (text for part in self.parts for text in part.behind(renderer))
         behind += [*stored, *last]
-        return [top, *shared, *kernels.shared(), *kernels.texts, *functions, *behind]
+        return [top, *shared, *kernels.shared(), *declared, *functions, *behind]
 
     def _signature(self) -> list[str]:
         """The constant that the check of arguments reads, and the parts that it has several times."""
@@ -408,6 +413,16 @@ class _ModuleWriter:
         trees = [(name, root) for root, name in self.stored_roots.items() if root in roots]
         are_long = not all(fits("".join(row), _AROUND_ROW) for row in rows)
         return [statement("stored_trees", self.module_names.fresh("WEIGHTS"), rows, trees, are_long)]
+
+    def _keep_memory(self) -> list[str]:
+        """Return what has the memory of large arrays used again, in a style for speed."""
+        nodes = (node for writer in self.writers for node in writer.plan.nodes if node.opcode != "parameter")
+        sizes = (prod(node.shape) * node.type.dtype.itemsize for node in nodes if node.element_type is not None)
+        is_fast = kernels_in(self.options.style, self.target) is not None and not self.renderer.sizes_are_free
+        if not is_fast or not any(size in _FREED for size in sizes):
+            return []
+        statement = self.renderer.statement("keep_memory").strip()
+        return [statement] if statement else []
 
     def _narrow_dtypes(self, texts: list[str]) -> list[str]:
         """Return what the library must be told of the dtypes of at most a byte that are named in texts."""
@@ -444,9 +459,9 @@ class _ModuleWriter:
         is_of_blocks = writer.renderer is not self.renderer
         return function_text(writer, has_group, is_of_blocks, self.decorators if is_entry else ())
 
-    def _types(self) -> list[str]:
-        """The types that signatures name."""
-        kinds = kinds_of_types(self.program, self.of_blocks is not self.renderer)
+    def _types(self, of_kernels: Set[str]) -> list[str]:
+        """The types that signatures name, those of kernels among them."""
+        kinds = sorted({*kinds_of_types(self.program, self.of_blocks is not self.renderer), *of_kernels})
         groups = (group for own in self.renderer.argument_groups.values() for group in own)
         has_trees = self.entry.takes_trees or any(group.maker is None for group in groups)
         has_trees |= any(has_tree(result_type(writer.results)) for writer in self.writers)

@@ -107,6 +107,27 @@ def _error(interface: int, message: str) -> int:
     return int(_FUNCTION((_Word * 7).from_address(interface)[6])(ctypes.addressof(arguments)))
 
 
+# -- main as handlers call it
+
+
+def unchecked_main(source: str, module: ModuleType) -> Callable[..., Any]:
+    """Return ``main`` without its checks of arrays, where JAX has done these."""
+    return _with_main(_unchecked(source), module)["main"]  # type: ignore[no-any-return]
+
+
+def _unchecked(source: str) -> ast.FunctionDef:
+    (main,) = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == "main")
+    main.body = [node for node in main.body if not _is_check(node)]
+    return main
+
+
+def _with_main(main: ast.FunctionDef, module: ModuleType) -> dict[str, Any]:
+    """Return the names of a module, with another ``main``."""
+    namespace = dict(module.__dict__)
+    exec(compile(ast.Module([main], []), str(module.__file__), "exec", dont_inherit=True), namespace)
+    return namespace
+
+
 # -- handlers of compiled code
 
 
@@ -118,14 +139,13 @@ def compiled_handler(
     None where ``main`` does more than to pass arrays to compiled functions, as arithmetic of Numba has other types than
     that of NumPy, or where Numba cannot compile it.
     """
+    main = _unchecked(source)
+    main.decorator_list = []
     functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
-    (main,) = (node for node in functions if node.name == "main")
     compiled = {node.name for node in functions if any(_is_njit(each) for each in node.decorator_list)}
-    main.decorator_list, main.body = [], [node for node in main.body if not _is_check(node)]
     if not all(_passes(node, compiled) for statement in main.body for node in ast.walk(statement)):
         return None
-    namespace = dict(module.__dict__)
-    exec(compile(ast.Module([main], []), str(module.__file__), "exec", dont_inherit=True), namespace)
+    namespace = _with_main(main, module)
     namespace["main"] = namespace["njit"](namespace["main"], error_model="numpy", nogil=True)
     template = jinja2.Template(TEMPLATE.read_text("utf-8"), trim_blocks=True, undefined=jinja2.StrictUndefined)
     text = template.render(arguments=arguments, results=results, is_tuple=is_tuple)

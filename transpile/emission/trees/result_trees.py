@@ -74,9 +74,11 @@ def with_objects(tree: ResultTree, made: Callable[[Built], ResultTree]) -> Resul
 
 
 def has_trees(module: HloModule, paths: Sequence[object]) -> bool:
-    """Tell whether a module knows that its function takes or returns more than arrays and a tuple of them."""
+    """Tell whether a module knows that its function takes or returns more than arrays and a tuple of several."""
     if module.trees is None:
         return False
     results = module.trees.results
+    is_one = isinstance(results, tuple) and len(results) == 1
     parts = results if isinstance(results, tuple) else (results,)
-    return any(path is not None for path in paths) or not all(isinstance(part, int | None) for part in parts)
+    is_flat = all(isinstance(part, int | None) for part in parts)
+    return is_one or not is_flat or any(path is not None for path in paths)
