@@ -58,6 +58,12 @@ def test_a_text_in_generic_form_and_as_an_artefact(name):
                 assert structurally_equal(read_bytecode(artefact, version), expected, labels=False)
 
 
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_of_mhlo(name):
+    text = TEXTS[name].replace("stablehlo.", "mhlo.")
+    assert structurally_equal(read_text(SourceText(text)), read_text(SourceText(TEXTS[name])), labels=False)
+
+
 @pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
 def test_what_jax_exported(path):
     content = bytes(read_exported(path.read_bytes()).program)

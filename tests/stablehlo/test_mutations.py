@@ -89,6 +89,15 @@ def test_changed_bytes():
             assert error.diagnostics[0].code.startswith("XP")
 
 
+def test_a_region_does_not_see_the_results_of_its_operation():
+    """In this artefact the number of a branch's result is changed to that of the operation which holds it."""
+    path = Path(__file__).parents[1] / "frontends" / "exported" / "jax_0_12.bin"
+    content = bytearray(read_exported(path.read_bytes()).program)
+    content[606] = 21
+    with pytest.raises(XlaToPythonError, match=r"XP431: .*there is no value 10 before it is used"):
+        read_bytecode(bytes(content), "changed")
+
+
 def test_a_stray_sign_is_no_value():
     text = "func.func @main(%a: tensor<f32>) -> tensor<f32> {\n%0 = stablehlo.add %a, %a : tensor<f32>\n"
     with pytest.raises(XlaToPythonError, match="XP10"):

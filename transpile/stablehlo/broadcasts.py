@@ -23,8 +23,8 @@ def broadcasting(operation: Operation, source: SourceText) -> list[Operation] | 
 
     Raises ``HloSyntaxError`` (XP123) where an operand does not become as large as the result.
     """
-    name, shape = BROADCASTS.get(operation.name), operation.results[0].type if operation.results else None
-    if name is None or not isinstance(shape, ArrayShape):
+    name = BROADCASTS.get(operation.name)
+    if name is None or not isinstance(shape := operation.results[0].type, ArrayShape):
         return None
     made: list[Operation] = []
     operands: list[Value] = []

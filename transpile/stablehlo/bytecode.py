@@ -6,7 +6,7 @@ is in :mod:`.encodings`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -316,16 +316,17 @@ class _Body:
             value = Value(self.file.value(number, is_type=True, stream=stream))
             if has_location:
                 value.location = self._location(stream)
-            self._define(value, stream)
             region.arguments.append(value)
+        self._define(region.arguments, self.next, stream)
+        self.next += len(region.arguments)
         if self.file.version >= _WITH_USE_ORDERS and stream.byte():
             self._pass_use_orders(stream, len(region.arguments))
 
-    def _define(self, value: Value, stream: Stream) -> None:
-        if self.next >= len(self.values):
+    def _define(self, values: Sequence[Value], first: int, stream: Stream) -> None:
+        """Let values have the numbers from one on, which the regions of their operation do not see yet."""
+        if first + len(values) > len(self.values):
             raise stream.error("a region defines more values than it says")
-        self.values[self.next] = value
-        self.next += 1
+        self.values[first : first + len(values)] = values
 
     def _pass_use_orders(self, stream: Stream, count: int) -> None:
         for _ in range(stream.count() if count > 1 else 1):
@@ -354,10 +355,10 @@ class _Body:
         if mask & _HAS_USE_ORDERS:
             self._pass_use_orders(stream, len(results))
         made = Operation(file.operation_names[number], operands, results, attributes, [], location, Span(0, 0))
-        for value in results:
-            self._define(value, stream)
+        first, self.next = self.next, self.next + len(results)
         if mask & _HAS_REGIONS:
             self._regions(stream, made)
+        self._define(results, first, stream)
         return made
 
     def _location(self, stream: Stream) -> Location:

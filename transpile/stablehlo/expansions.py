@@ -42,10 +42,10 @@ def expand(operation: Operation) -> list[Operation] | None:
 
     Floats narrower than float32 without an own text are computed in that.
     """
-    name, shape = operation.name.partition(".")[2], operation.operands[0].type if operation.operands else None
-    if name not in NAMES or not isinstance(shape, ArrayShape):
+    dialect, _, name = operation.name.partition(".")
+    if name not in NAMES or not isinstance(shape := operation.operands[0].type, ArrayShape):
         return None
-    if not (shape.element_type.is_complex or operation.name.startswith("chlo.")):
+    if not (shape.element_type.is_complex or dialect == "chlo"):
         return None
     computation = expanded(name, shape.element_type)
     if computation is not None:

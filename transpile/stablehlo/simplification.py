@@ -359,6 +359,12 @@ def _scatter(simplifier: Simplifier, operation: Operation) -> Replacement:
     return operation.operands[:count] if updates and all(map(is_empty, updates)) else None
 
 
+def _conjugate(simplifier: Simplifier, operation: Operation) -> Replacement:
+    """Real numbers are their own."""
+    shape = _type(operation.operands[0])
+    return operation.operands if shape is not None and not shape.element_type.is_complex else None
+
+
 def _square(simplifier: Simplifier, operation: Operation) -> Replacement:
     """A real number by itself."""
     shape = _type(operation.operands[0])
@@ -469,8 +475,8 @@ def _tuple_element(simplifier: Simplifier, operation: Operation) -> Replacement:
 def _tuple(simplifier: Simplifier, operation: Operation) -> Replacement:
     """The elements of a tuple, in order, are the tuple."""
     parts = [simplifier.made.get(value) for value in operation.operands]
-    wholes = {part.operands[0] for part in parts if part is not None and part.name == "stablehlo.get_tuple_element"}
-    indices = [_index_of(part) for part in parts if part is not None]
+    elements = [part for part in parts if part is not None and part.name == "stablehlo.get_tuple_element"]
+    wholes, indices = {part.operands[0] for part in elements}, list(map(_index_of, elements))
     is_whole = len(wholes) == 1 and indices == list(range(len(operation.operands)))
     return list(wholes) if is_whole and {whole.type for whole in wholes} == {operation.results[0].type} else None
 
@@ -521,7 +527,7 @@ _RULES: dict[str, Rule] = {
     "stablehlo.scatter": _scatter,
     "stablehlo.tuple": _tuple,
     "stablehlo.reverse": _reverse,
-    "chlo.conj": _noop,
+    "chlo.conj": _conjugate,
     "chlo.square": _square,
     "stablehlo.broadcast_in_dim": _broadcast,
     "stablehlo.transpose": _transpose,

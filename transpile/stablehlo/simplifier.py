@@ -73,10 +73,6 @@ class Simplifier:
                 operation.operands = [self.final(value) for value in operation.operands]
             if self.refiner is not None:
                 self.refiner.refine(operation, self.constants)
-            parts = broadcasting(operation, self.source) or expand(operation)
-            if parts is not None:
-                waiting += parts[::-1]
-                continue
             if operation.regions:
                 if (branch := self.only_branch(operation)) is not None:
                     self.replaced.update(zip(operation.results, branch.returned, strict=False))
@@ -84,11 +80,13 @@ class Simplifier:
                     continue
                 self.in_regions(operation)
             replacement = self.rewritten(operation)
-            if replacement is None:
+            if replacement is not None:
+                self.replaced.update(zip(operation.results, replacement, strict=True))
+            elif (parts := broadcasting(operation, self.source) or expand(operation)) is not None:
+                waiting += parts[::-1]
+            else:
                 self.without_empty(operation)
                 self.keep(operation)
-            else:
-                self.replaced.update(zip(operation.results, replacement, strict=True))
         region.operations, self.kept = self.kept, outer
 
     def keep(self, operation: Operation) -> None:

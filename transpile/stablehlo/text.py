@@ -316,7 +316,7 @@ class TextReader:
         first = cursor.skip()
         is_generic = cursor.looking_at('"')
         name = cursor.string() if is_generic else cursor.expect_match(_OPERATION, "an operation")
-        name = _FULL_NAMES.get(name, name)
+        name = _full_name(name)
         made = _Statement(name, Span(first, cursor.position), names, tuple(counts), [], {}, [])
         if is_generic:
             self._generic(made)
@@ -587,7 +587,7 @@ class TextReader:
             cursor.accept(",")
         made.places[:] = [*pairs[::2], *pairs[1::2]]
         if self._accept_word("applies"):
-            made.attributes["applies"] = cursor.expect_match(_OPERATION, "an operation")
+            made.attributes["applies"] = _full_name(cursor.expect_match(_OPERATION, "an operation"))
         if not self._accept_word("across"):
             cursor.unexpected("`across`")
         self._plain_rest(made)
@@ -705,6 +705,12 @@ class TextReader:
         made.types = (parse_type(cursor),)
 
 
+def _full_name(name: str) -> str:
+    """The name of an operation with its dialect; MHLO is what StableHLO was before it had that name."""
+    dialect, _, own = name.partition(".")
+    return f"stablehlo.{own}" if dialect == "mhlo" else _FULL_NAMES.get(name, name)
+
+
 def _is_constant(made: _Statement) -> bool:
     return _FORMS.get(made.name) is TextReader._constant
 
@@ -723,13 +729,10 @@ _FORMS: dict[str, Callable[[TextReader, _Statement], None]] = {
     "sdy.mesh": TextReader._mesh,
     "sdy.manual_computation": TextReader._manual_computation,
     "stablehlo.constant": TextReader._constant,
-    "mhlo.constant": TextReader._constant,
     "chlo.constant": TextReader._constant,
     "stablehlo.while": TextReader._while,
-    "mhlo.while": TextReader._while,
     "chlo.scan": TextReader._scan,
     "stablehlo.reduce": TextReader._reduce,
-    "mhlo.reduce": TextReader._reduce,
 }
 
 __all__ = ["TextReader", "unescape"]

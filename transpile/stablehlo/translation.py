@@ -225,7 +225,7 @@ class Translator:
         return HloSyntaxError(Diagnostic(code, message, span, self.source, hint))
 
 
-_CALLS = frozenset(("func.call", "stablehlo.composite", "mhlo.composite", "stablehlo.custom_call"))
+_CALLS = frozenset(("func.call", "stablehlo.composite", "stablehlo.custom_call"))
 
 
 def callee_name(operation: Operation) -> str | None:
