@@ -117,8 +117,8 @@ def test_a_branch_of_several_that_depends_on_no_argument():
     assert_same(text, X)
 
 
-@pytest.mark.parametrize(("last", "choices"), [("zero, one", 1), ("one, zero", 2)])
-def test_the_number_of_the_branch_that_was_taken_chooses_as_what_chose_it(last, choices):
+@pytest.mark.parametrize("last", ["zero, one", "one, zero"])
+def test_the_number_of_the_branch_that_was_taken_chooses_as_what_chose_it(last):
     text = f"""
     zero {{ u = f32[] parameter(0)  ROOT r = s32[] constant(0) }}
     one {{ u = f32[] parameter(0)  ROOT r = s32[] constant(1) }}
@@ -130,6 +130,6 @@ def test_the_number_of_the_branch_that_was_taken_chooses_as_what_chose_it(last, 
       m = s32[] conditional(n, a, a), branch_computations={{{last}}}
       ROOT y = f32[] conditional(m, a, a), branch_computations={{twice, minus}}
     }}"""
-    assert main(text).count("if ") == choices
+    assert main(text).count("if ") == 1
     for number in (-1, 0, 1, 2):
         assert_same(text, np.int32(number), np.float32(1.5))

@@ -130,52 +130,66 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
         computations, arguments = list(instruction["branch_computations"]), list(operands)
         if len(computations) == 2 and which.node.opcode == "convert" and which.node.operands[0].type is PRED:
             which = Value.of(which.node.operands[0])
-    which = Value.of(_chooser(which.node, len(computations)))
-    chosen = _known_branch(lowering, which.node, len(computations))
-    if chosen is None and _are_alike(computations, arguments):
-        chosen = 0
+    number, branches = _chosen_at_once(
+        which.node, _without_repeated_end(list(zip(computations, arguments, strict=True)))
+    )
+    chosen = _known_branch(lowering, number, len(branches))
     if chosen is not None:
-        return lowering.computation(computations[chosen], [arguments[chosen]])
+        computation, argument = branches[chosen]
+        return lowering.computation(computation, [argument])
     graph = lowering.graph
-    branches = []
-    for number, (computation, argument) in enumerate(zip(computations, arguments, strict=True)):
+    lowered = []
+    for place, (computation, argument) in enumerate(branches):
         region = graph.region.child("branch")
-        with graph.inside(region), lowering.inside_branch(which.node, number, len(computations)):
+        with graph.inside(region), lowering.inside_branch(number, place, len(branches)):
             result = lowering.computation(computation, [argument])
             results = [lowering.plain(value) for value in flattened(result)]
-        branches.append(Branch(region, results, graph.effects.get(region)))
+        lowered.append(Branch(region, results, graph.effects.get(region)))
     # What all branches give is no choice: a loop may carry it round unchanged.
-    common = [_common(graph, alike) for alike in zip(*(branch.results for branch in branches), strict=True)]
-    for branch in branches:
+    common = [_common(graph, alike) for alike in zip(*(branch.results for branch in lowered), strict=True)]
+    for branch in lowered:
         branch.results = [own for own, same in zip(branch.results, common, strict=True) if same is None]
-    has_effect = any(branch.effect is not None for branch in branches)
+    has_effect = any(branch.effect is not None for branch in lowered)
     given: Iterator[Value] = iter(())
     if has_effect or None in common:
-        node = placed(graph, "conditional", (which.node,), has_effect, branches=tuple(branches))
+        node = placed(graph, "conditional", (number,), has_effect, branches=tuple(lowered))
         given = iter(lowering.items(node))
     return unflattened(instruction.shape, (Value.of(same) if same is not None else next(given) for same in common))
 
 
-def _chooser(which: Node, count: int) -> Node:
-    """What chooses the branch, seen through conditionals that give the number of the branch they take: JAX writes them
-    for the index of a platform."""
+_Branches = list[tuple[Computation, Lowered]]
+
+
+def _chosen_at_once(which: Node, branches: _Branches) -> tuple[Node, _Branches]:
+    """Return the number that chooses a branch and the branches, seen through conditionals that give the number of
+    one: JAX writes them for the index of a platform. No branch is written twice for that.
+    """
     while which.opcode == "item" and which.operands[0].opcode == "conditional":
         chosen, index = which.operands[0], which.parameters["index"]
-        results = [branch.results[index] for branch in chosen.parameters["branches"]]
-        if len(results) != count or any(not _is(result, k) for k, result in enumerate(results)):
+        numbers = [branch.results[index] for branch in chosen.parameters["branches"]]
+        if not all(number.is_literal for number in numbers):
             break
-        which = chosen.operands[0]
-    return which
+        taken = [_branch_of(int(literal_value(number)), len(branches)) for number in numbers]
+        fewer = _without_repeated_end([branches[k] for k in taken])
+        if len(set(taken[: len(fewer)])) < len(fewer):
+            break
+        which, branches = chosen.operands[0], fewer
+    return which, branches
 
 
-def _is(node: Node, number: int) -> bool:
-    return node.is_literal and int(literal_value(node)) == number
+def _branch_of(number: int, count: int) -> int:
+    """The branch that a number chooses: the last one is for all numbers outside."""
+    return number if 0 <= number < count else count - 1
 
 
-def _are_alike(computations: Sequence[Computation], arguments: Sequence[Lowered]) -> bool:
-    """Tell whether all branches compute the same of the same."""
-    is_given = all(argument == arguments[0] for argument in arguments[1:])
-    return is_given and all(compute_alike(computations[0], other) for other in computations[1:])
+def _without_repeated_end(branches: _Branches) -> _Branches:
+    """Return the branches up to the last but those that compute the same of the same as it does."""
+    while len(branches) > 1:
+        (computation, argument), (last, given) = branches[-2:]
+        if argument != given or not compute_alike(computation, last):
+            break
+        branches = branches[:-1]
+    return branches
 
 
 def _common(graph: Graph, given: Sequence[Node]) -> Node | None:
@@ -203,4 +217,4 @@ def _known_branch(lowering: FunctionLowering, which: Node, count: int) -> int | 
     known = known_value(which) if taken is None and (which.is_literal or sizes_are_fixed) else None
     if known is None:
         return taken
-    return int(known) if 0 <= int(known) < count else count - 1
+    return _branch_of(int(known), count)
