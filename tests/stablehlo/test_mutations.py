@@ -104,6 +104,21 @@ def test_a_stray_sign_is_no_value():
         read_text(SourceText(text + "%1 = stablehlo.add %, %a : tensor<f32>\nreturn %1 : tensor<f32>\n}"))
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("-> tensor<f32>\n    %2 = stablehlo.pad", "-> tensoror<f32>\n    %2 = stablehlo.pad"),
+        ("dense<[1]> : tensor<1xi32>", "dense<[1]> : dense"),
+        ("%3 [1:4]", "%3 [9:12]"),
+    ],
+)
+def test_what_no_rule_can_use(old, new):
+    assert old in TEXTS["simplified"]
+    with pytest.raises(XlaToPythonError, match=r"XP106|XP218"):
+        module = read_text(SourceText(TEXTS["simplified"].replace(old, new)))
+        verify(module, module.source)
+
+
 def test_a_function_without_a_name():
     text = '"func.func"() <{function_type = () -> ()}> ({\n"func.return"() : () -> ()\n}) : () -> ()'
     with pytest.raises(XlaToPythonError, match="XP111: a function has no name"):

@@ -109,12 +109,12 @@ def _static_form(simplifier: Simplifier, operation: Operation) -> None:
 
 def _reduce(simplifier: Simplifier, operation: Operation) -> Replacement:
     """What is combined along no dimension stays as it is, and nothing combined is the first value."""
-    if operation.operands and is_empty(operation.operands[0]):
-        firsts = operation.operands[len(operation.results) :]
-        shapes = [shape for shape in map(_type, operation.results) if shape is not None]
-        pairs = zip(firsts, shapes, strict=False)
+    firsts, shapes = operation.operands[len(operation.results) :], list(map(_type, operation.results))
+    if operation.operands and is_empty(operation.operands[0]) and len(firsts) == len(shapes):
+        pairs = [(a, shape) for a, shape in zip(firsts, shapes, strict=True) if shape is not None]
         dimensions: dict[str, Any] = {"broadcast_dimensions": ()}
-        return [simplifier.insert(operation, "broadcast_in_dim", [a], shape, dimensions) for a, shape in pairs]
+        found = [simplifier.insert(operation, "broadcast_in_dim", [a], shape, dimensions) for a, shape in pairs]
+        return found if len(found) == len(shapes) else None
     if integers(operation.attributes.get("dimensions")) == ():
         return operation.operands[: len(operation.results)]
     name = operation.attributes.get("applies") or _only_operation(operation.regions)
@@ -299,7 +299,8 @@ def _slice(simplifier: Simplifier, operation: Operation) -> Replacement:
     ends = list(accumulate(shape.dimensions[dimension] for shape in shapes))
     first, last = sum(end <= start for end in ends), 1 + sum(end < limit for end in ends)
     parts = inner.operands[first:last]
-    if start >= limit or len(parts) == len(shapes) or (len(parts) > 1 and simplifier.uses[operation.operands[0]] != 1):
+    is_shared = len(parts) > 1 and simplifier.uses[operation.operands[0]] != 1
+    if start >= limit or not parts or len(parts) == len(shapes) or is_shared:
         return _noop(simplifier, operation)
     offset = ends[first] - shapes[first].dimensions[dimension]
     simplifier.uses[operation.operands[0]] -= 1
@@ -356,7 +357,8 @@ def _scatter(simplifier: Simplifier, operation: Operation) -> Replacement:
     """The operands, where nothing is put into them."""
     count = len(operation.operands) // 2
     updates = operation.operands[count + 1 :]
-    return operation.operands[:count] if updates and all(map(is_empty, updates)) else None
+    is_same = len(operation.results) == count and updates and all(map(is_empty, updates))
+    return operation.operands[:count] if is_same else None
 
 
 def _conjugate(simplifier: Simplifier, operation: Operation) -> Replacement:

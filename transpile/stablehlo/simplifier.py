@@ -93,11 +93,11 @@ class Simplifier:
         """Let an operation stand behind those that are kept already."""
         for result in operation.results:
             self.made[result] = operation
-        if operation.name == "stablehlo.constant" and operation.results:
-            value = operation.attributes.get("value")
-            if isinstance(value, np.ndarray) and (small := compact(value)) is not value:
-                value, operation.attributes = small, {**operation.attributes, "value": small}
-            self.constants[operation.results[0]] = value
+        value = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
+        if isinstance(value, np.ndarray):
+            self.constants[operation.results[0]] = small = compact(value)
+            if small is not value:
+                operation.attributes = {**operation.attributes, "value": small}
         self.kept.append(operation)
 
     def insert(
@@ -112,8 +112,9 @@ class Simplifier:
         return made.results[0]
 
     def without_empty(self, operation: Operation) -> None:
-        """Arrays without elements are constants."""
-        if not operation.name.startswith("stablehlo.") or operation.name == "stablehlo.constant":
+        """Arrays without elements are constants, but those that the function takes and hands back."""
+        is_last = bool(self.region.operations) and operation is self.region.operations[-1]
+        if is_last or not operation.name.startswith("stablehlo.") or operation.name == "stablehlo.constant":
             return
         if any(map(is_empty, operation.operands)):
             operation.operands = [
