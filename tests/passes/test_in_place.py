@@ -154,7 +154,11 @@ def with_borders(x):
     return lax.fori_loop(0, 3, lambda _, t: (t.at[:, -1].set(t[:, -2])).at[:, 0].set(t[:, 1]), x)
 
 
-@pytest.mark.parametrize("function", [by_rows, by_sweeps, with_borders], ids=lambda f: f.__name__)
+def number_moved(x):
+    return lax.fori_loop(0, 5, lambda i, t: t.at[i, i].set(t[i, 5 - i]), x)
+
+
+@pytest.mark.parametrize("function", [by_rows, by_sweeps, with_borders, number_moved], ids=lambda f: f.__name__)
 def test_loops_within_loops_change_what_is_there(function):
     text = hlo(function, X)
     assert main(text).count(".copy()") == 1

@@ -57,7 +57,9 @@ def _before_it_changes(graph: Graph, change: Node) -> Node | None:
     would be copied.
     """
     x, value, *places = change.operands
-    if value.opcode != "getitem" or value.operands[0] is not x or not is_view(value) or are_apart(change, value):
+    if not value.ndim or value.opcode != "getitem" or value.operands[0] is not x:
+        return None
+    if not is_view(value) or are_apart(change, value):
         return None
     if not change.region.is_in_loop and (value.ndim != 1 or _axes(change) == _axes(value)):
         return None
