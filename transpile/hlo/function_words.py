@@ -24,7 +24,7 @@ _BRANCH = re.compile(r"branch_\d+_fun")
 # Functions that are called so everywhere: the word is the class or the function around them.
 _SAYS_NOTHING = frozenset(
     "apply apply_fn body_fn body_fun bound_method common_rewrite cond_fn cond_fun decorated f filter_primitive_bind "
-    "fn forward fun fun_value_and_grad fun_wrapper func function inner lambda main maybe_set new none none_aux "
+    "fn forward fun fun_value_and_grad fun_wrapper func function impl inner lambda main maybe_set new none none_aux "
     "one_step op run step step_fn update update_fn value value_and_grad vmap wrapped wrapped_fn wrapper x".split()
 )
 

@@ -98,6 +98,13 @@ class WantedNames:
                 return name if writer.allocation.gives(node, name) else ""
         return ""
 
+    def as_changed(self, node: Node) -> str:
+        """Return the author's name of what is made by changing a value where it is, where nothing else reads that."""
+        users = self.users.get(node, [])
+        is_changed = len(users) == 1 and users[0].operation.changes and users[0].region is node.region
+        is_changed = is_changed and users[0].operands[0] is node
+        return self.writer.plan.user_names.get(users[0], "") if is_changed else ""
+
     def of_role(self, node: Node) -> str:
         """Return ``mean_divisor`` for a number that all arrays of the author's ``mean = ..`` are divided by there."""
         names = [] if node.ndim else self.writer.source_names.names_around(self.writer.graph, node)
@@ -506,6 +513,7 @@ HINTS = (
     Hint("the carry of a loop", _carried),
     Hint("the carry that it has in all rounds of a loop", lambda names, value: names.of_states(value.node)),
     Hint("the part of a tree that it updates", _part_of_updated),
+    Hint("the author's name of what alone is made of it, in place", lambda names, value: names.as_changed(value.node)),
     Hint("the author's name", _author),
     Hint("what the author reads it by in the function", _read_here),
     Hint("the row that a step is given", lambda names, value: names.of_row(value.node)),

@@ -289,8 +289,10 @@ def targets(file_name: str, tree: ast.Module) -> Targets:
     for statement in ast.walk(tree):
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             _add(found, file_name, statement.targets[0], statement.value)
-        elif isinstance(statement, ast.AugAssign | ast.AnnAssign) and statement.value is not None:
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
             _add(found, file_name, statement.target, statement.value)
+        elif isinstance(statement, ast.AugAssign):
+            _add(found, file_name, statement.target, statement)  # where the operation itself begins
         elif isinstance(statement, ast.Return) and statement.value is not None:
             _add_returned(found, file_name, statement.value)
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
@@ -311,9 +313,7 @@ def _add_handed(found: Targets, file_name: str, function: ast.FunctionDef) -> No
             if any(isinstance(target, ast.Name) and target.id == name for target in targets):
                 last = node
     if last is not None:
-        found[_place(file_name, last.value)] = Handed(name)
-    if isinstance(last, ast.AugAssign):
-        found[_place(file_name, last)] = Handed(name)  # there the operation itself begins
+        found[_place(file_name, last if isinstance(last, ast.AugAssign) else last.value)] = Handed(name)
 
 
 @lru_cache(MOST_FILES)
@@ -381,7 +381,7 @@ def _add_returned(found: Targets, file_name: str, value: ast.expr) -> None:
                 found[place] = Returned(index)  # without brackets a tuple starts where its first element does
 
 
-def _add(found: Targets, file_name: str, target: ast.expr, value: ast.expr) -> None:
+def _add(found: Targets, file_name: str, target: ast.expr, value: ast.expr | ast.AugAssign) -> None:
     """Note a target; a tuple meets a tuple element by element."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         for part, item in zip(target.elts, value.elts, strict=True):
