@@ -9,6 +9,8 @@ import pytest
 
 import xla2py
 from xla2py.transpile.emission.naming.layers import _word
+from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.hlo.stack_frames import CallChains
 
 SOURCE = """\
 def loss(x):
@@ -261,3 +263,105 @@ def test_a_step_of_an_expression_has_the_name_of_its_value(tmp_path):
     assert "    scores = np.exp(q) @ k\n    scores = scores * scores\n" in source
     source = xla2py.emit(text.replace("OTHER", "dot"), sources=tmp_path).source  # one more reads the step
     assert "scores = np.exp(q) @ k" not in source
+
+
+FILTER = """\
+def blur(x):
+    filt = jnp.exp(x)
+    filt /= jnp.sum(filt)
+    return jnp.square(filt)
+"""
+
+
+def test_an_augmented_assignment_names_what_it_assigns(tmp_path):
+    (tmp_path / "blur.py").write_text(FILTER, encoding="utf-8")
+    exp, total, ratio = (
+        f'metadata={{source_file="blur.py" source_line={line} source_column={column}}}'
+        for line, column in ((2, 11), (3, 12), (3, 4))
+    )
+    text = f"""
+    add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}
+    ENTRY main {{
+      x = f32[8] parameter(0)
+      zero = f32[] constant(0)
+      filt = f32[8] exponential(x), {exp}
+      total = f32[] reduce(filt, zero), dimensions={{0}}, to_apply=add, {total}
+      totals = f32[8] broadcast(total), dimensions={{}}, {ratio}
+      ratio = f32[8] divide(filt, totals), {ratio}
+      ROOT square = f32[8] multiply(ratio, ratio)
+    }}
+    """
+    text = xla2py.emit(text, sources=tmp_path, annotate="none").source
+    assert "filt = np.exp(x)\n    filt = filt / filt.sum()\n    return np.square(filt)" in text
+
+
+COVARIANCE = """\
+def noisy(x, noise):
+    k = jnp.exp(x)
+    covariance = k.at[2].set(noise)
+    return covariance * covariance
+"""
+
+
+@pytest.mark.parametrize(
+    ("root", "expected"),
+    [
+        ("multiply(changed, changed)", "covariance = np.exp(x)\n    covariance[2] = noise"),
+        ("add(changed, k)", "k = np.exp(x)\n    covariance = k.copy()\n    covariance[2] = noise"),
+    ],
+)
+def test_what_only_a_change_in_place_reads_has_the_name_of_the_changed_array(tmp_path, root, expected):
+    (tmp_path / "noisy.py").write_text(COVARIANCE, encoding="utf-8")
+    k, changed = (
+        f'metadata={{source_file="noisy.py" source_line={line} source_column={column}}}'
+        for line, column in ((2, 8), (3, 17))
+    )
+    text = f"""
+    ENTRY main {{
+      x = f32[8] parameter(0)
+      noise = f32[1] parameter(1)
+      two = s32[] constant(2)
+      k = f32[8] exponential(x), {k}
+      changed = f32[8] dynamic-update-slice(k, noise, two), {changed}
+      squared = f32[8] multiply(changed, changed)
+      ROOT result = f32[8] {root}
+    }}
+    """
+    assert expected in xla2py.emit(text, sources=tmp_path, annotate="none").source
+
+
+def test_the_stack_of_the_first_call_of_a_kept_jaxpr_is_left_out():
+    module = parse_module(
+        """
+        HloModule model
+
+        FileNames
+        1 "model.py"
+
+        FunctionNames
+        1 "model"
+        2 "layer"
+
+        FileLocations
+        1 {file_name_id=1 function_name_id=1 line=9 end_line=9 column=4 end_column=9}
+        2 {file_name_id=1 function_name_id=2 line=3 end_line=3 column=4 end_column=9}
+        3 {file_name_id=1 function_name_id=2 line=2 end_line=2 column=4 end_column=9}
+        4 {file_name_id=1 function_name_id=1 line=8 end_line=8 column=4 end_column=9}
+
+        StackFrames
+        1 {file_location_id=1 parent_frame_id=1}
+        2 {file_location_id=2 parent_frame_id=2}
+        3 {file_location_id=1 parent_frame_id=3}
+        4 {file_location_id=3 parent_frame_id=4}
+        5 {file_location_id=4 parent_frame_id=3}
+        6 {file_location_id=3 parent_frame_id=6}
+
+        ENTRY main {
+          x = f32[3] parameter(0)
+          ROOT y = f32[3] add(x, x), metadata={op_name="add" stack_frame_id=4}
+        }
+        """
+    )
+    chains = CallChains(module)
+    assert chains.around(4) == (1, 2)  # the line that calls now, not the one that called first
+    assert chains.around(6) == (1, 2, 5, 6)  # called from another line

@@ -211,3 +211,18 @@ test_numbers_that_change_nothing_are_left_out = cases("constants", np.float32([0
     (with_zeros(lambda x, zeros: x - -zeros), "x - -0.0"),  # which is +0 where x is -0
     (with_zeros(lambda x, zeros: x - zeros[0] * jnp.inf), "np.nan"),
 )
+
+
+def with_zero(*lines):
+    """``0 * c`` of a constant, which is 0 only when that is worked out, added to what these lines call y."""
+    zeros = ("c = f32[6] iota(), iota_dimension=0", "n = f32[6] multiply(c, c)", "zeros = f32[6] subtract(n, n)")
+    halves = ("half = f32[] constant(0.5)", "h = f32[6] broadcast(half), dimensions={}")
+    return entry("x = f32[6] parameter(0)", *halves, *zeros, *lines, "z = f32[6] add(y, zeros)")
+
+
+ZEROS = np.float32([0.5, -0.5, 0, -0.0, np.inf, np.nan])
+test_a_zero_that_is_worked_out_is_not_added_to_what_is_never_minus_zero = cases("constants", ZEROS)(
+    (with_zero("y = f32[6] add(x, h)"), "return x + 0.5"),
+    (with_zero("y = f32[6] subtract(x, h)"), "return x - 0.5"),
+    (with_zero("y = f32[6] multiply(x, h)"), "return x * 0.5 + 0"),
+)

@@ -1,4 +1,4 @@
-"""Powers of integers that are written out by squaring."""
+"""Powers of integers that are written out by squaring, and powers of one."""
 
 import numpy as np
 
@@ -38,4 +38,22 @@ test_powers = cases("powers", A, B, budget=EXACT)(
     (by_squaring(kind="s8"), (A.astype(np.int8), B.astype(np.int8)), POWER),
     (by_squaring(bits=3), STAYS),
     (by_squaring(first="is_zero"), STAYS),
+)
+
+X = np.float32([0, -0.0, 1, -2.5, np.inf, -np.inf, np.nan])
+
+
+def of_number(number):
+    return entry(
+        "x = f32[7] parameter(0)",
+        f"n = f32[] constant({number})",
+        "ns = f32[7] broadcast(n), dimensions={}",
+        "p = f32[7] power(ns, x)",
+    )
+
+
+test_powers_of_one = cases("powers", X, budget=EXACT)(
+    (of_number(1), "return np.ones(7, dtype=np.float32)"),
+    (of_number(2), STAYS),
+    (of_number(-1), STAYS),
 )

@@ -14,6 +14,7 @@ test_rows = cases("rows", PLACES)(
         lambda i: jnp.arange(7, dtype=jnp.int16)[jnp.clip(i, 0, 4)],
         "np.arange(7, dtype=np.int16)[",
     ),  # rare, and left
+    (lambda i: jnp.array([3, 4, 5, 6])[jnp.clip(i, 0, 3)], "return np.clip(i, 0, 3) + 3"),
     (lambda i: jnp.arange(7)[jnp.clip(i, 0, 9)], "np.arange(7"),  # beyond the last
     (lambda i: jnp.arange(7)[jnp.clip(i, -1, 4)], "np.where(clipped_i < 0, clipped_i + 7, clipped_i)"),
     (lambda i: (jnp.arange(7) * 2)[jnp.clip(i, 0, 4)], "np.arange(0, 14, 2"),  # a table says more,

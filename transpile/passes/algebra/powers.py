@@ -1,12 +1,14 @@
-"""``a ** b`` of integers, which JAX writes out by squaring: the lowest six bits of ``b`` are all that it reads.
+"""``a ** b`` of integers, which JAX writes out by squaring, and powers of 1.
 
-So ``b`` is taken without the others; 0 stays 0 where one of them is set.
+The lowest six bits of ``b`` are all that JAX reads. So ``b`` is taken without the others; 0 stays 0 where one of them
+is set. Every power of 1 is 1, also one that is not a number.
 """
 
 from __future__ import annotations
 
 from ...array.graph import Graph
-from ...array.node import Node
+from ...array.node import Node, literal_value
+from ...array.value import filled
 from ...hlo.element_types import PRED, ElementType
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, rule_pass
@@ -35,11 +37,21 @@ def _power(graph: Graph, node: Node, found: Bindings) -> Node:
     return graph.add("select", (found["is_zero"], graph.literal(0, a.type), power))
 
 
+def _one(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    number = found["NUMBER"]
+    if literal_value(number) != 1:
+        return None
+    return filled(graph, number, node.shape) if node.ndim else number
+
+
 def _is_integral(element_type: ElementType) -> bool:
     return element_type.is_integral and element_type is not PRED and not element_type.is_extension
 
 
 _SHIFTS = ("prelude.shift_right_logical", "shift_right_logical")
-RULES = (*(Rule(_by_squaring(shift), _power, when=_is_integral) for shift in _SHIFTS),)
+RULES = (
+    *(Rule(_by_squaring(shift), _power, when=_is_integral) for shift in _SHIFTS),
+    Rule("power(NUMBER, b)", _one),
+)
 
-powers = rule_pass(__name__, "Raise powers of integers.", RULES)
+powers = rule_pass(__name__, "Raise powers of integers, and of 1.", RULES)

@@ -75,6 +75,8 @@ def is_never_minus_zero(node: Node, depth: int = _DEEPEST, totals: frozenset[Nod
         return node.element_type is not None and node.type.is_integral
     if node.opcode == "update_at" and node.parameters["ufunc"].opcode != "add":
         return False
+    if node.opcode == "subtract" and node.operands[1].is_literal and literal_value(node.operands[1]) != 0:
+        return True
     terms = node.operands[_TERMS[node.opcode]]
     return (any if node.opcode in _SUMS else all)(is_never_minus_zero(term, depth - 1, totals) for term in terms)
 

@@ -21,6 +21,7 @@ from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
 from ...array.traversal import dependencies
 from ...array.value import filled
+from ..algebra.signed_zeros import is_never_minus_zero
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Make, Rule, apply_rules
 from .interpreter import Array, value_of
@@ -205,7 +206,14 @@ def _without(neutral: int) -> Make:
     return itself
 
 
+def _without_zero(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Return what 0 is added to, where that is never -0."""
+    is_zero = literal_value(found["NUMBER"]) == 0 and node.type.is_floating
+    return found["x"] if is_zero and is_never_minus_zero(found["x"]) else None
+
+
 _NEUTRAL = (
+    Rule("add(x, NUMBER)", _without_zero),
     Rule("subtract(x, NUMBER)", _without(0)),
     Rule("multiply(x, NUMBER)", _without(1)),
     Rule("divide(x, NUMBER)", _without(1)),

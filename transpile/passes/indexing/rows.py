@@ -23,7 +23,7 @@ def _at(graph: Graph, node: Node) -> Node | None:
     if len(node.operands) != 2 or node.parameters.get("index", (Slot(1),)) != (Slot(1),):
         return None
     numbers, place = node.operands
-    row = row_of(numbers) if numbers.opcode in ("arange", "range", "add", "convert") else None
+    row = row_of(numbers) if numbers.opcode in ("arange", "array", "range", "add", "convert") else None
     if row is None or place.is_python_int or place.interval is None or not numbers.type.is_integral:
         return None
     if row.step != 1 or place.interval[0] < 0 or place.interval[1] >= len(row) or place.shape != node.shape:
