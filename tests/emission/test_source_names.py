@@ -365,3 +365,32 @@ def test_the_stack_of_the_first_call_of_a_kept_jaxpr_is_left_out():
     chains = CallChains(module)
     assert chains.around(4) == (1, 2)  # the line that calls now, not the one that called first
     assert chains.around(6) == (1, 2, 5, 6)  # called from another line
+
+
+def test_the_name_of_a_tree_is_that_of_none_of_its_leaves(tmp_path):
+    (tmp_path / "play.py").write_text("def play(p, x):\n    state = step(p, x)\n    return state\n", encoding="utf-8")
+    place = 'metadata={source_file="play.py" source_line=2 source_column=12}'
+    text = f"""
+    first {{
+      x = f32[3] parameter(0)
+      board = f32[3] negate(x)
+      reward = f32[3] exponential(x)
+      ROOT results = (f32[3], f32[3]) tuple(board, reward)
+    }}
+    second {{
+      x = f32[3] parameter(0)
+      board = f32[3] sine(x)
+      reward = f32[3] cosine(x)
+      ROOT results = (f32[3], f32[3]) tuple(board, reward)
+    }}
+    ENTRY main {{
+      p = pred[] parameter(0)
+      x = f32[3] parameter(1)
+      both = (f32[3], f32[3]) conditional(p, x, x), true_computation=first, false_computation=second, {place}
+      one = f32[3] get-tuple-element(both), index=0, {place}
+      two = f32[3] get-tuple-element(both), index=1, {place}
+      twice = f32[3] add(one, one)
+      ROOT results = (f32[3], f32[3]) tuple(twice, two)
+    }}
+    """
+    assert "state = " not in xla2py.emit(text, sources=tmp_path, annotate="none").source

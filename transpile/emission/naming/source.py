@@ -165,8 +165,9 @@ class SourceNames:
         values: dict[Site, list[Node]] = {}
         for site, found in leaving.items():
             values[site] = [node for node in found if _is_like(node, last[site], sites)]
-            if len(values[site]) > 1 and only_returned.issuperset(values[site]):
-                values[site] = []  # the leaves of a tree, which has that name
+            are_leaves = len(values[site]) > 1 and only_returned.issuperset(values[site])
+            if are_leaves or len(_results_of_one(found, last[site])) > 1:
+                values[site] = []  # the tree has that name
         continued = self._continued(nodes, sites, table)
         named: dict[Node, str] = {}
         for node in nodes:  # what a later expression only hands on is its value, too
@@ -222,6 +223,11 @@ class SourceNames:
                 goes_on = [site for site in sites.get(operand, ()) if readers and all(site in own for own in readers)]
                 found.update((operand, site) for site in goes_on)
         return found
+
+
+def _results_of_one(nodes: Sequence[Node], node: Node) -> list[Node]:
+    """Return which of some nodes are results of what a node is a result of."""
+    return [each for each in nodes if each.opcode == "item" == node.opcode and each.operands == node.operands]
 
 
 def _is_like(node: Node, other: Node, sites: dict[Node, list[Site]]) -> bool:
