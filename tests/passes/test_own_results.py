@@ -172,6 +172,15 @@ def test_an_element_of_other_libraries_is_an_array(target):
     assert "copy" in xla2py.emit(CASES["an argument"][0], target).source.split("return ")[1]
 
 
+@pytest.mark.parametrize(
+    ("target", "returned"),
+    [("numpy", "return mask, mask"), ("cupy", "return cp.full((), mask), cp.full((), mask)")],
+)
+def test_a_number_that_no_array_is_in_is_not_copied(target, returned):
+    mask = "c = bf16[] constant(0)\nm = pred[] compare(c, c), direction=GE"
+    assert returned in xla2py.emit(entry("(pred[], pred[]) tuple(m, m)", mask), target).source
+
+
 @pytest.mark.parametrize("style", ["readable", "fused"])
 def test_no_random_program_returns_what_is_not_its_own(style):
     programs = [random_program(family, seed) for family in FAMILIES for seed in range(2)]

@@ -12,6 +12,7 @@ from typing import Any
 from .in_place import is_view
 from .node import DeviceGroups, ForeignName, Node
 from .program import Branch, Carry, Function, Loop, Program, tree_nodes
+from .scalars import is_scalar_expression
 from .support import Features
 
 _COMBINING = frozenset(("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_broadcast"))
@@ -118,7 +119,7 @@ class Aliases:
         return [given[each] for each in memory if each in given], [(call, each) for each in memory if each not in given]
 
     def _is_number(self, node: Node) -> bool:
-        if node.is_literal or node.is_python_int or node.opcode == "scalar":
+        if node.opcode == "scalar" or is_scalar_expression(node):
             return True
         return self._features.elements_are_numbers and node.ndim == 0 and node.operation.is_light and is_view(node)
 
