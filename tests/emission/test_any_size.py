@@ -144,7 +144,7 @@ def test_loops_of_kernels_read_sizes_from_their_arguments(program, kernels):
     source = at_some_sizes(program, much(2, 5), rtol=2e-5, style="fused").source
     assert "@njit" in source and "(13" not in source.partition("def main")[0].partition("SIZES")[2]
     if program.startswith("places"):  # what no argument has is handed to a kernel
-        assert re.search(r"def \w+_kernel\(n: Any\)", source) and re.search(r"(?<!def )\b\w+_kernel\(n\)", source)
+        assert re.search(r"def \w+_kernel\(n: int\)", source) and re.search(r"(?<!def )\b\w+_kernel\(n\)", source)
 
 
 @pytest.mark.parametrize("options", [{"threads": "2", "style": "fused"}, {"graph": True, "target": "cupy"}])
