@@ -93,7 +93,14 @@ _ONE_BY_ONE = frozenset(("tan", "atan2", "power"))
 def fuses(node: Node) -> bool:
     """Tell whether loops compute a node, and not much slower than NumPy."""
     is_slow = node.opcode in _ONE_BY_ONE and node.type.name == "f64" and node.region.is_once
-    return not is_slow and _TABLE.has(node)
+    return not is_slow and not _are_numbers(node) and _TABLE.has(node)
+
+
+def _are_numbers(node: Node) -> bool:
+    """Tell whether numbers of a round stand side by side: each is written by a line of its own."""
+    if node.opcode != "stack" or node.ndim != 1 or not node.region.is_in_loop:
+        return False
+    return node.type.name in _FLOATS | _COMPLEX and not any(operand.ndim for operand in node.operands)
 
 
 def shifts_within(node: Node) -> bool:
@@ -204,7 +211,7 @@ def compiles(node: Node) -> bool:
     if node.opcode in ("any", "all"):
         return not node.ndim and node.operands[0].ndim > 0
     if node.opcode == "stack":
-        return node.ndim == 1 and node.type.name in _FLOATS
+        return node.ndim == 1 and node.type.name in _FLOATS | _COMPLEX
     if node.opcode == "matmul":
         same = all(operand.element_type is node.element_type and 0 < operand.ndim <= 2 for operand in node.operands)
         return same and node.type.name in _FLOATS | _COMPLEX

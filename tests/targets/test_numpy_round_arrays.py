@@ -31,6 +31,23 @@ def test_arrays_are_made_before_the_first_round():
     assert lines.index("copy_into(before, now)") < lines.index("copy_into(now, ")
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_numbers_side_by_side_are_written_where_they_belong(dtype):
+    """A matrix goes into the array of its carry, behind all that reads what is there; a row is an array of the loop."""
+
+    def turned(x):
+        def step(m, one):
+            row = jnp.stack([m[0, 1] + one, m[1, 0] - one])
+            return jnp.array([[m[1, 0] * x[0], row[0]], [m[0, 0] - row[1], m[0, 1]]]), row
+
+        return lax.scan(step, jnp.eye(2, dtype=x.dtype), x[:5])
+
+    module = as_in_xla(turned, X.astype(dtype))
+    lines = rounds(module)
+    assert "np.array(" not in lines and "[1, 1] = " in lines and "copy_into(m, next_m)" in lines
+
+
 def test_an_array_that_both_branches_write_is_made():
     def chosen(y, x, least):
         return jnp.where(y.sum() > least, y, x), y.sum() > least

@@ -127,6 +127,11 @@ def _lies_apart(node: Node) -> bool:
     return False
 
 
+def _is_number_of(node: Node) -> bool:
+    """Tell whether a node is the number at a known place of what the program is given."""
+    return node.opcode == "getitem" and not node.ndim and [x.opcode for x in node.operands] == ["parameter"]
+
+
 class LoopWriter:
     """Writes the functions of loops; ``texts`` are the finished ones."""
 
@@ -194,6 +199,11 @@ class LoopWriter:
         assert self.rounds is not None
         self.rounds.kernel(node)
 
+    def numbers(self, writer: FunctionWriter, node: Node) -> bool:
+        """Write the numbers of a small array one by one among the lines of the loop around it."""
+        rounds = writer.control_flow
+        return isinstance(rounds, RoundWriter) and rounds.numbers(node)
+
     def overwrite(self, writer: FunctionWriter, name: str, source: str, node: Node) -> bool:
         """Copy the array of a round where it gets another name: the next round writes into it again."""
         rounds = writer.control_flow
@@ -229,7 +239,8 @@ class LoopWriter:
         _, captured = body_and_captured(node)
         for read in (*node.operands, *captured):
             (source,) = read.operands if read.opcode == "copy" else (read,)
-            if source.opcode not in _MADE_INSIDE and source not in writer.plan.named and source not in writer.texts:
+            is_made_inside = source.opcode in _MADE_INSIDE or _is_number_of(source)
+            if not is_made_inside and source not in writer.plan.named and source not in writer.texts:
                 writer.fitting.cut(source, node)
                 writer.statement(source)
 

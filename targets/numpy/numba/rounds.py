@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ....transpile.array.in_place import is_own_array
 from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.program import Carry, Loop, Store
@@ -20,6 +22,7 @@ from ....transpile.emission.arrangement.assignments import mentions
 from ....transpile.emission.functions.control_flow import ControlFlowWriter
 from ....transpile.emission.functions.function_writer import FunctionWriter
 from ....transpile.kernels.kernel import Kernel
+from ....transpile.passes.shapes.small_arrays import is_matrix
 from ....transpile.python.templates import Expression
 from .buffers import Buffers
 from .line_writer import LineNestWriter
@@ -125,6 +128,24 @@ class RoundWriter(ControlFlowWriter):
     def _copy_into(self, name: str, text: str) -> None:
         function = self.elements.called_function("copy_into")
         self.writer.line(self.elements.statement("copy_into", function, name, text))
+
+    def numbers(self, node: Node) -> bool:
+        """Write a row of numbers, or a matrix of such, one by one; tell whether it is that."""
+        row = node.operands[0] if is_matrix(node) else node
+        if row.opcode != "stack" or row.ndim != 1 or any(operand.ndim for operand in row.operands):
+            return False
+        writer = self.function_writer
+        values = [writer.value_text(operand) for operand in row.operands]
+        name = writer.texts.get(node)
+        written = Expression(writer.names.fresh(f"next_{name}" if name else writer.wanted.of(node)))
+        self._have(written, node)
+        for place, value in zip(np.ndindex(node.shape), values, strict=True):
+            writer.line(self.elements.statement("element", written, place, value), node)
+        if name is not None:
+            self._have(name, node)
+            self._copy_into(name, written)
+        writer.texts[node] = name or written
+        return True
 
     # -- kernels
 

@@ -250,7 +250,7 @@ class FunctionWriter:
             self.changes.setitem(statement)
         elif self._is_inline(statement) and self.loop_compiler is not None:
             self.loop_compiler.kernel(self, statement)
-        elif statement.opcode == "kernel" and self.stored_rows.write(statement):
+        elif self._writes_elements(statement):
             pass
         elif statement.results:
             self._several(statement)
@@ -269,6 +269,12 @@ class FunctionWriter:
             self.bound(statement)
         if not isinstance(statement, Store):
             self.allocation.has_read(self.reads.of(statement))
+
+    def _writes_elements(self, node: Node) -> bool:
+        """Write numbers into an array of rounds, or a kernel's results into rows; tell whether that was done."""
+        if self.loop_compiler is not None and self.loop_compiler.numbers(self, node):
+            return True
+        return node.opcode == "kernel" and self.stored_rows.write(node)
 
     @staticmethod
     def _is_inline(node: Node) -> bool:

@@ -18,6 +18,10 @@ class LoopCompiler(Protocol):
         """Write the lines of a kernel where such a loop calls it."""
         ...
 
+    def numbers(self, writer: Any, node: Node) -> bool:
+        """Write the numbers of a small array into one that is there, in such a loop; tell whether that was done."""
+        ...
+
     def overwrite(self, writer: Any, name: str, source: str, node: Node) -> bool:
         """Write that the array ``source``, which is to change, goes into that of a name, where the rounds of such a
         loop write into ``source``; tell whether they do.
