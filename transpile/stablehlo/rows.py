@@ -177,8 +177,9 @@ def _pairs(value: Any) -> list[tuple[int, int]]:
         return [(int(a), int(b)) for a, b in value.tolist()]
     if isinstance(value, np.ndarray) and not value.size:
         return []
-    if isinstance(value, tuple) and all(isinstance(row, tuple) and len(row) == 2 for row in value):
-        return list(value)
+    rows = [integers(row) for row in value] if isinstance(value, tuple) else [None]
+    if all(row is not None and len(row) == 2 for row in rows):
+        return [(row[0], row[1]) for row in rows if row is not None]
     raise AttributeValueError("pairs of integers are expected")
 
 
