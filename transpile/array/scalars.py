@@ -5,10 +5,13 @@ what is computed from them alone.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from .node import Node
 from .operation import Operation
 from .operations import CALLED_BY_NAME
+
+MOST_NUMBERS = 16  # side by side
 
 
 def is_known_on_host(node: Node) -> bool:
@@ -38,3 +41,11 @@ def _is_built_of(node: Node, accepts: Callable[[Operation], bool]) -> bool:
         stack.extend(operand for operand in part.operands if operand not in seen)
         seen.update(part.operands)
     return True
+
+
+def is_matrix(node: Node) -> bool:
+    """Tell whether a node is a row of numbers in the shape of a matrix."""
+    if node.opcode != "reshape" or node.ndim != 2:
+        return False
+    (row,) = node.operands
+    return row.opcode == "stack" and row.ndim == 1 and prod(row.shape) <= MOST_NUMBERS

@@ -15,6 +15,7 @@ import numpy as np
 from ....transpile.array.in_place import is_own_array
 from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.program import Carry, Loop, Store
+from ....transpile.array.scalars import is_matrix
 from ....transpile.array.traversal import is_inside
 from ....transpile.array.value import FULL
 from ....transpile.dataclass import dataclass
@@ -22,7 +23,6 @@ from ....transpile.emission.arrangement.assignments import mentions
 from ....transpile.emission.functions.control_flow import ControlFlowWriter
 from ....transpile.emission.functions.function_writer import FunctionWriter
 from ....transpile.kernels.kernel import Kernel
-from ....transpile.passes.shapes.small_arrays import is_matrix
 from ....transpile.python.templates import Expression
 from .buffers import Buffers
 from .line_writer import LineNestWriter

@@ -7,13 +7,13 @@ from dataclasses import field
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function, roots, tree_nodes
+from ...array.scalars import is_matrix
 from ...array.traversal import is_inside, topological, users_of
 from ...array.value import FULL
 from ...dataclass import dataclass
 from ...hlo.element_types import PRED
 from ...hlo.ir import Instruction
 from ...hlo.stack_frames import CallChains
-from ...passes.shapes.small_arrays import is_matrix
 from ..naming.source import SourceNames, is_empty_word
 
 MOST_FOLDED = 8  # operations in one statement

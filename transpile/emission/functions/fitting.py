@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...array.node import Node, Region
+from ...array.scalars import is_matrix
 from ...array.traversal import is_inside
-from ...passes.shapes.small_arrays import is_matrix
 from ...python.grammar import PRIMARY
 from ...python.templates import Expression
 from ..arrangement.folding import is_sum

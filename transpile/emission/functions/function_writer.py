@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from ...array.in_place import may_change_in_place
 from ...array.node import Node, Region, literal_value
 from ...array.program import Carry, Function, Loop, Store, Tree, tree_nodes
-from ...passes.shapes.small_arrays import is_matrix
+from ...array.scalars import is_matrix
 from ...python.grammar import ATOM, SIGN
 from ...python.names import names_of
 from ...python.templates import Expression

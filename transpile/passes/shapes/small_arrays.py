@@ -16,10 +16,10 @@ from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, Slot
 from ...array.program import Function
 from ...array.rewriting import rewrite
+from ...array.scalars import MOST_NUMBERS
 from ...array.support import Support
 from ...array.value import getitem
 
-_MOST = 16  # elements
 _DEEPEST = 4  # arrays of arrays
 _Elements = dict[tuple[int, ...], Node]  # by their places
 
@@ -29,7 +29,7 @@ def small_arrays(function: Function, supports: Support) -> None:
     graph, live = function.graph, live_nodes(function)
 
     def rule(node: Node) -> Node | None:
-        if node.ndim not in (1, 2) or not 1 < prod(node.shape) <= _MOST or node.type.is_extension:
+        if node.ndim not in (1, 2) or not 1 < prod(node.shape) <= MOST_NUMBERS or node.type.is_extension:
             return None
         found = _written(graph, live, node) if node.opcode == "setitem" else _joined(graph, node)
         if found is None or all(element.is_literal for element in found):
@@ -66,7 +66,7 @@ def _elements(graph: Graph, node: Node, depth: int) -> list[Node] | None:
     """Return the elements of an array in the order of its rows, or None."""
     if not node.ndim:
         return None if node.is_python_int else [node]
-    if depth == 0 or not 0 < prod(node.shape) <= _MOST:
+    if depth == 0 or not 0 < prod(node.shape) <= MOST_NUMBERS:
         return None
     if node.opcode == "array":
         return [graph.literal(value, node.type) for value in node.parameters["constant"].array.flat]
@@ -115,11 +115,3 @@ def _place(node: Node) -> tuple[int, ...] | None:
     given = (node.operands[item.index].parameters.get("value") if isinstance(item, Slot) else item for item in index)
     place = tuple(item for item in given if isinstance(item, int))
     return place if len(place) == node.ndim else None
-
-
-def is_matrix(node: Node) -> bool:
-    """Tell whether a node is a row of numbers in the shape of a matrix."""
-    if node.opcode != "reshape" or node.ndim != 2:
-        return False
-    (row,) = node.operands
-    return row.opcode == "stack" and row.ndim == 1 and prod(row.shape) <= _MOST
