@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from ...array.node import Node
+from ...array.node import Node, literal_value
 from ...array.program import Branch, Carry, Loop
 from ...hlo.element_types import F64, PRED, ElementType
 
@@ -46,9 +46,14 @@ def is_flag(initial: Node) -> bool:
 
 
 def becomes_anything(carry: Carry, known: Mapping[Node, KnownType]) -> bool:
-    """Tell whether a loop begins with a number, and type checkers take what comes then for an array."""
+    """Tell whether type checkers take what comes after the beginning of a loop for something else: an array after a
+    number, 64 bits after fewer.
+    """
     following = known.get(carry.following) if carry.following is not None else None
-    return carry.initial.is_literal and following is not None and not following.is_number
+    if following is None or carry.initial.is_literal:
+        return following is not None and not following.is_number
+    initial = known.get(carry.initial)
+    return following.element_type is F64 and initial is not None and initial.element_type not in (None, F64)
 
 
 def known_types(nodes: Sequence[Node], is_operator: IsOperator) -> dict[Node, KnownType]:
@@ -131,7 +136,7 @@ def _of_one(values: Sequence[Node], known: Mapping[Node, KnownType]) -> KnownTyp
 
 def _of_elementwise(node: Node, known: Mapping[Node, KnownType], is_operator: IsOperator) -> KnownType | None:
     """Numbers give numbers, arrays give arrays. What functions give of arrays is an array of any type, and of numbers
-    anything. NumPy says of ``1 / x`` of any type that it has 64 bits, and so of some complex ones.
+    anything. NumPy says of ``1 / x`` and ``0.5 - x`` of any type that they have 64 bits, and so of some complex ones.
     """
     operands = [known.get(operand) for operand in node.operands if not operand.is_python_int]
     types = [operand for operand in operands if operand is not None]
@@ -143,4 +148,12 @@ def _of_elementwise(node: Node, known: Mapping[Node, KnownType], is_operator: Is
     if is_typed and (node.opcode == "convert" or is_operator(node)):
         return KnownType(is_number, node.type, is_alone=node.type.is_complex)
     is_inverse = node.opcode == "divide" and node.operands[0].is_literal
-    return None if is_number else KnownType(False, F64 if is_inverse else None)
+    is_wide = is_inverse or (is_operator(node) and any(_is_wide(operand, known) for operand in node.operands))
+    return None if is_number else KnownType(False, F64 if is_wide else None)
+
+
+def _is_wide(operand: Node, known: Mapping[Node, KnownType]) -> bool:
+    """Tell whether what is made of a value and of an array of any type has 64 bits, as NumPy says: a float of Python's."""
+    if operand.is_literal:
+        return operand.type.is_floating and not float(literal_value(operand)).is_integer()
+    return operand in known and known[operand].element_type is F64
