@@ -226,3 +226,19 @@ test_a_zero_that_is_worked_out_is_not_added_to_what_is_never_minus_zero = cases(
     (with_zero("y = f32[6] subtract(x, h)"), "return x - 0.5"),
     (with_zero("y = f32[6] multiply(x, h)"), "return x * 0.5 + 0"),
 )
+
+
+def sum_of(count, number):
+    """``x`` and the sum of equal numbers."""
+    add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }"
+    lines = (f"n = f32[] constant({number})", f"ns = f32[{count}] broadcast(n), dimensions={{}}")
+    total = "total = f32[] reduce(ns, zero), dimensions={0}, to_apply=add"
+    total = ("zero = f32[] constant(0)", total, "totals = f32[6] broadcast(total), dimensions={}")
+    return entry("x = f32[6] parameter(0)", *lines, *total, "y = f32[6] multiply(x, totals)", functions=add)
+
+
+test_a_few_equal_numbers_are_added_up = cases("constants", ZEROS)(
+    (sum_of(12, 0.1), "return x * 1.2"),
+    (sum_of(65, 0.1), "np.full(65"),
+    (sum_of(65, 0.5), "return x * 32.5"),
+)

@@ -153,7 +153,7 @@ def _of_elementwise(node: Node, known: Mapping[Node, KnownType], is_operator: Is
 
 
 def _is_wide(operand: Node, known: Mapping[Node, KnownType]) -> bool:
-    """Tell whether what is made of a value and of an array of any type has 64 bits, as NumPy says: a float of Python's."""
+    """Tell whether what is made of a value and of an array of any type has 64 bits for NumPy: a float of Python."""
     if operand.is_literal:
         return operand.type.is_floating and not float(literal_value(operand)).is_integer()
     return operand in known and known[operand].element_type is F64

@@ -24,7 +24,7 @@ from ...array.value import filled
 from ..algebra.signed_zeros import is_never_minus_zero
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Make, Rule, apply_rules
-from .interpreter import Array, value_of
+from .interpreter import Array, adds_up_exactly, value_of
 from .rounded import cut_call, cut_value, is_rounded
 
 _LONGEST = 64  # elements of a table
@@ -70,6 +70,8 @@ def _values(live: LiveNodes, *, sizes_are_fixed: bool, sizes_reach: int) -> dict
         if is_free or is_kept or any(operand not in values for operand in dependencies(read)):
             continue
         given = [values[operand] for operand in read.operands]
+        if not sizes_are_fixed and node.opcode == "sum" and node.type.is_floating and not adds_up_exactly(given[0]):
+            continue
         value = value_of(node, given) if call is None else cut_value(call, given)
         work += 0 if value is None else value.size
         if work > _MOST_WORK:

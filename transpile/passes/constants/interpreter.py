@@ -1,7 +1,8 @@
 """The values of nodes of constant operands: by HLO's rules, and only what every library and processor computes alike.
 
-Sums and products of floats along axes whose order matters are left to run time: their last bits differ from processor
-to processor, and a module's text must not. Those of transcendental functions differ, too (:mod:`.rounded`).
+Sums and products of floats along axes whose order matters are left to run time, but for a few equal ones: their last
+bits differ from processor to processor, and a module's text must not. Those of transcendental functions differ, too
+(:mod:`.rounded`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from .rounded import is_rounded, rounded_value
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LARGEST = 4096  # elements of a value
+_MOST_EQUAL = 64  # floats of a sum
 _MOST_STEPS = 256  # operations of a value that is asked for by itself
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -183,7 +185,7 @@ def _mask(make: Callable[..., Array]) -> Callable[[Node], Array]:
     return lambda node: make(*node.shape, node.parameters["diagonal"], dtype=node.type.dtype)
 
 
-def _adds_up_exactly(x: Array) -> bool:
+def adds_up_exactly(x: Array) -> bool:
     """Tell whether floats add up to the same number in any order: as multiples of a power of two that is no less than
     the last bit of their sum. -0.0 is none.
     """
@@ -197,10 +199,21 @@ def _adds_up_exactly(x: Array) -> bool:
 
 def _folded(node: Node, x: Array) -> Array | None:
     """Return what a reduction gives whose order does not matter."""
-    if x.dtype.kind == "f" and node.opcode in ("sum", "prod") and not (node.opcode == "sum" and _adds_up_exactly(x)):
+    if x.dtype.kind == "f" and node.opcode == "prod":
         return None
+    if x.dtype.kind == "f" and node.opcode == "sum" and not adds_up_exactly(x):
+        return _sum_of_equal(node, x)
     axes, keepdims = tuple(node.parameters["axes"]), node.parameters.get("keepdims", False)
     return np.asarray(_FOLDS[node.opcode](x, axis=axes, keepdims=keepdims)).astype(node.type.dtype)
+
+
+def _sum_of_equal(node: Node, x: Array) -> Array | None:
+    """Return the sum of a few equal floats: one of them, times how many there are."""
+    count = x.size // max(1, prod(node.shape))
+    is_few = x.dtype in (np.float32, np.float64) and 0 < count <= _MOST_EQUAL
+    if not is_few or not x.flat[0] or (x != x.flat[0]).any():
+        return None
+    return np.full(node.shape, x.flat[0] * x.dtype.type(count))
 
 
 def _empty_product(node: Node, x: Array, y: Array) -> Array | None:
