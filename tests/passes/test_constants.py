@@ -136,6 +136,13 @@ def test_an_update_of_a_constant_by_a_constant(start, size):
     assert main(text).startswith("return x + np.array(")
 
 
+def test_numbers_are_compared_in_their_total_order():
+    text = entry(
+        "a = f32[] constant(-0)", "b = f32[] constant(0)", "y = pred[] compare(a, b), direction=LT, type=TOTALORDER"
+    )
+    assert xla2py.emit(text).load().main()
+
+
 def test_a_table_that_is_read_elsewhere_stays_beside_its_sum():
     text = entry(
         *("x = f32[2] parameter(0)", "c = f32[2] constant({-1, 1})", "e = f32[2] exponential(c)"),

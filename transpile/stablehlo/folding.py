@@ -105,10 +105,17 @@ def _convert(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -
     if operand.dtype.kind == "c" or shape.element_type.is_complex:
         return None
     if operand.dtype.kind not in "iub" and not shape.element_type.is_floating:
-        bits = shape.element_type.bits - shape.element_type.is_signed
-        if shape.element_type.name == "pred" or not (np.abs(operand.astype(np.float64)) < 2.0**bits).all():
+        bits, is_signed = shape.element_type.bits, shape.element_type.is_signed
+        low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if is_signed else (-1, 2.0**bits)
+        number = operand.astype(np.float64)
+        if shape.element_type.name == "pred" or not ((low < number) & (number < high)).all():
             return None
     return _elementwise(operands, shape, lambda x: np.asarray(x).astype(shape.element_type.dtype))
+
+
+def _round_away(x: Any) -> Any:
+    whole = np.trunc(x)
+    return whole + np.copysign(np.abs(x - whole) >= 0.5, x)
 
 
 _UNARY: dict[str, Callable[[Any], Any]] = {
@@ -121,7 +128,7 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
     "log": np.log,
     "logistic": lambda x: 1 / (1 + np.exp(-x)),
     "negate": np.negative,
-    "round_nearest_afz": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+    "round_nearest_afz": _round_away,
     "round_nearest_even": np.rint,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sign": np.sign,

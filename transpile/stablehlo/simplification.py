@@ -133,7 +133,7 @@ def _only_operation(regions: Sequence[Region]) -> str | None:
     """The operation of a region that does nothing else."""
     operations = regions[0].operations if len(regions) == 1 else []
     is_whole = len(operations) == 2 and set(operations[0].operands) == set(regions[0].arguments)
-    return operations[0].name if is_whole else None
+    return operations[0].name if is_whole and [*regions[0].returned] == [*operations[0].results] else None
 
 
 def _subtract(simplifier: Simplifier, operation: Operation) -> Replacement:
@@ -548,9 +548,9 @@ _STEPS: dict[str, list[Rule]] = {}
 for _names, _step in (
     (_COMMUTATIVE, _constants_right),
     (STATIC_FORMS, _static_form),
-    *(((name,), rule) for name, rule in _RULES.items()),
     ((f"stablehlo.{name}" for name in FOLDED), Simplifier.fold),
     (("chlo.erf", "chlo.tan"), Simplifier.fold),
+    *(((name,), rule) for name, rule in _RULES.items()),
 ):
     for _name in _names:
         _STEPS.setdefault(_name, []).append(_step)

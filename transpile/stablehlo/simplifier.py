@@ -155,6 +155,8 @@ class Simplifier:
                 found = step(self, operation)
                 if found is not None:
                     return found
+                if operation.name != name:
+                    break
             if operation.name == name and operation.attributes is attributes and operation.operands is operands:
                 break
         return None

@@ -132,6 +132,8 @@ def value_of(opcode: str, kind: str, key: Any, operands: tuple[Term, ...]) -> np
     values = [value for operand in operands if (value := operand.value) is not None]
     if element_type.is_extension or any(value.dtype.kind not in "bif" for value in values):
         return None
+    if opcode == "compare" and not isinstance(key, str):
+        return None  # the total order
     with np.errstate(all="ignore"):
         if opcode == NAMED:
             own, wider = IN_WIDER.get(key, (key, None))
