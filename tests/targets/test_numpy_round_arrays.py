@@ -48,6 +48,22 @@ def test_numbers_side_by_side_are_written_where_they_belong(dtype):
     assert "np.array(" not in lines and "[1, 1] = " in lines and "copy_into(m, next_m)" in lines
 
 
+@pytest.mark.compiled
+def test_a_row_that_is_a_matrix_too_is_read():
+    """What the row was made of may have changed by then."""
+
+    def turned(x):
+        def step(carry, one):
+            v, t = carry
+            row = jnp.stack([v[0] + one, v[1] - one, v[2] * 0.5, v[3] * t[0]])
+            v = v.at[0].set(row.sum() * 0.1)
+            return (v, (row.reshape(2, 2) @ t + v[:2]) * 0.1), row.sum()
+
+        return lax.scan(step, (jnp.ones(4), jnp.ones(2)), x)
+
+    assert "row[3] = " in rounds(as_in_xla(turned, X))
+
+
 def test_an_array_that_both_branches_write_is_made():
     def chosen(y, x, least):
         return jnp.where(y.sum() > least, y, x), y.sum() > least

@@ -130,8 +130,8 @@ class RoundWriter(ControlFlowWriter):
         self.writer.line(self.elements.statement("copy_into", function, name, text))
 
     def numbers(self, node: Node) -> bool:
-        """Write a row of numbers, or a matrix of such, one by one; tell whether it is that."""
-        row = node.operands[0] if is_matrix(node) else node
+        """Write a row of numbers, or a matrix of such, one by one; tell whether it is that. Named rows are read."""
+        row = node.operands[0] if is_matrix(node) and node.operands[0] not in self.function_writer.texts else node
         if row.opcode != "stack" or row.ndim != 1 or any(operand.ndim for operand in row.operands):
             return False
         writer = self.function_writer
