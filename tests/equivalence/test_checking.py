@@ -127,3 +127,15 @@ def test_those_who_gave_no_result_do_not_vote():
 def test_a_known_difference_does_not_count_and_blames_nobody():
     result = vote(runs(xla=1, numpy=2, dask=1), compared, lambda *_: ("a known bug",))
     assert (result.wrong, result.comparisons[0].status) == ((), Status.CLOSE)
+
+
+def test_results_that_are_bounded_are_compared_up_to_their_length():
+    text = """HloModule m
+ENTRY main {
+  x = f32[6,3] parameter(0)
+  n = s32[] constant(4)
+  d = f32[<=6,3] set-dimension-size(x, n), dimensions={0}
+  ROOT r = f32[<=6,3] negate(d)
+}
+"""
+    assert xla2py.check(text).is_good

@@ -17,6 +17,8 @@ from ...hlo.carriers import as_declared
 from ...hlo.device_groups import device_count
 from ...hlo.ir import HloModule
 from ...hlo.printer import print_module
+from ...hlo.shapes import ArrayShape, Shape
+from ...hlo.shapes import leaves as leaves_of
 from ..inputs.generate import nest
 from ..reference.participants import REFERENCES, Workers
 from ..reports.results import Run
@@ -27,6 +29,21 @@ from .sensitivity import OF_FUNCTIONS, OF_INPUTS, excused, moved
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SUBNORMAL = "equal where subnormal numbers are zeros, as they are on XLA"
+
+
+def of_equal_lengths(expected: Run, actual: Run, shape: Shape) -> tuple[Run, Run]:
+    """Two runs without what is beyond the shorter one in dimensions that have a bound: XLA pads its arrays up to it."""
+    shapes = [leaf for _, leaf in leaves_of(shape) if isinstance(leaf, ArrayShape)]
+    count = len(expected.results)
+    if not any(leaf.is_dynamic for leaf in shapes) or count != len(actual.results) or count % len(shapes):
+        return expected, actual
+    pairs: list[tuple[Array, Array]] = []
+    for one, other, leaf in zip(expected.results, actual.results, shapes * (count // len(shapes)), strict=True):
+        is_cut = leaf.is_dynamic and one.ndim == other.ndim == leaf.rank
+        lengths: Any = zip(one.shape, other.shape, leaf.dynamic, strict=True) if is_cut else ()
+        part: Any = tuple(slice(min(a, b) if is_bounded else None) for a, b, is_bounded in lengths)
+        pairs.append((one[*part, ...], other[*part, ...]))
+    return replace(expected, results=tuple(a for a, _ in pairs)), replace(actual, results=tuple(b for _, b in pairs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +80,7 @@ class Judge:
 
     def compare(self, expected: Run, actual: Run) -> tuple[LeafResult, ...]:
         """The verdict on each array of two runs without failures; of several devices with the device in its path."""
-        leaves = self._compared(expected, actual)
+        leaves = self._compared(*of_equal_lengths(expected, actual, self.module.entry.root.shape))
         own, rest = divmod(len(leaves), self.devices)
         if self.devices == 1 or rest:
             return leaves
