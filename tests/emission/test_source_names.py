@@ -9,8 +9,8 @@ import pytest
 
 import xla2py
 from xla2py.transpile.emission.naming.layers import _word
+from xla2py.transpile.emission.naming.source import SourceNames
 from xla2py.transpile.hlo.parser import parse_module
-from xla2py.transpile.hlo.stack_frames import CallChains
 
 SOURCE = """\
 def loss(x):
@@ -362,9 +362,9 @@ def test_the_stack_of_the_first_call_of_a_kept_jaxpr_is_left_out():
         }
         """
     )
-    chains = CallChains(module)
-    assert chains.around(4) == (1, 2)  # the line that calls now, not the one that called first
-    assert chains.around(6) == (1, 2, 5, 6)  # called from another line
+    names = SourceNames(module)
+    assert names._own_frame(4) == 2  # the line that calls now, not the one that called first
+    assert names._own_frame(6) == 6  # called from another line
 
 
 def test_the_name_of_a_tree_is_that_of_none_of_its_leaves(tmp_path):

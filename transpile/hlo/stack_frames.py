@@ -81,14 +81,5 @@ class CallChains:
             while 0 < current <= len(self.frames) and current not in self._driver and current not in chain:
                 chain.append(current)
                 current = self.frames[current - 1].parent
-            found = self._known[frame_id] = self._once(chain[::-1])
+            found = self._known[frame_id] = tuple(reversed(chain))
         return found
-
-    def _once(self, chain: list[int]) -> tuple[int, ...]:
-        """A chain without the stack of the first call of a jaxpr that was kept, which stands below the real one."""
-        places = [self.frames[frame_id - 1].place for frame_id in chain]
-        for begin in range(2, len(chain) // 2 + 1):
-            of_last = [self.frames[chain[k] - 1].function_name for k in (begin - 1, 2 * begin - 1)]
-            if places[: begin - 1] == places[begin : 2 * begin - 1] and len(set(of_last)) == 1:
-                return self._once(chain[:begin] + chain[2 * begin :])
-        return tuple(chain)

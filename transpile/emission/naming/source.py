@@ -136,17 +136,17 @@ class SourceNames:
         return self._of_results[function].get(node)
 
     def _own_frame(self, frame_id: int) -> int:
-        """A jaxpr that was cached keeps the line of its first caller as a leaf below the real one: drop it."""
-        frames = self.chains.frames
-        while 0 < frame_id <= len(frames):
-            frame = frames[frame_id - 1]
-            if not 0 < frame.parent <= len(frames):
-                break
-            around = frames[frame.parent - 1]
-            if (around.file_name, around.function_name) != (frame.file_name, frame.function_name):
-                break
-            frame_id = frame.parent
-        return frame_id
+        """A jaxpr that was kept has the stack of its first call, or the leaf of that, below the real one: drop it."""
+        chain = self.chains.around(frame_id)
+        frames = [self.chains.frames[each - 1] for each in chain]
+        functions = [(frame.file_name, frame.function_name) for frame in frames]
+        half, is_odd = divmod(len(chain), 2)
+        is_twice = half > 1 and not is_odd and functions[:half] == functions[half:]
+        if is_twice and frames[0].place == frames[half].place:  # from the traced function on
+            return self._own_frame(chain[half - 1])
+        while len(functions) > 1 and functions[-1] == functions[-2]:
+            functions.pop()
+        return chain[len(functions) - 1] if chain else frame_id
 
     def names(
         self, graph: Graph, nodes: list[Node], results: Sequence[Node], table: Targets | None = None
@@ -166,7 +166,7 @@ class SourceNames:
         for site, found in leaving.items():
             values[site] = [node for node in found if _is_like(node, last[site], sites)]
             are_leaves = len(values[site]) > 1 and only_returned.issuperset(values[site])
-            if are_leaves or len(_results_of_one(found, last[site])) > 1:
+            if are_leaves or len(_results_of_branches(found, last[site])) > 1:
                 values[site] = []  # the tree has that name
         continued = self._continued(nodes, sites, table)
         named: dict[Node, str] = {}
@@ -225,9 +225,12 @@ class SourceNames:
         return found
 
 
-def _results_of_one(nodes: Sequence[Node], node: Node) -> list[Node]:
-    """Return which of some nodes are results of what a node is a result of."""
-    return [each for each in nodes if each.opcode == "item" == node.opcode and each.operands == node.operands]
+def _results_of_branches(nodes: Sequence[Node], node: Node) -> list[Node]:
+    """Return which of some nodes are results of the branches that a node is a result of; what calls give beside a value
+    may be for its gradient.
+    """
+    is_chosen = node.opcode == "item" and node.operands[0].opcode == "conditional"
+    return [each for each in nodes if is_chosen and each.opcode == "item" and each.operands == node.operands]
 
 
 def _is_like(node: Node, other: Node, sites: dict[Node, list[Site]]) -> bool:
