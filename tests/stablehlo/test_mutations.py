@@ -129,3 +129,23 @@ def test_deep_nesting_is_an_error():
     for opening in ("module {", '"a.b"() ({', "a.b [", "a.b {x = "):
         with pytest.raises(XlaToPythonError, match=r"XP10[235]"):
             read_text(SourceText(opening * 10000))
+
+
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [
+        ("stablehlo.and %x, %c : tensor<4xf32>", "XP211"),
+        ("stablehlo.custom_call @f(%x) {operand_layouts = true} : (tensor<4xf32>) -> tensor<4xf32>", ""),
+        ("stablehlo.custom_call @f(%x) {result_layouts = 1} : (tensor<4xf32>) -> tensor<4xf32>", ""),
+    ],
+)
+def test_types_and_attributes_of_other_operations_are_refused_or_left_out(operation, code):
+    lines = ["%c = stablehlo.constant dense<1.0> : tensor<4xf32>", f"%r = {operation}", "return %r : tensor<4xf32>"]
+    text = "\n".join(["func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {", *lines, "}"])
+    found = ""
+    try:
+        module = read_text(SourceText(text))
+        verify(module, module.source)
+    except XlaToPythonError as error:
+        found = error.diagnostics[0].code
+    assert found == code

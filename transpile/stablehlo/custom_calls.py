@@ -37,12 +37,12 @@ def custom_call(translator: Translator, writer: Writer, operation: Operation) ->
     attributes: dict[str, Any] = {"custom_call_target": target}
     operands = [writer.values[value] for value in operation.operands]
     shape: Shape = translator.result_shape(operation)
-    if own.get("operand_layouts"):
-        shapes = [_laid_out(each.shape, layout) for each, layout in zip(operands, own["operand_layouts"], strict=False)]
+    if layouts := _listed(own.get("operand_layouts")):
+        shapes = [_laid_out(each.shape, layout) for each, layout in zip(operands, layouts, strict=False)]
         attributes["operand_layout_constraints"] = tuple(shapes)
-    if own.get("result_layouts"):
+    if layouts := _listed(own.get("result_layouts")):
         parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
-        parts = tuple(_laid_out(each, layout) for each, layout in zip(parts, own["result_layouts"], strict=False))
+        parts = tuple(_laid_out(each, layout) for each, layout in zip(parts, layouts, strict=False))
         shape = TupleShape(parts) if isinstance(shape, TupleShape) else parts[0]
     if own.get("has_side_effect") is True:
         attributes["custom_call_has_side_effect"] = True
@@ -108,6 +108,11 @@ def written(value: Any) -> str:
     return f'"{escape(value)}"' if isinstance(value, str) else str(value)
 
 
+def _listed(value: Any) -> tuple[Any, ...]:
+    """Return what an attribute lists, nothing where it is no list."""
+    return value if isinstance(value, tuple) else ()
+
+
 def _laid_out(shape: Shape, layout: Any) -> Shape:
     order = integers(layout)
     if not isinstance(shape, ArrayShape) or order is None or not shape.rank:
@@ -117,7 +122,7 @@ def _laid_out(shape: Shape, layout: Any) -> Shape:
 
 def _aliases(listed: Any) -> str:
     rows = []
-    for each in listed if isinstance(listed, tuple) else ():
+    for each in _listed(listed):
         if not isinstance(each, dict):
             continue
         outputs, operands = (

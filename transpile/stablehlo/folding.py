@@ -143,7 +143,7 @@ def _unary(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> 
     """In double precision, where all numbers stay finite; of integers what stays exact."""
     (operand,) = operands
     compute = _UNARY[operation.name.partition(".")[2]]
-    if not operand.size or not _real(operands):
+    if not operand.size or not _real(operands) or shape.element_type.is_complex:
         return None
     if operand.dtype.kind in "iub":
         is_exact = compute in (np.negative, np.abs, np.sign) and operand.dtype.kind == "i"

@@ -64,8 +64,8 @@ def _bits(of_zeros: int, of_ones: int) -> Rule:
     """The operand by its number where the right one has all bits clear, and where it has all bits set."""
 
     def rule(simplifier: Simplifier, operation: Operation) -> Replacement:
-        array = simplifier.constant(operation.operands[1])
-        if not is_splat_array(array):
+        array, shape = simplifier.constant(operation.operands[1]), _type(operation.operands[1])
+        if not is_splat_array(array) or shape is None or not (shape.element_type.is_integral or array.dtype == bool):
             return None
         number = array.ravel()[0]
         if not number:
