@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from ...transpile.array.node import Node
+from ...transpile.array.scalars import is_row
 from ...transpile.kernels.lines import Lines, reduced_axes
 from ...transpile.target import Kernels
 from ..element_rules import (
@@ -98,9 +99,7 @@ def fuses(node: Node) -> bool:
 
 def _are_numbers(node: Node) -> bool:
     """Tell whether numbers of a round stand side by side: each is written by a line of its own."""
-    if node.opcode != "stack" or node.ndim != 1 or not node.region.is_in_loop:
-        return False
-    return node.type.name in _FLOATS | _COMPLEX and not any(operand.ndim for operand in node.operands)
+    return is_row(node) and node.region.is_in_loop and node.type.name in _FLOATS | _COMPLEX
 
 
 def shifts_within(node: Node) -> bool:
@@ -211,7 +210,7 @@ def compiles(node: Node) -> bool:
     if node.opcode in ("any", "all"):
         return not node.ndim and node.operands[0].ndim > 0
     if node.opcode == "stack":
-        return node.ndim == 1 and node.type.name in _FLOATS | _COMPLEX
+        return is_row(node) and node.type.name in _FLOATS | _COMPLEX
     if node.opcode == "matmul":
         same = all(operand.element_type is node.element_type and 0 < operand.ndim <= 2 for operand in node.operands)
         return same and node.type.name in _FLOATS | _COMPLEX

@@ -253,7 +253,7 @@ def test_what_was_exported_with_a_decomposition_is_one_operation_again():
 
 
 def test_a_composite_may_have_a_region():
-    """As exports of cumulative sums for CUDA have it."""
+    """Exports of cumulative sums for CUDA have such composites."""
     body = "^bb0(%p: tensor<2xf32>, %q: tensor<2xf32>):\nstablehlo.return %p, %q : tensor<2xf32>, tensor<2xf32>\n})"
     text = (
         f"func.func @main(%a: {F}, %b: tensor<2xf32>) -> {F} {{\n%0:2 = stablehlo.composite "

@@ -43,9 +43,14 @@ def _is_built_of(node: Node, accepts: Callable[[Operation], bool]) -> bool:
     return True
 
 
+def is_row(node: Node) -> bool:
+    """Tell whether numbers stand side by side in a node."""
+    return node.opcode == "stack" and node.ndim == 1
+
+
 def is_matrix(node: Node) -> bool:
     """Tell whether a node is a row of numbers in the shape of a matrix."""
     if node.opcode != "reshape" or node.ndim != 2:
         return False
     (row,) = node.operands
-    return row.opcode == "stack" and row.ndim == 1 and prod(row.shape) <= MOST_NUMBERS
+    return is_row(row) and prod(row.shape) <= MOST_NUMBERS

@@ -1,4 +1,4 @@
-"""What a function takes that is no array, such as the activation of a layer: it stays as it is in a trace."""
+"""Arguments of a function that are no arrays, such as the activation of a layer: a trace holds them as they are."""
 
 from __future__ import annotations
 

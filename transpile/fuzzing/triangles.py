@@ -105,7 +105,7 @@ def add_nest(outer: Round, depth: int) -> list[Value]:
 
 
 def bounds(outer: Round) -> tuple[Value, Value]:
-    """Where a loop starts and ends: often at a counter, now and then outside of the arrays."""
+    """Draw where a loop starts and ends: often at a counter, now and then outside of the arrays."""
     random, whole = outer.random, (outer.number(0), outer.number(outer.n))
     if not outer.counters:
         first = random.choice([0, 0, 1])

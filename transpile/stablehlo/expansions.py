@@ -11,13 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..hlo.element_types import F32, ElementType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.parser import parse_module
 from ..hlo.shapes import ArrayShape
 from ..hlo.source import SourceText
+from .dense import splat
 from .program import Operation, Value
 from .writer import array_of
 
@@ -75,7 +74,7 @@ def _applied(
         values[each] = value = result if each is computation.root else Value(shape)
         attributes: dict[str, Any] = {}
         if each.opcode == "constant":
-            attributes["value"] = np.broadcast_to(each["literal"], shape.dimensions)
+            attributes["value"] = splat(each["literal"], shape)
         elif each.opcode == "compare":
             attributes["comparison_direction"] = each["direction"]
         name = f"stablehlo.{each.opcode.replace('-', '_')}"

@@ -140,7 +140,7 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
 
 
 def _unary(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
-    """In double precision, where all numbers stay finite; of integers what stays exact."""
+    """Compute floats in double precision, where all results are finite, and integers where the result is exact."""
     (operand,) = operands
     compute = _UNARY[operation.name.partition(".")[2]]
     if not operand.size or not _real(operands) or shape.element_type.is_complex:

@@ -333,7 +333,7 @@ def _first_operand_only(translator: Translator, writer: Writer, operation: Opera
 
 
 def _left(translator: Translator, writer: Writer, operation: Operation) -> None:
-    """What was not written out, as nobody says how."""
+    """Refuse an operation that has no expansion for its element type."""
     type_ = translator.array(operation.operands[0], operation.span).element_type
     raise translator.error("XP110", f"`{operation.name}` takes no {type_}", operation.span)
 

@@ -16,6 +16,7 @@ from ..hlo.attributes import SliceDimension
 from ..hlo.shapes import ArrayShape
 from ..hlo.source import SourceText
 from .attributes import attribute_of, integers
+from .dense import splat
 from .expansions import NAMES
 from .folding import FOLDED
 from .forms import takes
@@ -40,6 +41,11 @@ _OF_COMPOSITES: dict[str, frozenset[str]] = {  # what operations of CHLO that ha
 
 def _type(value: Value) -> ArrayShape | None:
     return value.type if isinstance(value.type, ArrayShape) else None
+
+
+def _integers(operation: Operation, name: str, short: str = "dims") -> tuple[int, ...] | None:
+    """The integers of an attribute, which pretty text calls by its short name."""
+    return integers(operation.attributes.get(name, operation.attributes.get(short)))
 
 
 def _noop(simplifier: Simplifier, operation: Operation) -> Replacement:
@@ -88,7 +94,7 @@ def _xor(simplifier: Simplifier, operation: Operation) -> Replacement:
     left, right = operation.operands
     shape = _type(left)
     if left is right and shape is not None and not shape.is_dynamic:
-        simplifier.become_constant(operation, np.broadcast_to(shape.element_type.dtype.type(0), shape.dimensions))
+        simplifier.become_constant(operation, splat(shape.element_type.dtype.type(0), shape))
         return None
     return _plus_nothing(simplifier, operation)
 
@@ -108,7 +114,7 @@ def _static_form(simplifier: Simplifier, operation: Operation) -> None:
 
 
 def _reduce(simplifier: Simplifier, operation: Operation) -> Replacement:
-    """What is combined along no dimension stays as it is, and nothing combined is the first value."""
+    """A reduction along no dimension gives its operands, and one of an empty array gives the initial values."""
     firsts, shapes = operation.operands[len(operation.results) :], list(map(_type, operation.results))
     if operation.operands and is_empty(operation.operands[0]) and len(firsts) == len(shapes):
         pairs = [(a, shape) for a, shape in zip(firsts, shapes, strict=True) if shape is not None]
@@ -125,7 +131,7 @@ def _reduce(simplifier: Simplifier, operation: Operation) -> Replacement:
         if len(arrays) == 2 and all(map(is_splat_array, arrays)):
             number = compute(*(array.ravel()[0] for array in arrays))
             operation.regions = []
-            simplifier.become_constant(operation, np.broadcast_to(number, shape.dimensions))
+            simplifier.become_constant(operation, splat(number, shape))
     return None
 
 
@@ -140,7 +146,7 @@ def _subtract(simplifier: Simplifier, operation: Operation) -> Replacement:
     left, right = operation.operands
     shape = _type(left)
     if left is right and shape is not None and shape.element_type.is_integral and not shape.is_dynamic:
-        simplifier.become_constant(operation, np.broadcast_to(shape.element_type.dtype.type(0), shape.dimensions))
+        simplifier.become_constant(operation, splat(shape.element_type.dtype.type(0), shape))
         return None
     return _plus_zero(simplifier, operation)
 
@@ -157,7 +163,7 @@ def _compare(simplifier: Simplifier, operation: Operation) -> Replacement:
         return None
     if left is right and not shape.is_dynamic:
         number = np.bool_(direction in ("EQ", "GE", "LE"))
-        simplifier.become_constant(operation, np.broadcast_to(number, shape.dimensions))
+        simplifier.become_constant(operation, splat(number, shape))
     elif left in simplifier.constants and right not in simplifier.constants:
         operation.operands = [right, left]
         operation.attributes = {"comparison_direction": _MIRRORED[direction], "compare_type": kind}
@@ -196,8 +202,7 @@ def _select(simplifier: Simplifier, operation: Operation) -> Replacement:
 
 def _broadcast(simplifier: Simplifier, operation: Operation) -> Replacement:
     given, result = _type(operation.operands[0]), _type(operation.results[0])
-    key = "broadcast_dimensions" if "broadcast_dimensions" in operation.attributes else "dims"
-    dimensions = integers(operation.attributes.get(key))
+    dimensions = _integers(operation, "broadcast_dimensions")
     if given is None or result is None or dimensions is None or len(dimensions) != given.rank:
         return None
     if given == result and dimensions == tuple(range(given.rank)):
@@ -213,7 +218,7 @@ def _broadcast(simplifier: Simplifier, operation: Operation) -> Replacement:
         return None
     inner = simplifier.made.get(operation.operands[0])
     if inner is not None and inner.name == "stablehlo.broadcast_in_dim":
-        own = integers(inner.attributes.get("broadcast_dimensions", inner.attributes.get("dims")))
+        own = _integers(inner, "broadcast_dimensions")
         if own is not None and all(0 <= d < len(dimensions) for d in own):
             operation.operands = inner.operands
             operation.attributes = {"broadcast_dimensions": tuple(dimensions[d] for d in own)}
@@ -228,7 +233,7 @@ def _reshape(simplifier: Simplifier, operation: Operation) -> Replacement:
 
 
 def _transpose(simplifier: Simplifier, operation: Operation) -> Replacement:
-    order = integers(operation.attributes.get("permutation", operation.attributes.get("dims")))
+    order = _integers(operation, "permutation")
     given = _type(operation.operands[0])
     if order is None or given is None or sorted(order) != list(range(given.rank)):
         return None
@@ -236,7 +241,7 @@ def _transpose(simplifier: Simplifier, operation: Operation) -> Replacement:
         return operation.operands
     inner = simplifier.made.get(operation.operands[0])
     if inner is not None and inner.name == "stablehlo.transpose":
-        own = integers(inner.attributes.get("permutation", inner.attributes.get("dims")))
+        own = _integers(inner, "permutation")
         if own is not None and sorted(own) == sorted(order):
             operation.operands = inner.operands
             operation.attributes = {"permutation": tuple(own[d] for d in order)}
@@ -277,7 +282,7 @@ def _join_equal(simplifier: Simplifier, operation: Operation, dimension: int) ->
     for k, run in enumerate(runs):
         if len(run) > 1 and number(run[0]) is not None:
             shape = _shape_of_joined(run, dimension)
-            value = np.broadcast_to(simplifier.constant(run[0]).ravel()[0], shape.dimensions)
+            value = splat(simplifier.constant(run[0]).ravel()[0], shape)
             runs[k] = [simplifier.insert(operation, "constant", [], shape, {"value": value})]
     operation.operands = [value for run in runs for value in run]
 
@@ -329,7 +334,7 @@ def _rows_of_slice(rows: Sequence[SliceDimension]) -> dict[str, Any]:
 
 
 def _gather(simplifier: Simplifier, operation: Operation) -> Replacement:
-    """What is gathered from one place that is known is a slice."""
+    """A gather from one known place is a slice."""
     operand, indices = operation.operands
     places, shape, result = simplifier.constant(indices), _type(operand), _type(operation.results[0])
     if places is None or places.ndim > 1 or shape is None or shape.is_dynamic or result is None:
@@ -378,7 +383,7 @@ def _square(simplifier: Simplifier, operation: Operation) -> Replacement:
 def _reverse(simplifier: Simplifier, operation: Operation) -> Replacement:
     """Dimensions of one element are the same in both orders."""
     shape = _type(operation.operands[0])
-    dimensions = integers(operation.attributes.get("dimensions", operation.attributes.get("dims")))
+    dimensions = _integers(operation, "dimensions")
     if shape is None or dimensions is None or any(not 0 <= d < shape.rank for d in dimensions):
         return None
     is_same = all(shape.dimensions[d] == 1 for d in dimensions) or 0 in shape.dimensions
@@ -408,7 +413,7 @@ def _pad(simplifier: Simplifier, operation: Operation) -> Replacement:
         operation.attributes = {"broadcast_dimensions": ()}
         return None
     keys = (("edge_padding_low", "low"), ("edge_padding_high", "high"), ("interior_padding", "interior"))
-    found = [integers(operation.attributes.get(a, operation.attributes.get(b))) for a, b in keys]
+    found = [_integers(operation, *key) for key in keys]
     return _noop(simplifier, operation) if all(each is not None and not any(each) for each in found) else None
 
 
@@ -424,14 +429,14 @@ def _iota(simplifier: Simplifier, operation: Operation) -> Replacement:
         operation.name, operation.attributes = "stablehlo.broadcast_in_dim", {"broadcast_dimensions": (int(dimension),)}
     elif shape.dimensions[dimension] == 1:
         zero = shape.element_type.dtype.type(0)
-        simplifier.become_constant(operation, np.broadcast_to(zero, shape.dimensions))
+        simplifier.become_constant(operation, splat(zero, shape))
     return None
 
 
 def _dynamic_slice(simplifier: Simplifier, operation: Operation) -> Replacement:
     """A slice that begins at constants has its place."""
     given = _type(operation.operands[0])
-    sizes = integers(operation.attributes.get("slice_sizes", operation.attributes.get("sizes")))
+    sizes = _integers(operation, "slice_sizes", "sizes")
     starts = [simplifier.constant(value) for value in operation.operands[1:]]
     if given is None or given.dynamic or sizes is None or any(start is None for start in starts):
         return None
@@ -457,7 +462,7 @@ def _dynamic_update_slice(simplifier: Simplifier, operation: Operation) -> Repla
 
 def _dimension_size(simplifier: Simplifier, operation: Operation) -> Replacement:
     shape, result = _type(operation.operands[0]), _type(operation.results[0])
-    dimension = operation.attributes.get("dimension", operation.attributes.get("dim"))
+    dimension = dimension_of(operation)
     if shape is None or result is None or not isinstance(dimension, int) or not 0 <= dimension < shape.rank:
         return None
     if shape.dimensions[dimension] >= 0 and not any(shape.dynamic[dimension : dimension + 1]):

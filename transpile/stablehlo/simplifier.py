@@ -58,7 +58,7 @@ class Simplifier:
         _remove_unused(self.region, set())
 
     def final(self, value: Value) -> Value:
-        """What stands in the place of a value."""
+        """Return the value that replaces this one, or this one itself."""
         while value in self.replaced:
             value = self.replaced[value]
         return value

@@ -15,7 +15,7 @@ import numpy as np
 from ....transpile.array.in_place import is_own_array
 from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.program import Carry, Loop, Store
-from ....transpile.array.scalars import is_matrix
+from ....transpile.array.scalars import is_matrix, is_row
 from ....transpile.array.traversal import is_inside
 from ....transpile.array.value import FULL
 from ....transpile.dataclass import dataclass
@@ -132,7 +132,7 @@ class RoundWriter(ControlFlowWriter):
     def numbers(self, node: Node) -> bool:
         """Write a row of numbers, or a matrix of such, one by one; tell whether it is that. Named rows are read."""
         row = node.operands[0] if is_matrix(node) and node.operands[0] not in self.function_writer.texts else node
-        if row.opcode != "stack" or row.ndim != 1 or any(operand.ndim for operand in row.operands):
+        if not is_row(row):
             return False
         writer = self.function_writer
         values = [writer.value_text(operand) for operand in row.operands]

@@ -101,9 +101,9 @@ class WantedNames:
     def as_changed(self, node: Node) -> str:
         """Return the author's name of what is made by changing a value where it is, where nothing else reads that."""
         users = self.users.get(node, [])
-        is_changed = len(users) == 1 and users[0].operation.changes and users[0].region is node.region
-        is_changed = is_changed and users[0].operands[0] is node
-        return self.writer.plan.user_names.get(users[0], "") if is_changed else ""
+        change = users[0] if len(users) == 1 else node
+        is_changed = change.operation.changes and change.operands[0] is node and change.region is node.region
+        return self.writer.plan.user_names.get(change, "") if is_changed else ""
 
     def of_role(self, node: Node) -> str:
         """Return ``mean_divisor`` for a number that all arrays of the author's ``mean = ..`` are divided by there."""
