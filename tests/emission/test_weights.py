@@ -76,6 +76,29 @@ def test_further_arrays_are_told(tmp_path):
         library.emit(HLO, weights=written(tmp_path, "npz", {**BOTH, "more": W}))
 
 
+@pytest.mark.parametrize(
+    ("odd", "told"),
+    [
+        ([1, np.nan, np.inf], "params.dense.w has NaN in 2 of 3 elements"),
+        ([1, 2, -np.inf], "params.dense.w has infinities in 1 of 3 elements"),
+    ],
+)
+def test_weights_that_are_not_finite_are_told(tmp_path, odd, told):
+    with pytest.warns(XlaToPythonWarning, match=told):
+        library.emit(HLO, weights=written(tmp_path, "npz", {"b": B, "w": np.array(odd, np.float32)}))
+
+
+@pytest.mark.parametrize("odd", [0.0, np.inf])
+def test_finite_weights_and_masks_are_not_told(tmp_path, odd, recwarn):
+    mask = ", ".join(["inf" if odd else "0"] * 80)
+    text = HLO.replace("ENTRY main {", f"ENTRY main {{\n  mask = f32[80] constant({{{mask}}})")
+    text = text.replace("ROOT y = f32[3]", "y = f32[3]").replace(
+        "\n}", "\n  ROOT r = (f32[3], f32[80]) tuple(y, mask)\n}"
+    )
+    library.emit(text, weights=written(tmp_path, "npz", BOTH))
+    assert not [each for each in recwarn if issubclass(each.category, XlaToPythonWarning)]
+
+
 def test_a_file_that_is_cut_off_names_the_array(tmp_path):
     path = written(tmp_path, "safetensors", BOTH)
     path.write_bytes(path.read_bytes()[:-4])

@@ -162,6 +162,15 @@ def test_new_weights_are_taken_from_the_checkpoint(sources, xla2py):
     assert python(Path("one"), "-c", code).stdout == "[3. 3. 3.]\n"
 
 
+@pytest.mark.parametrize(("scale", "told"), [(1, False), (np.inf, True), (np.nan, True)])
+def test_results_that_are_not_finite_are_told(sources, xla2py, scale, told):
+    np.savez("weights.npz", w=np.array([1, scale, 2], np.float32), b=np.zeros(3, np.float32))
+    code, _, err = xla2py("package", "step.hlo", "--weights", "weights.npz", "-o", "one")
+    assert code == 0, err
+    assert ("note: step: result has " in err and "for the inputs in tests/recorded, also in XLA" in err) == told
+    assert ("params.w has " in err) == told
+
+
 def test_edits_are_kept_and_new_sources_recorded_again(sources, xla2py):
     assert xla2py("package", "step.hlo", "-o", "one")[0] == 0
     init, recorded = Path("one/src/one/__init__.py"), Path("one/tests/recorded/step-0.npz")

@@ -47,7 +47,7 @@ from .stored_trees import with_stored_trees
 from .trees.argument_trees import captured_objects, leaf_paths
 from .trees.likely_trees import with_likely_trees
 from .trees.result_trees import has_trees
-from .weights import with_weights
+from .weights import warn_of_nonfinite, with_weights
 
 _THREADS = re.compile("[1-9][0-9]{0,3}|auto")
 
@@ -149,6 +149,7 @@ def emit(
         return emit_any_size(module, emit, {**given, "target": _target(target)})
     if not is_read:
         verify(module)
+    warn_of_nonfinite(module)
     if sources is not None:
         module = with_sources(module, Path(sources))
     nested = nested if nested is not None else _takes_trees(module)

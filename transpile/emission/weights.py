@@ -1,4 +1,4 @@
-"""Programs with the arrays of a checkpoint in place of arguments."""
+"""Programs with the arrays of a checkpoint in place of arguments, and weights that are no numbers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import Diagnostic, UsageError, XlaToPythonWarning
 from ..frontends.checkpoints import read_checkpoint
 from ..frontends.witnesses import Witnesses
+from ..hlo.element_types import from_dtype
 from ..hlo.entries import numbered, with_entry, with_replaced
 from ..hlo.ir import HloModule, Instruction, Trees
 from ..hlo.literal_values import array_sha256, distinct_names
@@ -21,6 +22,8 @@ from .trees.argument_trees import leaf_paths
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
 _MOST_TOLD = 8
+
+_SMALL = 64  # elements of an array that has no name
 
 Words = tuple[str, ...]
 
@@ -63,6 +66,33 @@ def _bound(module: HloModule, arrays: Mapping[str, np.ndarray], path: str) -> Hl
     bound = with_entry(module, with_replaced(module.entry, made))
     trees = _trees_of(module.trees, kept) if module.trees is not None else None
     return replace(bound, constant_names=distinct_names({**module.constant_names, **names}), trees=trees)
+
+
+def warn_of_nonfinite(module: HloModule) -> None:
+    """Warn of weights with NaN or infinities, as training that diverged leaves them. Infinities of an array that is in
+    no tree may be a mask.
+    """
+    told: dict[str, str] = {}
+    for each in module.instructions():
+        array = each.attributes.get("literal") if each.opcode == "constant" else None
+        if not isinstance(array, np.ndarray) or (problem := nonfinite([array])) == "":
+            continue
+        name = module.constant_names.get(array_sha256(array), "")
+        if "." in name or ("NaN" in problem and (name or array.size > _SMALL)):
+            told[name or each.name] = problem
+    if told:
+        message = f"{module.name}: {_listed([f'{name} has {problem}' for name, problem in told.items()])}"
+        warnings.warn(message, XlaToPythonWarning, stacklevel=4)
+
+
+def nonfinite(arrays: Sequence[np.ndarray]) -> str:
+    """Say how many elements of arrays are no finite numbers, as "NaN in 2 of 8 elements"; empty where none is."""
+    numbers = [x for x in arrays if (kind := from_dtype(x.dtype)).is_floating or kind.is_complex]
+    odd = sum(x.size - int(np.isfinite(x).sum()) for x in numbers)
+    if not odd:
+        return ""
+    what = "NaN" if any(np.isnan(x).any() for x in numbers) else "infinities"
+    return f"{what} in {odd} of {sum(x.size for x in arrays)} elements"
 
 
 def _ways(module: HloModule) -> list[Words]:

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import ml_dtypes
 import numpy as np
 
 from ..dataclass import dataclass
+from ..emission.weights import nonfinite
 from ..equivalence.inputs.generate import make_inputs
 from ..equivalence.reference.xla_process import run_hlo_in_child
 from ..equivalence.verdicts.comparison import Budget, LeafResult, compare_leaf
 from ..equivalence.verdicts.tolerances import budgets_for
-from ..errors import Diagnostic, UsageError
+from ..errors import Diagnostic, UsageError, XlaToPythonWarning
 from ..files import write_atomically
 from ..frontends.witnesses import Witnesses
 from ..hlo.element_types import from_dtype
@@ -51,12 +53,14 @@ class Agreement:
 def record(project: Project, module: VendoredModule, package: str) -> Agreement:
     """Run a function of a package beside XLA and write inputs, XLA's results and what they may differ by.
 
-    Raises ``UsageError``: XP709 where the function fails or gives other values, XP460 where there is no XLA.
+    Warns of results that are not finite. Raises ``UsageError``: XP709 where the function fails or gives other values,
+    XP460 where there is no XLA.
     """
     program = program_of(project, module)
     programs = program.modules if isinstance(program, Witnesses) else (program,)
     names = [leaf.name for leaf in argument_leaves(project, module)]
     found: list[LeafResult] = []
+    results: dict[str, list[Array]] = {}
     runs = [(each, seed) for each in programs for seed in SEEDS]
     for number, (each, seed) in enumerate(runs):
         arguments = dict(zip(names, make_inputs(each, seed), strict=True))
@@ -69,17 +73,26 @@ def record(project: Project, module: VendoredModule, package: str) -> Agreement:
         if module.gradient:  # __init__ gives value and gradient in float64
             actual = {name: x.astype(y.dtype) for (name, x), y in zip(actual.items(), expected, strict=True)}
         verdicts = list(_verdicts(actual, expected, budgets))
-        for name, verdict in zip(actual, verdicts, strict=True):
+        for name, verdict, x in zip(actual, verdicts, expected, strict=True):
+            results.setdefault(name, []).append(x)
             if not verdict.status.is_good:
                 raise _differs(module, f"{name}: {verdict}")
         found += verdicts
         _write(project.folder / FOLDER / f"{module.function}-{number}.npz", arguments, actual, expected, budgets)
+    _warn_of_nonfinite(module, results)
     finite = [verdict for verdict in found if np.isfinite(verdict.absolute)]
     return Agreement(
         len(runs),
         max((verdict.absolute for verdict in finite), default=0.0),
         max((verdict.ulps for verdict in finite), default=0.0),
     )
+
+
+def _warn_of_nonfinite(module: VendoredModule, results: Mapping[str, Sequence[Array]]) -> None:
+    told = [f"{name} has {odd}" for name, arrays in results.items() if (odd := nonfinite(arrays))]
+    if told:
+        message = f"{module.function}: {', '.join(told)} for the inputs in {FOLDER.as_posix()}, also in XLA"
+        warnings.warn(message, XlaToPythonWarning, stacklevel=2)
 
 
 def wide(array: Array) -> Array:
