@@ -12,13 +12,14 @@ from itertools import takewhile
 from ...hlo.ir import Computation, HloModule, Instruction, OpMetadata, with_called, with_instructions
 from ...hlo.shapes import TupleShape
 from ...hlo.stack_frames import CallChains
-from .common_body import Outline, Surroundings, common_body, most_saved, short
-from .traced_calls import Constants, Numbers, activations
+from .common_body import Surroundings, common_body, most_saved, saved, short
+from .copies import Outline, columns
+from .traced_calls import Activations, Constants, Numbers, activations
 
 _WORD = re.compile(r"[A-Za-z]\w*|\d+", re.ASCII)
 
-
 Originals = dict[Instruction, tuple[Instruction, ...]]  # what each new instruction stands for
+_Found = tuple[Activations, Outline[Instruction]]
 
 
 def outlining(module: HloModule) -> tuple[HloModule, Originals]:
@@ -78,10 +79,10 @@ class _Outlining:
         """
         savings: dict[object, int] = {}
         while True:
-            for outline in self.outlines(computation, savings):
-                function = self.function(outline)
+            for found, outline in self.outlines(computation, savings):
+                function = self.function(found, outline)
                 called: dict[str, Computation] = {"to_apply": function}
-                replaced = self.with_calls(computation, outline, called)
+                replaced = self.with_calls(computation, outline, found.callers, called)
                 if replaced is not None:
                     break
             else:
@@ -90,7 +91,7 @@ class _Outlining:
             self.made.append(called["to_apply"])
             computation = replaced
 
-    def outlines(self, computation: Computation, savings: dict[object, int]) -> Iterator[Outline]:
+    def outlines(self, computation: Computation, savings: dict[object, int]) -> Iterator[_Found]:
         """Yield the outlines worth it in a computation, those that save most first; of equals the innermost function.
 
         An outline is worked out when no other is known to save more than it might, which is what the same copies saved
@@ -102,57 +103,53 @@ class _Outlining:
         bounds = [savings.get(key, most_saved(copies)) for key, copies in zip(keys, found, strict=True)]
         waiting = sorted((bound, k) for k, bound in enumerate(bounds) if bound > 0)
         ready: list[tuple[int, int]] = []
-        known: dict[int, Outline] = {}
+        known: dict[int, Outline[Instruction]] = {}
         while waiting or ready:
             while waiting and (not ready or waiting[-1] > ready[-1]):
                 _, k = waiting.pop()
                 outline = common_body(around, found[k], self.constants, self.numbers)
-                savings[keys[k]] = outline.saving if outline is not None else 0
-                if outline is not None and outline.saving > 0:
+                savings[keys[k]] = saved(outline) if outline is not None else 0
+                if outline is not None and savings[keys[k]] > 0:
                     known[k] = outline
-                    insort(ready, (outline.saving, k))
+                    insort(ready, (savings[keys[k]], k))
             if ready:
-                yield known[ready.pop()[1]]
+                _, k = ready.pop()
+                yield found[k], known[k]
 
     # -- writing
 
-    def function(self, outline: Outline) -> Computation:
+    def function(self, found: Activations, outline: Outline[Instruction]) -> Computation:
         """The computation of the first copy over parameters for its inputs."""
-        copies = outline.found.copies
-        first = copies[0]
-        parameters = [
-            Instruction(f"{_common_name(same)}.{k}", "parameter", same[0].shape, attributes={"parameter_number": k})
-            for k, same in enumerate(outline.inputs)
-        ]
-        self.originals.update((parameter, ()) for parameter in parameters)
+        parameters = {
+            column: Instruction(
+                f"{_common_name(column)}.{k}", "parameter", column[0].shape, attributes={"parameter_number": k}
+            )
+            for k, column in enumerate(outline.inputs)
+        }
+        instructions = list(parameters.values())
+        self.originals.update((parameter, ()) for parameter in instructions)
         made: dict[Instruction, Instruction] = {}
-        instructions = list(parameters)
 
-        def add(given: tuple[Instruction, ...], operands: tuple[Instruction, ...]) -> Instruction:
-            new = made[given[0]] = given[0].replace(operands=operands)
-            self.stands_for(new, given)
-            self.stand_for_called(given)
+        def operand(column: tuple[Instruction, ...]) -> Instruction:
+            return parameters.get(column) or made.get(column[0]) or add(column)
+
+        def add(row: tuple[Instruction, ...]) -> Instruction:
+            new = row[0].replace(operands=tuple(map(operand, columns(row))))
+            made[row[0]] = new
+            self.stands_for(new, row)
+            self.stand_for_called(row)
             instructions.append(new)
             return new
 
-        def constant(given: tuple[Instruction, ...]) -> Instruction:
-            inner = zip(*(instruction.operands for instruction in given), strict=True)
-            return made.get(given[0]) or add(given, tuple(map(constant, inner)))
-
-        for label in outline.body:
-            given = tuple(copy[label] for copy in copies)
-            operands = []
-            for k, same in enumerate(zip(*(instruction.operands for instruction in given), strict=True)):
-                slot = outline.slots.get((label, k))
-                operands.append(parameters[slot] if slot is not None else constant(same))
-            add(given, tuple(operands))
-        results = tuple(made[first[label]] for label in outline.outputs)
+        for row in outline.rows:
+            add(row)
+        results = tuple(made[row[0]] for row in outline.outputs)
         root = results[0]
         if len(results) > 1:
             root = Instruction("results", "tuple", TupleShape(tuple(r.shape for r in results)), results)
             self.originals[root] = ()
             instructions.append(root)
-        name = ("d_" if outline.found.is_gradient else "") + short(outline.found.function_name)
+        name = ("d_" if found.is_gradient else "") + short(found.function_name)
         return Computation(self._free_name(name), tuple(instructions), root)
 
     def _free_name(self, base: str) -> str:
@@ -161,7 +158,11 @@ class _Outlining:
         return f"{base}.{number}"
 
     def with_calls(
-        self, computation: Computation, outline: Outline, called: dict[str, Computation]
+        self,
+        computation: Computation,
+        outline: Outline[Instruction],
+        callers: Sequence[int],
+        called: dict[str, Computation],
     ) -> Computation | None:
         """The computation with a call for each copy; None where some copy needs what is made of its own results.
 
@@ -171,11 +172,10 @@ class _Outlining:
         function = called["to_apply"]
         replaced: dict[Instruction, Instruction] = {}  # an output of a copy: what gives it now
         added: list[Instruction] = []
-        gone: set[Instruction] = set()
         name = function.name.replace(".", "_")
-        for number, (copy, caller) in enumerate(zip(outline.found.copies, outline.found.callers, strict=True)):
-            operands = tuple(same[number] for same in outline.inputs)
-            outputs = [copy[label] for label in outline.outputs]
+        for number, caller in enumerate(callers):
+            operands = tuple(column[number] for column in outline.inputs)
+            outputs = [row[number] for row in outline.outputs]
             metadata = self._called_at(caller, outputs[0])
             call = Instruction(f"{name}.call.{number}", "call", function.root.shape, operands, called, metadata)
             added.append(call)
@@ -190,7 +190,7 @@ class _Outlining:
                     added.append(item)
                     self.stands_for(item, [output])
                     replaced[output] = item
-            gone.update(copy.values())
+        gone = {instruction for row in outline.rows for instruction in row}
         kept = [instruction for instruction in computation.instructions if instruction not in gone]
         ordered = _ordered([*kept, *added], replaced, {i: k for k, i in enumerate(computation.instructions)})
         if ordered is None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -20,7 +19,8 @@ from ...array.node import Node
 from ...array.program import Function, Program, roots
 from ...array.traversal import dependencies, topological
 from ...hlo.element_types import PRED
-from .regions import Part, in_a_circle, label_of, outline
+from .copies import Rows, connected
+from .replacing import Alike, in_a_circle, label_of, outline, readers_in
 
 _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a part worth a name
@@ -33,49 +33,49 @@ def repeats(program: Program, *, of_one_shape: bool = False) -> None:
     """Write parts that are alike as calls of one function; where kernels are written for shapes, those
     ``of_one_shape``.
     """
-    outline(program, lambda function: [_groups(function, of_one_shape)], label_of)
+    outline(program, lambda function: [_outlines(function, of_one_shape)], label_of)
 
 
-def _groups(function: Function, of_one_shape: bool) -> list[list[Part]]:
+def _outlines(function: Function, of_one_shape: bool) -> list[Alike]:
     """Parts that are alike and worth a function; all of them can be calls at once."""
     live, order = live_nodes(function), topological(roots(function))
-    found: dict[Hashable, list[Part]] = {}
-    connected = [nodes for nodes in _connected(function, order) if len(nodes) >= _LEAST_WORK]
-    lengths = Counter(map(len, connected))
-    for nodes in connected:
-        part = _part(_by_use(nodes), live) if lengths[len(nodes)] >= _LEAST_COPIES else None
-        if part is not None:
-            found.setdefault((part.form, nodes[0].shape if of_one_shape else None), []).append(part)
+    alike: dict[Hashable, list[list[Node]]] = {}
+    parts = [nodes for nodes in _connected(function, order) if len(nodes) >= _LEAST_WORK]
+    lengths = Counter(map(len, parts))
+    for nodes in parts:
+        if lengths[len(nodes)] >= _LEAST_COPIES:
+            ordered = _by_use(nodes)
+            form = _form(ordered, live)
+            if form is not None:
+                alike.setdefault((form, nodes[0].shape if of_one_shape else None), []).append(ordered)
     place = {node: k for k, node in enumerate(order)}
-    worth = filter(_is_worth_it, found.values())
-    groups = [[part for part in parts if not _needs_itself(part, place)] for parts in worth]
-    groups = [parts for parts in groups if _is_worth_it(parts)]
-    while groups and (entangled := in_a_circle(function, groups)) is not None:
-        groups = [parts for parts in groups if entangled not in parts]
-    return [_in_order(_as_written(parts)) for parts in groups]
+    found: list[Alike] = []
+    for copies in alike.values():
+        if _worth_it(copies, live) is not None:
+            outline = _worth_it([nodes for nodes in copies if not _needs_itself(nodes, place)], live)
+            found += [outline] if outline is not None else []
+    while found and (entangled := in_a_circle(function, found)) is not None:
+        found = [each for each in found if each is not entangled]
+    return found
 
 
-def _is_worth_it(parts: list[Part]) -> bool:
-    if len(parts) < _LEAST_COPIES:
-        return False
-    work, values = len(parts[0].nodes), parts[0].values
-    if work < _LEAST_WORK or values > max(_MOST_VALUES, min(work // _WORK_OF_VALUE, _MOST_OF_ANY)):
-        return False
-    return 2 * (len(parts) - 1) * work > len(parts) * values
-
-
-def _in_order(parts: list[Part]) -> list[Part]:
-    """Return the parts with the inputs as a person would list them: arguments of the program in its order, other
-    arrays, scalars.
+def _worth_it(copies: list[list[Node]], live: LiveNodes) -> Alike | None:
+    """Copies as an outline, with the inputs as a person would list them: arguments of the program in its order, other
+    arrays, scalars. None where they are not worth a function.
     """
+    if len(copies) < _LEAST_COPIES:
+        return None
+    rows = sorted(zip(*copies, strict=True), key=lambda row: row[0].number)  # as the first one was written
+    found = Rows(rows).outline(lambda column: column[0].is_literal, readers_in(live))
+    found.inputs.sort(key=_place)
+    work = len(rows)
+    is_short = found.values <= max(_MOST_VALUES, min(work // _WORK_OF_VALUE, _MOST_OF_ANY))
+    return found if is_short and found.saving(work) > 0 else None
 
-    def place(number: int) -> tuple[bool, float]:
-        given = [part.inputs[number] for part in parts]
-        are_arguments = all(node.opcode == "parameter" and "argument" in node.parameters for node in given)
-        return given[0].ndim == 0, given[0].parameters["argument"] if are_arguments else inf
 
-    order = sorted(range(len(parts[0].inputs)), key=place)
-    return [replace(part, inputs=[part.inputs[number] for number in order]) for part in parts]
+def _place(column: tuple[Node, ...]) -> tuple[bool, float]:
+    are_arguments = all(node.opcode == "parameter" and "argument" in node.parameters for node in column)
+    return column[0].ndim == 0, column[0].parameters["argument"] if are_arguments else inf
 
 
 def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
@@ -96,22 +96,8 @@ def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
         and node.ndim
         and (node.type.is_floating or node.element_type is PRED)
     }
-    parent: dict[Node, Node] = {node: node for node in members}
-
-    def leader(node: Node) -> Node:
-        while parent[node] is not node:
-            parent[node] = parent[parent[node]]
-            node = parent[node]
-        return node
-
-    for node in members:
-        for operand in node.operands:
-            if operand in members:
-                parent[leader(operand)] = leader(node)
-    together: dict[Node, list[Node]] = {}
-    for node in sorted(members, key=lambda node: node.number):
-        together.setdefault(leader(node), []).append(node)
-    return _joined(list(together.values()), members)
+    ordered = sorted(members, key=lambda node: node.number)
+    return _joined(connected(ordered, lambda node: node.operands), members)
 
 
 def _joined(parts: list[list[Node]], members: set[Node]) -> list[list[Node]]:
@@ -161,26 +147,9 @@ def _by_use(nodes: list[Node]) -> list[Node]:
     return list(found)
 
 
-def _as_written(parts: list[Part]) -> list[Part]:
-    """Return the parts with their nodes in the order in which those of the first one were made."""
-    first = parts[0].nodes
-    order = sorted(range(len(first)), key=lambda k: first[k].number)
-    places = {k: place for place, k in enumerate(order)}
-    inputs = dict.fromkeys(operand for k in order for operand in first[k].operands if operand in parts[0].inputs)
-    numbers = [parts[0].inputs.index(operand) for operand in inputs]
-    return [
-        replace(
-            part,
-            nodes=[part.nodes[k] for k in order],
-            inputs=[part.inputs[k] for k in numbers],
-            outputs=sorted(places[k] for k in part.outputs),
-        )
-        for part in parts
-    ]
-
-
-def _part(nodes: list[Node], live: LiveNodes) -> Part | None:
-    """A part by what it computes; None where shapes matter, or order is not clear."""
+def _form(nodes: list[Node], live: LiveNodes) -> Hashable:
+    """What a part computes and gives, equal for like parts; None where shapes matter, or order is not clear."""
+    readers = readers_in(live)
     shape = nodes[0].shape
     place = {node: k for k, node in enumerate(nodes)}
     inputs: dict[Node, int] = {}
@@ -200,10 +169,8 @@ def _part(nodes: list[Node], live: LiveNodes) -> Part | None:
         if node.shape != shape or any(place.get(operand, -1) >= place[node] for operand in node.operands):
             return None
         form.append((node.opcode, node.element_type, _hashable(node.parameters), tuple(references)))
-    outputs = [
-        k for k, node in enumerate(nodes) if live.is_root(node) or any(user not in place for user in live.users(node))
-    ]
-    return Part(nodes, list(inputs), outputs, (tuple(form), tuple(outputs)))
+    outputs = [k for k, node in enumerate(nodes) if any(reader not in place for reader in readers(node))]
+    return tuple(form), tuple(outputs)
 
 
 def _hashable(parameters: Mapping[str, Any]) -> Hashable:
@@ -211,14 +178,15 @@ def _hashable(parameters: Mapping[str, Any]) -> Hashable:
     return tuple((name, _hashable(value) if isinstance(value, dict) else value) for name, value in items)
 
 
-def _needs_itself(part: Part, place: dict[Node, int]) -> bool:
+def _needs_itself(nodes: list[Node], place: dict[Node, int]) -> bool:
     """Something between two nodes of a part is not of it: no call can stand for all of them.
 
     ``place`` numbers the nodes of the function, operands first: what comes before all of a part needs none of it.
     """
-    inside = set(part.nodes)
-    first = min(place[node] for node in part.nodes)
-    waiting, seen = list(part.inputs), set(part.inputs)
+    inside = set(nodes)
+    first = min(place[node] for node in nodes)
+    seen = {operand for node in nodes for operand in node.operands if operand not in inside}
+    waiting = list(seen)
     while waiting:
         needed = [node for node in dependencies(waiting.pop()) if node not in seen and place[node] >= first]
         if not inside.isdisjoint(needed):

@@ -19,7 +19,7 @@ from ...array.traversal import topological, users_of
 from ...hlo.stack_frames import CallChains
 from .growing import Copies
 from .neighbours import Row, Surroundings
-from .regions import Part, label_of, outline
+from .replacing import Alike, label_of, outline
 from .tree_maps import leaf_calls
 
 _LEAST_COPIES = 3
@@ -39,22 +39,23 @@ _MOST_ROWS = 500  # of a layer whose cuts are looked at
 def layers(program: Program) -> None:
     """Write the layers of a program as calls of functions."""
 
-    def rounds(function: Function) -> Iterator[list[list[Part]]]:
+    def rounds(function: Function) -> Iterator[list[Alike]]:
         for _ in range(_MOST_ROUNDS):
-            parts = _best(function, _left_to_trees(program, function))
-            if not parts:
+            found = _best(function, _left_to_trees(program, function))
+            if found is None:
                 break
-            yield [parts]
+            yield [found]
 
     outline(program, rounds, _label)
 
 
-def _label(function: Function, parts: list[Part], chains: CallChains, own: Container[str]) -> str:
+def _label(function: Function, found: Alike, chains: CallChains, own: Container[str]) -> str:
     """``block``, after the author's function, and ``d_block`` where it runs backward; else ``layer``."""
     graph = function.graph
-    label = label_of(function, parts, chains, own).removeprefix("part_of_") or "layer"
+    label = label_of(function, found, chains, own).removeprefix("part_of_") or "layer"
     # Views may stand where what they are of is made.
-    origins = [graph.origins[n] for n in parts[0].nodes if n in graph.origins and not n.operation.is_light]
+    first = (row[0] for row in found.rows)
+    origins = [graph.origins[n] for n in first if n in graph.origins and not n.operation.is_light]
     is_gradient = any(origin.metadata is not None and "transpose(" in origin.metadata.op_name for origin in origins)
     return f"d_{label}" if is_gradient and not label.startswith("d_") else label
 
@@ -75,42 +76,43 @@ def _left_to_trees(program: Program, function: Function) -> set[Node]:
     return {node for call in calls for node in (call, *items[call].values())}
 
 
-def _best(function: Function, left_out: set[Node]) -> list[Part]:
-    """The parts that save the reader most; none where nothing is worth a function."""
+def _best(function: Function, left_out: set[Node]) -> Alike | None:
+    """The copies that save the reader most; None where nothing is worth a function."""
     around = Surroundings(function, left_out)
     known = {*function.parameters, *tree_nodes(function.results)}
-    best: Copies | None = None
-    found: list[Part] = []
+    best: tuple[Copies, Alike] | None = None
     most = 0
     for anchors in _anchors(around):
         is_long = len(anchors) >= _LONG_CHAIN
         copies = Copies.grown(around, anchors, 1 if is_long else _LEAST_WORK)
-        parts = copies.parts() if copies is not None else []
-        if copies is None or _lists_numbers(parts[0], copies.work, known):
+        if copies is None:
             continue
-        if copies.work >= _LEAST_WORK or _are_alone(parts):
+        found = copies.outlined()
+        if _lists_numbers(found, copies.work, known):
+            continue
+        if copies.work >= _LEAST_WORK or _are_alone(found):
             # Calls on nothing but what the last one gave are the two lines of a loop.
-            saving = copies.saving(parts) if copies.work >= _LEAST_WORK else len(parts)
-            has_more = best is not None and len(anchors) > len(best.rows[0])
+            saving = copies.saving(found) if copies.work >= _LEAST_WORK else found.count
+            has_more = best is not None and found.count > best[1].count
             if saving > (_MOST_LOST * most if has_more else most):
-                best, found, most = copies, parts, saving
-    return _recut(function, around, best, found, most) if best is not None else []
+                best, most = (copies, found), saving
+    return _recut(function, around, *best, most) if best is not None else None
 
 
-def _lists_numbers(part: Part, work: int, known: set[Node]) -> bool:
+def _lists_numbers(found: Alike, work: int, known: set[Node]) -> bool:
     """Tell whether a call would list more values than it saves operations, of which none is known to the author as an
     argument, a result or what another call gave."""
-    values = [*part.inputs, *(part.nodes[k] for k in part.outputs)]
+    values = [column[0] for column in (*found.inputs, *found.outputs)]
     is_anonymous = all(node not in known and node.opcode != "item" for node in values)
     return is_anonymous and len(values) > max(_MOST_VALUES, work)
 
 
-def _are_alone(parts: list[Part]) -> bool:
-    """Tell whether each part works on nothing but what the last one gave, and is more than a call."""
-    return parts[1].values == _ALONE and any(node.opcode != "call" for node in parts[1].nodes)
+def _are_alone(found: Alike) -> bool:
+    """Tell whether each copy works on nothing but what the last one gave, and is more than a call."""
+    return found.values == _ALONE and any(row[0].opcode != "call" for row in found.rows)
 
 
-def _recut(function: Function, around: Surroundings, best: Copies, found: list[Part], most: int) -> list[Part]:
+def _recut(function: Function, around: Surroundings, best: Copies, found: Alike, most: int) -> Alike:
     """The same copies from where fewest values go over from one to the next, if they save about as much.
 
     Best are those that read and give what stands side by side in the arguments and results: a layer's weights.
@@ -121,18 +123,18 @@ def _recut(function: Function, around: Surroundings, best: Copies, found: list[P
         copies = Copies.grown(around, anchors, _LEAST_WORK, begins_ahead=begins_ahead)
         if copies is None:
             continue
-        parts = copies.parts()
-        own = _pieces(parts, places)
-        is_better = (own, parts[0].values, -len(parts)) < (pieces, found[0].values, -len(found))
-        if is_better and copies.saving(parts) > _MOST_LOST * most:
-            found, pieces = parts, own
+        other = copies.outlined()
+        own = _pieces(other, places)
+        is_better = (own, other.values, -other.count) < (pieces, found.values, -found.count)
+        if is_better and copies.saving(other) > _MOST_LOST * most:
+            found, pieces = other, own
     return found
 
 
-def _pieces(parts: list[Part], places: dict[Node, int]) -> int:
-    """The runs of numbers that the arguments and results of a part in the middle have."""
-    part = parts[len(parts) // 2]
-    numbers = sorted(places[node] for node in (*part.inputs, *(part.nodes[k] for k in part.outputs)) if node in places)
+def _pieces(found: Alike, places: dict[Node, int]) -> int:
+    """The runs of numbers that the arguments and results of a copy in the middle have."""
+    values = (column[found.count // 2] for column in (*found.inputs, *found.outputs))
+    numbers = sorted(places[node] for node in values if node in places)
     return sum(after - before > 1 for before, after in pairwise(numbers))
 
 

@@ -5,45 +5,15 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ...dataclass import dataclass
 from ...hlo.ir import Computation, Instruction
-from .traced_calls import STRUCTURE, Activations, Constants, Copy, Label, Numbers, work
+from .copies import Outline, Rows, connected, saving
+from .traced_calls import STRUCTURE, Activations, Constants, Label, Numbers, work
 
 _LEAST_WORK = 5  # operations of a function worth its name
 _MOST_VALUES = 24  # inputs and outputs
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """The common part of the copies of a function: the labels of its body in order, its inputs and outputs.
-
-    ``inputs`` holds what each copy gets, ``sources`` where in the body: label and operand.
-    """
-
-    found: Activations
-    body: list[Label]
-    inputs: list[tuple[Instruction, ...]]
-    slots: dict[tuple[Label, int], int]
-    outputs: list[Label]
-
-    @property
-    def saving(self) -> int:
-        """Operations that need not be read again, less the values that every call lists."""
-        each = work(self.found.copies[0][label] for label in self.body)
-        values = len(self.inputs) + len(self.outputs)
-        return _saving(len(self.found.copies), each, values) if values <= _MOST_VALUES and self.outputs else 0
-
-
-def most_saved(found: Activations) -> int:
-    """Return a bound of what an outline of copies saves: all their work stays, for one value."""
-    return _saving(len(found.copies), work(found.copies[0].values()), 1)
-
-
-def _saving(copies: int, each: int, values: int) -> int:
-    return 2 * (copies - 1) * each - copies * values if each >= _LEAST_WORK else 0
 
 
 class Surroundings:
@@ -57,74 +27,53 @@ class Surroundings:
             for k, operand in enumerate(instruction.operands):
                 self.users.setdefault(operand, []).append((instruction, k))
 
+    def readers(self, instruction: Instruction) -> list[Instruction | None]:
+        """What reads an instruction; None for the caller."""
+        users: list[Instruction | None] = [user for user, _ in self.users.get(instruction, ())]
+        return [*users, None] if instruction is self.root else users
 
-def common_body(around: Surroundings, found: Activations, constants: Constants, numbers: Numbers) -> Outline | None:
+
+def most_saved(found: Activations) -> int:
+    """Return a bound of what an outline of copies saves: all their work stays, for one value."""
+    return _saved(len(found.copies), work(found.copies[0].values()), 1)
+
+
+def saved(outline: Outline[Instruction]) -> int:
+    """Return what an outline saves; 0 where calls would list too much, or nothing is read of them."""
+    each = work(row[0] for row in outline.rows)
+    return _saved(outline.count, each, outline.values) if outline.values <= _MOST_VALUES and outline.outputs else 0
+
+
+def _saved(copies: int, each: int, values: int) -> int:
+    return saving(copies, each, values) if each >= _LEAST_WORK else 0
+
+
+def common_body(
+    around: Surroundings, found: Activations, constants: Constants, numbers: Numbers
+) -> Outline[Instruction] | None:
     """The largest common body of the copies; None where their function has no name, or each is several calls."""
     if not _IDENTIFIER.fullmatch(short(found.function_name)):
         return None
-    copies = found.copies
     _absorb(around, found, numbers)
-    while True:
-        inside = [{instruction: label for label, instruction in copy.items()} for copy in copies]
-        body = sorted(copies[0], key=lambda label: around.order[copies[0][label]])
-        slots, inputs, differing = _inputs(copies, inside, body, constants)
-        if not differing:
-            break
-        for copy in copies:
-            for label in differing:
-                del copy[label]
-    if _are_several_calls(copies[0]):
+    first = found.copies[0]
+    labels = sorted(first, key=lambda label: around.order[first[label]])
+    rows = Rows(tuple(copy[label] for copy in found.copies) for label in labels)
+    while differing := rows.differing():
+        rows.drop(differing)
+    places = {instruction: label[0] for label, instruction in first.items()}
+    if _are_several_calls([row[0] for row in rows.rows], places):
         return None
-    outputs = _outputs(around, copies)
-    return Outline(found, body, inputs, slots, outputs)
+    return rows.outline(constants.are_one, around.readers)
 
 
-def _are_several_calls(copy: Copy) -> bool:
+def _are_several_calls(copy: Iterable[Instruction], places: Mapping[Instruction, int]) -> bool:
     """Tell whether parts of a copy that have nothing to do with each other come from the same places: a map over a tree
     calls its function for arrays of several shapes, and for each shape as often.
     """
-    leader = {instruction: instruction for instruction in copy.values()}
-
-    def found(instruction: Instruction) -> Instruction:
-        while leader[instruction] is not instruction:
-            leader[instruction] = leader[leader[instruction]]
-            instruction = leader[instruction]
-        return instruction
-
-    for instruction in copy.values():
-        for operand in instruction.operands:
-            if operand in leader:
-                leader[found(operand)] = found(instruction)
-    places: dict[Instruction, set[int]] = {}
-    for (place, *_), instruction in copy.items():
-        if work([instruction]):
-            places.setdefault(found(instruction), set()).add(place)
-    counts = Counter(map(frozenset, places.values()))
+    parts = connected(copy, lambda instruction: instruction.operands)
+    counts = Counter(frozenset(places[each] for each in part if work([each])) for part in parts)
+    del counts[frozenset()]  # parts that compute nothing
     return bool(counts) and min(counts.values()) > 1
-
-
-def _inputs(
-    copies: list[Copy], inside: list[dict[Instruction, Label]], body: list[Label], constants: Constants
-) -> tuple[dict[tuple[Label, int], int], list[tuple[Instruction, ...]], set[Label]]:
-    """Return which operands come from outside, in the order of the body, and the labels whose operands do so in some
-    copies.
-    """
-    slots: dict[tuple[Label, int], int] = {}
-    inputs: dict[tuple[Instruction, ...], int] = {}
-    differing: set[Label] = set()
-    for label in body:
-        for k in range(len(copies[0][label].operands)):
-            operands = tuple(copy[label].operands[k] for copy in copies)
-            places = {own.get(operand) for own, operand in zip(inside, operands, strict=True)}
-            if len(places) > 1:
-                differing.add(label)
-            elif places == {None}:
-                keys = {constants.key(operand) for operand in operands}
-                if len(keys) > 1 or None in keys:
-                    slots[label, k] = inputs.setdefault(operands, len(inputs))
-    shapes_differ = {n for operands, n in inputs.items() if len({operand.shape for operand in operands}) > 1}
-    differing |= {label for (label, k), n in slots.items() if n in shapes_differ}
-    return slots, list(inputs), differing
 
 
 def short(function_name: str) -> str:
@@ -206,15 +155,3 @@ class _Queue:
     def __iter__(self) -> Iterator[Instruction]:
         while self._heap:
             yield heapq.heappop(self._heap)[1]
-
-
-def _outputs(around: Surroundings, copies: list[Copy]) -> list[Label]:
-    """The labels that something outside of their copy reads, in some copy, in the order of the first."""
-    owner = {instruction: n for n, copy in enumerate(copies) for instruction in copy.values()}
-    read: set[Label] = set()
-    for number, copy in enumerate(copies):
-        for label, instruction in copy.items():
-            outside = any(owner.get(user) != number for user, _ in around.users.get(instruction, []))
-            if outside or instruction is around.root:
-                read.add(label)
-    return sorted(read, key=lambda label: around.order[copies[0][label]])

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 
 from ...array.node import Node
 from ...array.rewriting import copied
-from ...dataclass import dataclass
+from .copies import Rows, columns
 from .neighbours import Row, Surroundings
-from .regions import Part, is_leaf
+from .replacing import Alike, is_leaf
 
 _MOST_SWEEPS = 8
 _LEAST_COMPLETED = 4  # copies, for the last one to compute what only the others need
 _WORK_OF_CALL = 4
 
 
-@dataclass(slots=True)
-class Copies:
+class Copies(Rows[Node]):
     """Rows of nodes: the same place in each of the copies, which come one after the other."""
 
-    around: Surroundings
-    rows: list[Row] = field(default_factory=list)
-    owner: dict[Node, tuple[int, int]] = field(default_factory=dict)  # row, copy
-    looked_at: set[Row] = field(default_factory=set)  # of operands whose users have been seen
+    def __init__(self, around: Surroundings, anchors: Row) -> None:
+        super().__init__([anchors])
+        self.around = around
+        self.looked_at: set[Row] = set()  # of operands whose users have been seen
 
     @classmethod
     def grown(cls, around: Surroundings, anchors: Row, least_work: int, *, begins_ahead: bool = False) -> Copies | None:
@@ -36,8 +34,7 @@ class Copies:
         steps = around.steps(anchors)
         if steps is None:
             return None
-        copies = cls(around)
-        copies.add(anchors)
+        copies = cls(around, anchors)
         ways = copies._is_behind, copies._is_ahead
         for fits in reversed(ways) if begins_ahead else ways:
             copies._grow(partial(fits, *steps))
@@ -58,16 +55,12 @@ class Copies:
                     self.add(row)
                     waiting.append(row)
 
-    def add(self, row: Row) -> None:
-        self.owner.update((node, (len(self.rows), k)) for k, node in enumerate(row))
-        self.rows.append(row)
-
     def _beside(self, row: Row) -> Iterable[Row]:
         """The operands and the users of a row, and what else reads the operands, in all copies."""
-        columns = [*zip(*(node.operands for node in row), strict=True)]
-        yield from columns
+        operands = [*columns(row)]
+        yield from operands
         yield from self._reading(row)
-        for column in columns:
+        for column in operands:
             if column not in self.looked_at and len(set(column)) == len(column) and not is_leaf(column[0]):
                 self.looked_at.add(column)
                 yield from self._reading(column)
@@ -124,30 +117,12 @@ class Copies:
         anything is left.
         """
         for _ in range(_MOST_SWEEPS):
-            left_out = self._differing() | self._entangled() | self._torn()
+            left_out = self.differing() | self._entangled() | self._torn()
             left_out = left_out or self._cheaper_outside()
             if not left_out:
                 return bool(self.rows)
-            rows = [row for number, row in enumerate(self.rows) if number not in left_out]
-            self.rows, self.owner = [], {}
-            for row in rows:
-                self.add(row)
+            self.drop(left_out)
         return False
-
-    def source(self, copy: int, operand: Node) -> int:
-        """The row of an operand in its own copy; -1 for what comes from outside."""
-        row, owner = self.owner.get(operand, (-1, -1))
-        return row if owner == copy else -1
-
-    def _differing(self) -> set[int]:
-        """The rows whose operands are of the copy in some copies only."""
-        found: set[int] = set()
-        for number, row in enumerate(self.rows):
-            for operands in zip(*(node.operands for node in row), strict=True):
-                sources = {self.source(copy, operand) for copy, operand in enumerate(operands)}
-                if len(sources) > 1:
-                    found.add(number)
-        return found
 
     def _entangled(self) -> set[int]:
         """The rows that need, from outside, what is made of their own copy or of a later one."""
@@ -189,7 +164,7 @@ class Copies:
         """The rows that only others read, and that are made of what these others read as well. Calls would read them
         from lines of their own, one for each copy.
         """
-        outputs = set(self._outputs())
+        outputs = set(self.outputs(self.around.readers))
         return {
             number
             for number in outputs
@@ -204,19 +179,6 @@ class Copies:
         given = [operand for operand in self.rows[number][0].operands if not is_leaf(operand)]
         return all(self.source(0, operand) in outputs for operand in given)
 
-    def _outputs(self) -> list[int]:
-        """The rows that something outside of their copy reads, in some copy."""
-        return [
-            number
-            for number, row in enumerate(self.rows)
-            if not row[0].results
-            and any(
-                self.around.live.is_root(node)
-                or any(self.owner.get(user, (-1, -1))[1] != copy for user in self.around.live.users(node))
-                for copy, node in enumerate(row)
-            )
-        ]
-
     # -- what they are worth
 
     @property
@@ -224,28 +186,15 @@ class Copies:
         """Return how many operations a copy has; a call is as much to read as a few."""
         return sum(_WORK_OF_CALL if row[0].opcode == "call" else not row[0].operation.is_light for row in self.rows)
 
-    def saving(self, parts: Sequence[Part]) -> int:
-        """Operations, and values that calls list, that need not be read again, less the values that every new call
-        lists.
-        """
+    def saving(self, found: Alike) -> int:
+        """What the copies save: operations, and values that calls in them list."""
         listed = sum(len(row[0].operands) if row[0].opcode == "call" else row[0].opcode == "item" for row in self.rows)
-        return (len(parts) - 1) * (2 * self.work + listed) - len(parts) * parts[0].values
+        return found.saving(self.work) + (found.count - 1) * listed
 
-    def parts(self) -> list[Part]:
-        """The copies as parts."""
-        rows = sorted(self.rows, key=lambda row: self.around.place[row[0]])
-        outputs = {self.rows[number] for number in self._outputs()}
-        places = [k for k, row in enumerate(rows) if row in outputs]
-        inputs: dict[Row, None] = {}
-        for row in rows:
-            for operands in zip(*(node.operands for node in row), strict=True):
-                if self.source(0, operands[0]) < 0 and not is_leaf(operands[0]):
-                    inputs.setdefault(operands)
-        columns: Sequence[Row] = list(inputs)
-        return [
-            Part([row[copy] for row in rows], [column[copy] for column in columns], places, None)
-            for copy in range(len(rows[0]))
-        ]
+    def outlined(self) -> Alike:
+        """The copies as an outline, in the order of the program."""
+        rows = Rows(sorted(self.rows, key=lambda row: self.around.place[row[0]]))
+        return rows.outline(lambda column: is_leaf(column[0]), self.around.readers)
 
 
 class LastCopy:
@@ -259,7 +208,7 @@ class LastCopy:
         self.columns: dict[Row, Node] = {}  # by what the other copies are given: what the last one is
         for row in copies.rows:
             for reading in (row, *copies.reading_outside(row)):
-                for column in zip(*(node.operands for node in reading), strict=True):
+                for column in columns(reading):
                     self.columns[column[:-1]] = column[-1]
 
     def complete(self) -> None:
@@ -291,7 +240,7 @@ class LastCopy:
             return self.columns[short]
         if not self.copies.is_alike(short) or first.results or first.stands_alone:
             return None
-        operands = [self._last_of(column) for column in zip(*(node.operands for node in short), strict=True)]
+        operands = [self._last_of(column) for column in columns(short)]
         if None in operands:
             return None
         graph = self.around.graph

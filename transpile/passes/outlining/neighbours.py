@@ -11,7 +11,7 @@ from ...array.live import live_nodes
 from ...array.node import Node
 from ...array.program import Function, roots
 from ...array.traversal import dependencies, topological
-from .regions import is_leaf
+from .replacing import is_leaf, readers_in
 
 _ROUNDS = 3  # how far around a node is looked at to tell it from others
 
@@ -25,6 +25,7 @@ class Surroundings:
 
     def __init__(self, function: Function, left_out: Collection[Node] = ()) -> None:
         self.graph, self.live = function.graph, live_nodes(function)
+        self.readers = readers_in(self.live)
         self.order = _with_unread_results(function.graph, topological(roots(function)))
         self.place = {node: k for k, node in enumerate(self.order)}
         self.needs = [tuple([self.place[part] for part in dependencies(node)]) for node in self.order]  # places

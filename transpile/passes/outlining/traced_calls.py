@@ -120,6 +120,11 @@ class Constants:
             self._keys[instruction] = self._described(instruction)
         return self._keys[instruction]
 
+    def are_one(self, column: tuple[Instruction, ...]) -> bool:
+        """Tell whether all are the same constant."""
+        keys = {self.key(instruction) for instruction in column}
+        return len(keys) == 1 and None not in keys
+
     def _described(self, instruction: Instruction) -> Any:
         shape = instruction.shape
         if instruction.opcode == "constant" and instruction.array_shape.size != 1:
