@@ -49,6 +49,9 @@ class Cursor:
         """Pass white space and comments; returns the new position."""
         text, position = self.text, self.position
         if text[position : position + 1] in _MAY_SKIP:
+            if text[position : position + 1] == " " and text[position + 1 : position + 2] not in _MAY_SKIP:
+                self.position = position = position + 1
+                return position
             match = SPACE.match(text, position)
             assert match is not None  # the pattern matches the empty string
             self.position = position = match.end()

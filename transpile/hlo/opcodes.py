@@ -40,8 +40,15 @@ class OpSpec:
     @property
     def has_parameters(self) -> bool:
         """Tell whether attributes other than called computations say what it computes: one nobody knows might, too."""
-        called = (K.COMPUTATION, K.COMPUTATIONS)
-        return any(not spec.is_note and spec.kind not in called for spec in self.attributes.values())
+        return any(not spec.is_note and spec.kind not in _CALLED for spec in self.attributes.values())
+
+    @property
+    def calls(self) -> bool:
+        """Tell whether an attribute names computations."""
+        return any(spec.kind in _CALLED for spec in self.attributes.values())
+
+
+_CALLED = (K.COMPUTATION, K.COMPUTATIONS)
 
 
 def _required(kind: K, *choices: str) -> AttributeSpec:

@@ -64,25 +64,19 @@ def choose_platform(function: Operation, platform: int | None) -> None:
 
 def left_out(program: Program, source: SourceText) -> list[Diagnostic]:
     """A note for each attribute of a dialect that nobody here knows: it is left out."""
-    rows = {id(row): row for each in program.walk() for row in _rows(each)}  # lines that are alike have one
-    rows[0] = program.attributes
-    names = sorted({name for row in rows.values() for name in _unknown(row)})
+    rows = {id(each.attributes): each.attributes for each in program.walk()}  # lines that are alike have one
+    functions = (row for each in program.operations if each.name == "func.func" for row in _rows(each))
+    items = (item for row in (*rows.values(), *functions, program.attributes) for item in row.items())
+    names = sorted({name for name, value in items if "." in name and _is_unknown(value)})
     return [Diagnostic("XP120", f"no known dialect has the attribute '{each}'", None, source) for each in names]
 
 
-def _rows(operation: Operation) -> Iterator[Mapping[str, Any]]:
-    yield operation.attributes
-    if operation.name == "func.func":
-        for region in operation.regions:
-            yield from (each.attributes or {} for each in region.arguments)
-        listed = operation.attributes.get("res_attrs")
-        yield from (row for row in listed if isinstance(row, dict)) if isinstance(listed, tuple) else ()
-
-
-def _unknown(row: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in row.items():
-        if "." in name and _is_unknown(value):
-            yield name
+def _rows(function: Operation) -> Iterator[Mapping[str, Any]]:
+    """The attributes of a function's arguments and results."""
+    for region in function.regions:
+        yield from (each.attributes for each in region.arguments if each.attributes)
+    listed = function.attributes.get("res_attrs")
+    yield from (row for row in listed if isinstance(row, dict)) if isinstance(listed, tuple) else ()
 
 
 def _is_unknown(value: Any) -> bool:

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..hlo.shapes import ArrayShape
 from ..hlo.source import SourceText
-from .broadcasts import broadcasting
+from .broadcasts import BROADCASTS, broadcasting
 from .dense import compact
-from .expansions import expand
+from .expansions import NAMES, expand
 from .folding import folded
 from .program import Operation, Region, Type, Value, walk
 from .sizes import BRANCHES, Refiner
@@ -41,6 +41,7 @@ class Simplifier:
         self.refiner = refiner
         self.kept: list[Operation] = []  # of the region at hand
         self.made: dict[Value, Operation] = {}
+        self.empties: set[Value] = set()
         self.constants: dict[Value, Any] = {}
         self.folded: dict[tuple[int, ...], tuple[Any, Any]] = {}  # beside each array what its key names, which stays
         self.replaced: dict[Value, Value] = {}
@@ -54,7 +55,7 @@ class Simplifier:
         self.in_region(self.region)
         if self.replaced:
             for operation in walk(self.region.operations):
-                operation.operands = [self.final(value) for value in operation.operands]
+                self.update(operation)
         _remove_unused(self.region, set())
 
     def final(self, value: Value) -> Value:
@@ -63,14 +64,19 @@ class Simplifier:
             value = self.replaced[value]
         return value
 
+    def update(self, operation: Operation) -> None:
+        """Let an operation take what replaces its operands."""
+        if not self.replaced.keys().isdisjoint(operation.operands):
+            operation.operands = [self.final(value) for value in operation.operands]
+
     def in_region(self, region: Region) -> None:
         """Simplify operations in order, those that they hold before them."""
         outer, self.kept = self.kept, []
+        self.empties.update(filter(is_empty, region.arguments))
         waiting = region.operations[::-1]
         while waiting:
             operation = waiting.pop()
-            if not self.replaced.keys().isdisjoint(operation.operands):
-                operation.operands = [self.final(value) for value in operation.operands]
+            self.update(operation)
             if self.refiner is not None:
                 self.refiner.refine(operation, self.constants)
             if operation.regions:
@@ -79,10 +85,10 @@ class Simplifier:
                     waiting += branch.operations[-2::-1]
                     continue
                 self.in_regions(operation)
-            replacement = self.rewritten(operation)
+            replacement = self.rewritten(operation) if operation.name in self.rules else None
             if replacement is not None:
                 self.replaced.update(zip(operation.results, replacement, strict=True))
-            elif (parts := broadcasting(operation, self.source) or expand(operation)) is not None:
+            elif (parts := _written_out(operation, self.source)) is not None:
                 waiting += parts[::-1]
             else:
                 self.without_empty(operation)
@@ -93,6 +99,8 @@ class Simplifier:
         """Let an operation stand behind those that are kept already."""
         for result in operation.results:
             self.made[result] = operation
+            if is_empty(result):
+                self.empties.add(result)
         value = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
         if isinstance(value, np.ndarray):
             self.constants[operation.results[0]] = small = compact(value)
@@ -113,15 +121,18 @@ class Simplifier:
 
     def without_empty(self, operation: Operation) -> None:
         """Arrays without elements are constants, but those that the function takes and hands back."""
+        is_used = not self.empties.isdisjoint(operation.operands)
+        if not is_used and not any(map(is_empty, operation.results)):
+            return
         is_last = bool(self.region.operations) and operation is self.region.operations[-1]
         if is_last or not operation.name.startswith("stablehlo.") or operation.name == "stablehlo.constant":
             return
-        if any(map(is_empty, operation.operands)):
+        if is_used:
             operation.operands = [
                 self.empty(operation, value) if is_empty(value) and value not in self.constants else value
                 for value in operation.operands
             ]
-        if any(map(is_empty, operation.results)) and _has_no_effect(operation.name):
+        if _has_no_effect(operation.name):
             for k, result in enumerate(operation.results):
                 if is_empty(result):
                     operation.results[k] = Value(result.type)
@@ -271,6 +282,16 @@ def is_empty(value: Value) -> bool:
 
 def dimension_of(operation: Operation) -> Any:
     return operation.attributes.get("dimension", operation.attributes.get("dim"))
+
+
+def _written_out(operation: Operation, source: SourceText) -> Sequence[Operation] | None:
+    """The operations that take the place of one which HLO does not have; None for another."""
+    if operation.name not in _WRITTEN_OUT:
+        return None
+    return broadcasting(operation, source) or expand(operation)
+
+
+_WRITTEN_OUT = BROADCASTS.keys() | {f"{dialect}.{name}" for name in NAMES for dialect in ("chlo", "stablehlo")}
 
 
 # -- what nothing needs

@@ -8,8 +8,7 @@ regions that was read once is a template for all lines that differ in nothing bu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..dataclass import dataclass
@@ -23,7 +22,8 @@ from .types import TENSOR, parse_type, parse_types
 
 VALUE = re.compile(r"%[\w$.\-]++(?:#\d++)?", re.ASCII)
 # A line is split at them, and at the function that it calls, into what is alike and names.
-_NAMES = re.compile(rf"({VALUE.pattern}|(?<=[ .]call @)[\w$.\-]++(?!::))", re.ASCII)
+_NAMES = re.compile(rf"({VALUE.pattern})", re.ASCII)
+_NAMES_OF_CALL = re.compile(rf"({VALUE.pattern}|(?<=[ .]call @)[\w$.\-]++(?!::))", re.ASCII)  # ten times as slow
 _TYPES = re.compile(rf"({TENSOR.pattern})")  # and that into what is alike and types
 _VALUE_NAME = re.compile(r"%[\w$.\-]++", re.ASCII)
 _RESULTS = re.compile(r"%[\w$.\-]++(?::\d+)?(?:\s*,\s*%[\w$.\-]++(?::\d+)?)*+\s*=(?!=)", re.ASCII)
@@ -38,6 +38,7 @@ _RESOURCE = re.compile(r'([\w$.\-]++|"[^"\n]*+")\s*:\s*"0x([0-9A-Fa-f]*+)"', re.
 _SLICES = re.compile(r"\[((?:\s*\d{1,19}\s*:\s*\d{1,19}\s*(?::\s*\d{1,19}\s*)?,?)*+)\]", re.ASCII)
 _SLICE = re.compile(r"(\d+)\s*:\s*(\d+)\s*(?::\s*(\d+))?", re.ASCII)
 _LABELS = re.compile(r"\[[^\]]*+\]\s*x\s*\[[^\]]*+\]\s*->\s*\[[^\]]*+\]")
+_ONE = (1,)
 _LONGEST_TEMPLATE = 2000  # characters: longer lines hold literals that are not alike
 _ALIGNMENT = 8  # digits of a resource's alignment
 _KEY_PAIR = re.compile(r"x(?=\s*\[)")
@@ -173,39 +174,36 @@ class TextReader:
 
     # -- blocks
 
-    def _region(self, arguments: Sequence[Value] = ()) -> Region:
-        """``{ ^bb0(%a: type): operations }``; the arguments are those that the operation has named already."""
+    def _region(self, arguments: Sequence[Value] = (), *, is_isolated: bool = False) -> Region:
+        """``{ ^bb0(%a: type): operations }``; the arguments are those that the operation has named already.
+
+        Names that are defined within are gone behind it. An isolated region does not see those outside.
+        """
         cursor = self.cursor
         start = cursor.skip()
         cursor.expect("{", "to open a region")
         cursor.enter(start)
         region = Region(list(arguments))
-        with self._scope():
-            for value in arguments:
-                self._define(value.name, value, start)
-            if cursor.match(_BLOCK):
-                region.arguments += self._block_arguments()
-                cursor.expect(":", "behind the block")
-            self._lines(region)
-            while not cursor.accept("}"):
-                if cursor.looking_at("^"):
-                    message = "jumps between blocks are not read: control flow has operations of its own here"
-                    raise cursor.error("XP110", message, cursor.position, cursor.position + 1)
-                self._statement(region)
-                self._lines(region)
-        region.span = Span(start, cursor.position)
-        cursor.leave()
-        return region
-
-    @contextmanager
-    def _scope(self, *, is_isolated: bool = False) -> Iterator[None]:
-        """Names that are defined within are gone behind it. An isolated scope does not see those outside."""
         outer, count = self._values, len(self._values)
         self._values = {} if is_isolated else outer
-        yield
+        for value in arguments:
+            self._define(value.name, value, start)
+        if cursor.match(_BLOCK):
+            region.arguments += self._block_arguments()
+            cursor.expect(":", "behind the block")
+        self._lines(region)
+        while not cursor.accept("}"):
+            if cursor.looking_at("^"):
+                message = "jumps between blocks are not read: control flow has operations of its own here"
+                raise cursor.error("XP110", message, cursor.position, cursor.position + 1)
+            self._statement(region)
+            self._lines(region)
         self._values = outer
         while len(outer) > count:
             outer.popitem()  # the last that came in
+        region.span = Span(start, cursor.position)
+        cursor.leave()
+        return region
 
     def _block_arguments(self) -> list[Value]:
         cursor = self.cursor
@@ -244,14 +242,16 @@ class TextReader:
         text, cursor, values, templates = self.text, self.cursor, self._values, self._templates
         start = cursor.skip()
         while 0 <= (end := text.find("\n", start)) - start <= _LONGEST_TEMPLATE:
-            whole, location = text[start:end].rstrip(), None
-            line = whole.lstrip()
-            start += len(whole) - len(line)
+            line, location = text[start:end].lstrip(), None
+            start = end - len(line)
+            line = line.rstrip()
+            if line.startswith("}"):
+                return
             if line.endswith(")"):
                 before, _, alias = line.rpartition(" loc(")
                 if before and alias.startswith("#"):
                     line, location = before, alias[:-1]
-            parts = _NAMES.split(line)
+            parts = _split(line)
             key, names = tuple(parts[::2]), parts[1::2]
             template = templates.get(key) or self._of_kind(key)
             if template is None:
@@ -261,8 +261,13 @@ class TextReader:
             except KeyError:
                 return  # the general way says what is wrong
             results = [Value(each) for each in template.types]
-            if not self._name_results(names, template.counts, results):
+            if template.counts != _ONE:
+                if not self._name_results(names, template.counts, results):
+                    return
+            elif names[0] in values:
                 return
+            else:
+                values[names[0]] = results[0]
             span = Span(start + line.index("=") + 2 if template.counts else start, start + len(line))
             attributes = template.attributes
             if template.callee is not None:
@@ -343,7 +348,7 @@ class TextReader:
 
     def _keep(self, made: _Statement, line: str, types: tuple[Type, ...]) -> None:
         """Keep a line as a template; for lines of other types, too, if it names none but those behind the colon."""
-        parts = _NAMES.split(line)
+        parts = _split(line)
         if parts[1::2] != made.names:
             return
         key = tuple(parts[::2])
@@ -371,6 +376,8 @@ class TextReader:
 
     def _location(self, made: _Statement | None = None) -> Any:
         cursor = self.cursor
+        if not cursor.looking_at("loc"):
+            return None
         alias = cursor.match(_LOCATION_ALIAS)
         if alias is not None:
             return alias[1]
@@ -423,8 +430,7 @@ class TextReader:
             while not cursor.accept(")"):
                 if made.regions:
                     cursor.expect(",", "between regions")
-                with self._scope(is_isolated=is_isolated):
-                    made.regions.append(self._region())
+                made.regions.append(self._region(is_isolated=is_isolated))
         if cursor.looking_at("{"):
             made.attributes.update(self.attributes.dictionary())
         cursor.expect(":", "before the types")
@@ -566,7 +572,7 @@ class TextReader:
             made.regions.append(self._region(arguments))
 
     def _accept_word(self, word: str) -> bool:
-        found = NAME.match(self.text, self.cursor.skip())
+        found = NAME.match(self.text, self.cursor.position) if self.cursor.looking_at(word) else None
         if found is None or found.group() != word:
             return False
         self.cursor.position = found.end()
@@ -646,8 +652,7 @@ class TextReader:
         if self._accept_word("attributes"):
             made.attributes.update(self.attributes.dictionary())
         if cursor.looking_at("{"):
-            with self._scope(is_isolated=True):
-                made.regions.append(self._region(arguments))
+            made.regions.append(self._region(arguments, is_isolated=True))
 
     def _results(self) -> tuple[tuple[Type, ...], tuple[dict[str, Any], ...]]:
         cursor = self.cursor
@@ -670,8 +675,7 @@ class TextReader:
             made.attributes["sym_name"] = symbol_name(cursor.expect_match(SYMBOL, "the name of the module"))
         if self._accept_word("attributes"):
             made.attributes.update(self.attributes.dictionary())
-        with self._scope(is_isolated=True):
-            made.regions.append(self._region())
+        made.regions.append(self._region(is_isolated=True))
 
     def _mesh(self, made: _Statement) -> None:
         """``sdy.mesh @mesh = <["x"=2]>``."""
@@ -703,6 +707,11 @@ class TextReader:
             made.attributes.update(self.attributes.dictionary())
         cursor.expect(":", "before the types")
         made.types = (parse_type(cursor),)
+
+
+def _split(line: str) -> list[str]:
+    """What is alike in lines of one form, and between the parts the names in this one."""
+    return (_NAMES_OF_CALL if "call @" in line else _NAMES).split(line)
 
 
 def _full_name(name: str) -> str:

@@ -51,7 +51,7 @@ class Translator:
         header = self._header(entry)
         return HloModule(
             self.program.name or own,
-            in_order(entry, self.names.written),
+            in_order(entry, self.names.callees),
             entry,
             header,
             self.origins.frames,
@@ -82,20 +82,16 @@ class Translator:
                 done[each] = None
             else:
                 opened.add(each)
-                for region in each.regions:
-                    for operation in walk(region.operations):
-                        callee = self._callee(operation)
-                        if callee is not None and callee in opened and callee not in done:
-                            name = quote(str(callee.attributes["sym_name"]))
-                            raise self.error("XP118", f"the function {name} calls itself", operation.span)
-                        if callee is not None:
-                            waiting.append(callee)
+                for operation in self.program.inside(each):
+                    name = callee_name(operation) if operation.name in CALLS else None
+                    callee = self._callee(name, operation) if name is not None else None
+                    if callee is not None and callee in opened and callee not in done:
+                        raise self.error("XP118", f"the function {quote(str(name))} calls itself", operation.span)
+                    if callee is not None:
+                        waiting.append(callee)
         return list(done)
 
-    def _callee(self, operation: Operation) -> Operation | None:
-        name = callee_name(operation)
-        if name is None:
-            return None
+    def _callee(self, name: str, operation: Operation) -> Operation:
         found = self.functions.get(name)
         if found is None or not found.regions:
             hint = did_you_mean(name, self.functions)
@@ -225,12 +221,12 @@ class Translator:
         return HloSyntaxError(Diagnostic(code, message, span, self.source, hint))
 
 
-_CALLS = frozenset(("func.call", "stablehlo.composite", "stablehlo.custom_call"))
+CALLS = frozenset(("func.call", "stablehlo.composite", "stablehlo.custom_call"))
 
 
 def callee_name(operation: Operation) -> str | None:
     """The function that an operation calls; None where it calls none."""
-    if operation.name not in _CALLS:
+    if operation.name not in CALLS:
         return None
     if operation.name == "func.call":
         found = operation.attributes.get("callee", operation.attributes.get("symbol"))

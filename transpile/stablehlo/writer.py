@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain, count
 from types import MappingProxyType
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..hlo.element_types import ElementType
 from ..hlo.ir import Computation, Instruction, OpMetadata, callees_first
+from ..hlo.opcodes import OPCODES
 from ..hlo.shapes import ArrayShape, Layout, Shape, TupleShape
 from ..hlo.source import Span
 from .program import Value
@@ -24,20 +26,18 @@ class Names:
     """Names of instructions of a whole module: a stem and a number."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._cleaned: dict[str, str] = {}
-        self.written: dict[Computation, list[Instruction]] = {}  # in the order of the program
+        self._numbers: dict[str, count[int]] = {}  # by what comes before them
+        self._known: dict[str, tuple[str, count[int]]] = {}  # by stems
+        self.callees: dict[Computation, list[Computation]] = {}  # in the order of the program
 
     def fresh(self, stem: str) -> str:
         """A name that nothing has yet; what HLO does not allow in it is an underscore."""
-        cleaned = self._cleaned.get(stem)
-        if cleaned is None:
+        known = self._known.get(stem)
+        if known is None:
             cleaned = _NOT_IN_NAMES.sub("_", stem)
             cleaned = cleaned if cleaned[:1].isalpha() or cleaned[:1] == "_" else f"_{cleaned}"
-            self._cleaned[stem] = cleaned
-        stem = cleaned
-        self._numbers[stem] = number = self._numbers.get(stem, 0) + 1
-        return f"{stem}.{number}"
+            known = self._known[stem] = f"{cleaned}.", self._numbers.setdefault(cleaned, count(1))
+        return f"{known[0]}{next(known[1])}"
 
 
 class Writer:
@@ -87,23 +87,24 @@ class Writer:
         array = np.asarray(value)
         if array.size > 1 and not any(array.strides):
             return self.repeated(array[(0,) * array.ndim], shape)
-        key = (shape, array.tobytes() if array.size <= _MOST_COMPARED else id(value))
-        if key not in self.constants:
-            self.constants[key] = self._literal(np.ascontiguousarray(array).reshape(shape.dimensions), shape)
-        return self.constants[key]
+        key = (shape.element_type.name, array.shape, array.tobytes() if array.size <= _MOST_COMPARED else id(value))
+        made = self.constants.get(key)
+        if made is None:
+            made = self.constants[key] = self._literal(array, shape)
+        return made
 
     def repeated(self, number: Any, shape: ArrayShape) -> Instruction:
         """A number everywhere, once a computation."""
-        key = (shape, number.tobytes(), "everywhere")
-        if key not in self.constants:
-            scalar = self._literal(np.array(number), ArrayShape(shape.element_type, ()))
-            self.constants[key] = (
-                self.unmarked("broadcast", shape, (scalar,), {"dimensions": ()}) if shape.rank else scalar
-            )
-        return self.constants[key]
+        key = (shape.element_type.name, shape.dimensions, number.tobytes(), "everywhere")
+        made = self.constants.get(key)
+        if made is None:
+            made = self._literal(number, ArrayShape(shape.element_type, ()))
+            made = self.unmarked("broadcast", shape, (made,), {"dimensions": ()}) if shape.rank else made
+            self.constants[key] = made
+        return made
 
-    def _literal(self, array: Any, shape: ArrayShape) -> Instruction:
-        array = array if array.base is None else array.copy()
+    def _literal(self, value: Any, shape: ArrayShape) -> Instruction:
+        array = np.array(value, order="C")
         array.flags.writeable = False
         return self.unmarked("constant", shape, (), {"literal": array})
 
@@ -152,23 +153,30 @@ class Writer:
 
     def computation(self, name: str, root: Instruction, span: Span | None) -> Computation:
         """The finished computation, its instructions in XLA's order of printing."""
-        self._drop_unused_constants(root)
-        made = Computation(self.names.fresh(name), tuple(post_order(self.instructions, root)), root, span=span)
-        self.names.written[made] = self.instructions
+        used = self._drop_unused_constants(root)
+        made = Computation(self.names.fresh(name), tuple(post_order(self.instructions, root, used)), root, span=span)
+        called = [_called(each) for each in self.instructions if each.attributes and each.opcode in _CALLERS]
+        self.names.callees[made] = list(chain.from_iterable(called))
         return made
 
-    def _drop_unused_constants(self, root: Instruction) -> None:
-        """Take away the constants that only computations inside this one need: these have their own."""
-        needed = {root, *self.needed}
+    def _drop_unused_constants(self, root: Instruction) -> set[Instruction]:
+        """Take away the constants that only computations inside this one need: these have their own.
+
+        Gives all that is an operand.
+        """
+        used: set[Instruction] = set()
         kept: list[Instruction] = []
         for each in reversed(self.instructions):
-            if each.opcode not in _CONSTANTS or each.metadata is not None or each in needed:
+            is_constant = each.opcode in _CONSTANTS and each.metadata is None
+            if not is_constant or each in used or each is root or each in self.needed:
                 kept.append(each)
-                needed.update(each.operands)
+                used.update(each.operands)
         self.instructions = kept[::-1]
+        return used
 
 
 _CONSTANTS = frozenset(("constant", "broadcast"))
+_CALLERS = frozenset(name for name, row in OPCODES.items() if row.calls)
 
 
 def array_of(element_type: ElementType, sizes: Iterable[int]) -> ArrayShape:
@@ -177,30 +185,28 @@ def array_of(element_type: ElementType, sizes: Iterable[int]) -> ArrayShape:
     return ArrayShape(element_type, dimensions, (), Layout.default(len(dimensions)) if dimensions else None)
 
 
-def post_order(instructions: Sequence[Instruction], root: Instruction) -> list[Instruction]:
-    """Operands before what they are for, from each instruction that nothing needs, as XLA prints a computation."""
-    used: set[Instruction] = set()
-    for each in instructions:
-        used.update(each.operands)
+def post_order(
+    instructions: Sequence[Instruction], root: Instruction, used: Collection[Instruction]
+) -> list[Instruction]:
+    """Operands before what they are for, from each instruction that is not used, as XLA prints a computation."""
     done: dict[Instruction, None] = {}
-    for start in instructions:
-        waiting = [start] if start not in used or start is root else []
-        while waiting:
-            each = waiting[-1]
-            needed = [operand for operand in each.operands if operand not in done]
-            if needed:
-                waiting += needed[::-1]
-            else:
-                done[waiting.pop()] = None
+    waiting = [each for each in reversed(instructions) if each not in used or each is root]
+    while waiting:
+        each = waiting[-1]
+        needed = [operand for operand in each.operands if operand not in done]
+        if needed:
+            waiting += needed[::-1]
+        else:
+            done[waiting.pop()] = None
     return list(done)
 
 
-def in_order(entry: Computation, written: Mapping[Computation, Sequence[Instruction]]) -> tuple[Computation, ...]:
+def in_order(entry: Computation, callees: Mapping[Computation, list[Computation]]) -> tuple[Computation, ...]:
     """The entry and all that it reaches, callees first, in the order in which the program calls them."""
-    return tuple(callees_first(entry, called=lambda each: [callee for i in written[each] for callee in _called(i)]))
+    return tuple(callees_first(entry, called=callees.__getitem__))
 
 
 def _called(instruction: Instruction) -> tuple[Computation, ...]:
     """What an instruction calls; of a loop the body comes first."""
-    called = instruction.called if instruction.attributes else ()
+    called = instruction.called
     return called[::-1] if instruction.opcode == "while" else called
