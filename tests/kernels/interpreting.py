@@ -10,11 +10,11 @@ import numpy as np
 import xla2py
 from xla2py.targets.cupy.twin.device_array import DeviceArray, operand
 from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
+from xla2py.tests.kernels.interpreter import Interpreter
 from xla2py.transpile.compilation import compile
 from xla2py.transpile.emission.module.generated import GeneratedModule
 from xla2py.transpile.emission.module.module_writer import write_module
 from xla2py.transpile.equivalence.verdicts.comparison import flatten
-from xla2py.transpile.kernels.interpreter import Interpreter
 from xla2py.transpile.kernels.kernel import Kernel
 from xla2py.transpile.options import FAST, Options
 from xla2py.transpile.target import load_target

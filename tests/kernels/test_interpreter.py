@@ -8,6 +8,7 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 import xla2py
 from xla2py.targets.cupy import fusion
 from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
+from xla2py.tests.kernels.interpreter import Interpreter
 from xla2py.tests.kernels.interpreting import Compared, by_interpreter, kernel_module
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.test_examples import LOWER, inputs
@@ -15,7 +16,6 @@ from xla2py.tests.whole import much
 from xla2py.transpile.equivalence.verdicts.comparison import compare, compare_leaf, flatten
 from xla2py.transpile.equivalence.verdicts.tolerances import EXACT, budget_for
 from xla2py.transpile.fuzzing.families import random_program
-from xla2py.transpile.kernels.interpreter import Interpreter
 from xla2py.transpile.kernels.verifier import InvalidKernelError, verify_kernel
 
 # Examples that ask a library of the GPU for a handle when they are imported.

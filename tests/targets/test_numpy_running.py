@@ -7,6 +7,7 @@ pytest.importorskip("numba", reason="Numba is not installed")
 
 
 import xla2py
+from xla2py.tests.kernels.interpreter import Interpreter
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.numpy_fast import assert_as_in_xla, kernels
 from xla2py.tests.whole import much
@@ -14,7 +15,6 @@ from xla2py.transpile.array.program import roots
 from xla2py.transpile.array.traversal import topological
 from xla2py.transpile.compilation import compile
 from xla2py.transpile.emission.module.generated import GeneratedModule
-from xla2py.transpile.kernels.interpreter import Interpreter
 from xla2py.transpile.kernels.lines import Lines
 from xla2py.transpile.kernels.verifier import InvalidKernelError, verify_kernel
 from xla2py.transpile.options import FUSED, Options

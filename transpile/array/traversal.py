@@ -110,3 +110,10 @@ def body_and_captured(node: Node) -> tuple[list[Node], list[Node]]:
     if node.opcode == "loop":
         inside.update(carry.parameter for carry in node.parameters["loop"].carries)
     return body, [part for part in captured if part not in inside]
+
+
+def unviewed(node: Node) -> Node:
+    """Return the array that a value is a view of all of."""
+    while node.operation.is_view and node.operation.is_light and len(node.operands) == 1:
+        node = node.operands[0]
+    return node

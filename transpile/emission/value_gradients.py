@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from ..array.graph import Graph
 from ..array.node import Node, Region, literal_value
+from ..array.traversal import unviewed
 from ..array.value import FULL
 from ..hlo.ir import Instruction
-from .naming.layers import unviewed
 from .naming.scopes import instructions_of, is_gradient
 
 # A part of a value: where both are computed, the shape of the value, the first place in it, and the part's shape.

@@ -11,13 +11,12 @@ from collections.abc import Hashable, Iterator, Sequence
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function, tree_nodes
-from ...array.traversal import dependencies
+from ...array.traversal import dependencies, unviewed
 from ...hlo.ir import Computation, Instruction
 from ...hlo.users import InstructionUsers
 from ..module.sections import scope_parts
 from .arguments import own_words
 from .identifiers import common_words, given_arguments
-from .layers import unviewed
 from .scopes import is_gradient
 
 _SEEN_THROUGH = frozenset(("bitcast", "broadcast", "convert", "copy", "reshape", "transpose"))

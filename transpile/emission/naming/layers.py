@@ -11,6 +11,7 @@ from typing import Any
 
 from ...array.node import Node
 from ...array.program import Function
+from ...array.traversal import unviewed
 from ...hlo.ir import Built
 from .arguments import path_of
 from .identifiers import identifier, is_argument
@@ -96,13 +97,6 @@ def _is_bias(node: Node, product: Node) -> bool:
     """Tell whether a value may be the bias that is added to a product: an argument of fewer elements."""
     node = unviewed(node)
     return is_argument(node) and 0 < node.ndim < max(product.ndim, 2)
-
-
-def unviewed(node: Node) -> Node:
-    """Return the array that a value is a view of all of."""
-    while node.operation.is_view and node.operation.is_light and len(node.operands) == 1:
-        node = node.operands[0]
-    return node
 
 
 def _word(path: Sequence[str]) -> str:

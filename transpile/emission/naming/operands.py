@@ -13,8 +13,8 @@ from functools import cache
 
 from ...array.node import Node, literal_value
 from ...array.operations import OPERATIONS
+from ...array.traversal import unviewed
 from ..functions.context import Writing
-from .layers import unviewed
 from .source import is_empty_word
 
 LONGEST = 20  # characters of such a name: a longer one costs more than it says

@@ -3,8 +3,8 @@
 ``multiply(x, (r := divide(1, s)))`` matches a product one of whose factors divides 1. A call is an operation (``-`` in
 its name is ``_``), a bare name is any node, the same node wherever it stands, and in capitals any literal;
 ``name := pattern`` names a part, a number is a literal of that value, and a keyword is a parameter: a value, or a name
-for it. ``prelude.erf(x)`` is a call of the prelude, ``np.hypot(x, y)`` one of the array library. The operands of
-commutative operations match in either order.
+for it. ``prelude.erf(x)`` is a call of the prelude, ``np.hypot(x, y)`` one of the array library; ``~mean(x)`` is a
+mean, or a view of all of it. The operands of commutative operations match in either order.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...array.node import Node, literal_value
+from ...array.traversal import unviewed
 from ...hlo.opcodes import ELEMENTWISE
 
 Bindings = dict[str, Any]  # what the names of a pattern stand for: nodes, and values of parameters
@@ -95,6 +96,18 @@ class _Number:
             yield bound
 
 
+class _Unviewed:
+    """An operation, or a view of all of its result."""
+
+    opcode = None
+
+    def __init__(self, part: _Part) -> None:
+        self.part = part
+
+    def matches(self, node: Node, bound: Bindings) -> Iterator[Bindings]:
+        return self.part.matches(unviewed(node), bound)
+
+
 class _Operation:
     """An operation on parts, with some parameters; it may have a name."""
 
@@ -151,6 +164,8 @@ def _part(tree: ast.expr) -> _Part:
         return _Operation(tree.value, tree.target.id)
     if isinstance(tree, ast.Call):
         return _Operation(tree)
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Invert):
+        return _Unviewed(_part(tree.operand))
     return _Name(tree.id) if isinstance(tree, ast.Name) and tree.id not in _NUMBERS else _Number(tree)
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ...templates.prelude.keys import random_bits_at
-from ..array.node import Node, Region
-from ..array.program import Branch, Loop, tree_nodes
-from ..array.traversal import topological
-from .index_maps import Offset
-from .kernel import Kernel
-from .operations import RUNNING, is_backwards, kernel_operation, start_value
-from .scalars import SCALARS, quotient_of, scalar_of
+from xla2py.templates.prelude.keys import random_bits_at
+from xla2py.transpile.array.node import Node, Region
+from xla2py.transpile.array.program import Branch, Loop, tree_nodes
+from xla2py.transpile.array.traversal import topological
+from xla2py.transpile.kernels.index_maps import Offset
+from xla2py.transpile.kernels.kernel import Kernel
+from xla2py.transpile.kernels.operations import RUNNING, is_backwards, kernel_operation, start_value
+from xla2py.transpile.kernels.scalars import SCALARS, quotient_of, scalar_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Values = dict[Node, Any]
