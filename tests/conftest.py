@@ -115,9 +115,9 @@ def megabytes():
 def settled_memory(megabytes):
     """The garbage collector skips objects that exist before the tests of a file: to scan them again is slow.
 
-    Of these, too, it frees what nobody has any more, and JAX forgets what it compiled, where the process has grown.
+    Only where the process has grown, it frees those that nobody has any more, and JAX forgets what it compiled.
     """
-    if resident() > megabytes[0] + 100:
+    if resident() > megabytes[0] + 250:
         gc.unfreeze()
         if "jax" in sys.modules:
             sys.modules["jax"].clear_caches()
@@ -125,7 +125,6 @@ def settled_memory(megabytes):
         if sys.platform == "linux":
             ctypes.CDLL(None).malloc_trim(0)
         megabytes[0] = resident()
-    gc.collect()
     gc.freeze()
 
 

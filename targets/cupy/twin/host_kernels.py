@@ -29,7 +29,12 @@ from .differences import empty
 
 HEADER = Path(__file__).with_name("hostcuda.h")
 COMPILER = shutil.which("g++")
-FLAGS = ("-std=c++17", "-O1", "-w", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-shared", "-fPIC")
+FLAGS = (
+    *("-O1", "-w", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-shared", "-fPIC"),
+    # What kernels do not use takes g++ longer than a kernel does: the rest of the library, exceptions, code at exit.
+    *("-std=c++14", "-fno-exceptions", "-nodefaultlibs", "-nostartfiles", "-fno-use-linker-plugin"),
+)
+LIBRARIES = ("-lm", "-lgcc", "-lc")
 ORDERS = (0, 1, 2)  # of threads: as numbered, and two others
 _C_TYPES = {
     "bool": "bool",
@@ -70,7 +75,7 @@ def compiled(source: str) -> ctypes.CDLL:
         with tempfile.TemporaryDirectory(dir=folder) as work:
             file, built = Path(work) / "kernel.cpp", Path(work) / "kernel.so"
             file.write_text(_HEADERS.sub("", source), encoding="utf-8")
-            command = [COMPILER, *FLAGS, "-include", str(_header(folder)), "-o", str(built), str(file)]
+            command = [COMPILER, *FLAGS, "-include", str(_header(folder)), "-o", str(built), str(file), *LIBRARIES]
             result = subprocess.run(command, capture_output=True, text=True, check=False)
             if result.returncode:
                 raise RuntimeError(f"g++ refuses a kernel:\n{result.stderr[:2000]}\n{source}")

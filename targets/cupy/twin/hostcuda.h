@@ -167,9 +167,9 @@ template <class Body> static int hostcuda_launch(int gx, int gy, int gz, int bx,
   hostcuda_context = &body;
   hostcuda_body = [](void *context) { (*(Body *)context)(); };
   hostcuda_dynamic_shared = (char *)malloc(shared + 16);
-  fibers = new Fiber[count];
+  fibers = (Fiber *)malloc(sizeof(Fiber) * count);
   char *stacks = (char *)malloc(STACK * count);
-  int *order = new int[count];
+  int *order = (int *)malloc(sizeof(int) * count);
   uint64_t random = 88172645463325252ull + seed;
   for (int block = 0; block < gx * gy * gz && !failed; block++) {
     blockIdx = {block % gx, block / gx % gy, block / gx / gy};
@@ -201,6 +201,6 @@ template <class Body> static int hostcuda_launch(int gx, int gy, int gz, int bx,
       if (live && progress == before) failed = 1;  // the threads wait at different barriers
     }
   }
-  delete[] order; free(stacks); delete[] fibers; free(hostcuda_dynamic_shared);
+  free(order); free(stacks); free(fibers); free(hostcuda_dynamic_shared);
   return failed;
 }
