@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any
 
 from ..hlo.attributes import Raw, SliceDimension
+from ..hlo.element_types import PRED
 from ..hlo.lexer import escape
 from ..hlo.shapes import ArrayShape, Layout, Shape, TupleShape
 from .attributes import integers
 from .program import Operation, Symbol, Typed, Unread
 from .shardings import marks
 from .translation import Translator, callee_name
-from .writer import Writer
+from .writer import Writer, array_of
 
 _APPROXIMATE_TOP_K = "ApproxTopK"
 _REDUCTION_DIMENSION = re.compile(r"\breduction_dim = (\d{1,9})", re.ASCII)
@@ -80,6 +81,9 @@ def _top_k(translator: Translator, writer: Writer, operation: Operation) -> None
     if comparator is None or not shapes or not 0 <= dimension < min(shape.rank for shape in shapes):
         raise translator.error("XP123", f"the custom call {_APPROXIMATE_TOP_K} is not of its form", operation.span)
     attributes = {"dimensions": (dimension,), "to_apply": translator.written[comparator]}
+    results = [translator.array(value, operation.span) for value in operation.results]
+    if all(shape.dimensions[dimension] == 1 for shape in results):
+        return _best(translator, writer, operation, attributes)
     shape = TupleShape(tuple(shapes)) if len(shapes) > 1 else shapes[0]
     made = writer.add("sort", shape, [writer.values[value] for value in values], attributes)
     parts = writer.elements(made, len(shapes)) if len(shapes) > 1 else [made]
@@ -91,6 +95,41 @@ def _top_k(translator: Translator, writer: Writer, operation: Operation) -> None
     if len(largest) > 1:
         largest = writer.elements(writer.tuple(largest, is_marked=True), len(largest))
     writer.values.update(zip(operation.results, largest, strict=True))
+
+
+def _best(translator: Translator, writer: Writer, operation: Operation, attributes: dict[str, Any]) -> None:
+    """The one best element along a dimension: a reduction by the comparator, which takes the operands pair by pair."""
+    count = len(operation.results)
+    operands = [writer.values[value] for value in operation.operands]
+    inner = Writer(translator.names, {})
+    inner.span = operation.span
+    scalars = [ArrayShape(each.array_shape.element_type, ()) for each in operands[:count]]
+    sides = [
+        [inner.parameter(first + k, scalar, stem, None, operation.span) for k, scalar in enumerate(scalars)]
+        for first, stem in ((0, "lhs"), (count, "rhs"))
+    ]
+    pairs = list(zip(*sides, strict=True))
+    arguments = tuple(value for pair in pairs for value in pair)
+    chosen = inner.unmarked("call", ArrayShape(PRED, ()), arguments, {"to_apply": attributes["to_apply"]})
+    best = [inner.unmarked("select", left.shape, (chosen, left, right), {}) for left, right in pairs]
+    reducer = inner.computation("ReductionFn", best[0] if count == 1 else inner.tuple(best), operation.span)
+    (dimension,) = attributes["dimensions"]
+    shapes = [
+        array_of(
+            each.array_shape.element_type, (n for d, n in enumerate(each.array_shape.dimensions) if d != dimension)
+        )
+        for each in operands[:count]
+    ]
+    shape = TupleShape(tuple(shapes)) if count > 1 else shapes[0]
+    made = writer.add("reduce", shape, operands, {"dimensions": (dimension,), "to_apply": reducer})
+    parts = writer.elements(made, count) if count > 1 else [made]
+    wide = [
+        writer.add("reshape", translator.array(value, operation.span), (part,))
+        for value, part in zip(operation.results, parts, strict=True)
+    ]
+    if count > 1:
+        wide = writer.elements(writer.tuple(wide, is_marked=True), count)
+    writer.values.update(zip(operation.results, wide, strict=True))
 
 
 def written(value: Any) -> str:

@@ -21,7 +21,6 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "multiply": np.multiply,
     "or": np.bitwise_or,
     "subtract": np.subtract,
-    "xor": np.bitwise_xor,
 }
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "EQ": np.equal,
@@ -64,10 +63,10 @@ def _elementwise(operands: Sequence[Any], shape: ArrayShape, compute: Callable[.
 
 def _binary(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
     name = operation.name.partition(".")[2]
-    if name in ("and", "or", "xor") and not _exact(operands):
+    if name in ("and", "or") and not _exact(operands):
         return None
     is_bool = shape.element_type.name == "pred"
-    if not _real(operands) or (is_bool and name not in ("and", "or", "xor")):
+    if not _real(operands) or (is_bool and name not in ("and", "or", "add", "multiply", "maximum", "minimum")):
         return None
     return _elementwise(operands, shape, _BINARY[name])
 
@@ -79,7 +78,9 @@ def _divide(operation: Operation, operands: Sequence[Any], shape: ArrayShape) ->
 
 
 def _remainder(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
-    return _of_integers(operands, shape, np.fmod) if _exact(operands) else None
+    if _exact(operands):
+        return _of_integers(operands, shape, np.fmod)
+    return _elementwise(operands, shape, np.fmod) if shape.element_type.is_floating else None
 
 
 def _of_integers(operands: Sequence[Any], shape: ArrayShape, compute: Callable[[Any, Any], Any]) -> Any:
@@ -120,11 +121,9 @@ def _round_away(x: Any) -> Any:
 
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "abs": np.abs,
-    "ceil": np.ceil,
     "cosine": np.cos,
     "erf": np.vectorize(erf),
     "exponential": np.exp,
-    "floor": np.floor,
     "log": np.log,
     "logistic": lambda x: 1 / (1 + np.exp(-x)),
     "negate": np.negative,
@@ -139,10 +138,19 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
 }
 
 
+_OUTSIDE: dict[str, Callable[[Any], Any]] = {  # where there is no number, or an infinite one
+    "log": lambda x: x <= 0,
+    "rsqrt": lambda x: x <= 0,
+    "sign": np.isnan,
+    "sqrt": lambda x: x < 0,
+}
+
+
 def _unary(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
-    """Compute floats in double precision, where all results are finite, and integers where the result is exact."""
+    """Compute floats in double precision, as far as they are defined, and integers where the result is exact."""
     (operand,) = operands
-    compute = _UNARY[operation.name.partition(".")[2]]
+    name = operation.name.partition(".")[2]
+    compute = _UNARY[name]
     if not operand.size or not _real(operands) or shape.element_type.is_complex:
         return None
     if operand.dtype.kind in "iub":
@@ -152,8 +160,10 @@ def _unary(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> 
     def in_double(x: Any) -> Any:
         return np.asarray(compute(np.asarray(x).astype(np.float64))).astype(shape.element_type.dtype)
 
-    value = _elementwise(operands, shape, in_double)
-    return value if np.isfinite(value.astype(np.float64)).all() else None
+    is_outside = _OUTSIDE.get(name)
+    if is_outside is not None and is_outside(operand.astype(np.float64)).any():
+        return None
+    return _elementwise(operands, shape, in_double)
 
 
 def _clamp(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
@@ -163,6 +173,8 @@ def _clamp(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> 
 
 
 def _reverse(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
+    if not _real(operands):
+        return None
     return np.flip(operands[0], integers(operation.attributes.get("dimensions", operation.attributes.get("dims"))))
 
 
@@ -190,11 +202,15 @@ def _transpose(operation: Operation, operands: Sequence[Any], shape: ArrayShape)
 
 
 def _slice(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
+    if not _real(operands):
+        return None
     rows = ROWS[operation.name].read(operation.attributes)["slice"]
     return operands[0][tuple(slice(row.start, row.limit, row.stride) for row in rows)]
 
 
 def _concatenate(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
+    if not _real(operands):
+        return None
     (dimension,) = ROWS[operation.name].read(operation.attributes)["dimensions"]
     return np.concatenate(operands, dimension)
 

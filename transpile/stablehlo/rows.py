@@ -276,7 +276,8 @@ def convolution(attributes: Attributes, kernel: ArrayShape) -> dict[str, Any]:
     if max(labels.kernel_spatial, default=0) >= kernel.rank:
         raise AttributeValueError("the kernel has fewer dimensions than its labels")
     sizes = tuple(kernel.dimensions[d] for d in labels.kernel_spatial)
-    found: dict[str, Any] = {"window": window(_window_of_convolution(attributes), sizes), "dim_labels": labels}
+    rows = window(_window_of_convolution(attributes), sizes)
+    found: dict[str, Any] = {**({"window": rows} if rows else {}), "dim_labels": labels}
     for key in ("feature_group_count", "batch_group_count"):
         count = number(key, default=1)(attributes)
         found |= {key: count} if count != 1 else {}

@@ -46,12 +46,17 @@ def _plain(translator: Translator, writer: Writer, operation: Operation) -> None
     if operation.regions:
         attributes = {**attributes, **_called(translator, operation)}
     shape, operands = translator.result_shape(operation), operands_of(writer, operation)
-    if operands and shape is not operands[0].shape and row.opcode in _LIES_ALIKE:
-        shape = _as_it_lies(shape, operands[0].shape)
+    place = _LIES_AS.get(row.opcode, len(operands))
+    if place < len(operands) and shape is not operands[place].shape:
+        shape = _as_it_lies(shape, operands[place].shape)
     give(writer, operation, writer.add(row.opcode, shape, operands, attributes))
 
 
-_LIES_ALIKE = frozenset(("reverse", *(name for name, row in OPCODES.items() if row.is_elementwise)))
+_LIES_AS: dict[str, int] = {  # the operand whose layout the result has
+    **{name: 0 for name, row in OPCODES.items() if row.is_elementwise},
+    **dict.fromkeys(("all-reduce", "dynamic-update-slice", "reverse", "scatter", "set-dimension-size", "sort"), 0),
+    "triangular-solve": 1,
+}
 
 
 def _as_it_lies(shape: Shape, given: Shape) -> Shape:
@@ -125,7 +130,7 @@ def _clamp(translator: Translator, writer: Writer, operation: Operation) -> None
     """Bounds that are numbers are for all elements."""
     shape = translator.array(operation.results[0], operation.span)
     operands = [_spread(writer, each, shape) for each in operands_of(writer, operation)]
-    writer.values[operation.results[0]] = writer.add("clamp", shape, operands)
+    writer.values[operation.results[0]] = writer.add("clamp", _as_it_lies(shape, operands[1].shape), operands)
 
 
 def _select(translator: Translator, writer: Writer, operation: Operation) -> None:

@@ -116,13 +116,13 @@ def _static_form(simplifier: Simplifier, operation: Operation) -> None:
 def _reduce(simplifier: Simplifier, operation: Operation) -> Replacement:
     """A reduction along no dimension gives its operands, and one of an empty array gives the initial values."""
     firsts, shapes = operation.operands[len(operation.results) :], list(map(_type, operation.results))
+    if integers(operation.attributes.get("dimensions")) == ():
+        return operation.operands[: len(operation.results)]
     if operation.operands and is_empty(operation.operands[0]) and len(firsts) == len(shapes):
         pairs = [(a, shape) for a, shape in zip(firsts, shapes, strict=True) if shape is not None]
         dimensions: dict[str, Any] = {"broadcast_dimensions": ()}
         found = [simplifier.insert(operation, "broadcast_in_dim", [a], shape, dimensions) for a, shape in pairs]
         return found if len(found) == len(shapes) else None
-    if integers(operation.attributes.get("dimensions")) == ():
-        return operation.operands[: len(operation.results)]
     name = operation.attributes.get("applies") or _only_operation(operation.regions)
     compute = {"stablehlo.and": np.logical_and, "stablehlo.or": np.logical_or}.get(str(name))
     shape = _type(operation.results[0])
@@ -184,7 +184,7 @@ def _direction(operation: Operation) -> str | None:
 
 def _select(simplifier: Simplifier, operation: Operation) -> Replacement:
     predicate, yes, no = operation.operands
-    if yes is no:
+    if simplifier.is_same(yes, no):
         return [yes]
     array = simplifier.constant(predicate)
     if is_splat_array(array):
@@ -207,6 +207,13 @@ def _broadcast(simplifier: Simplifier, operation: Operation) -> Replacement:
         return None
     if given == result and dimensions == tuple(range(given.rank)):
         return operation.operands
+    inner = simplifier.made.get(operation.operands[0])
+    if inner is not None and inner.name == "stablehlo.broadcast_in_dim":
+        own = _integers(inner, "broadcast_dimensions")
+        if own is not None and all(0 <= d < len(dimensions) for d in own):
+            operation.operands = inner.operands
+            operation.attributes = {"broadcast_dimensions": tuple(dimensions[d] for d in own)}
+            return None
     if given.size == result.size and given.size and not given.dynamic and not result.dynamic:
         if list(dimensions) == sorted(dimensions):
             operation.name, operation.attributes = "stablehlo.reshape", {}
@@ -215,13 +222,6 @@ def _broadcast(simplifier: Simplifier, operation: Operation) -> Replacement:
             for k, dimension in enumerate(dimensions):
                 inverse[dimension] = k
             operation.name, operation.attributes = "stablehlo.transpose", {"permutation": tuple(inverse)}
-        return None
-    inner = simplifier.made.get(operation.operands[0])
-    if inner is not None and inner.name == "stablehlo.broadcast_in_dim":
-        own = _integers(inner, "broadcast_dimensions")
-        if own is not None and all(0 <= d < len(dimensions) for d in own):
-            operation.operands = inner.operands
-            operation.attributes = {"broadcast_dimensions": tuple(dimensions[d] for d in own)}
     return None
 
 
@@ -239,15 +239,20 @@ def _transpose(simplifier: Simplifier, operation: Operation) -> Replacement:
         return None
     if order == tuple(range(given.rank)):
         return operation.operands
-    inner = simplifier.made.get(operation.operands[0])
-    if inner is not None and inner.name == "stablehlo.transpose":
-        own = _integers(inner, "permutation")
-        if own is not None and sorted(own) == sorted(order):
-            operation.operands = inner.operands
-            operation.attributes = {"permutation": tuple(own[d] for d in order)}
-            return None
+    value = operation.operands[0]
+    inner = simplifier.made.get(value)
+    own = _integers(inner, "permutation") if inner is not None and inner.name == "stablehlo.transpose" else None
+    if inner is not None and own is not None:
+        value = inner.operands[0]
+    elif value in simplifier.turned:
+        value, own = simplifier.turned[value]
+    if own is not None and sorted(own) == sorted(order):
+        operation.operands = [value]
+        operation.attributes = {"permutation": tuple(own[d] for d in order)}
+        return None
     moved = [d for d in order if given.dimensions[d] != 1]
     if moved == sorted(moved) and not given.dynamic:
+        simplifier.turned[operation.results[0]] = operation.operands[0], order
         operation.name, operation.attributes = "stablehlo.reshape", {}
     return None
 
@@ -336,7 +341,8 @@ def _rows_of_slice(rows: Sequence[SliceDimension]) -> dict[str, Any]:
 def _gather(simplifier: Simplifier, operation: Operation) -> Replacement:
     """A gather from one known place is a slice."""
     operand, indices = operation.operands
-    places, shape, result = simplifier.constant(indices), _type(operand), _type(operation.results[0])
+    places = np.empty(0, np.int64) if is_empty(indices) else simplifier.constant(indices)
+    shape, result = _type(operand), _type(operation.results[0])
     if places is None or places.ndim > 1 or shape is None or shape.is_dynamic or result is None:
         return None
     try:
@@ -356,14 +362,6 @@ def _gather(simplifier: Simplifier, operation: Operation) -> Replacement:
     sliced = simplifier.insert(operation, "slice", [operand], part, _rows_of_slice(rows))
     operation.name, operation.operands, operation.attributes = "stablehlo.reshape", [sliced], {}
     return None
-
-
-def _scatter(simplifier: Simplifier, operation: Operation) -> Replacement:
-    """The operands, where nothing is put into them."""
-    count = len(operation.operands) // 2
-    updates = operation.operands[count + 1 :]
-    is_same = len(operation.results) == count and updates and all(map(is_empty, updates))
-    return operation.operands[:count] if is_same else None
 
 
 def _conjugate(simplifier: Simplifier, operation: Operation) -> Replacement:
@@ -408,13 +406,14 @@ def _complex(simplifier: Simplifier, operation: Operation) -> Replacement:
 
 
 def _pad(simplifier: Simplifier, operation: Operation) -> Replacement:
+    keys = (("edge_padding_low", "low"), ("edge_padding_high", "high"), ("interior_padding", "interior"))
+    found = [_integers(operation, *key) for key in keys]
+    if all(each is not None and not any(each) for each in found):
+        return _noop(simplifier, operation)
     if is_empty(operation.operands[0]):
         operation.name, operation.operands = "stablehlo.broadcast_in_dim", operation.operands[1:]
         operation.attributes = {"broadcast_dimensions": ()}
-        return None
-    keys = (("edge_padding_low", "low"), ("edge_padding_high", "high"), ("interior_padding", "interior"))
-    found = [_integers(operation, *key) for key in keys]
-    return _noop(simplifier, operation) if all(each is not None and not any(each) for each in found) else None
+    return None
 
 
 def _iota(simplifier: Simplifier, operation: Operation) -> Replacement:
@@ -531,7 +530,6 @@ _RULES: dict[str, Rule] = {
     "stablehlo.reshape": _reshape,
     "stablehlo.slice": _slice,
     "stablehlo.gather": _gather,
-    "stablehlo.scatter": _scatter,
     "stablehlo.tuple": _tuple,
     "stablehlo.reverse": _reverse,
     "chlo.conj": _conjugate,

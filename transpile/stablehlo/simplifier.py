@@ -22,8 +22,9 @@ from .folding import folded
 from .program import Operation, Region, Type, Value, walk
 from .sizes import BRANCHES, Refiner
 
+_MOST_ROUNDS = 8
 _MOST_FOLDED = 65536  # elements
-_EFFECTS = frozenset(f"stablehlo.{name}" for name in "custom_call infeed outfeed send recv return rng".split())
+_EFFECTS = frozenset(f"stablehlo.{name}" for name in "infeed outfeed send recv return rng".split())
 
 Replacement = Sequence[Value] | None  # of the results; None where the operation stays
 Rule = Callable[["Simplifier", Operation], Replacement]
@@ -45,6 +46,7 @@ class Simplifier:
         self.constants: dict[Value, Any] = {}
         self.folded: dict[tuple[int, ...], tuple[Any, Any]] = {}  # beside each array what its key names, which stays
         self.replaced: dict[Value, Value] = {}
+        self.turned: dict[Value, tuple[Value, tuple[int, ...]]] = {}  # transposes that became reshapes
 
     @cached_property
     def uses(self) -> Counter[Value]:
@@ -85,13 +87,17 @@ class Simplifier:
                     waiting += branch.operations[-2::-1]
                     continue
                 self.in_regions(operation)
+                if self.never_runs(operation):
+                    self.replaced.update(zip(operation.results, operation.operands, strict=False))
+                    continue
             replacement = self.rewritten(operation) if operation.name in self.rules else None
             if replacement is not None:
                 self.replaced.update(zip(operation.results, replacement, strict=True))
             elif (parts := _written_out(operation, self.source)) is not None:
                 waiting += parts[::-1]
             else:
-                self.without_empty(operation)
+                self.take_empty(operation)
+                self.give_empty(operation)
                 self.keep(operation)
         region.operations, self.kept = self.kept, outer
 
@@ -119,20 +125,21 @@ class Simplifier:
         self.keep(made)
         return made.results[0]
 
-    def without_empty(self, operation: Operation) -> None:
-        """Arrays without elements are constants, but those that the function takes and hands back."""
-        is_used = not self.empties.isdisjoint(operation.operands)
-        if not is_used and not any(map(is_empty, operation.results)):
+    def take_empty(self, operation: Operation) -> None:
+        """Operands without elements are constants, but those that the function hands back."""
+        if self.empties.isdisjoint(operation.operands) or not operation.name.startswith("stablehlo."):
             return
-        is_last = bool(self.region.operations) and operation is self.region.operations[-1]
-        if is_last or not operation.name.startswith("stablehlo.") or operation.name == "stablehlo.constant":
-            return
-        if is_used:
+        if not self.region.operations or operation is not self.region.operations[-1]:
             operation.operands = [
                 self.empty(operation, value) if is_empty(value) and value not in self.constants else value
                 for value in operation.operands
             ]
-        if _has_no_effect(operation.name):
+
+    def give_empty(self, operation: Operation) -> None:
+        """Results without elements are constants."""
+        if not any(map(is_empty, operation.results)) or not operation.name.startswith("stablehlo."):
+            return
+        if operation.name != "stablehlo.constant" and _has_no_effect(operation):
             for k, result in enumerate(operation.results):
                 if is_empty(result):
                     operation.results[k] = Value(result.type)
@@ -149,18 +156,17 @@ class Simplifier:
         is_loop = operation.name == "stablehlo.while"
         if is_loop:
             self.without_invariants(operation)
-        for inner in operation.regions:
-            self.in_region(inner)
-        if is_loop and self.never_runs(operation):
-            self.replaced.update(zip(operation.results, operation.operands, strict=False))
+        for _ in range(_MOST_ROUNDS):
+            for inner in operation.regions:
+                self.in_region(inner)
+            if not is_loop or not self.without_invariants(operation):
+                break
         if self.refiner is not None and operation.name in BRANCHES:
             self.refiner.branches(operation)
-        if is_loop:
-            self.without_invariants(operation)
 
     def rewritten(self, operation: Operation) -> Replacement:
         """Apply rules until none changes the operation."""
-        for _ in range(8):
+        for _ in range(_MOST_ROUNDS):
             name, attributes, operands = operation.name, operation.attributes, operation.operands
             for step in self.rules.get(name, ()):
                 found = step(self, operation)
@@ -186,6 +192,15 @@ class Simplifier:
     def is_splat(self, value: Value) -> bool:
         """Tell whether a value is known to be one number everywhere."""
         return is_splat_array(self.constant(value))
+
+    def is_same(self, left: Value, right: Value) -> bool:
+        """Tell whether two values are one, or equal constants."""
+        arrays = self.constant(left), self.constant(right)
+        if left is right or arrays[0] is None or arrays[1] is None or left.type != right.type:
+            return left is right
+        if all(map(is_splat_array, arrays)):
+            return all(array.ravel()[:1].tobytes() == arrays[0].ravel()[:1].tobytes() for array in arrays)
+        return arrays[0].size <= _MOST_FOLDED and bool(arrays[0].tobytes() == arrays[1].tobytes())
 
     def fold(self, operation: Operation) -> None:
         """Make an operation on constants the constant that it gives. Operations that are alike are worked out once."""
@@ -229,8 +244,8 @@ class Simplifier:
         return branch if branch.operations and len(branch.returned) == len(operation.results) else None
 
     def never_runs(self, loop: Operation) -> bool:
-        """Tell whether the condition of a loop is always false."""
-        returned = loop.regions[0].returned
+        """Tell whether an operation is a loop whose condition is always false."""
+        returned = loop.regions[0].returned if loop.name == "stablehlo.while" else ()
         return len(returned) == 1 and self.is_all(self.final(returned[0]), 0)
 
     def flatten(self, operation: Operation, dimension: int) -> None:
@@ -246,18 +261,22 @@ class Simplifier:
         if len(operands) > len(operation.operands):
             operation.operands = operands
 
-    def without_invariants(self, loop: Operation) -> None:
-        """What the body hands back as it was, is seen from outside instead."""
+    def without_invariants(self, loop: Operation) -> bool:
+        """What the body hands back as it was, is seen from outside instead. Tells whether there was any."""
         if len(loop.regions) != 2 or not loop.regions[1].operations:
-            return
+            return False
         condition, body = loop.regions
         last = body.operations[-1]
         returned = [self.final(value) for value in last.operands]
         if not len(returned) == len(loop.operands) == len(body.arguments) == len(condition.arguments):
-            return
-        kept = [k for k, value in enumerate(returned) if value not in (body.arguments[k], loop.operands[k])]
+            return False
+        kept = [
+            k
+            for k, value in enumerate(returned)
+            if value is not body.arguments[k] and not self.is_same(value, loop.operands[k])
+        ]
         if len(kept) == len(returned):
-            return
+            return False
         for k in range(len(returned)):
             if k not in kept:
                 for value in (condition.arguments[k], body.arguments[k], loop.results[k]):
@@ -267,6 +286,7 @@ class Simplifier:
         loop.results = [loop.results[k] for k in kept]
         for region in loop.regions:
             region.arguments = [region.arguments[k] for k in kept]
+        return True
 
 
 def is_splat_array(array: Any) -> bool:
@@ -325,12 +345,15 @@ def _drop_unused(sort: Operation, needed: set[Value]) -> None:
 
 
 def _is_pure(operation: Operation) -> bool:
-    return _has_no_effect(operation.name) and all(
-        each.name.endswith(".return") or _has_no_effect(each.name)
+    return _has_no_effect(operation) and all(
+        each.name.endswith(".return") or _has_no_effect(each)
         for region in operation.regions
         for each in walk(region.operations)
     )
 
 
-def _has_no_effect(name: str) -> bool:
+def _has_no_effect(operation: Operation) -> bool:
+    name = operation.name
+    if name == "stablehlo.custom_call":
+        return operation.attributes.get("has_side_effect") is not True
     return name.startswith(("stablehlo.", "chlo.")) and name not in _EFFECTS

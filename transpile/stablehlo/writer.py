@@ -154,7 +154,11 @@ class Writer:
     def computation(self, name: str, root: Instruction, span: Span | None) -> Computation:
         """The finished computation, its instructions in XLA's order of printing."""
         used = self._drop_unused_constants(root)
-        made = Computation(self.names.fresh(name), tuple(post_order(self.instructions, root, used)), root, span=span)
+        unused = [each for each in reversed(self.instructions) if _is_constant(each) and each not in used]
+        if unused:  # MLIR has constants before all else, the last one first
+            first = sum(each.opcode == "parameter" for each in self.instructions)
+            self.instructions[first:first] = unused
+        made = Computation(self.names.fresh(name), tuple(post_order(self.instructions, used)), root, span=span)
         called = [_called(each) for each in self.instructions if each.attributes and each.opcode in _CALLERS]
         self.names.callees[made] = list(chain.from_iterable(called))
         return made
@@ -167,12 +171,15 @@ class Writer:
         used: set[Instruction] = set()
         kept: list[Instruction] = []
         for each in reversed(self.instructions):
-            is_constant = each.opcode in _CONSTANTS and each.metadata is None
-            if not is_constant or each in used or each is root or each in self.needed:
+            if not _is_constant(each) or each in used or each is root or each in self.needed:
                 kept.append(each)
                 used.update(each.operands)
         self.instructions = kept[::-1]
         return used
+
+
+def _is_constant(instruction: Instruction) -> bool:
+    return instruction.opcode in _CONSTANTS and instruction.metadata is None
 
 
 _CONSTANTS = frozenset(("constant", "broadcast"))
@@ -185,12 +192,10 @@ def array_of(element_type: ElementType, sizes: Iterable[int]) -> ArrayShape:
     return ArrayShape(element_type, dimensions, (), Layout.default(len(dimensions)) if dimensions else None)
 
 
-def post_order(
-    instructions: Sequence[Instruction], root: Instruction, used: Collection[Instruction]
-) -> list[Instruction]:
+def post_order(instructions: Sequence[Instruction], used: Collection[Instruction]) -> list[Instruction]:
     """Operands before what they are for, from each instruction that is not used, as XLA prints a computation."""
     done: dict[Instruction, None] = {}
-    waiting = [each for each in reversed(instructions) if each not in used or each is root]
+    waiting = [each for each in reversed(instructions) if each not in used]
     while waiting:
         each = waiting[-1]
         needed = [operand for operand in each.operands if operand not in done]
