@@ -203,9 +203,9 @@ def test_what_is_wrong_has_its_place_in_the_text(old, new, place, message):
 def test_a_shape_that_does_not_follow_has_its_place():
     from xla2py.transpile.hlo.verifier import verify
 
-    module = xla2py.load(PLAIN.replace("tensor<4xf32>\n    return", "tensor<5xf32>\n    return"), name="wrong.mlir")
+    text = PLAIN.replace("tensor<4xf32>\n    return", "tensor<5xf32>\n    return")
     with pytest.raises(XlaToPythonError) as caught:
-        verify(module, module.source)
+        verify(xla2py.load(text, name="wrong.mlir"))
     assert caught.value.diagnostics[0].location == "wrong.mlir:3:10"
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.lexer import Cursor, quote, unescape
+from ..hlo.lexer import Cursor, quote
 from ..hlo.shapes import ArrayShape, Shape
 from ..hlo.source import SourceText
 from .balanced import balanced
 from .dense import DenseError, dense, from_bytes
 from .program import Symbol, Unread
+from .strings import string, unquoted
 from .types import parse_type
 
 NAME = re.compile(r'[A-Za-z_][\w$.]*+|"(?:[^"\\]++|\\[\s\S])*+"', re.ASCII)
@@ -109,7 +110,7 @@ class AttributeReader:
         return tuple(items)
 
     def _string(self) -> str:
-        return self._cursor.string()
+        return string(self._cursor)
 
     def _symbol(self) -> Symbol:
         return Symbol(symbol_name(self._cursor.expect_match(SYMBOL, "a symbol")))
@@ -252,7 +253,7 @@ def symbol_name(text: str) -> str:
     """``@"a b"`` as the name that it is."""
     name = text[1:]
     found = _STRING.match(name)
-    return unescape(found[1]) if found is not None else name
+    return unquoted(found[1]) if found is not None else name
 
 
 _WORDS: dict[str, Callable[[AttributeReader, int], Any]] = {

@@ -291,6 +291,13 @@ _BUILTIN_TYPES: dict[int, Read] = {
     15: _tuple,
     18: lambda decoder: Unread("tensor<*>"),
 }
+
+
+def _accuracy(decoder: Decoder) -> dict[str, Any]:
+    atol, rtol = (float(np.frombuffer(_whole(decoder, 64).to_bytes(8, "little"))[0]) for _ in range(2))
+    return {"atol": atol, "rtol": rtol, "ulps": decoder.stream.signed(), "mode": decoder.attribute()}
+
+
 _DIRECTIONS = ("EQ", "NE", "GE", "GT", "LE", "LT")
 _VHLO_ATTRIBUTES: dict[int, Read] = {
     1: lambda decoder: decoder.listed(decoder.attribute),
@@ -311,8 +318,8 @@ _VHLO_ATTRIBUTES: dict[int, Read] = {
     16: _word("TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"),
     17: Decoder.type,
     18: lambda decoder: Bounds(decoder.signed_numbers()),
-    19: lambda decoder: Unread(f"#result_accuracy_mode {decoder.stream.number()}"),
-    20: lambda decoder: Unread("#result_accuracy"),
+    19: _word("DEFAULT", "HIGHEST", "TOLERANCE"),
+    20: _accuracy,
 }
 _VHLO_SCALARS = {
     0: "i1",

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ..hlo.ir import OpMetadata, StackFrame
-from ..hlo.lexer import SPACE, STRING, unescape
+from ..hlo.lexer import SPACE, STRING
 from ..hlo.source import SourceText, Span
 from .program import UNKNOWN, Location
+from .strings import unquoted
 
 _ALIAS = re.compile(r"#[\w$.\-]++", re.ASCII)
 _WORD = re.compile(r"unknown|callsite|fused", re.ASCII)
@@ -131,7 +132,7 @@ class _Reader:
         found = self._match(STRING)
         if found is None:
             return None
-        name = unescape(found[1])
+        name = unquoted(found[1])
         place = self._match(_PLACE)
         if place is not None:
             line, column = int(place[1]), int(place[2] or 0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..dataclass import dataclass
 from ..hlo.attribute_parsers import parse_dim_labels
-from ..hlo.attributes import PaddingDimension, ReplicaGroups, SliceDimension, Window, WindowDimension
+from ..hlo.attributes import PaddingDimension, Raw, ReplicaGroups, SliceDimension, Window, WindowDimension
 from ..hlo.shapes import ArrayShape
 from .attributes import integers
 
@@ -375,14 +375,31 @@ _GROUPS: dict[str, Reader] = {
 }
 
 _SAME_NAME = (
-    "abs add and atan2 cbrt ceil clamp complex convert cosine divide erf exponential floor imag log logistic maximum "
-    "minimum multiply negate not or popcnt power real remainder rsqrt select sign sine sqrt subtract tan tanh xor "
-    "count_leading_zeros exponential_minus_one is_finite log_plus_one round_nearest_afz round_nearest_even shift_left "
+    "abs add and atan2 ceil clamp complex convert divide erf floor imag maximum "
+    "minimum multiply negate not or popcnt power real remainder select sign subtract xor "
+    "count_leading_zeros is_finite round_nearest_afz round_nearest_even shift_left "
     "shift_right_arithmetic shift_right_logical bitcast_convert reshape partition_id replica_id after_all"
 ).split()
 
+_ACCURATE = ("cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh").split()
+
+
+def _accuracy(attributes: Attributes) -> Raw | None:
+    """How exact a function is to be; nothing where that is left to XLA."""
+    found = attributes.get("result_accuracy")
+    if not isinstance(found, Mapping) or found.get("mode") not in ("HIGHEST", "TOLERANCE"):
+        return None
+    if found["mode"] == "HIGHEST":
+        return Raw("{mode=highest}")
+    bounds = [found.get("atol", 0.0), found.get("rtol", 0.0), found.get("ulps", 0)]
+    if not all(isinstance(bound, int | float) for bound in bounds):
+        raise AttributeValueError("the bounds of `result_accuracy` should be numbers")
+    return Raw("{{tolerance={{atol={:g},rtol={:g},ulps={:d}}}}}".format(*bounds[:2], int(bounds[2])))
+
+
 ROWS: dict[str, Row] = {
     **{f"stablehlo.{name}": Row(name.replace("_", "-")) for name in _SAME_NAME},
+    **{f"stablehlo.{name}": Row(name.replace("_", "-"), {"result_accuracy": _accuracy}) for name in _ACCURATE},
     "stablehlo.compare": Row("compare", {"": _comparison}),
     "stablehlo.transpose": Row("transpose", {"dimensions": numbers("permutation", "dims")}),
     "stablehlo.reverse": Row("reverse", {"dimensions": numbers("dimensions", "dims")}),
@@ -452,7 +469,7 @@ ROWS: dict[str, Row] = {
         f"stablehlo.batch_norm_{name}": Row(
             f"batch-norm-{name}",
             {
-                "epsilon": lambda attributes: float(attributes.get("epsilon", 0.0)),
+                "epsilon": lambda attributes: float(str(np.float32(attributes.get("epsilon", 0.0)))),
                 "feature_index": number("feature_index"),
             },
         )

@@ -67,6 +67,17 @@ def _as_it_lies(shape: Shape, given: Shape) -> Shape:
     return replace(shape, layout=given.layout) if is_alike else shape
 
 
+def _sort(translator: Translator, writer: Writer, operation: Operation) -> None:
+    """Dimensions may be counted from the last."""
+    dimension, rank = (
+        operation.attributes.get("dimension", -1),
+        translator.array(operation.operands[0], operation.span).rank,
+    )
+    if isinstance(dimension, int) and -rank <= dimension < 0:
+        operation = replace(operation, attributes={**operation.attributes, "dimension": dimension + rank})
+    _plain(translator, writer, operation)
+
+
 def _called(translator: Translator, operation: Operation) -> dict[str, Computation]:
     names = ("select", "scatter") if operation.name == "stablehlo.select_and_scatter" else ("to_apply",)
     if len(operation.regions) != len(names):
@@ -404,6 +415,7 @@ RULES: dict[str, Rule] = {
     "stablehlo.if": _conditional,
     "stablehlo.case": _conditional,
     "stablehlo.reduce": _reduce,
+    "stablehlo.sort": _sort,
     "stablehlo.optimization_barrier": _barrier,
     "stablehlo.get_tuple_element": _get_element,
     "stablehlo.tuple": _tuple,

@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..dataclass import dataclass
-from ..hlo.lexer import STRING, Cursor, quote, unescape
+from ..hlo.lexer import STRING, Cursor, quote
 from ..hlo.parser_state import did_you_mean
 from ..hlo.source import Diagnostic, HloSyntaxError, SourceText, Span
 from .attributes import NAME, SYMBOL, AttributeReader, convolution_labels, symbol_name
 from .balanced import balanced
 from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value
+from .strings import string
 from .types import TENSOR, parse_type, parse_types
 
 VALUE = re.compile(r"%[\w$.\-]++(?:#\d++)?", re.ASCII)
@@ -320,7 +321,7 @@ class TextReader:
             counts.append(int(result[2]) if result[2] is not None else 1)
         first = cursor.skip()
         is_generic = cursor.looking_at('"')
-        name = cursor.string() if is_generic else cursor.expect_match(_OPERATION, "an operation")
+        name = string(cursor) if is_generic else cursor.expect_match(_OPERATION, "an operation")
         name = _full_name(name)
         made = _Statement(name, Span(first, cursor.position), names, tuple(counts), [], {}, [])
         if is_generic:
@@ -435,6 +436,10 @@ class TextReader:
             made.attributes.update(self.attributes.dictionary())
         cursor.expect(":", "before the types")
         made.types = (parse_type(cursor),)
+        rows = made.attributes.get("arg_attrs")
+        if made.regions and isinstance(rows, tuple):
+            for argument, row in zip(made.regions[0].arguments, rows, strict=False):
+                argument.attributes = row if isinstance(row, dict) else None
 
     def _plain(self, made: _Statement) -> None:
         """Operands, words, ``key = value`` and attributes up to a colon, and types; regions may follow."""
@@ -459,7 +464,7 @@ class TextReader:
             elif first == '"':
                 if text[made.span.end : at].count("\n"):
                     break
-                words.append(cursor.string())
+                words.append(string(cursor))
             elif first == "{" and _BLOCKS.match(text, at):
                 made.regions.append(self._region())
             elif first == "{":
@@ -744,4 +749,4 @@ _FORMS: dict[str, Callable[[TextReader, _Statement], None]] = {
     "stablehlo.reduce": TextReader._reduce,
 }
 
-__all__ = ["TextReader", "unescape"]
+__all__ = ["TextReader"]

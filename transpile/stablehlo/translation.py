@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..hlo.attributes import Raw
 from ..hlo.header import EntryComputationLayout
 from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata
 from ..hlo.lexer import quote
 from ..hlo.parser_state import did_you_mean
-from ..hlo.shapes import ArrayShape, Shape, TupleShape
+from ..hlo.shapes import ArrayShape, Shape, TupleShape, compatible
 from ..hlo.shardings import parse_meshes
 from ..hlo.source import Diagnostic, HloSyntaxError, SourceText, Span
+from ..hlo.verifier import verify
 from .origins import Origins
 from .preparation import functions_of
 from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value, walk
@@ -41,6 +43,7 @@ class Translator:
         self.written: dict[str, Computation] = {}
         self.attributes: dict[tuple[str, int], dict[str, Any]] = {}
         self.captured: dict[Region, list[Value]] = {}
+        self.wrong_results: HloSyntaxError | None = None
 
     def module(self, main: Operation) -> HloModule:
         """The module whose entry is a function."""
@@ -48,8 +51,8 @@ class Translator:
             self.written[str(each.attributes["sym_name"])] = self._function(each, is_entry=each is main)
         entry = self.written[str(main.attributes["sym_name"])]
         own = str(main.attributes["sym_name"])
-        header = self._header(entry)
-        return HloModule(
+        header = self._header(entry, main)
+        module = HloModule(
             self.program.name or own,
             in_order(entry, self.names.callees),
             entry,
@@ -58,10 +61,15 @@ class Translator:
             source=self.source,
             notes=tuple(self.program.notes),
         )
+        if self.wrong_results is not None:
+            verify(module, self.source)  # what is wrong before comes first
+            raise self.wrong_results
+        return module
 
-    def _header(self, entry: Computation) -> dict[str, Any]:
+    def _header(self, entry: Computation, main: Operation) -> dict[str, Any]:
         parameters = tuple(parameter.shape for parameter in entry.parameters)
         header: dict[str, Any] = {"entry_computation_layout": EntryComputationLayout(parameters, entry.root.shape)}
+        header |= _shared_buffers(main)
         if (meshes := meshes_in_header(self.program)) is not None:
             header["frontend_attributes"] = meshes
         return header
@@ -107,7 +115,21 @@ class Translator:
         for number, argument in enumerate(region.arguments):
             self._parameter(writer, number, argument, function.span, "Arg", is_entry=is_entry)
         root = self.body(writer, region)
+        self._check_results(function)
         return writer.computation(str(function.attributes["sym_name"]), root, function.span)
+
+    def _check_results(self, function: Operation) -> None:
+        """Keep an error if the results of a function do not have the types that it declares."""
+        declared, last = function.attributes.get("function_type"), function.regions[0].operations[-1]
+        if not isinstance(declared, FunctionType):
+            return
+        given = [value.type for value in last.operands]
+        if len(given) != len(declared.results):
+            message = f"{len(given)} results are returned, {len(declared.results)} declared"
+            self.wrong_results = self.error("XP141", message, last.span)
+        for own, type_ in zip(given, declared.results, strict=False):
+            if isinstance(own, Shape) and isinstance(type_, Shape) and not compatible(own, type_):
+                self.wrong_results = self.error("XP141", f"{own} is returned, {type_} is declared", last.span)
 
     def _parameter(
         self, writer: Writer, number: int, value: Value, span: Span, stem: str, *, is_entry: bool = False
@@ -219,6 +241,20 @@ class Translator:
     def error(self, code: str, message: str, span: Span | None, hint: str | None = None) -> HloSyntaxError:
         """A complaint about the operation at a place in the user's text."""
         return HloSyntaxError(Diagnostic(code, message, span, self.source, hint))
+
+
+def _shared_buffers(main: Operation) -> dict[str, Raw]:
+    """Which results may lie where arguments did, and which arguments are given away."""
+    rows = [argument.attributes or {} for argument in main.regions[0].arguments]
+    count = len(main.regions[0].returned)
+    places = [(row["tf.aliasing_output"], k) for k, row in enumerate(rows) if "tf.aliasing_output" in row]
+    aliases = [
+        f"{{{place if count != 1 else ''}}}: ({k}, {{}}, may-alias)"
+        for place, k in sorted((place, k) for place, k in places if isinstance(place, int))
+    ]
+    donors = [f"({k}, {{}})" for k, row in enumerate(rows) if row.get("jax.buffer_donor") is True]
+    listed = {"input_output_alias": aliases, "buffer_donor": donors}
+    return {key: Raw(f"{{ {', '.join(words)} }}") for key, words in listed.items() if words}
 
 
 CALLS = frozenset(("func.call", "stablehlo.composite", "stablehlo.custom_call"))
