@@ -105,3 +105,19 @@ def test_names_and_lines_of_the_source():
     assert set(ours.stack_frames) and {frame.line for frame in ours.stack_frames} == {
         frame.line for frame in theirs.stack_frames
     }
+
+
+@pytest.mark.parametrize(
+    ("others", "returned"),
+    [("", "%0 : tensor<4x4xf32>"), (", tensor<4x4xf32>", "%0, %a : tensor<4x4xf32>, tensor<4x4xf32>")],
+)
+def test_how_results_are_sharded(others, returned):
+    text = f"""module {{
+      sdy.mesh @mesh = <["x"=2, "y"=2]>
+      func.func @main(%a: tensor<4x4xf32>)
+          -> (tensor<4x4xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"y"}}, {{"x"}}]>}}{others}) {{
+        %0 = stablehlo.tanh %a : tensor<4x4xf32>
+        return {returned}
+      }}
+    }}"""
+    assert structurally_equal(read_text(SourceText(text)), translated(text.encode()), labels=False)

@@ -21,6 +21,7 @@ from ..hlo.verifier import verify
 from .origins import Origins
 from .preparation import functions_of
 from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value, walk
+from .result_shardings import with_shardings
 from .rows import ROWS, AttributeValueError
 from .shardings import marks, meshes_in_header, meshes_of, spelled
 from .writer import Names, Writer, in_order
@@ -114,8 +115,11 @@ class Translator:
         writer = Writer(self.names, {})
         for number, argument in enumerate(region.arguments):
             self._parameter(writer, number, argument, function.span, "Arg", is_entry=is_entry)
-        root = self.body(writer, region)
+        results = self.results(writer, region)
         self._check_results(function)
+        root = with_shardings(writer, function, results, self.meshes) if is_entry else None
+        if root is None:
+            root = results[0] if len(results) == 1 else writer.tuple(results)
         return writer.computation(str(function.attributes["sym_name"]), root, function.span)
 
     def _check_results(self, function: Operation) -> None:
@@ -147,6 +151,11 @@ class Translator:
 
     def body(self, writer: Writer, region: Region, extra: Sequence[Value] = ()) -> Instruction:
         """Translate the operations of a region; what it hands back, and ``extra`` values, is the root."""
+        results = self.results(writer, region, extra)
+        return results[0] if len(results) == 1 else writer.tuple(results)
+
+    def results(self, writer: Writer, region: Region, extra: Sequence[Value] = ()) -> list[Instruction]:
+        """Translate the operations of a region; gives what it hands back, and ``extra`` values."""
         plain = self.rules["*"]
         for operation in region.operations[:-1]:
             writer.span = operation.span
@@ -156,8 +165,7 @@ class Translator:
             raise self.error("XP103", "this region ends without a return", region.span)
         last = region.operations[-1]
         writer.span, writer.metadata = last.span, None
-        results = [writer.values[value] for value in (*last.operands, *extra)]
-        return results[0] if len(results) == 1 else writer.tuple(results)
+        return [writer.values[value] for value in (*last.operands, *extra)]
 
     def reducer(self, region: Region, span: Span, stem: str = "region") -> Computation:
         """A region of scalars as a computation of them."""
