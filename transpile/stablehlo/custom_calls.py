@@ -78,10 +78,11 @@ def _top_k(translator: Translator, writer: Writer, operation: Operation) -> None
     values = operation.operands[: len(operation.results)]
     dimension = int(found[1]) if found is not None else -1
     shapes = [translator.array(value, operation.span) for value in values]
-    if comparator is None or not shapes or not 0 <= dimension < min(shape.rank for shape in shapes):
-        raise translator.error("XP123", f"the custom call {_APPROXIMATE_TOP_K} is not of its form", operation.span)
-    attributes = {"dimensions": (dimension,), "to_apply": translator.written[comparator]}
     results = [translator.array(value, operation.span) for value in operation.results]
+    has_form = len(operation.operands) == 2 * len(operation.results) > 0 and comparator is not None
+    if not has_form or not 0 <= dimension < min(shape.rank for shape in (*shapes, *results)):
+        raise translator.error("XP123", f"the custom call {_APPROXIMATE_TOP_K} is not of its form", operation.span)
+    attributes = {"dimensions": (dimension,), "to_apply": translator.written[str(comparator)]}
     if all(shape.dimensions[dimension] == 1 for shape in results):
         return _best(translator, writer, operation, attributes)
     shape = TupleShape(tuple(shapes)) if len(shapes) > 1 else shapes[0]

@@ -204,7 +204,7 @@ def _while(translator: Translator, writer: Writer, operation: Operation) -> None
     carried = [value for value in outer if value not in translator.constants]
     operands = [*operands_of(writer, operation), *(writer.values[value] for value in carried)]
     count = len(operands)
-    shapes = tuple(each.shape for each in operands)
+    shapes = tuple(translator.shape(value.type, operation.span) for value in (*operation.operands, *carried))
     whole = operands[0] if count == 1 else writer.tuple(operands, is_marked=True)
     computations: dict[str, Computation] = {}
     for name, region in (("body", body), ("condition", condition)):
@@ -248,7 +248,8 @@ def _conditional(translator: Translator, writer: Writer, operation: Operation) -
         arguments = [writer.values[value] for value in carried]
         given.append(arguments[0] if len(arguments) == 1 else writer.tuple(arguments, is_marked=True))
         inner = Writer(translator.names, {})
-        shape = given[-1].shape
+        shapes = tuple(translator.shape(value.type, operation.span) for value in carried)
+        shape = shapes[0] if len(shapes) == 1 else TupleShape(shapes)
         whole = inner.parameter(0, shape, "arg", None, operation.span)
         inner.span = operation.span
         parts = [whole] if len(carried) == 1 else inner.elements(whole, len(carried), is_marked=False)

@@ -93,7 +93,7 @@ def _multiply(simplifier: Simplifier, operation: Operation) -> Replacement:
 def _xor(simplifier: Simplifier, operation: Operation) -> Replacement:
     left, right = operation.operands
     shape = _type(left)
-    if left is right and shape is not None and not shape.is_dynamic:
+    if simplifier.is_same(left, right) and shape is not None and not shape.is_dynamic:
         simplifier.become_constant(operation, splat(shape.element_type.dtype.type(0), shape))
         return None
     return _plus_nothing(simplifier, operation)
