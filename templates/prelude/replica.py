@@ -7,8 +7,10 @@ seed; XLA's CollectiveOpGroupMode.
 """
 
 import sys
+import threading
+import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +26,7 @@ class ReplicaError(RuntimeError):
 
 
 class ReplicaMismatch(ReplicaError):
-    """The replicas have taken different ways: another collective, another shape, or an
-    end too early.
-    """
+    """Replicas have taken different ways: another collective, shape, or early end."""
 
 
 class ReplicaLost(ReplicaError):
@@ -74,29 +74,58 @@ class Replica:
             self.tags[call] = tag
         return tag
 
+    def exchange(self, send: dict[int, Any], into: dict[int, Any], tag: str) -> None:
+        """Send an array to each device, this one too, and put what devices send into
+        its place: what all collectives are made of.
+        """
+        if self.device in into:
+            into.pop(self.device)[...] = send.pop(self.device)
+        if send or into:
+            self.network.exchange(send, into, tag)
+
 
 class Mailbox:
-    """What arrives at one device, by sender and channel, until it is taken."""
+    """The network of one device: what others send to it, until that is taken."""
 
-    def __init__(self, device: int) -> None:
-        self.device, self.snapshots = device, NO_SNAPSHOTS
+    def __init__(self, device: int, changed: threading.Condition) -> None:
+        self.device, self.changed, self.snapshots = device, changed, NO_SNAPSHOTS
+        # By sender and channel: tags and arrays.
         self.messages: dict[Any, deque[tuple[str, Any]]] = defaultdict(deque)
+        # What it waits for: the device, the collective, whether it is there.
+        self.waits: tuple[int, str, Callable[[], Any]] | None = None
+
+    def exchange(
+        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
+    ) -> None:
+        """Send an array to each device, and put what devices send into its place."""
+        for peer, array in send.items():
+            self.post(peer, array, tag)
+        for peer, place in into.items():
+            if (array := self.take(peer, tag)) is not place:
+                place[...] = array
+
+    def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
+        """Send an array, which the caller may write into afterwards, and go on."""
+        raise NotImplementedError
 
     def deliver(self, source: int, array: Any, tag: str, channel: Channel) -> None:
         """Keep an array that has come."""
-        self.messages[source, channel].append((tag, array))
+        with self.changed:
+            self.messages[source, channel].append((tag, array))
+            self.changed.notify_all()
 
     def take(
         self, source: int, tag: str, channel: Channel = None, like: Any = None
     ) -> Any:
-        """Wait for the next array that a device has sent; it is ``like`` another one.
+        """Wait for the next array that a device sends; it is ``like`` another one.
 
-        Raises ReplicaMismatch where its tag is another one, ReplicaLost and
-        ReplicaTimeout where nothing comes.
+        Raises ReplicaMismatch where its tag is another one, and ReplicaError where
+        nothing comes.
         """
-        arrived = self.messages[source, channel]
-        self.wait(lambda: arrived, source, tag)
-        theirs, array = arrived.popleft()
+        with self.changed:
+            arrived = self.messages[source, channel]
+            self.wait(lambda: arrived, source, tag)
+            theirs, array = arrived.popleft()
         if theirs != tag:
             raise ReplicaMismatch(
                 f"replica {self.device} does {tag}, but replica {source} does {theirs}"
@@ -104,9 +133,17 @@ class Mailbox:
         return array
 
     def wait(self, is_there: Callable[[], Any], peer: int, tag: str) -> None:
-        """Wait for something that comes from a peer. Raises ReplicaError where it will
-        not.
-        """
+        """Wait for something that comes from a peer."""
+        begun = time.monotonic()
+        with self.changed:
+            self.waits = peer, tag, is_there
+            while not is_there():
+                self.require_hope(peer, tag, begun)
+                self.changed.wait(0.2)
+            self.waits = None
+
+    def require_hope(self, peer: int, tag: str, begun: float) -> None:
+        """Raise ReplicaError where something cannot come, or not in time."""
         raise NotImplementedError
 
     def require_all_taken(self) -> None:

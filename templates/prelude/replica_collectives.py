@@ -6,7 +6,7 @@ hands over to other array libraries (``__array_function__``), so arrays on a dev
 there.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -20,33 +20,33 @@ Combine = Callable[[Any, Any], Any]
 DevicePairs = Sequence[tuple[int, int]]  # of source and target
 
 
-def parts_of_members(
-    g: Replica, parts: Mapping[int, Any], tag: str
-) -> tuple[Any, list[Any]]:
+def swapped(g: Replica, parts: Mapping[int, Any], tag: str) -> list[Any]:
     """Part ``m`` goes to member ``m``; what members send, all like this device's own
-    part: in one array, and one by one.
+    part, in the group's order.
     """
-    own = parts[g.device]
-    room = np.empty_like(own, shape=(len(parts), *own.shape))
-    rows = {member: room[k, ...] for k, member in enumerate(parts)}
-    exchange(g, parts, rows, tag)
-    return room, list(rows.values())
+    places = {member: np.empty_like(parts[g.device]) for member in parts}
+    arrived = list(places.values())
+    g.exchange(dict(parts), places, tag)
+    return arrived
 
 
-def exchange(
-    g: Replica, parts: Mapping[int, Any], places: Mapping[int, Any], tag: str
-) -> None:
-    """Part ``m`` goes to member ``m``, and what member ``m`` sends to place ``m``."""
-    send, into = dict(parts), dict(places)
-    into.pop(g.device)[...] = send.pop(g.device)
-    if send:
-        g.network.exchange(send, into, tag)
+def joined_from_members(
+    g: Replica, parts: Mapping[int, Any], axis: int, tag: str
+) -> Any:
+    """Part ``m`` goes to member ``m``; what members send, joined along ``axis``."""
+    shape = list(parts[g.device].shape)
+    shape[axis] *= len(parts)
+    result = np.empty_like(parts[g.device], shape=shape, order="C")
+    g.exchange(dict(parts), divided(result, parts, axis), tag)
+    return result
 
 
-def divided(x: Any, count: int, axis: int) -> list[Any]:
-    """Return the equal parts of an array along an axis; quicker than ``np.split``."""
-    size, before = x.shape[axis] // count, (slice(None),) * axis
-    return [x[(*before, slice(k * size, (k + 1) * size))] for k in range(count)]
+def divided(x: Any, members: Collection[int], axis: int) -> dict[int, Any]:
+    """Return the equal parts of an array along an axis, by member."""
+    size, before = x.shape[axis] // len(members), (slice(None),) * axis
+    return {
+        m: x[(*before, slice(k * size, (k + 1) * size))] for k, m in enumerate(members)
+    }
 
 
 class AllReduce(Replica):
@@ -58,16 +58,15 @@ class AllReduce(Replica):
         """
         tag, members = self.tag("all_reduce", x, channel), self.members(groups)
         if x.nbytes <= SLICED_FROM or len(members) == 1:
-            parts = parts_of_members(self, dict.fromkeys(members, x), tag)[1]
-            return reduce(combine, parts)[()]
+            return reduce(combine, swapped(self, dict.fromkeys(members, x), tag))[()]
         # Each member combines a slice: nobody sends more than twice the array.
         result = np.empty_like(x, order="C")
         given, made = (
             dict(zip(members, np.array_split(a.reshape(-1), len(members)), strict=True))
             for a in (x, result)
         )
-        mine = reduce(combine, parts_of_members(self, given, tag)[1])
-        exchange(self, dict.fromkeys(members, mine), made, tag)
+        mine = reduce(combine, swapped(self, given, tag))
+        self.exchange(dict.fromkeys(members, mine), made, tag)
         return result
 
 
@@ -84,21 +83,7 @@ class ReduceScatter(Replica):
         place in the group.
         """
         tag, members = self.tag("reduce_scatter", x, channel), self.members(groups)
-        given = dict(zip(members, divided(x, len(members), axis), strict=True))
-        return reduce(combine, parts_of_members(self, given, tag)[1])
-
-
-def joined_from_members(
-    g: Replica, parts: Mapping[int, Any], axis: int, tag: str
-) -> Any:
-    """Part ``m`` goes to member ``m``; what members send, joined along ``axis``."""
-    own = parts[g.device]
-    shape = list(own.shape)
-    shape[axis] *= len(parts)
-    result = np.empty_like(own, shape=shape, order="C")
-    places = divided(result, len(parts), axis)
-    exchange(g, parts, dict(zip(parts, places, strict=True)), tag)
-    return result
+        return reduce(combine, swapped(self, divided(x, members, axis), tag))
 
 
 class AllGather(Replica):
@@ -118,8 +103,7 @@ class AllToAll(Replica):
         joined along it.
         """
         tag, members = self.tag("all_to_all", x, channel), self.members(groups)
-        given = dict(zip(members, divided(x, len(members), axis), strict=True))
-        return joined_from_members(self, given, axis, tag)
+        return joined_from_members(self, divided(x, members, axis), axis, tag)
 
 
 class AllToAllOfTuple(Replica):
@@ -127,9 +111,9 @@ class AllToAllOfTuple(Replica):
         self, parts: Sequence[Any], groups: Groups = None, channel: Channel = None
     ) -> Sequence[Any]:
         """Part ``i`` goes to member ``i``; what arrives, in the group's order."""
-        tag = self.tag("all_to_all", parts[0], channel)
-        given = dict(zip(self.members(groups), parts, strict=True))
-        return [part[()] for part in parts_of_members(self, given, tag)[1]]
+        tag, members = self.tag("all_to_all", parts[0], channel), self.members(groups)
+        given = dict(zip(members, parts, strict=True))
+        return [part[()] for part in swapped(self, given, tag)]
 
 
 class RaggedAllToAll(Replica):
@@ -154,17 +138,14 @@ class RaggedAllToAll(Replica):
         members = self.members(groups)
         shares = np.split(np.stack([starts, sizes, places]), len(members), axis=1)
         parts = [rows_of_runs(x, *share) for share in shares]
-        runs = parts_of_members(
-            self, {m: part[1] for m, part in zip(members, parts, strict=True)}, tag
-        )[1]
-        rows = {
-            m: room_for_runs(x, run[1]) for m, run in zip(members, runs, strict=True)
-        }
-        exchange(
-            self, {m: p[0] for m, p in zip(members, parts, strict=True)}, rows, tag
+        rows, given = (
+            dict(zip(members, part, strict=True)) for part in zip(*parts, strict=True)
         )
+        runs = swapped(self, given, tag)
+        room = [room_for_runs(x, run[1]) for run in runs]
+        self.exchange(rows, dict(zip(members, room, strict=True)), tag)
         result = output.copy()
-        for theirs, run in zip(rows.values(), runs, strict=True):
+        for theirs, run in zip(room, runs, strict=True):
             result = copy_ragged_rows(theirs, result, *run)
         return result
 
@@ -176,15 +157,12 @@ class CollectivePermute(Replica):
         """The ``x`` of the device that sends here by ``pairs`` of (source, target);
         zeros where none does.
         """
-        tag, here = self.tag("collective_permute", x, channel), self.device
-        sources = [source for source, target in pairs if target == here]
-        if sources == [here]:
-            return x.copy()
+        tag = self.tag("collective_permute", x, channel)
+        sources = [source for source, target in pairs if target == self.device]
+        targets = [target for source, target in pairs if source == self.device]
         result = np.empty_like(x) if sources else np.zeros_like(x)
-        targets = [target for source, target in pairs if source == here]
-        self.network.exchange(
-            dict.fromkeys(targets, x), dict.fromkeys(sources, result), tag
-        )
+        given = dict.fromkeys(targets, x)
+        self.exchange(given, dict.fromkeys(sources, result), tag)
         return result[()]
 
 
@@ -193,17 +171,16 @@ class CollectiveBroadcast(Replica):
         self, x: Any, groups: Groups = None, channel: Channel = None
     ) -> Any:
         """The ``x`` of the group's first member; zeros for who is in no group."""
-        tag = self.tag("collective_broadcast", x, channel)
-        members = self.members(groups)
+        tag, members = (
+            self.tag("collective_broadcast", x, channel),
+            self.members(groups),
+        )
         if not members:
             return np.zeros_like(x)
-        first, *others = members
-        if self.device == first:
-            self.network.exchange(dict.fromkeys(others, x), {}, tag)
-            return x.copy()
-        result = np.empty_like(x)
-        self.network.exchange({}, {first: result}, tag)
-        return result
+        result, first = np.empty_like(x), members[0]
+        targets = members if self.device == first else ()
+        self.exchange(dict.fromkeys(targets, x), {first: result}, tag)
+        return result[()]
 
 
 class CollectiveReduce(Replica):
@@ -213,14 +190,12 @@ class CollectiveReduce(Replica):
         """The ``x`` of the whole group, combined in the group's order, for its first
         member; zeros for the others.
         """
-        tag = self.tag("collective_reduce", x, channel)
-        first, *others = self.members(groups)
-        if self.device != first:
-            self.network.exchange({first: x}, {}, tag)
-            return np.zeros_like(x)
-        rows = {member: np.empty_like(x) for member in others}
-        self.network.exchange({}, rows, tag)
-        return reduce(combine, [x.copy(), *rows.values()])
+        tag, members = self.tag("collective_reduce", x, channel), self.members(groups)
+        sources = members if self.device == members[0] else ()
+        places = {member: np.empty_like(x) for member in sources}
+        arrived = list(places.values())
+        self.exchange({members[0]: x}, places, tag)
+        return reduce(combine, arrived)[()] if arrived else np.zeros_like(x)
 
 
 class Channels(Replica):

@@ -236,6 +236,13 @@ class OnRanks(Program):
                 network.tell(f"{type(error).__name__}: {error}")
             raise
         if snapshot is not None:
-            self.group.forget(snapshot, network.device)
+            forget(snapshot, network.device)
         own.Free()
         return results
+
+
+def forget(folder: Any, device: int) -> None:
+    """Remove the snapshots of a device, and what it was killed while writing."""
+    for path in Path(folder).glob(f"*-*-{device}.*"):
+        if path.suffix in (".snapshot", ".unfinished"):
+            path.unlink()

@@ -71,13 +71,6 @@ class Resumable(Replica):
             if devices == count
         }
 
-    @staticmethod
-    def forget(folder: Any, device: int) -> None:
-        """Remove the snapshots of a device, and what it was killed while writing."""
-        for path in Path(folder).glob(f"*-*-{device}.*"):
-            if path.suffix in (".snapshot", ".unfinished"):
-                path.unlink()
-
 
 def as_before(octets: Any, like: Any) -> Any:
     """Return an array, or int, of the type and shape of another one, of its bytes."""

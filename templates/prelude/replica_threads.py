@@ -1,7 +1,7 @@
 """Replicas as threads of one process."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -14,36 +14,14 @@ class Thread(Mailbox):
     def __init__(
         self, device: int, threads: "list[Thread]", changed: threading.Condition
     ) -> None:
-        super().__init__(device)
-        self.threads, self.changed = threads, changed
-        # What it waits for: the device, the collective, whether it is there.
-        self.waits: tuple[int, str, Callable[[], Any]] | None = None
-        self.has_ended = False
+        super().__init__(device, changed)
+        self.threads, self.has_ended = threads, False
         self.failure: BaseException | None = None
 
-    def exchange(
-        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
-    ) -> None:
-        for peer, array in send.items():
-            self.post(peer, array, tag)
-        for peer, array in into.items():
-            array[...] = self.take(peer, tag)
-
     def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
-        """Give a thread a copy: the memory is the same, and may be written into."""
-        with self.changed:
-            self.threads[peer].deliver(self.device, array.copy(), tag, channel)
-            self.changed.notify_all()
+        self.threads[peer].deliver(self.device, array.copy(), tag, channel)
 
-    def wait(self, is_there: Callable[[], Any], peer: int, tag: str) -> None:
-        with self.changed:
-            self.waits = peer, tag, is_there
-            while not is_there():
-                self.require_hope(peer, tag)
-                self.changed.wait(0.2)
-            self.waits = None
-
-    def require_hope(self, peer: int, tag: str) -> None:
+    def require_hope(self, peer: int, tag: str, begun: float) -> None:
         """Raise at once where a message cannot come any more."""
         if any(thread.failure for thread in self.threads):
             raise ReplicaStopped(

@@ -24,8 +24,8 @@ from .sidecar import verified
 
 
 class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
-    """Pickles a program with its functions and classes: workers need not be able to
-    import its modules, and run these where they have older ones.
+    """Pickles a program with the functions and classes of its modules: workers need not
+    be able to import these, and run them where they have older ones.
     """
 
     names: Collection[str] = ()  # of the modules
@@ -106,52 +106,43 @@ class Run:
         """The results, by device. Raises the failure behind all others, ReplicaLost
         where a worker goes, or ReplicaTimeout after ``limit`` seconds.
         """
-        started, gathering = time.monotonic(), None
+        begun, gathering = time.monotonic(), None
         while gathering is None or not gathering.done():
             status = [future.status for future in futures]
-            alive, waited = self.client.nthreads(), time.monotonic() - started
+            alive, waited = self.client.nthreads(), time.monotonic() - begun
             gone = [d for d, a in enumerate(self.addresses) if a not in alive]
             if gone or not {*status} <= {"pending", "finished"}:
                 if gathering is not None:  # which asks again and again
                     gathering.cancel()
-                self.fail(futures, gone)
+                raise self.failure(futures, gone)
+            if "pending" not in status and gathering is None:
+                results = self.client.gather(futures, asynchronous=True)
+                loop = self.client.loop.asyncio_loop
+                gathering = asyncio.run_coroutine_threadsafe(results, loop)
             if "pending" in status and waited > limit:
                 late = [device for device, s in enumerate(status) if s == "pending"]
-                raise ReplicaTimeout(
-                    f"replicas {late} have not started within {limit:g} s: "
-                    "are their workers busy?"
-                )
-            if "pending" not in status and gathering is None:
-                gathering = asyncio.run_coroutine_threadsafe(
-                    self.client.gather(futures, asynchronous=True),
-                    self.client.loop.asyncio_loop,
-                )
+                told = f"replicas {late} have not started within {limit:g} s"
+                raise ReplicaTimeout(f"{told}: are their workers busy?")
             # A long run is asked after less often, and a loss noticed within a second.
             time.sleep(min(0.01 + waited / 100, 0.2))
-        results: list[Any] = gathering.result()
-        return results
+        return list(gathering.result())
 
-    def fail(self, futures: Sequence[Any], gone: Sequence[int]) -> None:
-        """Raise why a run has failed: the cause of all failures, or that a worker has
-        gone. A replica that only stopped because of another waits for that one: a
-        moment where a worker has gone.
+    def failure(self, futures: Sequence[Any], gone: Sequence[int]) -> BaseException:
+        """Return why a run has failed: the cause of all failures, which may be the last
+        one that is told.
         """
-        deadline = time.monotonic() + (0.4 if gone else 3)
-        while True:
-            is_over = all(future.status != "pending" for future in futures)
-            failures = [f.exception() for f in futures if f.status == "error"]
-            first = min(failures, key=rank_of_cause, default=None)
-            if first is not None and rank_of_cause(first) < len(CAUSES):
-                raise first
-            if is_over or time.monotonic() > deadline:
+        deadline = time.monotonic() + 3
+        there = [future for d, future in enumerate(futures) if d not in gone]
+        while any(future.status == "pending" for future in there):
+            if time.monotonic() > deadline:
                 break
             time.sleep(0.02)
+        failures = [future.exception() for future in there if future.status == "error"]
         for device in gone:
-            address = self.addresses[device]
-            raise ReplicaLost(
-                f"replica {device} was lost: its worker {address} has gone"
-            )
-        raise first or ReplicaLost("the cluster has given up the run")
+            told = f"its worker {self.addresses[device]} has gone"
+            failures.append(ReplicaLost(f"replica {device} was lost: {told}"))
+        nothing = ReplicaLost("the cluster has given up the run")
+        return min(failures, key=rank_of_cause, default=nothing)
 
 
 # What a failure is a consequence of, the cause first; before them comes whatever else a
@@ -199,9 +190,9 @@ class OnWorkers(Program):
         self.require_one_each(replica_args=replica_args, **feeds)
         self.require_loops(snapshot)
         carry_constants(self.body.__globals__)
-        run = partial(Seat.run, body=self.body, group=self.group, sizes=self.sizes)
+        run = partial(Seat.run, program=Program(self.body, self.group, *self.sizes))
         program = pickled_whole(run, self.body.__module__)
-        arguments, held, size = futures_of(client, replica_args)
+        arguments, held = futures_of(client, replica_args)
         own = [{k: feed[d] for k, feed in feeds.items()} for d in range(self.count)]
         known = client.scheduler_info(n_workers=-1)["workers"].values()
         if rejoin is None:
@@ -232,8 +223,11 @@ class OnWorkers(Program):
             shutil.rmtree(folder, ignore_errors=True)
         if not gather:
             results = [arrays_left(client, told) for told in results]
-        there = zip(addresses, held, strict=True)
-        return Results(results, size - sum(own[address] for address, own in there))
+        lazy = (a for own in replica_args for a in own if isinstance(a, da.Array))
+        there = sum(own[a] for a, own in zip(addresses, held, strict=True))
+        results = Results(results)
+        results.moved = sum(array.nbytes for array in lazy) - there
+        return results
 
 
 class Results(list[Any]):
@@ -241,9 +235,7 @@ class Results(list[Any]):
     arguments that went to another worker.
     """
 
-    def __init__(self, results: Sequence[Any], moved: int) -> None:
-        super().__init__(results)
-        self.moved = moved
+    moved = 0
 
 
 def carry_constants(names: dict[str, Any]) -> None:
@@ -254,12 +246,10 @@ def carry_constants(names: dict[str, Any]) -> None:
     if not any(hasattr(function, "cache_info") for function in reading):
         return  # there are none, or they are in memory
     path = Path(names["__file__"])
-    files = path.with_suffix(".constants").glob("*.npy")
+    files = [*path.with_suffix(".constants").glob("*.npy")]
     stored = {file.stem: np.load(file, allow_pickle=False) for file in files}
-    if path.with_suffix(".npz").is_file():
+    if not stored or path.with_suffix(".npz").is_file():
         stored.update(np.load(path.with_suffix(".npz"), allow_pickle=False))
-    if not stored:
-        raise FileNotFoundError(f"the constants beside {path} are missing")
     names["constant"] = names["mapped_constant"] = lambda name, digest: verified(
         stored[name], digest, path
     )
@@ -295,10 +285,9 @@ def require_client(client: Any) -> None:
 
 def futures_of(
     client: Any, replica_args: Sequence[Sequence[Any]]
-) -> tuple[list[list[Any]], list[Counter[str]], int]:
-    """Return the arguments of each device, with futures in place of dask arrays; how
-    many of these bytes each worker has, by device; and all bytes of dask arrays, which
-    are computed.
+) -> tuple[list[list[Any]], list[Counter[str]]]:
+    """Return the arguments of each device, with futures in place of dask arrays, which
+    are computed, and how many bytes of these each worker has, by device.
     """
     lazy = {a.name: a for own in replica_args for a in own if isinstance(a, da.Array)}
     futures = dict(zip(lazy, client.compute(list(lazy.values())), strict=True))
@@ -308,24 +297,23 @@ def futures_of(
             client.cancel(list(futures.values()))
             raise error
     places = client.who_has(list(futures.values())) if futures else {}
-    given, held, size = [], [], 0
-    for arguments in replica_args:
-        own, bytes_held = list(arguments), Counter[str]()
-        for k, array in enumerate(own):
-            if isinstance(array, da.Array):
-                own[k], size = futures[array.name], size + array.nbytes
-                for address in places.get(own[k].key, ()):
-                    bytes_held[address] += array.nbytes
-        given.append(own)
-        held.append(bytes_held)
-    return given, held, size
+    held = [Counter[str]() for _ in replica_args]
+    for arguments, bytes_held in zip(replica_args, held, strict=True):
+        for array in (a for a in arguments if isinstance(a, da.Array)):
+            for address in places.get(futures[array.name].key, ()):
+                bytes_held[address] += array.nbytes
+    given = [
+        [futures[a.name] if isinstance(a, da.Array) else a for a in arguments]
+        for arguments in replica_args
+    ]
+    return given, held
 
 
 def placed(
     client: Any,
     count: int,
     workers: Collection[str] | None,
-    timeout: float,
+    patience: float,
     held: Sequence[Counter[str]],
     lost: ReplicaLost | None,
 ) -> list[str]:
@@ -333,7 +321,7 @@ def placed(
     bytes of its arguments, and one thread for each replica. Raises where there are too
     few for too long, after one was ``lost``, that.
     """
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + patience
     total = sum(held, Counter[str]())
     while True:
         threads = [
@@ -349,7 +337,7 @@ def placed(
             told += f"there are {len(threads)}"
             if lost is None:
                 raise ReplicaTimeout(told)
-            lost.add_note(f"no other worker came within {timeout:g} s: {told}")
+            lost.add_note(f"no other worker came within {patience:g} s: {told}")
             raise lost
         time.sleep(0.1)
     free = [address for _, _, address in sorted(threads)[:count]]

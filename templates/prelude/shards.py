@@ -12,42 +12,23 @@ from typing import Any
 import numpy as np
 
 
-def shard_indices(
-    shape: Sequence[int],
-    sharding: Sequence[Any],
-    mesh: dict[str, int],
-    devices: Sequence[int],
-) -> list[tuple[slice, ...]]:
-    """Return by device which part of an array of some shape it has.
-
-    Raises ValueError where a dimension is not divided evenly.
+def parts_of_devices(
+    sharding: Sequence[Any], mesh: dict[str, int], devices: Sequence[int]
+) -> tuple[list[int], list[tuple[int, ...]]]:
+    """Return into how many parts a sharding divides each dimension, and by device the
+    numbers of the parts that it has.
     """
-    for size, parts in zip(shape, part_counts(sharding, mesh), strict=True):
-        if size % parts:
-            raise ValueError(f"{size} elements cannot be divided into {parts} parts")
-    indices: dict[int, tuple[slice, ...]] = {}
-    for position, device in enumerate(devices):
-        place = {}
-        for axis in reversed(mesh):
-            position, place[axis] = divmod(position, mesh[axis])
-        index = []
-        for size, axes in zip(shape, dividing_axes(sharding), strict=True):
-            number, parts = 0, 1
+    dimensions = [(axes,) if isinstance(axes, str) else axes or () for axes in sharding]
+    numbers: dict[int, tuple[int, ...]] = {}
+    for device, position in zip(devices, np.ndindex(*mesh.values()), strict=True):
+        place = dict(zip(mesh, position, strict=True))
+        number = [0] * len(dimensions)
+        for dimension, axes in enumerate(dimensions):
             for axis in axes:
-                number, parts = number * mesh[axis] + place[axis], parts * mesh[axis]
-            index.append(slice(number * size // parts, (number + 1) * size // parts))
-        indices[device] = tuple(index)
-    return [indices[device] for device in range(len(devices))]
-
-
-def part_counts(sharding: Sequence[Any], mesh: dict[str, int]) -> list[int]:
-    """Return into how many parts a sharding divides each dimension."""
-    return [prod(mesh[axis] for axis in axes) for axes in dividing_axes(sharding)]
-
-
-def dividing_axes(sharding: Sequence[Any]) -> list[tuple[str, ...]]:
-    """Return the axes that divide each dimension, the major one first."""
-    return [(axes,) if isinstance(axes, str) else axes or () for axes in sharding]
+                number[dimension] = number[dimension] * mesh[axis] + place[axis]
+        numbers[device] = tuple(number)
+    counts = [prod(mesh[axis] for axis in axes) for axes in dimensions]
+    return counts, [numbers[device] for device in range(len(devices))]
 
 
 def split_arrays(
@@ -62,15 +43,19 @@ def split_arrays(
     """
     split: list[list[Any]] = [[] for _ in devices]
     for array, (name, sharding) in zip(arrays, shardings.items(), strict=True):
-        shards = [array] * len(split)
-        if sharding is not None:
-            try:
-                indices = shard_indices(array.shape, sharding, mesh, devices)
-            except ValueError as error:
-                raise ValueError(f"{name}: {error}") from None
-            shards = [array[index] for index in indices]
-        for own, shard in zip(split, shards, strict=True):
-            own.append(shard)
+        if sharding is None:
+            for own in split:
+                own.append(array)
+            continue
+        counts, numbers = parts_of_devices(sharding, mesh, devices)
+        for size, count in zip(array.shape, counts, strict=True):
+            if size % count:
+                told = f"{size} elements cannot be divided into {count} parts"
+                raise ValueError(f"{name}: {told}")
+        sizes = [n // count for n, count in zip(array.shape, counts, strict=True)]
+        for own, number in zip(split, numbers, strict=True):
+            each = zip(number, sizes, strict=True)
+            own.append(array[tuple(slice(k * n, (k + 1) * n) for k, n in each)])
     return split
 
 
@@ -85,15 +70,8 @@ def join_arrays(
     by_result = list(zip(*results, strict=True)) if is_tuple else [results]
     joined = []
     for shards, sharding in zip(by_result, shardings, strict=True):
-        if sharding is None or not sharding:
-            joined.append(shards[0])
-            continue
-        counts = part_counts(sharding, mesh)
-        places = shard_indices(counts, sharding, mesh, devices)
-        parts = {
-            tuple(number.start for number in place): shard
-            for place, shard in zip(places, shards, strict=True)
-        }
+        counts, numbers = parts_of_devices(sharding or (), mesh, devices)
+        parts = dict(zip(numbers, shards, strict=True))
         joined.append(joined_parts(parts, counts))
     return tuple(joined) if is_tuple else joined[0]
 
