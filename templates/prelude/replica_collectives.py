@@ -141,7 +141,7 @@ class RaggedAllToAll(Replica):
         rows, given = (
             dict(zip(members, part, strict=True)) for part in zip(*parts, strict=True)
         )
-        runs = swapped(self, given, tag)
+        runs = swapped(self, given, f"the runs of {tag}")
         room = [room_for_runs(x, run[1]) for run in runs]
         self.exchange(rows, dict(zip(members, room, strict=True)), tag)
         result = output.copy()
