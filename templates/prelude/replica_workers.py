@@ -129,9 +129,9 @@ class Run:
 
     def failure(self, futures: Sequence[Any], gone: Sequence[int]) -> BaseException:
         """Return why a run has failed: the cause of all failures, which may be the last
-        one that is told.
+        one that is told. Where a worker has gone, the others notice at once or never.
         """
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + (0.4 if gone else 3)
         there = [future for d, future in enumerate(futures) if d not in gone]
         while any(future.status == "pending" for future in there):
             if time.monotonic() > deadline:
