@@ -20,12 +20,13 @@ import numpy as np
 
 import xla2py
 from xla2py.tests.special_functions.functions import COMPLEX, FUNCTIONS, NEWER, samples
+from xla2py.tests.special_functions.merging import kind_of, merge
 from xla2py.transpile.array.support import Support
 from xla2py.transpile.hlo.custom_calls.special_functions import own_target
 from xla2py.transpile.hlo.opcodes import OPCODES
 from xla2py.transpile.hlo.printer import print_module
 from xla2py.transpile.passes import special_functions
-from xla2py.transpile.passes.special_functions.library import _files, function_of, numbers_of
+from xla2py.transpile.passes.special_functions.library import function_of, numbers_of, texts
 
 # Where 64-bit types are on, counters have them, too.
 _FORMS = (("f32", jnp.float32, False), ("f32_x64", jnp.float32, True), ("f64", jnp.float64, True))
@@ -55,7 +56,7 @@ def write(names: Collection[str]) -> None:
     _FOLDER.mkdir(exist_ok=True)
     for path in _paths(_FOLDER, names):
         path.unlink()
-    _files.cache_clear()
+    texts.cache_clear()
     for some in ("lgamma digamma zeta expn".split(), list(_KNOWN)):
         for form in _FORMS + _NARROW + _COMPLEX:
             for name in some:
@@ -70,7 +71,7 @@ def _write(name: str, suffix: str, dtype: Any, has_64_bits: bool) -> None:
     is_opcode = given in OPCODES and f" {given}(" in text.splitlines()[-2]
     if own_target(given) not in text and not is_opcode:  # it is not known in this form
         (_FOLDER / f"{given}.{suffix}.hlo").write_text(text, "utf-8")
-        _files.cache_clear()
+        texts.cache_clear()
 
 
 def _paths(folder: Path, names: Collection[str]) -> list[Path]:
@@ -87,7 +88,7 @@ def write_texts(names: Collection[str]) -> None:
     """Write the texts of functions that the installed JAX writes anew, with arguments and what XLA gives for these."""
     _TEXTS.mkdir(exist_ok=True)
     for path in _paths(_FOLDER, names):
-        name, suffix = _name_of(path), path.name.split(".")[-2]
+        name, suffix = _name_of(path), kind_of(path)
         if suffix in _TYPES:
             with jax.enable_x64(suffix in ("f64", "c128")):
                 _write_text(_TEXTS / path.name, _KNOWN[name][0], _chosen(name, _TYPES[suffix]))
@@ -162,3 +163,4 @@ if __name__ == "__main__":
     write(chosen)
     if _IS_NEWER:
         write_texts(chosen)
+    merge(_FOLDER)

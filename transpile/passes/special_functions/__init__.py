@@ -1,9 +1,9 @@
 """Special functions that JAX and XLA write out in dozens of instructions and loops become calls of that name again.
 
 They are recognised by what is computed, term by term (:mod:`.reading`), before anything is folded: a text in
-``patterns/`` is what is written for the function that it is named after, or for an opcode on complex numbers. A new
-function is a text, a function of the prelude with its row, and a row of ``SPECIAL_FUNCTIONS``. Associative scans have
-a form (:mod:`.scans`).
+``patterns/`` is what is written for the function that it is named after, or for an opcode on complex numbers, in one
+type, and with the rows of constants in its head also in others. A new function is a text, a function of the prelude
+with its row, and a row of ``SPECIAL_FUNCTIONS``. Associative scans have a form (:mod:`.scans`).
 """
 
 from __future__ import annotations

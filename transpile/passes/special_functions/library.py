@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cache, lru_cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.ir import HloModule
 from ...hlo.parser import parse_module
@@ -21,10 +22,12 @@ from .terms import COMPLEX_OF, NAMED, PARTS, Term, Terms
 from .with_numbers import arguments_of, roots
 
 _FOLDER = Path(__file__).parent / "patterns"
-_NUMBER = re.compile(r"= (\w+)\[\] constant\(([^)]*)\)")
+CONSTANT = re.compile(r"= (\w+)\[([^\]]*)\] constant\(([^)]*)\)")  # type, sizes, numbers
+SEPARATOR = "; "  # between the constants of a row
+_OTHER = re.compile(r"^// (\w+) has (.*): (.*)$", re.MULTILINE)  # the types and the constants of a type
 _WITH_NUMBERS = frozenset(("f16", "f32", "f64", "s32", "s64", "u32", "u64"))  # those that ``numbers_of`` takes
 _LEAST_OPERATIONS = 9  # of a part of a complex number that is known alone: fewer are anybody's
-_KEPT = re.compile(r"^// numbers that arguments leave: (.*)$", re.MULTILINE)
+KEPT = re.compile(r"^// numbers that arguments leave(?: in (\w+))?: (.*)$", re.MULTILINE)
 
 
 class Pattern(NamedTuple):
@@ -36,8 +39,30 @@ class Pattern(NamedTuple):
     part: str = ""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Text:
+    """What is written for a function in a type, the ``kind``: the body of a file with these ``types`` in place of its
+    own, and these constants.
+
+    ``numbers`` are those in it, and ``kept`` those that are left whichever arguments are numbers; None for functions of
+    one argument.
+    """
+
+    function: str
+    kind: str
+    body: str
+    types: Mapping[str, str]
+    constants: Sequence[str]
+    numbers: frozenset[float]
+    kept: frozenset[float] | None
+
+    @property
+    def written(self) -> str:
+        return in_other_types(self.body, self.types, self.constants)
+
+
 class _Chosen(NamedTuple):
-    path: Path
+    text: Text
     is_whole: bool
     takes_numbers: bool
 
@@ -45,20 +70,20 @@ class _Chosen(NamedTuple):
 class Library:
     """The functions whose numbers are among some numbers, by the opcode and element type of their root.
 
-    A file is a pattern, named after its function and element type. Where arguments are numbers, too, some of its own
-    numbers are not left, and its root may be another.
+    A text is a pattern. Where arguments are numbers, too, some of its own numbers are not left, and its root may be
+    another.
     """
 
     def __init__(self, chosen: Iterable[_Chosen]) -> None:
         self.terms = Terms()
         self.patterns: dict[tuple[str, str], list[Pattern]] = {}
         self.with_numbers: dict[tuple[str, str], list[Pattern]] = {}
-        files = tuple(chosen)
+        given = tuple(chosen)
         for _ in range(2):  # parts are parts of others
-            for path in (path for path, *_ in files if path.suffixes[-2] in (".c64", ".c128")):
-                self._add_parts(function_of(path), _module(path))
-        for path, is_whole, takes_numbers in files:
-            self._add(function_of(path), _module(path), is_whole=is_whole, takes_numbers=takes_numbers)
+            for text in (text for text, *_ in given if text.kind in ("c64", "c128")):
+                self._add_parts(text.function, _module(text))
+        for text, is_whole, takes_numbers in given:
+            self._add(text.function, _module(text), is_whole=is_whole, takes_numbers=takes_numbers)
 
     @classmethod
     def of_numbers(cls, numbers: Iterable[float]) -> Library:
@@ -126,11 +151,10 @@ def _library(chosen: tuple[_Chosen, ...]) -> Library:
 
 
 def _chosen(numbers: frozenset[float]) -> Iterator[_Chosen]:
-    for path in _files():
-        own, kept = numbers_of_file(path)
-        is_whole, takes_numbers = own <= numbers, kept is not None and kept <= numbers
+    for text in texts():
+        is_whole, takes_numbers = text.numbers <= numbers, text.kept is not None and text.kept <= numbers
         if is_whole or takes_numbers:
-            yield _Chosen(path, is_whole, takes_numbers)
+            yield _Chosen(text, is_whole, takes_numbers)
 
 
 def function_of(path: Path) -> str:
@@ -202,25 +226,41 @@ def numbers_of(module: HloModule) -> set[float]:
 
 
 @cache
-def numbers_of_file(path: Path) -> tuple[frozenset[float], frozenset[float] | None]:
-    """The numbers in a pattern, without parsing it: what has not all of them has not the pattern. And those that are
-    left whichever arguments are numbers; None for functions of one argument.
-    """
-    text = path.read_text("utf-8")
-    numbers = (
-        float(ELEMENT_TYPES[kind].dtype.type(number)) for kind, number in _NUMBER.findall(text) if kind in _WITH_NUMBERS
-    )
-    kept = _KEPT.search(text)
-    own = frozenset(number for number in numbers if not np.isnan(number))
-    return own, None if kept is None else frozenset(map(float, kept[1].split()))
-
-
-@cache
-def _files() -> tuple[Path, ...]:
+def texts() -> tuple[Text, ...]:
     """All patterns; the small ones first, since larger ones have them in them."""
-    return tuple(sorted(_FOLDER.glob("*/*.hlo"), key=lambda path: (path.stat().st_size, path.name)))
+    found = (text for path in sorted(_FOLDER.glob("*/*.hlo")) for text in _texts_in(path))
+    return tuple(sorted(found, key=lambda text: (len(text.body), text.function, text.kind)))
+
+
+def _texts_in(path: Path) -> Iterator[Text]:
+    """The text of a file, and those that its head has the types and constants of. None is parsed here: a program that
+    has not all numbers of a pattern has not the pattern.
+    """
+    head, body = path.read_text("utf-8").split("HloModule", 1)
+    function, kind, _ = path.name.rsplit(".", 2)
+    constants = CONSTANT.findall(body)
+    kept = {other or kind: frozenset(map(float, numbers.split())) for other, numbers in KEPT.findall(head)}
+    rows = [(kind, "", SEPARATOR.join(number for *_, number in constants)), *_OTHER.findall(head)]
+    for own, exchanged, row in rows:
+        types = dict(pair.split("=") for pair in exchanged.split())
+        given = row.split(SEPARATOR)
+        typed = zip((types.get(each, each) for each, *_ in constants), constants, given, strict=True)
+        numbers = (
+            float(ELEMENT_TYPES[each].dtype.type(number))
+            for each, (_, sizes, _), number in typed
+            if each in _WITH_NUMBERS and not sizes
+        )
+        told = frozenset(number for number in numbers if not np.isnan(number))
+        yield Text(function, own, f"HloModule{body}", types, given, told, kept.get(own))
 
 
 @cache
-def _module(path: Path) -> HloModule:
-    return parse_module(path.read_text("utf-8"))
+def _module(text: Text) -> HloModule:
+    return parse_module(text.written)
+
+
+def in_other_types(body: str, types: Mapping[str, str], constants: Iterable[str]) -> str:
+    """A text with some types in place of others, and other constants in their order."""
+    given = iter(constants)
+    exchanged = re.sub(rf"\b({'|'.join(types)})(?=\[)", lambda found: types[found[1]], body) if types else body
+    return CONSTANT.sub(lambda found: f"= {found[1]}[{found[2]}] constant({next(given)})", exchanged)
