@@ -10,7 +10,7 @@ from typing import Any
 from ...transpile.array.node import Node
 from ...transpile.kernels.draws import draw_of
 from ...transpile.kernels.kernel import Kernel
-from ...transpile.kernels.lines import Lines, is_splittable, reduced_axes
+from ...transpile.kernels.lines import Lines, is_splittable
 from ...transpile.target import Kernels
 from ..element_rules import RULES, ElementTable, ReductionTable, hides_elements
 from .functions import copied_product
@@ -110,14 +110,14 @@ def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
 def _is_of_few_columns(node: Node) -> bool:
     if not reduces(node) or not is_splittable(node):
         return False
-    lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+    lines = Lines.of(node)
     return lines is not None and not lines.are_rows and parts(lines) > 1
 
 
 def _is_of_short_columns(node: Node) -> bool:
     if not reduces(node):
         return False
-    lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+    lines = Lines.of(node)
     is_short = lines is not None and not lines.are_rows and lines.length <= _SHORT_COLUMN
     return is_short and prod(node.operands[0].shape) >= _LARGE_LOOP
 
@@ -126,7 +126,7 @@ def reduces(node: Node) -> bool:
     """The threads of a block reduce its rows or columns, or parts of them."""
     if len(node.operands) != 1 or node.element_type is None or not _REDUCTIONS.has(node):
         return False
-    lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+    lines = Lines.of(node)
     return lines is not None and lines.length <= _LONGEST_LINE
 
 
@@ -139,7 +139,7 @@ def _reduces_several(node: Node) -> bool:
     """Lines of any length are reduced by kernels where there are several: of one, the library makes parts."""
     if not reduces(node):
         return False
-    lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+    lines = Lines.of(node)
     return lines is not None and lines.count > 1
 
 

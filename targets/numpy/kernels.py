@@ -120,7 +120,7 @@ def reduces(node: Node) -> bool:
     is_of_narrow = _OF_NARROW.has(node) and node.opcode not in ("sum", "prod")
     if not _REDUCTIONS.has(node) and not is_of_narrow:
         return False
-    return Lines.along(node.operands[0].shape, reduced_axes(node)) is not None
+    return Lines.of(node) is not None
 
 
 def runs(node: Node) -> bool:
@@ -178,7 +178,7 @@ def _is_slow_in_numpy(node: Node) -> bool:
     if node.opcode in ("max", "min") and node.type.name in NARROW:
         return True
     if node.opcode in REDUCED:
-        lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+        lines = Lines.of(node)
         return lines is not None and sum(part.is_reduced for part in lines.stretches) > 1
     if node.type.name in NARROW and node.operation.is_elementwise and node.opcode not in _MOVES:
         return True

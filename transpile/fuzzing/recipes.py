@@ -267,28 +267,17 @@ def triangular_solve(random: Random, name: str) -> Recipe:
     return Recipe("triangular-solve", operands, attributes, is_rounded=True)
 
 
-def batch_norm_inference(random: Random, name: str) -> Recipe:
-    dimensions = sizes(random, 2, 4)
-    feature = random.randrange(len(dimensions))
-    vector = array("f32", dimensions[feature])
-    attributes = {"epsilon": 0.5, "feature_index": feature}
-    return Recipe("batch-norm-inference", (array("f32", *dimensions), *(vector,) * 4), attributes, is_rounded=True)
+def _batch_norm(opcode: str, operands: str) -> Callable[[Random, str], Recipe]:
+    """A recipe of an operation on whole arrays, ``a``, and one number for each feature, ``f``."""
 
+    def batch_norm(random: Random, name: str) -> Recipe:
+        dimensions = sizes(random, 2, 4)
+        feature = random.randrange(len(dimensions))
+        shapes = {"a": array("f32", *dimensions), "f": array("f32", dimensions[feature])}
+        attributes = {"epsilon": 0.5, "feature_index": feature}
+        return Recipe(opcode, tuple(shapes[each] for each in operands), attributes, is_rounded=True)
 
-def batch_norm_training(random: Random, name: str) -> Recipe:
-    dimensions = sizes(random, 2, 4)
-    feature = random.randrange(len(dimensions))
-    vector = array("f32", dimensions[feature])
-    attributes = {"epsilon": 0.5, "feature_index": feature}
-    return Recipe("batch-norm-training", (array("f32", *dimensions), vector, vector), attributes, is_rounded=True)
-
-
-def batch_norm_grad(random: Random, name: str) -> Recipe:
-    dimensions = sizes(random, 2, 4)
-    feature = random.randrange(len(dimensions))
-    whole, vector = array("f32", *dimensions), array("f32", dimensions[feature])
-    attributes = {"epsilon": 0.5, "feature_index": feature}
-    return Recipe("batch-norm-grad", (whole, vector, vector, vector, whole), attributes, is_rounded=True)
+    return batch_norm
 
 
 def map_(random: Random, name: str) -> Recipe:
@@ -323,9 +312,9 @@ RECIPES: dict[str, tuple[Callable[[Random, str], Recipe], int]] = {
     "fft": (fft, 1),
     "cholesky": (cholesky, 1),
     "triangular-solve": (triangular_solve, 1),
-    "batch-norm-grad": (batch_norm_grad, 1),
-    "batch-norm-inference": (batch_norm_inference, 1),
-    "batch-norm-training": (batch_norm_training, 1),
+    "batch-norm-grad": (_batch_norm("batch-norm-grad", "afffa"), 1),
+    "batch-norm-inference": (_batch_norm("batch-norm-inference", "affff"), 1),
+    "batch-norm-training": (_batch_norm("batch-norm-training", "aff"), 1),
     "map": (map_, 1),
     "rng-bit-generator": (rng_bit_generator, 1),
     **UNUSUAL,

@@ -148,6 +148,13 @@ def leaves(shape: Shape) -> Iterator[tuple[tuple[int, ...], Shape]]:
             yield index, part
 
 
+def without_layouts(shape: Shape) -> Shape:
+    """The shape with every layout in it left to the compiler."""
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(without_layouts, shape.elements)))
+    return shape.without_layout() if isinstance(shape, ArrayShape) else shape
+
+
 def compatible(a: Shape, b: Shape, *, ignore_float_width: bool = False) -> bool:
     """XLA's ``Compatible``: equal apart from layouts and from which sizes are dynamic, at any depth of a tuple.
 

@@ -48,6 +48,11 @@ class Lines:
     stretches: tuple[Stretch, ...]
 
     @staticmethod
+    def of(node: Node) -> Lines | None:
+        """The lines that a reduction takes; None where these have nothing to reduce."""
+        return Lines.along(node.operands[0].shape, reduced_axes(node))
+
+    @staticmethod
     def along(shape: Sequence[int], axes: Sequence[int]) -> Lines | None:
         """The lines along some axes; None where these have nothing to reduce."""
         found: list[Stretch] = []

@@ -28,8 +28,9 @@ from ...emission.module.generated import GeneratedModule
 from ...errors import XlaToPythonError
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.printer import print_module
+from ...hlo.shapes import without_layouts
 from ..reference.xla_process import run_hlo_in_child
-from ..shrinking.cases import Array, array_leaves, bare, module_of, new_parameter
+from ..shrinking.cases import Array, array_leaves, module_of, new_parameter
 from ..verdicts.comparison import Budget, LeafResult, compare_leaf
 from ..verdicts.sensitivity import excused, moved
 from ..verdicts.tolerances import EXACT, budgets_for
@@ -402,7 +403,7 @@ def allowances(check: Check) -> list[Budget]:
     for part in (*check.inside, check.instruction):
         for operand in part.operands:
             if operand not in made and operand.opcode != "constant":
-                given.setdefault(operand, new_parameter(operand.name, bare(operand.shape)))
+                given.setdefault(operand, new_parameter(operand.name, without_layouts(operand.shape)))
         operands = (made.get(operand) or given.get(operand, operand) for operand in part.operands)
         made[part] = part.replace(operands=tuple(operands))
     return budgets_for(module_of(made[check.instruction], given.values(), "budget"))

@@ -20,7 +20,8 @@ from ...array.program import Scope
 from ...array.value import Value
 from ...dataclass import dataclass
 from ...hlo.ir import HloModule, Instruction
-from ..shrinking.cases import Array, array_leaves, as_tuple, bare, flat, kept_header, module_of, new_parameter, ordered
+from ...hlo.shapes import without_layouts
+from ..shrinking.cases import Array, array_leaves, as_tuple, flat, kept_header, module_of, new_parameter, ordered
 
 # Nothing to get wrong, nothing to compare, or another result each time.
 _NOT_CHECKED = frozenset(
@@ -168,7 +169,7 @@ class StepMaker:
         def operand(instruction: Instruction) -> Instruction | None:
             if instruction in self._known and instruction.opcode != "constant":
                 if instruction not in parameters:
-                    parameters[instruction] = new_parameter(instruction.name, bare(instruction.shape))
+                    parameters[instruction] = new_parameter(instruction.name, without_layouts(instruction.shape))
                 return parameters[instruction]
             return made.get(instruction)
 
@@ -207,7 +208,7 @@ def _magnitudes(instruction: Instruction) -> list[Instruction]:
     is_sum = instruction.opcode in _SUMS and all(called.root.opcode == "add" for called in instruction.called)
     if not is_sum or not all(each.is_floating for each in types):
         return []
-    operands = (Instruction(f"{o.name}.abs", "abs", bare(o.shape), (o,)) for o in instruction.operands)
+    operands = (Instruction(f"{o.name}.abs", "abs", without_layouts(o.shape), (o,)) for o in instruction.operands)
     return flat(instruction.replace(name=f"{instruction.name}.abs", operands=tuple(operands)))
 
 

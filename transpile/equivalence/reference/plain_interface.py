@@ -13,8 +13,7 @@ import numpy as np
 
 from ...hlo.element_types import ELEMENT_TYPES, ElementType
 from ...hlo.ir import Computation, HloModule, Instruction
-from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
-from .reference_rewrites import without_layouts
+from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves, without_layouts
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

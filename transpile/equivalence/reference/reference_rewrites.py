@@ -17,7 +17,7 @@ from ...hlo.bitcasts import bitcast_as_reshape_transpose
 from ...hlo.custom_calls import PLACEMENTS, is_callback
 from ...hlo.custom_calls.table import CUSTOM_CALLS
 from ...hlo.ir import Computation, HloModule, Instruction, with_called
-from ...hlo.shapes import ArrayShape, Shape, TupleShape, compatible
+from ...hlo.shapes import ArrayShape, Shape, TupleShape, compatible, without_layouts
 from ...passes.calls.custom_call_definitions import expanding, is_expanded
 
 _KEPT_HEADER = ("num_partitions", "replica_count")
@@ -202,10 +202,3 @@ class Rewriter:
         "log2": _log2,
         "shuffle": _shuffle,
     }
-
-
-def without_layouts(shape: Shape) -> Shape:
-    """The shape with every layout in it left to the compiler."""
-    if isinstance(shape, TupleShape):
-        return TupleShape(tuple(map(without_layouts, shape.elements)))
-    return shape.without_layout() if isinstance(shape, ArrayShape) else shape

@@ -20,11 +20,11 @@ from ...hlo.device_groups import device_count, device_groups, device_pairs
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.parser import parse_module
 from ...hlo.printer import print_module
-from ...hlo.shapes import ArrayShape, Shape
+from ...hlo.shapes import ArrayShape, Shape, without_layouts
 from ...target import load_target
 from ..verdicts.comparison import flatten
 from ..verdicts.subnormals import flushed
-from .reference_rewrites import NOTES, Rewriter, rewritten, without_layouts
+from .reference_rewrites import NOTES, Rewriter, rewritten
 from .runtime import Runtime
 from .xla import CompiledHlo, compile_hlo, interpret_hlo, run_hlo_on_devices
 

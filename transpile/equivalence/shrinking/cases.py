@@ -97,13 +97,6 @@ def tree_of(shape: Shape, parts: Iterator[Instruction], name: str) -> Instructio
     return next(parts)
 
 
-def bare(shape: Shape) -> Shape:
-    """The shape without layouts."""
-    if isinstance(shape, TupleShape):
-        return TupleShape(tuple(map(bare, shape.elements)))
-    return shape.without_layout() if isinstance(shape, ArrayShape) else shape
-
-
 def kept_header(module: HloModule) -> dict[str, Any]:
     """Return what a part of a module needs of its header."""
     return {key: module.header[key] for key in _KEPT_HEADER if key in module.header}

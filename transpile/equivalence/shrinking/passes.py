@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import XlaToPythonError
 from ...hlo.ir import Computation, HloModule, Instruction, with_called
 from ...hlo.printer import print_module
-from ...hlo.shapes import ArrayShape, TupleShape
+from ...hlo.shapes import ArrayShape, TupleShape, without_layouts
 from ..inputs.generate import make_inputs
 from .cases import (
     Array,
@@ -19,7 +19,6 @@ from .cases import (
     Leaves,
     array_leaves,
     as_tuple,
-    bare,
     flat,
     inlined,
     module_of,
@@ -161,7 +160,7 @@ def cut(case: Case, values: Values) -> Iterator[Case]:
 def _cut(case: Case, instructions: Sequence[Instruction], values: Values) -> Case:
     """The case with parameters in the place of some instructions."""
     known = values.of(case, instructions)
-    parameters = {i: new_parameter(i.name, bare(i.shape)) for i in instructions}
+    parameters = {i: new_parameter(i.name, without_layouts(i.shape)) for i in instructions}
     arguments = {parameters[i]: known[i] for i in instructions}
     return case.with_root(substituted(case.root, parameters), arguments)
 
@@ -179,7 +178,8 @@ def flat_parameters(case: Case, values: Values) -> Iterator[Case]:
     for parameter, leaves in case.arguments.items():
         if isinstance(parameter.shape, TupleShape):
             parts = [
-                new_parameter(f"{parameter.name}.{k}", bare(s)) for k, s in enumerate(array_leaves(parameter.shape))
+                new_parameter(f"{parameter.name}.{k}", without_layouts(s))
+                for k, s in enumerate(array_leaves(parameter.shape))
             ]
             whole = tree_of(parameter.shape, iter(parts), parameter.name)
             root = without_unpacking(substituted(case.root, {parameter: whole}))
@@ -217,7 +217,7 @@ def _iterations(loop: Instruction, case: Case, values: Values) -> Iterator[Body]
     state = loop.operands[0]
     body: Computation = loop["body"]
     yield inlined(body, [state]), {}
-    parameter = new_parameter(loop.name, bare(loop.shape))
+    parameter = new_parameter(loop.name, without_layouts(loop.shape))
     leaves = values.of(case, [state])[state]
     single = case.with_root(inlined(body, [parameter]), {parameter: leaves})
     for iteration in range(_ITERATIONS[-1] + 1):

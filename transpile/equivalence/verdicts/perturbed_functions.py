@@ -16,8 +16,8 @@ import ml_dtypes
 import numpy as np
 
 from ...hlo.ir import HloModule, Instruction
-from ...hlo.shapes import ArrayShape
-from ..reference.reference_rewrites import NOTES, Rewriter, rewritten, without_layouts
+from ...hlo.shapes import ArrayShape, without_layouts
+from ..reference.reference_rewrites import NOTES, Rewriter, rewritten
 from .tolerances import ULPS
 
 _MOST_VECTORS = 1009  # after which signs repeat

@@ -249,8 +249,7 @@ class ReductionOperations(BuilderCore):
         self, operand: Operand, scale: Operand, offset: Operand, epsilon: float, feature_index: int
     ) -> XlaOp:
         """``(normalised operand, batch mean, batch variance)``; all but the feature dimension are averaged."""
-        operands = tuple(self._operand(value) for value in (operand, scale, offset))
-        return self._instruction("batch-norm-training", operands, _norm(epsilon, feature_index))
+        return self._norm("batch-norm-training", (operand, scale, offset), epsilon, feature_index)
 
     def batch_norm_inference(
         self,
@@ -263,8 +262,7 @@ class ReductionOperations(BuilderCore):
         feature_index: int,
     ) -> XlaOp:
         """The operand normalised with a known mean and variance of each feature."""
-        operands = tuple(self._operand(value) for value in (operand, scale, offset, mean, variance))
-        return self._instruction("batch-norm-inference", operands, _norm(epsilon, feature_index))
+        return self._norm("batch-norm-inference", (operand, scale, offset, mean, variance), epsilon, feature_index)
 
     def batch_norm_grad(
         self,
@@ -277,10 +275,13 @@ class ReductionOperations(BuilderCore):
         feature_index: int,
     ) -> XlaOp:
         """``(gradient of operand, of scale, of offset)`` of :meth:`batch_norm_training`."""
-        operands = tuple(self._operand(value) for value in (operand, scale, mean, variance, grad_output))
-        return self._instruction("batch-norm-grad", operands, _norm(epsilon, feature_index))
+        return self._norm("batch-norm-grad", (operand, scale, mean, variance, grad_output), epsilon, feature_index)
 
     # -- how they are made
+
+    def _norm(self, opcode: str, operands: Sequence[Operand], epsilon: float, feature_index: int) -> XlaOp:
+        attributes = {"epsilon": float(epsilon), "feature_index": integer("batch-norm", feature_index)}
+        return self._instruction(opcode, self._operands(list(operands)), attributes)
 
     def _arrays(self, operands: Operands) -> list[XlaOp]:
         arrays = self._operands(operands)
@@ -299,7 +300,3 @@ class ReductionOperations(BuilderCore):
     def _reducer(self, computation: Callee, types: Sequence[ElementType]) -> Computation:
         elements = [scalar(element_type) for element_type in types]
         return self._callee(computation, [*elements, *elements], "reducer")
-
-
-def _norm(epsilon: float, feature_index: int) -> dict[str, float | int]:
-    return {"epsilon": float(epsilon), "feature_index": integer("batch-norm", feature_index)}

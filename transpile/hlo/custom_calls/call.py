@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...dataclass import dataclass
 from ..attributes import Raw
 from ..ir import Computation, Instruction
-from ..shapes import ArrayShape, Shape, TupleShape
+from ..shapes import ArrayShape, TupleShape, without_layouts
 from .fields import ConfigError, Field, read_fields
 from .signatures import by_rows, matched
 
@@ -133,7 +133,7 @@ def _called(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
     """The call itself, with the layouts of its target."""
     attributes = call.instruction.attributes
     config: Raw | None = attributes.get("backend_config")
-    shape, text = _without_layouts(call.instruction.shape), "" if config is None else config.text
+    shape, text = without_layouts(call.instruction.shape), "" if config is None else config.text
     api = attributes.get("api_version")
     return b.custom_call(attributes["custom_call_target"], operands, shape, text, api_version=api)
 
@@ -151,9 +151,3 @@ def _by_rows(b: XlaBuilder, x: XlaOp) -> XlaOp:
 def _swapped(x: XlaOp) -> list[int]:
     *batch, rows, columns = range(x.array_shape.rank)
     return [*batch, columns, rows]
-
-
-def _without_layouts(shape: Shape) -> Shape:
-    if isinstance(shape, TupleShape):
-        return TupleShape(tuple(map(_without_layouts, shape.elements)))
-    return shape.without_layout() if isinstance(shape, ArrayShape) else shape

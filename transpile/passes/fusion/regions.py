@@ -109,7 +109,7 @@ class RegionFinder:
 
     def _has_lines(self, node: Node) -> bool:
         """A reduction has something to reduce, and the parts of its lines, where they are cut, can be put together."""
-        lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+        lines = Lines.of(node)
         return lines is not None and (self.kernels.parts(lines) == 1 or is_splittable(node))
 
     def _runs_along_whole(self, node: Node) -> bool:

@@ -26,7 +26,7 @@ def split_variances(function: Function, kernels: Kernels) -> None:
 def _is_cut(node: Node, kernels: Kernels) -> bool:
     if not kernels.reduces(node):
         return False
-    lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+    lines = Lines.of(node)
     return lines is not None and kernels.parts(lines) > 1
 
 

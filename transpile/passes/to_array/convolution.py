@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...array.value import Value
 from ...hlo.attributes import ConvolutionDimensionNumbers, Window
 from ...hlo.ir import Instruction
 from .contraction import is_in_tf32
 from .lowering import FunctionLowering, lowers
+from .windows import window_keywords
 
 _SPATIAL = "HWDEFGJKLMPQRSTUVXYZ"
 
@@ -20,16 +19,9 @@ def convolution(lowering: FunctionLowering, instruction: Instruction, x: Value, 
     # The prelude takes what is given for each spatial dimension in the order of those of x.
     order = sorted(range(len(numbers.input_spatial)), key=numbers.input_spatial.__getitem__)
     window: Window = tuple(instruction["window"][k] for k in order)
-    columns: dict[str, tuple[tuple[Any, ...], Any]] = {
-        "strides": (tuple(d.stride for d in window), 1),
-        "padding": (tuple((d.padding_low, d.padding_high) for d in window), (0, 0)),
-        "input_dilation": (tuple(d.base_dilation for d in window), 1),
-        "kernel_dilation": (tuple(d.window_dilation for d in window), 1),
-        "reverse_kernel": (tuple(d.window_reversal for d in window), False),
-    }
-    keywords: dict[str, Any] = {
-        key: values for key, (values, usual) in columns.items() if any(value != usual for value in values)
-    }
+    keywords = window_keywords(window, "input_dilation", "kernel_dilation")
+    if any(dimension.window_reversal for dimension in window):
+        keywords["reverse_kernel"] = tuple(dimension.window_reversal for dimension in window)
     if instruction["feature_group_count"] != 1:
         keywords["feature_groups"] = instruction["feature_group_count"]
     if instruction["batch_group_count"] != 1:

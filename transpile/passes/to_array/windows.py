@@ -53,13 +53,13 @@ def reduce_window(lowering: FunctionLowering, instruction: Instruction, *operand
     return lowering.call_many(function, nodes, arguments=arguments, **keywords)
 
 
-def window_keywords(window: Window) -> dict[str, Any]:
-    """Return what differs from a dense window of stride 1 without padding."""
-    columns = {
+def window_keywords(window: Window, base: str = "base_dilation", own: str = "window_dilation") -> dict[str, Any]:
+    """Return what differs from a dense window of stride 1 without padding, its dilations by their names."""
+    columns: dict[str, tuple[tuple[Any, ...], Any]] = {
         "strides": (tuple(d.stride for d in window), 1),
         "padding": (tuple((d.padding_low, d.padding_high) for d in window), (0, 0)),
-        "base_dilation": (tuple(d.base_dilation for d in window), 1),
-        "window_dilation": (tuple(d.window_dilation for d in window), 1),
+        base: (tuple(d.base_dilation for d in window), 1),
+        own: (tuple(d.window_dilation for d in window), 1),
     }
     return {key: values for key, (values, usual) in columns.items() if any(value != usual for value in values)}
 

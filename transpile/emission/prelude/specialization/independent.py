@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from ....dataclass import dataclass
 from ..library import Definition
+from .inlining import needed_by
 from .lattice import Call
 from .specialize import Cut, cut_together
 
@@ -70,24 +71,16 @@ def _text(definition: Definition) -> tuple[object, ...]:
     )
 
 
-def _groups(definitions: Mapping[str, Definition], used: Iterable[str]) -> list[tuple[list[str], dict[str, None]]]:
+_Sharing = tuple[list[str], dict[str, Definition]]  # names, and all that they need
+
+
+def _groups(definitions: Mapping[str, Definition], used: Iterable[str]) -> list[_Sharing]:
     """The used names in groups that need no definition in common, each with all that it needs."""
-    groups: list[tuple[list[str], dict[str, None]]] = []
+    groups: list[_Sharing] = []
     for name in used:
-        names, needed = [name], _needed(definitions, name)
+        names, needed = [name], needed_by(definitions, [name])
         for group in [group for group in groups if not needed.keys().isdisjoint(group[1])]:
             groups.remove(group)
             names, needed = [*group[0], *names], group[1] | needed
         groups.append((names, needed))
     return groups
-
-
-def _needed(definitions: Mapping[str, Definition], name: str) -> dict[str, None]:
-    found: dict[str, None] = {}
-    waiting = [name]
-    while waiting:
-        name = waiting.pop()
-        if name in definitions and name not in found:
-            found[name] = None
-            waiting += definitions[name].uses
-    return found

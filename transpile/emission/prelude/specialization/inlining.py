@@ -28,7 +28,7 @@ def merged(definitions: Mapping[str, Definition], used: Iterable[str]) -> dict[s
     used = set(used)
     refused: set[tuple[str, str]] = set()  # by the texts of both
     while True:
-        needed = _needed(current, used)
+        needed = needed_by(current, used)
         for name, caller in _callers(needed).items():
             texts = needed[caller].source, needed[name].source
             if name in used or texts in refused:
@@ -43,7 +43,8 @@ def merged(definitions: Mapping[str, Definition], used: Iterable[str]) -> dict[s
             return changed
 
 
-def _needed(definitions: Mapping[str, Definition], used: Iterable[str]) -> dict[str, Definition]:
+def needed_by(definitions: Mapping[str, Definition], used: Iterable[str]) -> dict[str, Definition]:
+    """The definitions of some names, and what these need."""
     found: dict[str, Definition] = {}
     waiting = sorted(used, reverse=True)
     while waiting:
