@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....transpile.emission.any_size.expressions import POWER, PRODUCT, SizeExpression, number_expression
+from ....transpile.emission.any_size.expressions import SizeExpression, number_expression
+from ....transpile.python.grammar import POWER, PRODUCT
 from .words import DOUBLE_WORDS, WORDS
 
 _ROOT = re.compile(r"(\w+|\([^()]*\))\*\*0\.5")

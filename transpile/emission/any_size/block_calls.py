@@ -2,60 +2,72 @@
 
 from __future__ import annotations
 
-import tokenize
-from collections.abc import Sequence
+import ast
+from collections.abc import Mapping, Sequence
 
-from .places import closing_bracket
-
-Insertion = tuple[tuple[int, int], str]  # line and column, and what is put there
+from ...python.modules import Edit, ModuleText
 
 _BY_ROWS, _IN_TURN = "Tiled", "Summed"
 
 
-def handed(tokens: Sequence[tokenize.TokenInfo], at: int, names: Sequence[str]) -> list[Insertion] | None:
-    """Return what hands sizes to the function whose name is the token ``at``, where it is defined, called or applied to
-    blocks of arrays; None where it is used in another way.
+def handed(
+    module: ModuleText, parents: Mapping[ast.AST, ast.AST], use: ast.Name, names: Sequence[str], *, is_first: bool
+) -> list[Edit] | None:
+    """Return what hands sizes to a function where it is called, before its arguments where the size ``is_first``, or
+    applied to blocks of arrays; None where it is used in another way.
 
     dask's ``blockwise`` takes what is no array beside None, and ``Tiled`` says of each argument whether it is cut into
     rows; ``loop_in_chunks`` gives a function what it needs whole last.
     """
-    if tokens[at + 1].string == "(":
-        return [_at_end(tokens, at + 1, names)]
-    words = [token.string for token in tokens[max(at - 4, 0) : at]]
-    if words[-2:] == ["blockwise", "("]:
-        return [_beside_arrays(tokens, at - 1, names)]
-    if words[-1:] == ["("] and words[-4:-2] == ["blockwise", "("] and words[-2] in (_BY_ROWS, _IN_TURN):
-        own = [_at_end(tokens, at + 2, ["None"] * len(names))] if words[-2] == _BY_ROWS else []
-        return [*own, _beside_arrays(tokens, at - 3, names)]
-    if words[-2:] == ["loop_in_chunks", "("]:
-        whole = _keywords(tokens, at - 1).get("whole")
-        if whole is not None:
-            return [_at_end(tokens, whole + 2, names)]
-        return [_at_end(tokens, at - 1, [f"whole=({', '.join(names)},)"])]
+    call = parents[use]
+    if not isinstance(call, ast.Call):
+        return None
+    if call.func is use and is_first:
+        begin = module.extent(use)[1] + 1
+        return [(begin, begin, ", ".join([*names, ""] if call.args or call.keywords else names))]
+    if call.func is use:
+        return [_at_end(module, call, names)]
+    word, outer = name_of(call.func), parents[call]
+    if word == "blockwise":
+        return [_beside_arrays(module, call, names)]
+    if word in (_BY_ROWS, _IN_TURN) and isinstance(outer, ast.Call) and name_of(outer.func) == "blockwise":
+        own = [_at_end(module, call.args[1], ["None"] * len(names))] if word == _BY_ROWS else []
+        return [*own, _beside_arrays(module, outer, names)]
+    if word == "loop_in_chunks":
+        whole = next((keyword.value for keyword in call.keywords if keyword.arg == "whole"), None)
+        texts = names if whole is not None else [f"whole=({', '.join(names)},)"]
+        return [_at_end(module, whole or call, texts)]
     return None
 
 
-def _beside_arrays(tokens: Sequence[tokenize.TokenInfo], opening: int, names: Sequence[str]) -> Insertion:
-    """The insertion of numbers behind the arrays of a call, before its keywords."""
-    closing, first = closing_bracket(tokens, opening), min(_keywords(tokens, opening).values())
-    is_starred = any(token.string == "*" for token in tokens[opening:closing])
-    pairs = (f"*({name}, None), " if is_starred else f"{name}, None, " for name in names)
-    return tokens[first].start, "".join(pairs)
+def taking(module: ModuleText, function: ast.FunctionDef, names: Sequence[str]) -> Edit:
+    """Return what has a function take sizes behind its own arguments."""
+    own = function.args
+    parts = [*own.posonlyargs, *own.args, own.vararg, *own.kwonlyargs, own.kwarg, *own.defaults, *own.kw_defaults]
+    last = max(
+        (module.extent(part)[1] for part in parts if part is not None), default=module.starts[function.lineno - 1]
+    )
+    end = module.bytes.index(b")", last)
+    return _before(module, end, [f"{name}: int" if function.returns is not None else name for name in names])
 
 
-def _keywords(tokens: Sequence[tokenize.TokenInfo], opening: int) -> dict[str, int]:
-    """The keywords of a call, and the numbers of their tokens."""
-    depth, found = 0, {}
-    for at in range(opening, closing_bracket(tokens, opening)):
-        depth += (tokens[at].string in ("(", "[", "{")) - (tokens[at].string in (")", "]", "}"))
-        if depth == 1 and tokens[at].type == tokenize.NAME and tokens[at + 1].string == "=":
-            found[tokens[at].string] = at
-    return found
+def name_of(node: ast.AST) -> str:
+    """The name of a function or a method."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def _at_end(tokens: Sequence[tokenize.TokenInfo], opening: int, texts: Sequence[str]) -> Insertion:
-    """The insertion of more parts before the closing bracket of some."""
-    closing = closing_bracket(tokens, opening)
-    before = tokens[closing - 1].string
-    comma = "" if before == "(" else " " if before == "," else ", "
-    return tokens[closing].start, comma + ", ".join(texts)
+def _beside_arrays(module: ModuleText, call: ast.Call, names: Sequence[str]) -> Edit:
+    """Return what puts numbers behind the arrays of a call, before its keywords."""
+    begin = module.extent(call.keywords[0])[0]
+    is_starred = any(isinstance(part, ast.Starred) for part in call.args)
+    return begin, begin, "".join(f"*({name}, None), " if is_starred else f"{name}, None, " for name in names)
+
+
+def _at_end(module: ModuleText, node: ast.expr, texts: Sequence[str]) -> Edit:
+    """Return what puts more parts before the bracket that closes a node."""
+    return _before(module, module.extent(node)[1] - 1, texts)
+
+
+def _before(module: ModuleText, end: int, texts: Sequence[str]) -> Edit:
+    before = module.bytes[:end].rstrip()[-1:]
+    return end, end, {b"(": "", b",": " "}.get(before, ", ") + ", ".join(texts)

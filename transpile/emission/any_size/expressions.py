@@ -12,6 +12,7 @@ import numpy as np
 
 from ...dataclass import dataclass
 from ...frontends.witnesses import Sizes
+from ...python.grammar import ATOM, POWER, PRODUCT, SUM
 
 FEWEST = 3  # texts that show an expression
 MORE = FEWEST + 1  # that show one with more to choose: its numbers fit fewer values by chance
@@ -27,7 +28,6 @@ _DOUBTED = 100  # numbers that may tell divisions apart
 _REMAINDERS = ((1, 2), (1, 3), (1, 4), (2, 2), (4, 2), (8, 2))
 _STRIDES = (2, 4, 8, 16, 3)  # of windows
 _CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
-ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
 # Each row is an expression of a whole number k: the dividend, or 0 where it is k's power itself; the function that
 # gives k back; the power; how tightly the expression binds.
 _OF_INTEGERS: tuple[tuple[float, Callable[[float], float], float, int], ...] = (

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from ...python.grammar import ATOM, POWER, PRODUCT, SUM
 from ..layout import Layout
 from .expressions import SizeExpression
 
@@ -15,6 +16,10 @@ _TYPED = re.compile(r"\(int\)(-?\d+)(?![\w.])")
 # What a kernel takes before its own arguments, once for each size that it needs: ``long long FREE_SIZE``.
 _FREE_SIZE = re.compile(r"(lambda )?((?:\w+ )*)\bFREE_SIZE\b(, ?)?")
 _LEFT_OVER = re.compile(r'\s*("")?')
+_WORDS = re.compile(r"[^\W\d]\w*")
+# An expression between these needs no parentheses.
+_COMPARED = frozenset(("<", "<=", ">", ">=", "==", "!="))
+_BEFORE, _AFTER = _COMPARED | frozenset(("(", "[", ",", ":", "=", "return")), _COMPARED | frozenset(")],:")
 
 
 class Language(Protocol):
@@ -34,11 +39,10 @@ def kernel_in_common(
     names: dict[str, Sequence[int]],
     integer: Callable[[tuple[int, ...]], SizeExpression | None],
     language: Language,
-    needed_level: Callable[[str, str, str], int],
 ) -> str | None:
     """The string of a kernel in which numbers that differ are expressions of sizes, or None where it has none.
 
-    ``integer`` finds the expression of whole numbers; ``needed_level`` says how tightly one must bind between tokens.
+    ``integer`` finds the expression of whole numbers.
     """
     rows = [_TOKENS.findall(string) for string in strings]
     if len(set(map(len, rows))) > 1:
@@ -53,7 +57,7 @@ def kernel_in_common(
             if len(numbers) < len(row) or any(number[2] != kind for number in numbers):
                 return None
             after = next((token for token in rows[0][at + 1 :] if not token.isspace()), ";")
-            level = needed_level(seen[-2], seen[-1], ")" if after == ";" else after)
+            level = _needed_level(seen[-2], seen[-1], ")" if after == ";" else after)
             values = [float(number[1]) for number in numbers]
             are_whole = all(value.is_integer() for value in values)
             found = integer(tuple(map(int, values))) if are_whole else None
@@ -68,6 +72,19 @@ def kernel_in_common(
         if not row[0].isspace():
             seen.append(row[0])
     return "".join(parts)
+
+
+def _needed_level(one_before: str, before: str, after: str) -> int:
+    """Return how tightly an expression must bind between these tokens to need no parentheses."""
+    if after in _AFTER and before in _BEFORE:
+        return SUM
+    is_summand = before in ("+", "-") and (one_before[-1:].isalnum() or one_before in (")", "]"))
+    return PRODUCT if is_summand and after in _AFTER else ATOM if after == "." else POWER
+
+
+def words_of(text: str) -> set[str]:
+    """The words in the text of a kernel."""
+    return {*_WORDS.findall(text)}
 
 
 def declaration(lines: Sequence[str], sizes: Sequence[str], layout: Layout) -> list[str]:

@@ -1,76 +1,64 @@
 """The unification of the texts of one program at several sizes: one text, in which sizes have names.
 
-The texts must be the same but for numbers. Each number that differs becomes an expression of the sizes, which a
-function reads from the shapes of its arguments.
+Their syntax trees must be the same but for numbers. Each number that differs becomes an expression of the sizes, which
+a function reads from the shapes of its arguments, or is handed by those that call it.
 """
 
 from __future__ import annotations
 
-import io
+import ast
 import re
-import tokenize
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import partial
-from itertools import count, zip_longest
-from typing import NoReturn
+from functools import cached_property, partial
+from itertools import zip_longest
+from keyword import kwlist
+from typing import Any, NoReturn, TypeGuard
 
 from ...dataclass import dataclass
 from ...errors import Diagnostic, UnsupportedError
+from ...frontends.signatures import shown_sizes
 from ...frontends.witnesses import Sizes
+from ...python.grammar import ANYWHERE, ATOM, Place, places
+from ...python.modules import Edit, ModuleText
+from ...python.names import names_of
 from ..expression import Renderer
-from .block_calls import Insertion, handed
-from .expressions import ATOM, FEWEST, Doubt, SizeExpression, integer_expression, literal_expression
-from .kernel_strings import Language, declaration, kernel_in_common
-from .places import (
-    apart,
-    bodies_begin,
-    closing_bracket,
-    is_comment_line,
-    is_docstring,
-    is_in_signature,
-    kind_of,
-    needed_level,
-    without_long_place,
-)
-from .signs import join_signs
+from .block_calls import handed, name_of, taking
+from .expressions import FEWEST, Doubt, SizeExpression, integer_expression, literal_expression
+from .kernel_strings import Language, declaration, kernel_in_common, words_of
 
 Shapes = Mapping[str, Sequence[Sequence[int | None]]]  # of the arguments of a function, in each of the texts
+Row = Sequence[Any]  # a node of each tree, at the same place
 
-_SKIPPED = frozenset((tokenize.NL, tokenize.COMMENT))
 _NUMBERS = re.compile(r"\d+")
+_PLACE = re.compile(r"  # \S+:\d+$")
+SIGNATURE = "SIGNATURE"
 _ALL = "-1"  # elements, in a row
-_LEFT_OUT = "#"  # a comment
+_CHECKS = ("check_sizes", "check_tree_sizes")
+_CAST = "cast_"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Function:
-    """A function of the text: what names are taken in it, what it calls the sizes, and those that it needs."""
+    """A function of the text, or a kernel whose text is a string: what it calls the sizes, and those that it needs."""
 
     name: str
+    node: ast.stmt
     taken: set[str]
     shapes: Shapes
-    line: int
-    at: int  # its first token
-    is_declared: bool = False  # a kernel whose text is a string: it is handed all sizes
     local: dict[str, str] = field(default_factory=dict)
     needed: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether it is a kernel: it is handed all sizes."""
+        return isinstance(self.node, ast.Assign)
 
     def call(self, size: str) -> str:
         if size not in self.local:
             names = (size.lower(), f"{size.lower()}_size", *(f"{size.lower()}_size_{k}" for k in range(2, 9)))
             self.local[size] = next(name for name in names if name not in self.taken)
         return self.local[size]
-
-
-@dataclass(frozen=True, slots=True)
-class _Edit:
-    """The place of a token, line and columns, and what stands there instead."""
-
-    line: int
-    start: int
-    end: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,146 +70,172 @@ class Common:
     doubts: tuple[Doubt, ...] = ()
 
 
-def in_common(
-    texts: Sequence[str],
-    sizes: Sizes,
-    shapes: Mapping[str, Shapes],
-    labels: Sequence[str],
-    renderer: Renderer,
-    language: Language | None = None,
-) -> Common:
-    """The text that is each of ``texts`` at its sizes.
+@dataclass(eq=False)
+class Unification:
+    """The text that is each of ``modules`` at its sizes.
 
-    ``sizes`` has a number for each text, ``shapes`` those of the arguments of each function by name. ``labels`` say
-    in errors what the texts are, ``language`` is that of kernels which are strings. Raises ``UnsupportedError``
-    (XP424) at the first place that differs in more than numbers, or in numbers that no expression gives.
+    ``sizes`` has a number for each text, ``shapes`` those of the arguments of each function by name, ``language`` is
+    that of kernels which are strings.
     """
-    heads, rest = apart(texts, shapes)
-    reader = _Reader(heads, sizes, shapes, labels, renderer, language)
-    return Common(reader.text() + rest, reader.needed, tuple(reader.doubts.values()))
 
+    modules: Sequence[ModuleText]
+    sizes: Sizes
+    shapes: Mapping[str, Shapes]
+    renderer: Renderer
+    language: Language | None = None
+    needed: int = FEWEST  # texts
+    doubts: dict[str, Doubt] = field(default_factory=dict)  # by size
+    edits: list[Edit] = field(default_factory=list)  # of the first text
+    integers: dict[tuple[object, ...], SizeExpression | None] = field(default_factory=dict)
+    row: Row = ()  # the last nodes whose places are known
+    top: ast.AST | None = None  # the statement of the first text that they are in
+    subtracted: set[ast.AST] = field(default_factory=set)  # numbers that become summands
 
-class _Reader:
-    def __init__(
-        self,
-        texts: Sequence[str],
-        sizes: Sizes,
-        shapes: Mapping[str, Shapes],
-        labels: Sequence[str],
-        renderer: Renderer,
-        language: Language | None,
-    ) -> None:
-        self.renderer = renderer
-        self.language = language
-        self.texts, self.sizes, self.labels = texts, sizes, labels
-        self.tokens = [list(tokenize.generate_tokens(io.StringIO(text).readline)) for text in texts]
-        self.shapes = shapes
-        self.edits: list[_Edit] = []
-        self.functions: list[_Function] = []
-        self.needed = FEWEST  # texts
-        self.doubts: dict[str, Doubt] = {}  # by size
-        self.integers: dict[tuple[object, ...], SizeExpression | None] = {}
+    def common(self) -> Common:
+        """Return what the texts have in common.
 
-    def text(self) -> str:
-        plain = [[token for token in tokens if token.type not in _SKIPPED] for tokens in self.tokens]
-        for at in count():
-            if (minus := join_signs(plain, at)) is not None:
-                self._edit(minus, "+")
-            row = [tokens[at] for tokens in plain if at < len(tokens)]
-            if len(row) < len(plain):
-                break
-            if len({(token.type, kind_of(token)) for token in row}) > 1:
-                self._refuse(row)
-            if (first := row[0]).type == tokenize.NAME and first.string == "def" and first.start[1] == 0:
-                self._begin(plain[0], at)
-            elif self._is_declaration(plain[0], at):
-                self._begin_declaration(plain[0], at)
-            if len({token.string for token in row}) == 1:
-                continue
-            if first.type == tokenize.NUMBER:
-                self._number(row, plain[0][at - 2 : at], plain[0][at + 1])
-            elif first.type == tokenize.STRING and is_docstring(first):
-                self._edit(first, self._described(row))
-            elif first.type == tokenize.STRING and is_in_signature(plain[0], at):
-                self._edit(first, self._described(row, are_names=True))
-            elif first.type == tokenize.STRING and self.functions and self.functions[-1].is_declared:
-                self._kernel(row)
-            else:
-                self._refuse(row)
-        if len({len(tokens) for tokens in plain}) > 1:
-            self._refuse([tokens[-1] for tokens in plain])
-        self._read_comments()
-        self._hand_sizes(plain[0])
-        return self._edited()
+        Raises ``UnsupportedError`` (XP424) at the first place that differs in more than numbers, or in numbers that no
+        expression gives.
+        """
+        self._unify_each([module.tree.body for module in self.modules])
+        for function in self.functions.values():
+            self._hand_sizes(function)
+        for function in self.functions.values():
+            if function.is_declared:
+                self._declare(function)
+            elif function.needed:
+                start = self.first.starts[self._first_row(function)]
+                self.edits += ((start, start, f"    {binding}\n") for binding in self._bindings(function))
+        lines = self.first.edited(self.edits).split("\n")
+        longest = self.renderer.layout.line_length
+        text = "\n".join(line if len(line) <= longest else _PLACE.sub("", line) for line in lines)
+        return Common(text, self.needed, tuple(self.doubts.values()))
 
-    # -- places
+    @property
+    def first(self) -> ModuleText:
+        return self.modules[0]
 
-    def _begin(self, tokens: Sequence[tokenize.TokenInfo], at: int) -> None:
-        """A function begins: the names in it are taken."""
-        name = tokens[at + 1].string
-        inside: set[str] = set()
-        for token in tokens[at + 2 :]:
-            if token.start[1] == 0 and token.type == tokenize.NAME:
-                break
-            if token.type == tokenize.NAME:
-                inside.add(token.string)
-        self.functions.append(_Function(name, inside, self.shapes.get(name, {}), tokens[at].start[0], at))
-
-    def _is_declaration(self, tokens: Sequence[tokenize.TokenInfo], at: int) -> bool:
-        """Tell whether a kernel is declared, whose text is a string."""
-        first = tokens[at]
-        is_known = self.language is not None and first.string in self.shapes
-        return is_known and first.start[1] == 0 and tokens[at + 1].string == "="
-
-    def _begin_declaration(self, tokens: Sequence[tokenize.TokenInfo], at: int) -> None:
-        """A kernel begins: words of its language and of its text are taken."""
-        assert self.language is not None
-        end = closing_bracket(tokens, next(k for k in range(at, len(tokens)) if tokens[k].string == "("))
-        strings = (token.string for token in tokens[at:end] if token.type == tokenize.STRING)
-        inside = {*self.language.reserved, *re.findall(r"[^\W\d]\w*", "\n".join(strings))}
-        name = tokens[at].string
-        self.functions.append(_Function(name, inside, {}, tokens[at].start[0], at, is_declared=True))
+    @cached_property
+    def functions(self) -> dict[ast.AST, _Function]:
+        """The functions of the text, and the kernels whose text is a string."""
+        found: dict[ast.AST, _Function] = {}
+        for node in self.first.tree.body:
+            name = assigned(node)
+            if isinstance(node, ast.FunctionDef):
+                found[node] = _Function(node.name, node, _words(node), self.shapes.get(node.name, {}))
+            elif self.language is not None and name in self.shapes:
+                found[node] = _Function(name, node, words_of(self.first.of(node)) | self.language.reserved, {})
+        return found
 
     # -- what differs
 
-    def _number(
-        self, row: Sequence[tokenize.TokenInfo], before: Sequence[tokenize.TokenInfo], after: tokenize.TokenInfo
-    ) -> None:
-        """A number differs; ``before`` are the two tokens before it."""
-        function = self.functions[-1] if self.functions else None
-        if function is None or function.name not in self.shapes:
-            self._refuse(row)
-        if [*(token.string for token in before), after.string] == ["reshape", "(", ")"]:
-            self._edit(row[0], _ALL)
-            return
-        names = {size: function.call(size) for size in self.sizes}
-        local = {names[size]: values for size, values in self.sizes.items()}
-        found = literal_expression([token.string for token in row], local, partial(self._integer, sizes=local))
-        if found is None:
-            self._refuse(row)
-        text = found.within(needed_level(before[0].string, before[1].string, after.string))
-        self._edit(row[0], text)
-        words = set(re.findall(r"[^\W\d]\w*", text))
-        function.needed.update((size, None) for size, name in names.items() if name in words)
+    def _unify_each(self, rows: Sequence[Sequence[Any]], given: Mapping[ast.AST, Place] | None = None) -> None:
+        """Unify what stands at the same place in lists; ``given`` are the places of those of the first."""
+        for row in zip(*rows, strict=False):
+            self._unify(row, (given or {}).get(row[0], ANYWHERE))
+        least = min(map(len, rows))
+        if max(map(len, rows)) > least:
+            self.row = [(*own[least : least + 1], node)[0] for own, node in zip(rows, self.row, strict=True)]
+            self._refuse()
 
-    def _kernel(self, row: Sequence[tokenize.TokenInfo]) -> None:
-        """The string of a kernel differs."""
+    def _unify(self, row: Row, place: Place = ANYWHERE) -> None:
+        first = row[0]
+        if not isinstance(first, ast.AST):
+            if len({*row}) > 1:
+                self._refuse()
+            return
+        if hasattr(first, "lineno"):
+            self.row = row
+        if isinstance(first, ast.stmt) and not first.col_offset:
+            self.top = first
+        if isinstance(first, ast.stmt | ast.Constant | ast.JoinedStr) and len({*self._texts(row)}) == 1:
+            return
+        if _are_numbers(row):
+            self._number(row, place)
+        elif len({*map(type, row)}) > 1 or isinstance(first, ast.JoinedStr):
+            self._refuse()
+        elif isinstance(first, ast.Constant):
+            self._string(row)
+        else:
+            given, are_signs = dict(places(first)), self._have_signs(row)
+            for name in first._fields:
+                parts = [getattr(node, name) for node in row]
+                if isinstance(parts[0], list):
+                    self._unify_each(parts, given)
+                elif not (are_signs and name == "op"):
+                    self._unify(parts, given.get(parts[0], ANYWHERE))
+            if isinstance(first, ast.FunctionDef) and first in self.functions:
+                self._unify_comments(row, self.functions[first])
+
+    def _texts(self, row: Row) -> list[str]:
+        """The texts of nodes; of a number that becomes a summand with its sign."""
+        pairs = zip(self.modules, row, strict=True)
+        return ["-" * (node in self.subtracted) + module.of(node) for module, node in pairs]
+
+    def _have_signs(self, row: Row) -> bool:
+        """Tell whether numbers are added in some texts and subtracted in others: then they are added in all."""
+        if not isinstance(row[0], ast.BinOp) or {type(node.op) for node in row} != {ast.Add, ast.Sub}:
+            return False
+        numbers = [_first_factor(node.right) for node in row]
+        if not all(map(_is_literal, numbers)):
+            return False
+        self.subtracted.update(
+            number for node, number in zip(row, numbers, strict=True) if isinstance(node.op, ast.Sub)
+        )
+        if numbers[0] in self.subtracted:
+            begin = self.first.bytes.rindex(b"-", self.first.extent(row[0].left)[1], self.first.extent(numbers[0])[0])
+            self.edits.append((begin, begin + 1, "+"))
+        return True
+
+    def _number(self, row: Row, place: Place) -> None:
+        """A number differs, or its sign."""
+        function = self.functions.get(self.top or self.first.tree)
+        if function is None or function.name not in self.shapes:
+            self._refuse()
+        parent = self.parents[row[0]]
+        if isinstance(parent, ast.Call) and name_of(parent.func) == "reshape" and parent.args == [row[0]]:
+            text = _ALL
+        else:
+            local = self._local(function)
+            found = literal_expression(self._texts(row), local, partial(self._integer, sizes=local))
+            if found is None:
+                self._refuse()
+            text = found.within(min(place))
+            self._need(function, names_of(text).read)
+        self.edits.append((*self.first.extent(row[0]), text))
+
+    def _string(self, row: Row) -> None:
+        """A string differs."""
+        function = self.functions.get(self.top or self.first.tree)
+        if isinstance(self.top, ast.Expr):  # the docstring of the module
+            text = self._described(self._texts(row), self.sizes)
+        elif assigned(self.top) == SIGNATURE:
+            text = self._described(self._texts(row), self.sizes, are_names=True)
+        elif function is not None and function.is_declared:
+            text = self._kernel(self._texts(row), function)
+        else:
+            self._refuse()
+        self.edits.append((*self.first.extent(row[0]), text))
+
+    def _kernel(self, texts: Sequence[str], function: _Function) -> str:
+        """The string of a kernel, line by line."""
         assert self.language is not None
-        function = self.functions[-1]
-        names = {size: function.call(size) for size in self.sizes}
-        local = {names[size]: values for size, values in self.sizes.items()}
-        texts = [token.string.split("\n") for token in row]
-        written = []
-        for lines in zip_longest(*texts, fillvalue=""):
-            text = kernel_in_common(
-                lines, local, lambda values: self._integer(values, local), self.language, needed_level
-            )
+        local, written = self._local(function), []
+        for lines in zip_longest(*(text.split("\n") for text in texts), fillvalue=""):
+            text = kernel_in_common(lines, local, partial(self._integer, sizes=local), self.language)
             if text is None:
-                self._refuse(row, lines)
+                self._refuse(lines)
             written.append(text)
-        self._edit(row[0], "\n".join(written))
-        words = set(re.findall(r"[^\W\d]\w*", "\n".join(written)))
-        function.needed.update((size, None) for size, name in names.items() if name in words)
+        found = "\n".join(written)
+        self._need(function, words_of(found))
+        return found
+
+    def _local(self, function: _Function) -> dict[str, Sequence[int]]:
+        """The sizes by the names that they have in a function."""
+        return {function.call(size): values for size, values in self.sizes.items()}
+
+    def _need(self, function: _Function, names: Collection[str]) -> None:
+        function.needed.update((size, None) for size in self.sizes if function.call(size) in names)
 
     def _integer(
         self, values: tuple[int, ...], sizes: Sizes, dtype: Callable[[int], object] = int
@@ -237,128 +251,101 @@ class _Reader:
                 self.doubts[size] = Doubt(size, number, found.text)
         return self.integers[key]
 
-    def _described(
-        self, row: Sequence[tokenize.TokenInfo], sizes: Sizes | None = None, *, are_names: bool = False
-    ) -> str:
-        """A string in which numbers are said by sizes: where they ``are_names``, by these alone."""
-        strings = [token.string for token in row]
-        skeletons = [_NUMBERS.sub("#", string) for string in strings]
-        if len({" ".join(skeleton.split()) for skeleton in skeletons}) > 1:  # lines may be broken elsewhere
-            self._refuse(row)
+    def _described(self, texts: Sequence[str], sizes: Sizes, *, are_names: bool = False) -> str:
+        """A text in which numbers are said by sizes: where they ``are_names``, by these alone."""
+        if len({" ".join(_NUMBERS.sub("#", text).split()) for text in texts}) > 1:  # lines may be broken elsewhere
+            self._refuse()
         parts = []
-        for values in zip(*(map(int, _NUMBERS.findall(string)) for string in strings), strict=True):
-            found = self._integer(values, sizes or self.sizes)
+        for values in zip(*(map(int, _NUMBERS.findall(text)) for text in texts), strict=True):
+            found = self._integer(values, sizes)
             if found is None:
-                self._refuse(row)
+                self._refuse()
             if are_names and found.level != ATOM:
                 message = f"an argument has an axis of size {found.text}, which needs a name of its own"
                 raise UnsupportedError(Diagnostic("XP424", message))
             parts.append(found.text)
-        texts = iter(parts)
-        return _NUMBERS.sub(lambda _: next(texts), strings[0])
+        said = iter(parts)
+        return _NUMBERS.sub(lambda _: next(said), texts[0])
 
-    def _refuse(self, row: Sequence[tokenize.TokenInfo], of_kernel: Sequence[str] = ()) -> NoReturn:
-        """Raise ``UnsupportedError`` for what differs: the lines of ``row``, or those of a kernel among them."""
-        own = of_kernel or [token.line for token in row]
-        lines = dict(zip((line.strip() for line in own), self.labels, strict=True))
-        shown = ", ".join(f"`{line}` at {label}" for line, label in list(lines.items())[:2])
+    def _unify_comments(self, row: Row, function: _Function) -> None:
+        """Have comments on lines of their own say sizes by name; those that cannot are left out."""
+        rows = [module.comments(node) for module, node in zip(self.modules, row, strict=True)]
+        for lines in zip(*rows, strict=True) if len({*map(len, rows)}) == 1 else ():
+            texts = [module.lines[at] for module, at in zip(self.modules, lines, strict=True)]
+            begin, end = self.first.starts[lines[0]], self.first.starts[lines[0] + 1]
+            try:
+                if len({*texts}) > 1:
+                    self.edits.append((begin, end, self._described(texts, self._local(function)) + "\n"))
+            except UnsupportedError:
+                self.edits.append((begin, end, ""))
+
+    def _refuse(self, lines: Sequence[str] = ()) -> NoReturn:
+        """Raise ``UnsupportedError`` for what differs: the ``lines`` of a kernel, or those of the last nodes."""
+        pairs = zip(self.modules, self.row, strict=True)
+        own = lines or [module.lines[node.lineno - 1] for module, node in pairs]
+        columns = zip(*self.sizes.values(), strict=True)
+        by_line = {
+            line.strip(): dict(zip(self.sizes, column, strict=True)) for line, column in zip(own, columns, strict=True)
+        }
+        shown = ", ".join(f"`{line}` at {shown_sizes(sizes)}" for line, sizes in list(by_line.items())[:2])
         raise UnsupportedError(Diagnostic("XP424", f"the text is not the same at all sizes: {shown}"))
 
-    def _read_comments(self) -> None:
-        """Have comments on lines of their own in functions say sizes by name; those that cannot are left out."""
-        rows = [[token for token in tokens if is_comment_line(token)] for tokens in self.tokens]
-        alike = len(set(map(len, rows))) == 1
-        for row in zip(*rows, strict=True) if alike else ():
-            if len({token.string for token in row}) > 1:
-                function = next(each for each in reversed(self.functions) if each.line < row[0].start[0])
-                local = {function.call(size): values for size, values in self.sizes.items()}
-                try:
-                    self._edit(row[0], self._described(row, local))
-                except UnsupportedError:
-                    self._edit(row[0], _LEFT_OUT)
+    # -- what is handed on
 
-    def _hand_sizes(self, tokens: Sequence[tokenize.TokenInfo]) -> None:
-        """Give functions other than the last the sizes that none of their arguments has: those that call them do."""
-        for function in self.functions:
-            if function.is_declared:
-                self._hand_to_kernel(function, tokens)
-                continue
-            known = {size for shapes in function.shapes.values() for size in self._named_axes(shapes)}
-            missing = [size for size in function.needed if size not in known]
-            places = [at for at, token in enumerate(tokens) if token.string == function.name]
-            if not missing or len(places) < 2:
-                continue
-            insertions: list[Insertion] = []
-            for at in places:
-                caller = next(each for each in reversed(self.functions) if each.at < at)
-                names = [caller.call(size) for size in missing]
-                if caller is function:
-                    is_typed = tokens[closing_bracket(tokens, at + 1) + 1].string == "->"
-                    names = [f"{name}: int" if is_typed else name for name in names]
-                found = handed(tokens, at, names)
-                if found is None:
-                    break
-                insertions += found
-            else:
-                self._hand(function, missing, places, insertions)
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """The node of the first text that each is a part of."""
+        return {part: node for node in ast.walk(self.first.tree) for part in ast.iter_child_nodes(node)}
 
-    def _hand_to_kernel(self, kernel: _Function, tokens: Sequence[tokenize.TokenInfo]) -> None:
-        """Have the calls of a kernel give it sizes before anything else."""
-        for at, token in enumerate(tokens):
-            if token.string == kernel.name and at != kernel.at:
-                caller = next(each for each in reversed(self.functions) if each.at < at)
-                caller.needed.update(kernel.needed)
-                names = ", ".join(caller.call(size) for size in self._needed(kernel))
-                line, column = tokens[at + 1].end
-                comma = ", " if names and tokens[at + 2].string != ")" else ""
-                self.edits.append(_Edit(line, column, column, names + comma))
+    def _caller(self, use: ast.AST) -> _Function | None:
+        """The function in which a name is read."""
+        while not isinstance(self.parents[use], ast.Module):
+            use = self.parents[use]
+        return self.functions.get(use)
 
-    def _needed(self, kernel: _Function) -> list[str]:
-        """The sizes that a kernel is handed, in the order of the signature."""
-        return [size for size in self.sizes if size in kernel.needed]
+    def _hand_sizes(self, function: _Function) -> None:
+        """Have those that use a function give it the sizes that none of its arguments has; a kernel all that it needs,
+        before anything else.
+        """
+        known = {size for shapes in function.shapes.values() for size in self._named_axes(shapes)}
+        missing = [size for size in self._needed(function) if size not in known]
+        uses = [node for node in self.parents if _is_read(node, function.name)] if missing else []
+        callers = [*map(self._caller, uses)]
+        edits: list[Edit] = []
+        for caller, use in zip(callers, uses, strict=True):
+            names = [caller.call(size) for size in missing] if caller is not None else []
+            found = handed(self.first, self.parents, use, names, is_first=function.is_declared) if names else None
+            if found is None:
+                return
+            edits += found
+        for caller in callers:
+            assert caller is not None
+            caller.needed.update(dict.fromkeys(missing))
+        self.edits += edits
+        if edits and isinstance(function.node, ast.FunctionDef):
+            self.edits.append(taking(self.first, function.node, [function.call(size) for size in missing]))
+            for size in missing:
+                del function.needed[size]
 
-    def _hand(
-        self, function: _Function, missing: Sequence[str], places: Sequence[int], insertions: Sequence[Insertion]
-    ) -> None:
-        """Have those that call a function at some places give it the sizes."""
-        for at in places:
-            caller = next(each for each in reversed(self.functions) if each.at < at)
-            if caller is not function:
-                caller.needed.update(dict.fromkeys(missing))
-        self.edits += (_Edit(line, column, column, text) for (line, column), text in insertions)
-        for size in missing:
-            del function.needed[size]
+    def _needed(self, function: _Function) -> list[str]:
+        """The sizes that a function computes with; those of a kernel in the order of the signature."""
+        return [size for size in self.sizes if size in function.needed] if function.is_declared else [*function.needed]
 
-    # -- the text
+    def _declare(self, kernel: _Function) -> None:
+        """Have a kernel take the sizes that it needs."""
+        begin, end = self.first.extent(kernel.node)
+        lines = self.first.edited(self.edits, begin, end).split("\n")
+        names = [kernel.call(size) for size in self._needed(kernel)]
+        self.edits = [edit for edit in self.edits if not begin <= edit[0] < end]
+        self.edits.append((begin, end, "\n".join(declaration(lines, names, self.renderer.layout))))
 
-    def _edit(self, token: tokenize.TokenInfo, text: str) -> None:
-        if token.start[0] == token.end[0]:
-            self.edits.append(_Edit(token.start[0], token.start[1], token.end[1], text))
-        else:
-            for line, part in zip(count(token.start[0]), text.split("\n"), strict=False):
-                start = token.start[1] if line == token.start[0] else 0
-                end = token.end[1] if line == token.end[0] else len(self._line(line))
-                self.edits.append(_Edit(line, start, end, part))
-
-    def _line(self, number: int) -> str:
-        return self.texts[0].split("\n")[number - 1]
-
-    def _edited(self) -> str:
-        lines: list[str] = self.texts[0].split("\n")
-        for edit in sorted(self.edits, key=lambda edit: (edit.line, edit.start), reverse=True):
-            line = lines[edit.line - 1]
-            lines[edit.line - 1] = line[: edit.start] + edit.text + line[edit.end :]
-        ends = [*(each.line for each in self.functions[1:]), len(lines) + 1]
-        for function, end in reversed(list(zip(self.functions, ends, strict=True))):
-            if function.is_declared:
-                own = slice(function.line - 1, end - 1)
-                needed = [function.local[size] for size in self._needed(function)]
-                lines[own] = declaration(lines[own], needed, self.renderer.layout)
-        reading = {each.name: each for each in self.functions if each.needed and not each.is_declared}
-        for name, at in bodies_begin(lines) if reading else ():
-            if name in reading:
-                lines[at:at] = [f"    {binding}" for binding in self._bindings(reading[name])]
-        return "\n".join(without_long_place(line, self.renderer.layout) for line in lines if line.strip() != _LEFT_OUT)
+    def _first_row(self, function: _Function) -> int:
+        """The row of a function's first statement behind its docstring and its checks, and of comments before it."""
+        assert isinstance(function.node, ast.FunctionDef)
+        row = next(node.lineno for node in function.node.body if not _is_before_body(node)) - 1
+        while self.first.lines[row - 1].lstrip().startswith("#"):
+            row -= 1
+        return row
 
     def _bindings(self, function: _Function) -> Iterator[str]:
         """The lines that read the sizes from the arguments, the fewest that do."""
@@ -388,3 +375,47 @@ class _Reader:
         by_axis = {axis: function.call(size) for size, axis in axes.items()}
         names = [by_axis.get(axis, "_") for axis in range(last + 1)]
         return self.renderer.statement("sizes_of", names, argument, len(names) == rank)
+
+
+def assigned(node: ast.AST | None) -> str:
+    """The name that a statement assigns."""
+    return name_of(node.targets[0]) if isinstance(node, ast.Assign) else ""
+
+
+def _words(function: ast.FunctionDef) -> set[str]:
+    """The words in a function."""
+    parts = (getattr(part, name, None) for part in ast.walk(function) for name in ("id", "attr", "arg"))
+    return {*kwlist, *(part for part in parts if isinstance(part, str))}
+
+
+def _is_read(node: ast.AST, name: str) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+
+
+def _are_numbers(row: Row) -> bool:
+    """Tell whether nodes are numbers, not all of them with a sign."""
+    literals = [node.operand if _is_negative(node) else node for node in row]
+    return all(map(_is_literal, literals)) and not all(map(_is_negative, row))
+
+
+def _is_negative(node: ast.AST) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+
+
+def _is_literal(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float, complex)
+
+
+def _first_factor(node: ast.AST) -> ast.AST:
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        node = node.left
+    return node
+
+
+def _is_before_body(node: ast.stmt) -> bool:
+    """Tell whether a statement is a docstring or checks an argument."""
+    value = getattr(node, "value", None)
+    if isinstance(node, ast.Expr) and isinstance(value, ast.Constant):
+        return True
+    name = name_of(value.func) if isinstance(value, ast.Call) else ""
+    return name in _CHECKS if isinstance(node, ast.Expr) else isinstance(node, ast.Assign) and name.startswith(_CAST)

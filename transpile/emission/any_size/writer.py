@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -20,28 +19,26 @@ from ...errors import Diagnostic, UnsupportedError, XlaToPythonError
 from ...frontends.signatures import shown_sizes
 from ...frontends.witnesses import Assignment, Witnesses
 from ...hlo.ir import HloModule
+from ...python.modules import parsed
 from ...target import Target
 from ..expression import Renderer
 from ..formatting import formatted
 from ..layout import Layout
 from ..module.generated import GeneratedModule
-from ..module.header import recorded_hashes, with_new_body_hash, with_source_hash
+from ..module.header import recorded_hashes, with_more_words, with_new_body_hash, with_source_hash
 from .expressions import FEWEST, Doubt
 from .kernel_strings import Language
 from .least_sizes import least_sizes
 from .reach import reaches
 from .skeletons import bits_at, numbers_by_chance, numbers_that_differ, sizes_of, skeleton
-from .texts import Common, Shapes, in_common
+from .texts import SIGNATURE, Common, Shapes, Unification, assigned
 from .tried_sizes import far_sizes, small_sizes
 
 _MOST_BITS = 2**63 - 1  # of an array
 MOST_POSITIONS = 2**31 - 1  # along an axis, where nothing else bounds them
 _ENDLESS = 2**63
 _MOST_DOUBTS = 16  # programs more that settle doubts
-_COMMAND = re.compile(r"^(# regenerate: .*)( -t \S+)(.*)$", re.MULTILINE)
-_SIGNATURE = re.compile(r"^SIGNATURE\b.*$", re.MULTILINE)
-_COMMENT = re.compile(r"#.*")
-_NUMBER = re.compile(r"\d+(\.\d*)?(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?")
+_NO_HASH = "0" * 16  # hashes of sources are no difference
 _UNFORMATTED = " --no-format"
 
 
@@ -86,15 +83,9 @@ class Writer:
             name: range(min(self.sizes[name]), self.known_to.get(name, _ENDLESS), step)
             for name, step in self.witnesses.steps.items()
         }
-        line = self.renderer.statement("free_sizes", ranges)
-        text = _SIGNATURE.sub(lambda match: f"{match[0]}\n{line}", self.common.text, count=1)
-        text = with_source_hash(text, _digest(self.emitted, self.planned))
-
-        def command(match: re.Match[str]) -> str:
-            others = match[3].replace(_UNFORMATTED, "") if is_formatted else match[3]
-            return match[1] + self.witnesses.command + match[2] + others
-
-        text, own = _COMMAND.sub(command, text, count=1), self.emitted[0]
+        own = self.emitted[0]
+        text = with_source_hash(self._with_ranges(ranges), _digest(self.emitted, self.planned))
+        text = with_more_words(text, self.witnesses.command, without=_UNFORMATTED if is_formatted else "")
         if is_formatted:
             text = formatted(text, self.renderer.layout, own.source)
         text = with_new_body_hash(text)
@@ -108,6 +99,13 @@ class Writer:
             line_length=own.line_length,
             has_tensors=own.has_tensors,
         )
+
+    def _with_ranges(self, ranges: Mapping[str, range]) -> str:
+        """The text with the range of each size behind the signature."""
+        module = parsed(self.common.text)
+        ends = [module.extent(node)[1] for node in module.tree.body if assigned(node) == SIGNATURE]
+        line = self.renderer.statement("free_sizes", ranges)
+        return module.edited((end, end, f"\n{line}") for end in ends)
 
     def _arranging(self) -> Target:
         """The target, which arranges the program as at the sizes that are planned for."""
@@ -191,8 +189,7 @@ class Writer:
         is_added = is_quick and module is not None and self._is_alike(module, far)
         for number in others if not is_added else ():
             self._add(self.witnesses.modules[number], self.witnesses.assignment(number))
-        if len(self.emitted) >= FEWEST or not self._are_alike():
-            self.common = self._in_common()
+        self.common = self._in_common()
         self._add_least(*(self.second if module is None else (far, module)))
         if not may_be_far:
             far, module = self._far_program()
@@ -202,13 +199,13 @@ class Writer:
             self._add_what_is_needed()
 
     def _is_alike(self, module: HloModule, sizes: Assignment) -> bool:
-        """Tell whether the program at some sizes has the text of the first; then it is one of those in common."""
-        kept = list(self.emitted), self.sizes
+        """Tell whether the program at some sizes has the text of the others; then it is one of those in common."""
+        kept = list(self.emitted), self.sizes, self.common
         with suppress(UnsupportedError):
             self._add(module, sizes)
-            if self._are_alike():
-                return True
-        self.emitted, self.sizes = kept
+            self.common = self._in_common()
+            return True
+        self.emitted, self.sizes, self.common = kept
         return False
 
     def _add_large(self) -> None:
@@ -318,25 +315,14 @@ class Writer:
         """Tell whether the program has the text at other sizes, too; then it is one of those that are in common."""
         assert self.witnesses.at is not None
         kept = list(self.emitted), self.sizes, self.common
-        try:
+        with suppress(XlaToPythonError):
             module = self.witnesses.at(tried)
-            if self.is_far or skeleton(module) == skeleton(self.witnesses.modules[0]):
-                self._add(module, tried)
-                if self._are_alike():
-                    self.common = self._in_common()
-                    self._add_what_is_needed()
-                    return True
-                self.emitted, self.sizes, self.common = kept
-        except XlaToPythonError:
-            self.emitted, self.sizes, self.common = kept
+            is_possible = self.is_far or skeleton(module) == skeleton(self.witnesses.modules[0])
+            if is_possible and self._is_alike(module, tried):
+                self._add_what_is_needed()
+                return True
+        self.emitted, self.sizes, self.common = kept
         return False
-
-    def _are_alike(self) -> bool:
-        """Tell whether the last text may have as much in common with the first as it needs to: quicker than to unify
-        them. What differs in kernels that are strings is not seen.
-        """
-        first, last = (_without_numbers(self.emitted[at].source) for at in (0, -1))
-        return self._language() is not None or first == last
 
     def _in_common(self) -> Common:
         """Return the text that all have in common.
@@ -344,9 +330,8 @@ class Writer:
         Raises ``UnsupportedError`` (XP424) where they have none.
         """
         _require_equal_constants(self.emitted)
-        labels = [shown_sizes(column) for column in self._columns()]
-        texts, shapes = _texts(self.emitted), _shapes(self.emitted)
-        return in_common(texts, self.sizes, shapes, labels, self.renderer, self._language())
+        texts = [parsed(with_source_hash(each.source, _NO_HASH)) for each in self.emitted]
+        return Unification(texts, self.sizes, _shapes(self.emitted), self.renderer, self._language()).common()
 
     def _columns(self) -> list[dict[str, int]]:
         """The sizes of each text."""
@@ -362,11 +347,6 @@ def _of_doubt(doubt: Doubt) -> Diagnostic:
     return Diagnostic("XP424", message, hint=f"a program at {doubt.size} = {doubt.number} would tell more")
 
 
-def _without_numbers(source: str) -> list[str]:
-    """The words of a text but its comments, with the same number in place of each."""
-    return _NUMBER.sub("0", _COMMENT.sub("", source)).split()
-
-
 def _require_equal_constants(emitted: list[GeneratedModule]) -> None:
     for each in emitted[1:]:
         same = each.constants.keys() == emitted[0].constants.keys() and all(
@@ -374,11 +354,6 @@ def _require_equal_constants(emitted: list[GeneratedModule]) -> None:
         )
         if not same:
             raise UnsupportedError(Diagnostic("XP424", "constants are not the same at all sizes"))
-
-
-def _texts(emitted: list[GeneratedModule]) -> list[str]:
-    """The texts, whose hashes of sources are no difference."""
-    return [with_source_hash(each.source, "0" * 16) for each in emitted]
 
 
 def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:

@@ -86,6 +86,16 @@ def with_command(text: str, command: str) -> str:
     return _COMMAND_LINE.sub(f"# regenerate: {command}", text, count=1)
 
 
+def with_more_words(text: str, words: str, without: str) -> str:
+    """The text of a module that is emitted with ``words`` behind the source, and an option less."""
+
+    def changed(line: re.Match[str]) -> str:
+        source, target, options = line[0].rpartition(" -t ")
+        return source + words + target + options.replace(without, "")
+
+    return _COMMAND_LINE.sub(changed, text, count=1)
+
+
 def _with_hash(text: str, word: str, digits: str) -> str:
     def changed(line: re.Match[str]) -> str:
         return _HASH.sub(lambda found: f"{word} sha256: {digits}" if found[1] == word else found[0], line[0])

@@ -1,0 +1,55 @@
+"""The text of a module with its syntax tree: parsed once for all who ask, and edited where nodes stand."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import accumulate
+
+Edit = tuple[int, int, str]  # from where to where in the bytes of a text, and what stands there instead
+
+_REMEMBERED = 16
+
+
+class ModuleText:
+    """The text of a module and its syntax tree, whose places count bytes."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tree = ast.parse(text)
+        self.bytes = text.encode()
+        lines = self.bytes.split(b"\n")
+        self.lines = [line.decode() for line in lines]
+        self.starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+
+    def extent(self, node: ast.AST) -> tuple[int, int]:
+        """Return where a node begins, with its decorators, and where it ends."""
+        first = min([node, *getattr(node, "decorator_list", ())], key=lambda part: part.lineno)
+        begin = self.starts[first.lineno - 1] + first.col_offset - (first is not node)
+        return begin, self.starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
+
+    def of(self, node: ast.AST) -> str:
+        """The text of a node."""
+        begin, end = self.extent(node)
+        return self.bytes[begin:end].decode()
+
+    def comments(self, node: ast.AST) -> list[int]:
+        """The lines in a node, counted from 0, that are comments."""
+        inside = range(node.lineno, node.end_lineno)  # type: ignore[attr-defined]
+        return [at for at in inside if self.lines[at].lstrip().startswith("#")]
+
+    def edited(self, edits: Iterable[Edit], begin: int = 0, end: int | None = None) -> str:
+        """The text, or a part of it, with those edits that are in there."""
+        found, end = [], len(self.bytes) if end is None else end
+        own = (edit for edit in edits if begin <= edit[0] and edit[1] <= end)
+        for first, last, text in sorted(own, key=lambda edit: edit[:2]):
+            found += [self.bytes[begin:first].decode(), text]
+            begin = last
+        return "".join([*found, self.bytes[begin:end].decode()])
+
+
+@lru_cache(_REMEMBERED)
+def parsed(text: str) -> ModuleText:
+    """Return the text of a module with its tree."""
+    return ModuleText(text)
