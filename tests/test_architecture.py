@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
+from fnmatch import fnmatch
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -140,6 +141,33 @@ def test_statements_are_written_by_macros_alone():
             if is_text and STATEMENT.match(node.value):
                 found.add(str(path))
     assert found == set()
+
+
+READ = {  # what is matched or parsed outside ``transpile/python``, and where: none of it is emitted Python
+    "the prelude and the macros, by their loaders": "emission/prelude/library emission/macros",
+    "sentences of docstrings": "emission/prelude/specialization/docstrings emission/any_size/texts",
+    "names, paths and keys of the program": "emission/naming/* emission/module/names emission/module/sections "
+    "emission/trees/argument_trees emission/functions/leaf_maps emission/functions/rerolled_loop_writer "
+    "emission/functions/rerolled_loops emission/functions/changes emission/functions/arguments emission/stored_trees "
+    "emission/weights emission/module/annotations emission/kernels/kernel_writer",
+    "options": "emission/__init__ dask/planning/chunk_program",
+    "files in a user's folder": "emission/module/header emission/module/shared_helpers",
+    "kernels in C++, and statements in the words of any language": "emission/any_size/kernel_strings cupy/cuda/* "
+    "cupy/twin/* emission/arrangement/assignments",
+    "ticks of Markdown, and how long a number is": "emission/module/generated emission/layout",
+}
+
+
+def test_emitted_text_is_neither_parsed_nor_matched():
+    readers = set()
+    for path, tree in source_trees("transpile/emission", "targets"):
+        calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        if "ast.parse" in calls or modules & {"re", "symtable", "tokenize"}:
+            readers.add(str(path.with_suffix("")).removeprefix("transpile/").removeprefix("targets/"))
+    allowed = " ".join(READ.values()).split()
+    assert {name for name in readers if not any(fnmatch(name, each) for each in allowed)} == set()
+    assert {each for each in allowed if not any(fnmatch(name, each) for name in readers)} == set()
 
 
 @pytest.mark.parametrize("name", ["numpy", "cupy", "dask", "array-api"])

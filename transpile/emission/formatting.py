@@ -7,21 +7,18 @@ length: with another, black sees all.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from ..options import LINE_LENGTH
-from ..python.black import by_black, wrapped
+from ..python.black import by_black, defines, wrapped
 from .layout import Layout
 from .module.header import is_header_line
 
 _STRING = '"""'  # of several lines; the only quotes of that kind that templates write
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
-_BLOCK = re.compile(r"\s*(def|class|@)\b")
 _QUOTES = '"' * 3
-_COMMENT = re.compile(r"( *)# (?=\S)")
 
 
 def formatted(text: str, layout: Layout, before: str = "") -> str:
@@ -71,7 +68,7 @@ def _statements(lines: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
 @lru_cache(maxsize=1024)
 def _laid_out(text: str, line_length: int) -> str:
     """All of a text in lines of another length: functions as if none of their statements had been broken before."""
-    return by_black(narrowed(text, line_length), line_length, keeps_commas=not _BLOCK.match(text)).rstrip("\n")
+    return by_black(narrowed(text, line_length), line_length, keeps_commas=not defines(text)).rstrip("\n")
 
 
 # -- comments and docstrings in lines of a length
@@ -91,10 +88,9 @@ def _narrowed(lines: Sequence[str], line_length: int) -> Iterator[str]:
             while lines[at:end] and _quotes(lines[at:end]) < 2 and end < len(lines):
                 end += 1
             yield from _docstring(lines[at:end], line_length)
-        elif len(line) > line_length and not is_header_line(line) and (indent := _COMMENT.match(line)):
-            yield from textwrap.wrap(
-                line[indent.end() :], line_length, initial_indent=indent[0], subsequent_indent=indent[0]
-            )
+        elif len(line) > line_length and not is_header_line(line) and line.lstrip(" ").startswith("# "):
+            indent, _, words = line.partition("# ")
+            yield from textwrap.wrap(words, line_length, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
         else:
             yield line
         at = end

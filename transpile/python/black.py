@@ -9,6 +9,7 @@ from ..options import LINE_LENGTH
 
 _INDENT = "    "
 _CONTINUES_IF = re.compile(r"(elif|else)\b")
+_BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
 _HEAD = re.compile(r"(def|class|for|while|if|elif|else|with)\b")
 
 
@@ -26,6 +27,11 @@ def wrapped(text: str) -> str:
     source = "\n".join([*before, text, *after, ""])
     lines = by_black(source, LINE_LENGTH).rstrip("\n").split("\n")
     return "\n".join(lines[len(before) : len(lines) - len(after)])
+
+
+def defines(text: str) -> bool:
+    """Tell whether there is a function or a class in a text."""
+    return _BLOCK.search(text) is not None
 
 
 def by_black(source: str, line_length: int, *, keeps_commas: bool = True) -> str:

@@ -1,8 +1,9 @@
-"""The text of a module with its syntax tree: parsed once for all who ask, and edited where nodes stand."""
+"""Texts of modules and definitions with their trees: parsed once for all who ask, and edited where nodes stand."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import accumulate
@@ -10,6 +11,7 @@ from itertools import accumulate
 Edit = tuple[int, int, str]  # from where to where in the bytes of a text, and what stands there instead
 
 _REMEMBERED = 16
+_DEFINITIONS = 1 << 10
 
 
 class ModuleText:
@@ -28,6 +30,11 @@ class ModuleText:
         first = min([node, *getattr(node, "decorator_list", ())], key=lambda part: part.lineno)
         begin = self.starts[first.lineno - 1] + first.col_offset - (first is not node)
         return begin, self.starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
+
+    @property
+    def functions(self) -> list[ast.FunctionDef]:
+        """The functions at the top level."""
+        return [node for node in self.tree.body if isinstance(node, ast.FunctionDef)]
 
     def of(self, node: ast.AST) -> str:
         """The text of a node."""
@@ -53,3 +60,26 @@ class ModuleText:
 def parsed(text: str) -> ModuleText:
     """Return the text of a module with its tree."""
     return ModuleText(text)
+
+
+@lru_cache(_DEFINITIONS)
+def statement_of(text: str) -> ast.stmt:
+    """Return the only statement of a text: nobody changes it."""
+    (statement,) = ast.parse(text).body
+    return statement
+
+
+@lru_cache(_DEFINITIONS)
+def mentioned(text: str) -> Counter[str]:
+    """Return how often the statements of a text mention each name, ``x``, and each way from one, ``x.y``."""
+    return Counter(name for node in ast.walk(ast.parse(text)) if (name := _dotted(node)))
+
+
+def _dotted(node: ast.AST) -> str:
+    match node:
+        case ast.Name(name):
+            return name
+        case ast.Attribute(value, attribute):
+            before = _dotted(value)
+            return before and f"{before}.{attribute}"
+    return ""

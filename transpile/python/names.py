@@ -69,7 +69,7 @@ def names_of(text: str) -> Names:
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
     """The same expression or statement with other names."""
-    if names.keys().isdisjoint(_words(text)):
+    if names.keys().isdisjoint(words(text)):
         return text
     if isinstance(text, Expression):
         return renamed_expression(text, names)
@@ -80,7 +80,7 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 
 def renamed_expression(text: Expression, names: Mapping[str, str]) -> Expression:
     """The same expression with other names."""
-    if names.keys().isdisjoint(_words(text)):
+    if names.keys().isdisjoint(words(text)):
         return text
     other = _with_names(template_of(text), names)
     if not text.operands:
@@ -88,9 +88,9 @@ def renamed_expression(text: Expression, names: Mapping[str, str]) -> Expression
     return template(other).expression(text.depth, [renamed_expression(operand, names) for operand in text.operands])
 
 
-def _words(text: str) -> list[str]:
-    """The words of a text, names among them."""
-    return _WORD.findall(text)
+def words(text: str) -> set[str]:
+    """Return the words of a text, names among them."""
+    return {*_WORD.findall(text)}
 
 
 def _with_names(made: Template, names: Mapping[str, str]) -> str:

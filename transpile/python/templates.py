@@ -184,7 +184,7 @@ def template_of(text: str) -> Template:
 
 
 def _whole_statement(text: str) -> ast.stmt | None:
-    for behind in ("", " pass"):
+    for behind in ("", "\n pass"):
         with suppress(SyntaxError):
             (statement,) = ast.parse(text + behind).body
             return statement
@@ -192,7 +192,7 @@ def _whole_statement(text: str) -> ast.stmt | None:
 
 
 def _continued(text: str) -> ast.stmt:
-    (statement,) = ast.parse(f"if _: pass\n{text} pass").body
+    (statement,) = ast.parse(f"if _: pass\n{text}\n pass").body
     assert isinstance(statement, ast.If)
     return statement.orelse[0]
 

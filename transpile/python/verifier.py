@@ -9,6 +9,8 @@ import builtins
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 
+from .modules import parsed
+
 _SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 _BUILTINS = frozenset((*dir(builtins), "__file__"))
 
@@ -25,9 +27,9 @@ def require_sound(source: str, names: Container[str]) -> None:
 
 def problems(source: str, names: Container[str]) -> list[str]:
     """Return what is wrong with functions of a module, those of these names, a line each; none where they are sound."""
-    tree = ast.parse(source)
+    tree = parsed(source).tree
     module = {name for statement in tree.body for name in _bound_at_top(statement)}
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in names]
+    functions = [node for node in parsed(source).functions if node.name in names]
     return [line for function in functions for line in _Function(function, module).problems()]
 
 

@@ -19,6 +19,7 @@ from ....transpile.emission.naming.identifiers import Names
 from ....transpile.emission.naming.source import SourceNames
 from ....transpile.emission.prelude.library import Prelude
 from ....transpile.kernels.kernel import Kernel
+from ....transpile.python.modules import statement_of
 from ....transpile.target import TEMPLATES, Target
 from .launches import launched, launched_at_any_size
 from .line_writer import LineWriter
@@ -192,7 +193,7 @@ def _parts(library: Prelude, name: str) -> tuple[Any, ...]:
 
 @cache
 def _parsed(source: str) -> tuple[Any, ...]:
-    statement = ast.parse(source).body[0]
+    statement = statement_of(source)
     assert isinstance(statement, ast.Assign)
     assert isinstance(statement.value, ast.Call)
     inputs, output, operation, _ = (ast.literal_eval(argument) for argument in statement.value.args)

@@ -5,7 +5,6 @@ Parts of them that a call gives as a whole are written as that: ``"norm": layer_
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,6 +15,8 @@ from ...array.node import Node
 from ...array.program import Function
 from ...array.result_trees import Path, leaves_of, mapped, placed
 from ...hlo.ir import Built
+from ...python.constants import counted_parts, first_item
+from ...python.names import names_of
 from ...python.templates import Expression
 from ..naming.arguments import path_of
 from ..naming.identifiers import identifier
@@ -26,11 +27,6 @@ from ..trees.result_trees import Spread, display, leaf_columns, quoted
 from .context import Writing
 from .rerolled_loops import LEAST_CALLS, numbered, scaled_numbers
 
-_ITEM = re.compile(r"(\w+)\[(\d+)\](.*)", re.ASCII)
-# Texts that count may differ in integers and strings, but not in the digits of floats.
-_COUNTED = re.compile(r"(?<![\w.])(?<!e[-+])\d+(?![\w.])|\"[^\"]*\"|'[^']*'", re.ASCII)
-_OF_LIST = re.compile(r"(?<![\w.])(\w+)\[$", re.ASCII)
-_COUNTER = re.compile(r"\bi\b", re.ASCII)
 Run = tuple[str, str, range]  # a list, what stands behind each of its items, and the numbers of these
 Lists = Mapping[str, int]  # with the length of each
 
@@ -201,7 +197,7 @@ def _of_dict(tree: dict[Any, Any], lists: Lists) -> Iterator[tuple[Any, Any]]:
         counted = numbered([key]) if isinstance(key, str) else None
         if counted is not None:
             text = display(part, outermost=False)
-            groups.setdefault((counted[0], *_COUNTED.split(text)), []).append((counted[1][0], key, text))
+            groups.setdefault((counted[0], *counted_parts(text).gaps), []).append((counted[1][0], key, text))
     spread: dict[str, str] = {}
     for (around, *_), members in groups.items():
         own = _comprehension(around, sorted(members), lists) if len(members) >= LEAST_CALLS else ""
@@ -231,28 +227,27 @@ def _range(numbers: range) -> str:
 
 def _counted(texts: Sequence[str], lists: Lists) -> tuple[str, range] | None:
     """The text that texts are for the numbers ``i`` of a range, which are those of the items of a list in them."""
-    gaps = _COUNTED.split(texts[0])
-    if any(_COUNTED.split(text) != gaps for text in texts) or _COUNTER.search(texts[0]):
+    rows = [counted_parts(text) for text in texts]
+    gaps, _, names = rows[0]
+    if any(row.gaps != gaps for row in rows) or "i" in names_of(texts[0]).all:
         return None
-    columns = [*zip(*map(_COUNTED.findall, texts), strict=True)]
-    found = (_of_list(gap, column, lists) for gap, column in zip(gaps, columns, strict=False))
+    columns = [*zip(*(row.constants for row in rows), strict=True)]
+    found = (_of_list(name, column, lists) for name, column in zip(names, columns, strict=True))
     numbers = next(filter(None, found), None)
     if numbers is None:
         return None
     text = gaps[0]
-    for column, gap in zip(columns, gaps[1:], strict=True):
+    for column, name, gap in zip(columns, names, gaps[1:], strict=True):
         token = _token(column, numbers)
         if token is None:
             return None
-        is_index = text.endswith("[") and gap.startswith("]")
-        text += (token if is_index or " " not in token or token == column[0] else f"({token})") + gap
+        text += (token if name is not None or " " not in token or token == column[0] else f"({token})") + gap
     return text, numbers
 
 
-def _of_list(before: str, column: Sequence[str], lists: Lists) -> range | None:
+def _of_list(name: str | None, column: Sequence[str], lists: Lists) -> range | None:
     """The numbers of a column, which are those of the items of a list one after the other."""
-    name = _OF_LIST.search(before)
-    if name is None or name[1] not in lists or not all(map(str.isdigit, column)):
+    if name not in lists or not all(map(str.isdigit, column)):
         return None
     numbers = range(int(column[0]), int(column[0]) + len(column))
     return numbers if [*map(int, column)] == [*numbers] else None
@@ -275,8 +270,8 @@ def _token(column: Sequence[str], numbers: range) -> str | None:
 
 def _runs(parts: Sequence[Any], lists: Lists) -> Iterator[tuple[Run | None, list[Any]]]:
     """The parts in groups: the items of a list one after the other, in either direction, or one part."""
-    found = [_ITEM.fullmatch(part) if isinstance(part, str) else None for part in parts]
-    words = [(each[1], each[3], int(each[2])) if each is not None and each[1] in lists else None for each in found]
+    found = [first_item(part) if isinstance(part, str) else None for part in parts]
+    words = [each if each is not None and each[0] in lists else None for each in found]
     k = 0
     while k < len(parts):
         own, end, step = words[k], k + 1, 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import os
-import re
 import sys
 import tempfile
 from functools import cache
@@ -12,19 +12,33 @@ from pathlib import Path
 from types import ModuleType
 
 from ...files import write_atomically
-
-_DECORATOR = re.compile(r"^@njit\(.*\)$", re.MULTILINE)
-_KEEPS = re.compile(r", cache=True\b|\bcache=True, ")
+from ...python.calls import gone
+from ...python.modules import Edit, parsed
 
 
 def is_compiled(source: str) -> bool:
     """A module has functions whose compiled code is to be kept."""
-    return any(_KEEPS.search(found.group()) for found in _DECORATOR.finditer(source))
+    return bool(_kept(source))
 
 
 def without_cache(source: str) -> str:
     """The same module, which needs no file: its functions are compiled again in each process."""
-    return _DECORATOR.sub(lambda found: _KEEPS.sub("", found.group(), count=1), source)
+    return parsed(source).edited(edits) if (edits := _kept(source)) else source
+
+
+def _kept(source: str) -> list[Edit]:
+    """Return what takes ``cache=True`` out of the decorators of functions that are compiled."""
+    if "njit" not in source:
+        return []
+    module = parsed(source)
+    found: list[Edit] = []
+    for decorator in (each for function in module.functions for each in function.decorator_list):
+        match decorator:
+            case ast.Call(ast.Name("njit"), arguments, words):
+                extents = [module.extent(part) for part in (*arguments, *words)]
+                are_lost = [False] * len(arguments) + [word.arg == "cache" for word in words]
+                found += ((begin, end, "") for begin, end in gone(extents, are_lost))
+    return found
 
 
 def kept_module(name: str, source: str) -> ModuleType:

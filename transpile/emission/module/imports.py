@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from ...target import Target
 
@@ -15,16 +14,12 @@ def imported_names(target: Target) -> Iterator[tuple[str, str]]:
         yield line.split()[-1], line
 
 
-def imports(target: Target, needed: set[str], texts: list[str], helpers: str = "") -> list[str]:
-    """Standard library, then third party, then the import of ``helpers``, as ruff sorts them."""
-    everything = "\n".join(texts)
-    lines = set(needed) | {
-        line for name, line in imported_names(target) if name in everything and re.search(rf"\b{name}[.(]", everything)
-    }
-    if "ml_dtypes." in everything:
-        lines.add("import ml_dtypes")
-    if "np." in everything:
-        lines.add("import numpy as np")
+def imports(target: Target, needed: set[str], names: Container[str], helpers: str = "") -> list[str]:
+    """Return the imports of what a module ``needed``, and of the ``names`` that it mentions: of the standard library,
+    of third parties, then that of ``helpers``, as ruff sorts them.
+    """
+    offered = (*imported_names(target), ("ml_dtypes", "import ml_dtypes"), ("np", "import numpy as np"))
+    lines = needed | {line for name, line in offered if name in names}
     merged = _merged(lines)
     standard = [line for line in merged if line.split()[1].split(".")[0] in sys.stdlib_module_names]
     third = [line for line in merged if line not in standard]

@@ -10,6 +10,7 @@ from dataclasses import field
 
 from ...dataclass import dataclass
 from ...hlo.ir import Instruction
+from ...python.modules import parsed
 from ..lines import WrittenFunction
 from ..places import definition_of, statements
 from .provenance import SIGNATURE, instructions_by_line
@@ -87,7 +88,7 @@ def map_lines(source: str, functions: Sequence[WrittenFunction]) -> LineMap:
     if not functions:
         return LineMap(())
     instructions = instructions_by_line(functions)
-    tree, lines = ast.parse(source), source.splitlines()
+    tree, lines = parsed(source).tree, source.splitlines()
     found = [
         MappedStatement(written.name, *_extent(statement, lines), computed)
         for number, written in enumerate(functions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import field, replace
 from functools import partial
@@ -23,6 +22,7 @@ from ...hlo.literal_values import array_sha256
 from ...kernels.kernel import Kernel
 from ...options import Options
 from ...passes.calls.inline_one import of_any_shape
+from ...python.modules import mentioned
 from ...target import Target, load_target
 from ..arrangement.unpacking import unpack_as_author
 from ..expression import Renderer
@@ -41,7 +41,7 @@ from ..naming.parameter_order import in_authors_order
 from ..naming.source import SourceNames
 from ..parts import Part, Replay
 from ..prelude.library import DEVICE, NAME_BY_TEXT, prelude, unsilenced
-from ..prelude.specialization import calls_of, cut, with_short_docstrings, without_arguments
+from ..prelude.specialization import calls_of, cut, cut_calls, with_short_docstrings
 from ..replicas.collectives import HOST_FUNCTIONS, collectives, replicas_of
 from ..replicas.mpi_command import MpiCommand, is_command
 from ..replicas.named_devices import named_devices
@@ -62,7 +62,6 @@ from .shared_helpers import SHARED, divided, import_line, shares_functions
 
 _AROUND_ROW = len('    "": ("", ),')  # around the name, the hash and the type of a stored array
 _FREED = range(2**17, 2**25)  # bytes of arrays whose memory goes back to the system, unless the C library keeps it
-_ML_DTYPE = re.compile(r"\bml_dtypes\.\w+")
 
 
 @dataclass(slots=True)
@@ -317,8 +316,7 @@ class _ModuleWriter:
         """The top of the page, kernels, functions, and what they use of the prelude and of the parts."""
         renderer, program, entry = self.renderer, self.program, self.entry
         last = self._names_of_tasks()
-        lines = "\n".join(line.text for writer in self.writers for line in writer.lines)
-        for unused in self.classes.keep(lines):
+        for unused in self.classes.keep(line for writer in self.writers for line in writer.lines):
             del renderer.used_prelude[unused]
         stored = self._stored_trees()
         missing = sorted(set(renderer.used_prelude) - set(self.library.definitions))
@@ -336,14 +334,15 @@ class _ModuleWriter:
         written = [*kernels.texts, *functions]
         types, written = without_lone_types(self._types(kernels.kinds), written)
         declared, functions = written[: len(kernels.texts)], written[len(kernels.texts) :]
-        typing = typing_imports(renderer, [*types, *written])
+        names = {*mentioned("\n".join([*types, *written, *self.constants.lines, *stored]))}
+        told = self._narrow_dtypes(names)
+        names |= mentioned("\n".join(told)).keys()
+        typing = typing_imports(renderer, names)
         used = {*renderer.used_prelude, *(use for definition in definitions for use in definition.uses)}
         from_file = import_line(self.target.name, (each.name for each in helpers if each.name in used))
         needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *kernels.imports(), *typing}
         named = [line for part in self.parts for line in part.constants(renderer)]
-        told = self._narrow_dtypes([*functions, *self.constants.lines, *stored])
-        texts = [*types, *told, *written, *self.constants.lines, *stored]
-        imported = imports(self.target, needed, texts, from_file)
+        imported = imports(self.target, needed, names, from_file)
         needs_numpy = NUMPY in imported and (NUMPY in self.target.imports or NUMPY in needed)
         public = [name for part in self.parts for name in part.public]
         top = renderer.environment.get_template("module.py.j2").render(
@@ -424,10 +423,9 @@ class _ModuleWriter:
         statement = self.renderer.statement("keep_memory").strip()
         return [statement] if statement else []
 
-    def _narrow_dtypes(self, texts: list[str]) -> list[str]:
-        """Return what the library must be told of the dtypes of at most a byte that are named in texts."""
-        named = {name for text in texts for name in _ML_DTYPE.findall(text)}
-        dtypes = sorted(named & {self.renderer.dtype(each) for each in NARROW})
+    def _narrow_dtypes(self, names: Set[str]) -> list[str]:
+        """Return what the library must be told of the dtypes of at most a byte among names."""
+        dtypes = sorted(names & {self.renderer.dtype(each) for each in NARROW})
         statement = self.renderer.statement("narrow_dtypes", dtypes).strip() if dtypes else ""
         return [statement] if statement else []
 
@@ -449,8 +447,9 @@ class _ModuleWriter:
         are_bounds = self.entry.check == "check_bounded_arguments"
         calls = calls_of(self.renderer.prelude_calls, lines, others, () if are_bounds else known)
         result = cut(self.library.definitions, list(self.renderer.used_prelude), calls, self.target.namespace)
-        for line in lines:
-            without_arguments(line, {name: result.lost[name] for name in calls if name in result.lost})
+        lost = {name: result.lost[name] for name in calls if name in result.lost}
+        for line in lines if lost else ():
+            cut_calls(line, lost)
         self.library = self.library.with_definitions(result.definitions)
 
     def _function_text(self, writer: FunctionWriter) -> str:

@@ -17,6 +17,8 @@ from ...frontends.witnesses import Witnesses
 from ...hlo.device_groups import device_count
 from ...hlo.ir import HloModule
 from ...options import AUTO, LINE_LENGTH, READABLE, Options
+from ...python.black import defines
+from ...python.modules import mentioned
 from ...target import load_target
 from ...version import VERSION
 from ..expression import Renderer
@@ -27,7 +29,6 @@ from .header import with_body_hash
 from .imports import imports
 
 SHARED = "shared"
-_BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
 _TENSORS = "tensors"  # the module of the prelude that reads arrays beside itself
 _STAYS = ON_HOST - {_TENSORS} | {DEVICE}
 _NAME = re.compile(r"^(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
@@ -96,7 +97,7 @@ def helpers_file(names: Iterable[str], target: str, line_length: int = LINE_LENG
     top = renderer.environment.get_template("helpers.py.j2").render(
         version=VERSION,
         sha256=sha256(" ".join([target, *wanted]).encode()).hexdigest(),
-        imports=imports(chosen, library.imports_of(definitions), sources),
+        imports=imports(chosen, library.imports_of(definitions), mentioned("\n".join(sources))),
     )
     is_named = any(definition.name == NAME_BY_TEXT for definition in definitions)
     last = [renderer.statement(NAME_BY_TEXT)] if is_named else []
@@ -106,6 +107,6 @@ def helpers_file(names: Iterable[str], target: str, line_length: int = LINE_LENG
 def joined(pieces: Sequence[str]) -> str:
     """The text of a module from its pieces: functions and classes stand two empty lines apart, constants one."""
     pieces = [piece.strip() for piece in pieces]
-    are_blocks = [_BLOCK.search(piece) is not None for piece in pieces]
+    are_blocks = [defines(piece) for piece in pieces]
     gaps = ("\n\n\n" if before or after else "\n\n" for before, after in pairwise(are_blocks))
     return "".join(part for pair in zip(["", *gaps], pieces, strict=True) for part in pair) + "\n"

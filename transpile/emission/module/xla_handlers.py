@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import ctypes
 from collections.abc import Callable, Sequence
+from copy import copy
 from math import prod
 from pathlib import Path
 from traceback import format_exc
@@ -16,6 +17,9 @@ from typing import Any, NamedTuple
 
 import jinja2
 import numpy as np
+
+from ...python.modules import parsed
+from ..places import main_of
 
 TEMPLATE = Path(__file__).resolve().parents[3] / "templates" / "jax" / "handler.py.j2"
 Array = tuple[tuple[int, ...], str]  # its shape and type
@@ -116,7 +120,7 @@ def unchecked_main(source: str, module: ModuleType) -> Callable[..., Any]:
 
 
 def _unchecked(source: str) -> ast.FunctionDef:
-    (main,) = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == "main")
+    main = copy(main_of(parsed(source).tree))
     main.body = [node for node in main.body if not _is_check(node)]
     return main
 
@@ -141,8 +145,7 @@ def compiled_handler(
     """
     main = _unchecked(source)
     main.decorator_list = []
-    functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
-    compiled = {node.name for node in functions if any(_is_njit(each) for each in node.decorator_list)}
+    compiled = {node.name for node in parsed(source).functions if any(_is_njit(each) for each in node.decorator_list)}
     if not all(_passes(node, compiled) for statement in main.body for node in ast.walk(statement)):
         return None
     namespace = _with_main(main, module)

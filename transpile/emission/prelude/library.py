@@ -12,6 +12,7 @@ from pathlib import Path
 from symtable import symtable
 
 from ...dataclass import dataclass
+from ...python.modules import parsed
 from ...target import TEMPLATES, Kernels, Target
 
 SHARED = "prelude"  # the folder of what is written for NumPy
@@ -160,8 +161,7 @@ def carried_over(source: str, namespace: str) -> str:
 
     ``np.`` becomes ``cp.``, and the blocks that silence NumPy's warnings, which other libraries do not give, dissolve.
     """
-    lines = source.splitlines()
-    tree = ast.parse(source)
+    lines, tree = source.splitlines(), parsed(source).tree
     places = [(n.lineno, n.col_offset) for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == NUMPY]
     for line, column in sorted(places, reverse=True):
         text = lines[line - 1].encode()  # offsets of syntax trees count bytes
@@ -173,8 +173,7 @@ def unsilenced(source: str) -> str:
     """A definition for a module in which NumPy warns of nothing: what silences warnings in it is gone."""
     if f"{NUMPY}.errstate(" not in source:
         return source
-    tree = ast.parse(source)
-    return _without_blocks(source.splitlines(), tree, decorators=True)
+    return _without_blocks(source.splitlines(), parsed(source).tree, decorators=True)
 
 
 def _without_blocks(lines: list[str], tree: ast.Module, *, decorators: bool = False) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ...hlo.ir import Built, ResultTree
+from ...python.names import names_of
 from ..expression import Renderer
 from ..layout import Layout
+from ..lines import Line
 from ..naming.identifiers import Names, identifier
 from ..parts import Part
 from .result_trees import with_objects
@@ -56,13 +57,14 @@ class ResultClasses(Part):
             self._own[own] = self._names.kept(identifier(word)), built
         return replace(built, name=self._own[own][0])
 
-    def keep(self, text: str) -> set[str]:
-        """Forget the classes of which no object is made in the text of the functions; return what of the prelude is
+    def keep(self, lines: Iterable[Line]) -> set[str]:
+        """Forget the classes of which no object is made in the lines of the functions; return what of the prelude is
         needed no more.
         """
+        named = {name for line in lines for name in names_of(line.text).read} if self.names else ()
         before = set(self.prelude_names)
-        self._imported = {key: name for key, name in self._imported.items() if _is_called(name, text)}
-        self._own = {key: pair for key, pair in self._own.items() if _is_called(pair[0], text)}
+        self._imported = {key: name for key, name in self._imported.items() if name in named}
+        self._own = {key: pair for key, pair in self._own.items() if pair[0] in named}
         return before - set(self.prelude_names)
 
     @property
@@ -90,12 +92,8 @@ class ResultClasses(Part):
         return [renderer.statement("imported_classes", rows)] if rows else []
 
 
-def _is_called(name: str, text: str) -> bool:
-    return re.search(rf"\b{name}\(", text) is not None
-
-
 def _origin(built: Built, layout: Layout) -> str:
     """The class that was traced, as far as a line can say it."""
     whole = f"{built.module}.{built.name}"
-    fits = re.fullmatch(r"\w+(\.\w+)*", whole, re.ASCII) and layout.fits(whole, 30)
+    fits = whole.isascii() and whole.replace(".", "_").isidentifier() and layout.fits(whole, 30)
     return whole if fits else identifier(built.name.rpartition(".")[2])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import ast
+from collections.abc import Container, Sequence
 from typing import Any
 
 from ...array.node import Node
@@ -11,14 +11,13 @@ from ...array.program import Function, Program, Tree
 from ...dataclass import dataclass
 from ...hlo.ir import Built
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
+from ...python.modules import mentioned, parsed, statement_of
 from ..expression import Renderer
 
 ARRAY, SCALAR = "array", "scalar"
 BLOCK = "block"  # a piece of an array that functions of a target with chunks get
 TREE = "tree"  # an argument that holds others
 GROUP = "group"  # what replicas talk through
-
-_ALIAS = re.compile(r"(\w+)(?:: TypeAlias)? = (.*?)(?:  # .*)?")
 
 # What a value is: ARRAY, SCALAR where its rank is 0, None for a token, a tuple of such, or something that holds them.
 Type = Any
@@ -102,19 +101,30 @@ def kinds_of_types(program: Program, has_blocks: bool) -> list[str]:
 
 def without_lone_types(types: Sequence[str], functions: Sequence[str]) -> tuple[list[str], list[str]]:
     """Write types that functions name once, in no union, in their place; return the other types, and the functions."""
-    kept: list[str] = []
-    text = "\0".join(functions)
+    kept, texts = [], list(functions)
     for line in types:
-        alias = _ALIAS.fullmatch(line)
-        uses = re.findall(rf"(?:\| )?\b{alias[1]}\b(?: \|)?", text) if alias is not None else []
-        if alias is None or uses != [alias[1]]:
+        alias = statement_of(line)
+        assert isinstance(alias, ast.Assign | ast.AnnAssign) and alias.value is not None
+        name = ast.unparse(alias.targets[0] if isinstance(alias, ast.Assign) else alias.target)
+        users = [k for k, text in enumerate(texts) for _ in range(mentioned(text)[name])]
+        text = _with_type(texts[users[0]], name, ast.unparse(alias.value)) if len(users) == 1 else None
+        if text is None:
             kept.append(line)
         else:
-            text = re.sub(rf"\b{alias[1]}\b", alias[2], text)
-    return kept, text.split("\0")
+            texts[users[0]] = text
+    return kept, texts
 
 
-def typing_imports(renderer: Renderer, texts: Sequence[str]) -> list[str]:
-    """The imports that the types in texts need."""
+def _with_type(text: str, name: str, kind: str) -> str | None:
+    """A function's text with a type in place of its only alias; None where that is in a union."""
+    module = parsed(text)
+    nodes = list(ast.walk(module.tree))
+    (use,) = (node for node in nodes if isinstance(node, ast.Name) and node.id == name)
+    is_in_union = any(isinstance(node, ast.BinOp) and use in (node.left, node.right) for node in nodes)
+    return None if is_in_union else module.edited([(*module.extent(use), kind)])
+
+
+def typing_imports(renderer: Renderer, names: Container[str]) -> list[str]:
+    """The imports that the types among names need."""
     lines: list[str] = renderer.statement("typing_imports").splitlines()
-    return [line for line in lines if any(re.search(rf"\b{line.split()[-1]}\b", text) for text in texts)]
+    return [line for line in lines if line.split()[-1] in names]

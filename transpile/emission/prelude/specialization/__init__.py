@@ -1,9 +1,9 @@
 """Prelude functions cut to their use: partial evaluation of their syntax trees by what a module's calls give."""
 
-from .calls import calls_of, without_arguments
+from .calls import calls_of, cut_calls
 from .docstrings import with_short_docstrings
 from .independent import cut
 from .lattice import Call
 from .specialize import Cut
 
-__all__ = ["Call", "Cut", "calls_of", "cut", "with_short_docstrings", "without_arguments"]
+__all__ = ["Call", "Cut", "calls_of", "cut", "cut_calls", "with_short_docstrings"]

@@ -8,6 +8,7 @@ import ast
 from collections import Counter
 from functools import lru_cache
 
+from ....python.modules import statement_of
 from ....python.printer import Printer
 from .lattice import parameters_of
 
@@ -18,7 +19,7 @@ _CHANGING = frozenset(("append", "extend", "insert", "pop", "sort", "update"))  
 def cleaned(source: str) -> str:
     """The text of a function without such statements."""
     while True:
-        (function,) = ast.parse(source).body
+        function = statement_of(source)
         assert isinstance(function, ast.FunctionDef)
         head = source.split("\n")[: function.body[0].lineno - 1]
         lines = _Cleaner(source, function).block(function.body, 1, function.body[0].lineno - 1)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from ....options import LINE_LENGTH
+from ....python.modules import statement_of
 
 _INDENT = "    "
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z`])")
@@ -22,7 +23,7 @@ def with_short_docstrings(source: str) -> str:
     if _SAYS_MORE.search(source) is None:
         return source
     lines = source.split("\n")
-    for text in sorted(_docstrings(ast.parse(source)), key=lambda text: -text.lineno):
+    for text in sorted(_docstrings(statement_of(source)), key=lambda text: -text.lineno):
         begin, end = text.lineno - 1, text.end_lineno or text.lineno
         paragraph = "\n".join(lines[begin:end]).partition(_QUOTES)[2].rpartition(_QUOTES)[0]
         first, *rest = _SAYS_MORE.split(paragraph.rstrip())

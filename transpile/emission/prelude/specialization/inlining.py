@@ -6,10 +6,10 @@ import ast
 from collections import ChainMap, Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
 
 from ....dataclass import dataclass
 from ....options import LINE_LENGTH
+from ....python.modules import mentioned, statement_of
 from ....python.printer import Printer
 from ..library import Definition
 from .dead_code import cleaned
@@ -59,16 +59,10 @@ def _callers(definitions: Mapping[str, Definition]) -> dict[str, str]:
     """Return by name what mentions it, of what is mentioned once."""
     places: dict[str, list[str]] = {}
     for name, definition in definitions.items():
-        for word in _mentioned(definition.source):
+        for word in mentioned(definition.source).elements():
             if word in definitions:
                 places.setdefault(word, []).append(name)
     return {name: found[0] for name, found in places.items() if len(found) == 1 and found[0] != name}
-
-
-@cache
-def _mentioned(source: str) -> tuple[str, ...]:
-    """The names that a text mentions, each as often as it does."""
-    return tuple(part.id for part in ast.walk(ast.parse(source)) if isinstance(part, ast.Name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +113,7 @@ def _is_unfit(part: ast.AST) -> bool:
 
 
 def _function(definition: Definition) -> ast.FunctionDef | None:
-    statement = ast.parse(definition.source).body[0]
+    statement = statement_of(definition.source)
     return statement if isinstance(statement, ast.FunctionDef) and definition.source.isascii() else None
 
 
@@ -177,14 +171,14 @@ def _bound(
     parameters = {part.arg for part in parameters_of(inner)}
     is_expression = len(body) == 1 and isinstance(body[0], ast.Return)
     counts = Counter(part.id for node in body for part in ast.walk(node) if isinstance(part, ast.Name))
-    mentioned = Counter(part for value in given.values() for part in _names_in(value))
+    in_arguments = Counter(part for value in given.values() for part in _names_in(value))
     names: dict[str, str] = {}
     first: dict[str, ast.expr] = {}
     kept = _kept_after(outer, place.statement)
     for name, value in given.items():
         text = ast.unparse(value)
         is_given_up = place.is_last or text not in kept
-        is_lent = is_given_up and mentioned[text] == 1 and text not in caller.uses
+        is_lent = is_given_up and in_arguments[text] == 1 and text not in caller.uses
         is_fixed = name not in own.assigned
         is_light = isinstance(value, ast.Call) if is_expression else _is_of_shape(value)
         is_plain = _is_plain(value) or (counts[name] == 1 and is_light)
@@ -201,7 +195,7 @@ def _bound(
         if is_renamed and isinstance(target, ast.Name) and target.id not in names.values():
             names[result.id] = target.id
             new.discard(result.id)
-    texts = {part for text in names.values() for part in _names_in(ast.parse(text))}
+    texts = {part for text in names.values() for part in mentioned(text)}
     theirs = _names([outer])
     read = texts | {part for name, value in first.items() for part in _names_in(value) if part != name}
     taken = new & (read | theirs.assigned if place.is_last else theirs.every)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 
+from ....python.modules import statement_of
+from ....python.templates import template
 from ...formatting import formatted
 from ...layout import Layout
 
-_OPENED = re.compile(r"([(\[{]) ")
-_CLOSED = re.compile(r",? ([)\]}])")
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 
 
 def laid_out(source: str) -> str:
     """The text of a function in black's layout."""
     lines = source.split("\n")
-    (function,) = ast.parse(source).body
+    function = statement_of(source)
     for node in sorted(_statements(function), key=lambda node: node.lineno, reverse=True):
         end = _last_line(node, lines)
         if end == node.lineno:
@@ -54,13 +54,8 @@ def _joined(lines: list[str]) -> str | None:
     if any("#" in line for line in lines[:-1]):
         return None
     indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
-    text = _OPENED.sub(r"\1", " ".join(line.strip() for line in lines))
-    text = _CLOSED.sub(r"\1", text)
+    text = " ".join(line.strip() for line in lines)
+    for opening, closing in _BRACKETS:
+        text = text.replace(f"{opening} ", opening).replace(f", {closing}", closing).replace(f" {closing}", closing)
     before = "\n".join(line.removeprefix(indent) for line in lines)
-    return indent + text if ast.dump(_parsed(text)) == ast.dump(_parsed(before)) else None
-
-
-def _parsed(text: str) -> ast.Module:
-    """A statement, or the head of one."""
-    is_head = text.partition("  #")[0].endswith(":")
-    return ast.parse(f"{text.removeprefix('el')}\n pass" if is_head else text)
+    return indent + text if ast.dump(template(text).tree) == ast.dump(template(before).tree) else None

@@ -13,10 +13,11 @@ import json
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from ....dataclass import dataclass
+from ....python.modules import mentioned, statement_of
 from ....python.printer import head
 from ..library import Definition
 from .dead_code import cleaned
@@ -91,14 +92,9 @@ def _folded() -> dict[str, Callable[..., Any]]:
 
 
 @cache
-def _statement(source: str) -> ast.stmt:
-    return ast.parse(source).body[0]
-
-
-@cache
 def _parsed(source: str) -> ast.FunctionDef | None:
     """The syntax tree of a definition that can be cut."""
-    statement = _statement(source)
+    statement = statement_of(source)
     if not isinstance(statement, ast.FunctionDef) or statement.decorator_list or not source.isascii():
         return None
     parts = list(ast.walk(statement))
@@ -106,15 +102,10 @@ def _parsed(source: str) -> ast.FunctionDef | None:
     return None if has_decorators or any(isinstance(part, _WITHOUT_RULES) for part in parts) else statement
 
 
-@lru_cache(1 << 10)
-def _names_in(source: str) -> frozenset[str]:
-    return frozenset(part.id for part in ast.walk(ast.parse(source)) if isinstance(part, ast.Name))
-
-
 @cache
 def _constant(source: str) -> Fact:
     """The value of a constant of the prelude that is a number or a tuple of numbers."""
-    statement = _statement(source)
+    statement = statement_of(source)
     if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
         return Evaluator({}, {}).of(statement.value, {})
     return None
@@ -162,7 +153,7 @@ class _Cutter:
             function = _parsed(definition.source)
             if function is not None:
                 self.functions[name] = function
-            elif isinstance(_statement(definition.source), ast.Assign | ast.AnnAssign):
+            elif isinstance(statement_of(definition.source), ast.Assign | ast.AnnAssign):
                 self.constants[name] = _constant(definition.source)
 
     # -- what is known
@@ -314,7 +305,7 @@ class _Cutter:
         if use.is_whole:
             return frozenset()
         text = cleaned("\n".join([head(function, frozenset()), *self._body(name, dropped, lost)[0]]))
-        names = {part.arg for part in parameters_of(function)} - _names_in(text) - lost[name]
+        names = {part.arg for part in parameters_of(function)} - mentioned(text).keys() - lost[name]
         return frozenset(part for part in names if isinstance(use.facts.get(part), Known))
 
     def _required(self, name: str) -> frozenset[str]:
