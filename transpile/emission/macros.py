@@ -30,9 +30,15 @@ class _File(NamedTuple):
 
     parts: dict[str, str]
     macros: tuple[str, ...]  # that others may ask for, as they are spelled
+    sources: dict[str, str]  # of names that were asked for
 
     def source(self, name: str) -> str:
         """Return the parts that a name needs, and its own."""
+        if name not in self.sources:
+            self.sources[name] = self.joined(name)
+        return self.sources[name]
+
+    def joined(self, name: str) -> str:
         needed: set[str] = set()
         waiting = [name]
         while waiting:
@@ -91,4 +97,4 @@ def _file(path: Path, changed: int) -> _File:
         parts.update(dict.fromkeys(names, found[0]))
         if found["macro"] and not names[0].startswith("_"):
             macros += names
-    return _File(parts, tuple(macros))
+    return _File(parts, tuple(macros), {})

@@ -144,7 +144,7 @@ class Library:
         return None
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)  # of some 40 KB each
 def _library(chosen: tuple[_Chosen, ...]) -> Library:
     """The library of some patterns: to read one takes long, and programs of one kind take the same."""
     return Library(chosen)
