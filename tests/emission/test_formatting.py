@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from random import Random
 
+import black
 import pytest
 
 import xla2py
@@ -17,6 +20,8 @@ from xla2py.transpile.emission.module.shared_helpers import joined
 from xla2py.transpile.emission.prelude.library import prelude
 from xla2py.transpile.errors import XlaToPythonError
 from xla2py.transpile.fuzzing.families import FAMILIES, random_program
+from xla2py.transpile.python.black import by_black
+from xla2py.transpile.python.wrapping import broken
 from xla2py.transpile.target import load_target
 
 from .pairs import FOLDER, read_pairs
@@ -124,6 +129,39 @@ def test_a_statement_is_broken_at_its_own_depth(statement, depth):
         is_in_string ^= '"""' in line
     text = "\n".join([*heads, *body]) + "\n"
     assert formatted(text, Layout()) == black_layout(text)
+
+
+PARTS = """x; weights[:, ::2]; (1, 2); "a, (b"; f(x, np.abs(y)); x * y + ratio; (x + y).T; [x, y]; -(x**2); (x,); -x;
+lambda i: i + 1; x if y else z; optimizer_state_square_bias; x.sum(axis=-1, keepdims=True)""".replace("\n", " ").split(
+    "; "
+)
+PARAMETERS = "x: Array; *; k=1; rest: Any; scale: Sequence[int] | None = None; params: dict[str, Array]".split("; ")
+
+
+def test_statements_of_usual_forms_are_broken_as_black_does():
+    random, count = Random(0), 0
+    while count < much(200, 20_000):
+        parts = ", ".join(random.sample(PARTS, random.randrange(1, 7)))
+        parameters = ", ".join(random.sample(PARAMETERS, random.randrange(1, 6)))
+        call = f"{random.choice(('', 'np.', 'np.linalg.'))}update({parts}, axis={random.randrange(4)})"
+        target = random.choice(("x", "x, (y, z)", "x, y", "x[0], y", "x.y"))
+        forms = (
+            f"return {parts}",
+            f"return {call}",
+            call,
+            f"{target} = {call}",
+            f"def f({parameters}) -> tuple[Array]:",
+        )
+        statement = random.choice(forms)
+        depth = random.randrange(3)
+        text = "    " * depth + statement
+        head = "".join(f"{'    ' * k}if _:\n" for k in range(depth))
+        behind = "\n    pass\n" if statement.startswith("def") else "\n"
+        found = broken(text, 50) if len(text) > 50 else None
+        if found is not None:
+            with suppress(black.InvalidInput):  # parameters in no possible order
+                assert head + found + behind == by_black(head + text + behind, 50)
+                count += 1
 
 
 def test_what_fits_its_lines_is_not_shown_to_black():

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from ..options import LINE_LENGTH
+from .wrapping import broken
 
 _INDENT = "    "
 _CONTINUES_IF = re.compile(r"(elif|else)\b")
@@ -16,6 +17,9 @@ _HEAD = re.compile(r"(def|class|for|while|if|elif|else|with)\b")
 @lru_cache(maxsize=1024)
 def wrapped(text: str) -> str:
     """One statement, or the head of a compound one, as black breaks it at the depth at which it stands."""
+    found = broken(text, LINE_LENGTH)
+    if found is not None:
+        return found
     statement = text.lstrip()
     depth = (len(text) - len(statement)) // len(_INDENT)
     before = [f"{_INDENT * k}if _:" for k in range(depth)]
