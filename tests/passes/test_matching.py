@@ -24,6 +24,10 @@ WHOLE = root(
     "x = s32[4] parameter(0)", "two = s32[] constant(2)", "t = s32[4] broadcast(two), dimensions={}",
     "s = s32[4] multiply(t, x)",
 )  # fmt: skip
+VIEWED = root(
+    "x = f32[2,3] parameter(0)", "y = f32[3,2] parameter(1)", "e = f32[2,3] exponential(x)",
+    "t = f32[3,2] transpose(e), dimensions={1,0}", "s = f32[3,2] subtract(t, y)",
+)  # fmt: skip
 TWICE = root(X, Y, "a = f32[4] multiply(x, x)", "s = f32[4] subtract(a, y)")
 
 
@@ -40,6 +44,8 @@ TWICE = root(X, Y, "a = f32[4] multiply(x, x)", "s = f32[4] subtract(a, y)")
         ('compare(a, b, direction="LT")', LESS, {"a", "b"}),
         ("compare(a, b, direction=d)", LESS, {"a", "b", "d"}),
         ("subtract(multiply(a, a), b)", TWICE, {"a", "b"}),
+        ("subtract(~multiply(a, a), b)", TWICE, {"a", "b"}),
+        ("subtract(~exponential(a), b)", VIEWED, {"a", "b"}),
     ],
 )
 def test_matches(text, node, names):
@@ -50,6 +56,9 @@ def test_matches(text, node, names):
     ("text", "node"),
     [
         ("subtract(a, b)", SUM),
+        ("subtract(exponential(a), b)", VIEWED),
+        ("subtract(~log(a), b)", VIEWED),
+        ("subtract(a, ~exponential(b))", VIEWED),
         ("add(a, a)", SUM),
         ("add(exponential(a), a)", SUM),
         ("add(log(a), b)", SUM),

@@ -12,7 +12,7 @@ from itertools import takewhile
 from ...hlo.ir import Computation, HloModule, Instruction, OpMetadata, with_called, with_instructions
 from ...hlo.shapes import TupleShape
 from ...hlo.stack_frames import CallChains
-from .common_body import Surroundings, common_body, most_saved, saved, short
+from .common_body import Readers, common_body, most_saved, saved, short
 from .copies import Outline, columns
 from .traced_calls import Activations, Constants, Numbers, activations
 
@@ -97,7 +97,7 @@ class _Outlining:
         An outline is worked out when no other is known to save more than it might, which is what the same copies saved
         when they were last looked at, by ``savings``.
         """
-        around = Surroundings(computation)
+        around = Readers(computation)
         found = list(activations(computation, self.chains, self.numbers))
         keys = [copies.identity for copies in found]
         bounds = [savings.get(key, most_saved(copies)) for key, copies in zip(keys, found, strict=True)]

@@ -16,7 +16,7 @@ _MOST_VALUES = 24  # inputs and outputs
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-class Surroundings:
+class Readers:
     """The users of the instructions of a computation, and where they stand."""
 
     def __init__(self, computation: Computation) -> None:
@@ -49,7 +49,7 @@ def _saved(copies: int, each: int, values: int) -> int:
 
 
 def common_body(
-    around: Surroundings, found: Activations, constants: Constants, numbers: Numbers
+    around: Readers, found: Activations, constants: Constants, numbers: Numbers
 ) -> Outline[Instruction] | None:
     """The largest common body of the copies; None where their function has no name, or each is several calls."""
     if not _IDENTIFIER.fullmatch(short(found.function_name)):
@@ -81,7 +81,7 @@ def short(function_name: str) -> str:
     return function_name.rsplit(".", 1)[-1]
 
 
-def _absorb(around: Surroundings, found: Activations, numbers: Numbers) -> None:
+def _absorb(around: Readers, found: Activations, numbers: Numbers) -> None:
     """Broadcasts, reshapes and the like that serve one copy only belong to it, under the label of what they serve.
 
     What comes from another place than the function stays outside where it works on what is given: ``b[0]``.
