@@ -11,8 +11,7 @@ module @m {
     %two = stablehlo.constant dense<2.0> : tensor<f32>
     %rest = stablehlo.remainder %half, %two : tensor<f32>
     %six = stablehlo.constant dense<6> : tensor<i32>
-    %four = stablehlo.constant dense<4> : tensor<i32>
-    %bits = stablehlo.xor %six, %four : tensor<i32>
+    %bits = stablehlo.popcnt %six : tensor<i32>
     %numbers = stablehlo.constant dense<[(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]> : tensor<3xcomplex<f32>>
     %part = stablehlo.slice %numbers [1:3] : (tensor<3xcomplex<f32>>) -> tensor<2xcomplex<f32>>
     %negative = stablehlo.constant dense<-1> : tensor<i32>
