@@ -13,7 +13,7 @@ SOLVE_BLOCK = 32  # equations that are solved together
 def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
     """Triangular factors of matrices ``a`` [.., n, n], of which a triangle is read.
 
-    A matrix that is not positive definite gives NaN everywhere.
+    A matrix that is not positive definite gives NaN in the triangle of its factor.
     """
     wide = a.astype(working_dtype(a.dtype), copy=False)
     try:
@@ -21,8 +21,9 @@ def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
     except np.linalg.LinAlgError:
         if a.ndim > 2:
             return np.stack([cholesky(matrix, lower) for matrix in a])
-        return np.full_like(a, np.nan)
+        factor = np.full_like(wide, np.nan)
     factor[np.isnan(factor).any(axis=(-2, -1))] = np.nan
+    factor = np.tril(factor) if lower else np.triu(factor)
     return factor if wide.dtype == a.dtype else factor.astype(a.dtype)
 
 

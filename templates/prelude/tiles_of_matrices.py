@@ -33,7 +33,8 @@ def cholesky_in_chunks(a: Chunked | da.Array, lower: bool = True) -> da.Array:
             row, column = (i, j) if lower else (j, i)
             found = (work, *place, row, column) if row >= column else None
             last = (work, *place, count - 1, count - 1)
-            tasks[name, *place, i, j] = (last_task, found, last, sizes[i], sizes[j])
+            sides = (sizes[i], sizes[j])
+            tasks[name, *place, i, j] = (last_task, found, last, *sides, i == j)
             if found is None:
                 continue
             corner = (work, *place, column, column) if row > column else None
@@ -65,19 +66,25 @@ def factor_tile(
 
 
 def result_tile(
-    tile: Stored | None, last: Stored, rows: int, columns: int, lower: bool, dtype: Any
+    tile: Stored | None,
+    last: Stored,
+    rows: int,
+    columns: int,
+    is_corner: bool,
+    lower: bool,
+    dtype: Any,
 ) -> np.ndarray:
-    """A tile of the result: 0 on the other side of the diagonal, NaN in all tiles of a
-    matrix whose ``last`` one is NaN.
+    """A tile of the result: 0 on the other side of the diagonal, on this one NaN in all
+    tiles of a matrix whose ``last`` one has NaN.
     """
     corner = last.read()
-    failed = np.isnan(corner).any(axis=(-2, -1), keepdims=True)
     if tile is None:
-        found = np.zeros((*corner.shape[:-2], rows, columns), corner.dtype)
-    else:
-        found = tile.read() if lower else tile.read().conj().mT
-    result: np.ndarray = np.where(failed, corner.dtype.type(np.nan), found)
-    return result.astype(dtype, copy=False)
+        return np.zeros((*corner.shape[:-2], rows, columns), dtype)
+    found = tile.read()
+    failed = np.isnan(corner).any(axis=(-2, -1))
+    found = np.where(failed[..., None, None], corner.dtype.type(np.nan), found)
+    found = np.tril(found) if is_corner else found
+    return (found if lower else found.conj().mT).astype(dtype, copy=False)
 
 
 def triangular_solve_in_chunks(

@@ -70,6 +70,6 @@ def test_the_transposed_equations_are_no_plain_solution():
 test_cholesky = cases(
     "cholesky", POSITIVE, inputs=[(POSITIVE,), (-POSITIVE,), (NAN,)], budget=LOOSE, forms=(hlo, optimised)
 )(
-    (lambda a: jnp.linalg.cholesky(a, symmetrize_input=False), "return np.tril(cholesky(a))"),
+    (lambda a: jnp.linalg.cholesky(a, symmetrize_input=False), "return cholesky(a)"),
     lambda a: jnp.linalg.cholesky(a, upper=True),
 )

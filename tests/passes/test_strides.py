@@ -1,5 +1,6 @@
-"""Masks that are known become slices of what is added up."""
+"""Masks that are known become slices of what is reduced."""
 
+import jax.numpy as jnp
 import numpy as np
 
 from xla2py.tests.passes.raising import STAYS, cases, entry
@@ -31,4 +32,14 @@ test_masks = cases("strides", X)(
     (masked("110100"), STAYS),
     (masked("101010", number=1), STAYS),
     (masked("101010", axis=0), STAYS),
+)
+
+N = jnp.arange(6)
+
+test_masks_of_positions = cases("strides", X)(
+    (lambda x: jnp.where(N % 2 == 0, x, 0).sum(1), "return x[:, ::2].sum(axis=-1)"),
+    (lambda x: jnp.where((N >= 1) & (N < 4), x, -jnp.inf).max(1), "return x[:, 1:4].max(axis=-1)"),
+    (lambda x: jnp.where(N % 3 == 1, x, jnp.inf).min(1), "return x[:, 1::3].min(axis=-1)"),
+    (lambda x: jnp.where(N % 2 == 0, x, 0).max(1), STAYS),
+    (lambda x: jnp.where(N > 6, x, 0).sum(1), STAYS),
 )

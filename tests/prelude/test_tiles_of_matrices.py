@@ -56,13 +56,13 @@ def test_cholesky(dtype, batch, lower):
 
 
 @pytest.mark.parametrize(("place", "lower"), crossed(range(N), [True, False]))
-def test_a_matrix_that_is_not_positive_definite_gives_nan_everywhere_and_others_of_the_batch_do_not(place, lower):
+def test_a_matrix_that_is_not_positive_definite_gives_nan_and_others_of_the_batch_do_not(place, lower):
     a = positive_definite((2,), "float64")
     a[1, place, place] = -1
     for sizes in CHUNKS:
         found = cholesky_in_chunks(in_blocks(a, sizes, sizes), lower)
         assert_same(found, cholesky(a, lower))
-        assert np.isnan(found.compute()).all(axis=(1, 2)).tolist() == [False, True]
+        assert np.isnan(found.compute()).sum(axis=(1, 2)).tolist() == [0, N * (N + 1) // 2]
 
 
 @pytest.mark.parametrize("lower", [True, False])

@@ -43,8 +43,9 @@ def test_what_is_not_positive_definite_has_factors_of_nan():
     for number in (-1, 0, np.nan, np.inf):
         a = positive("f4", 20)
         a[13, 13] = number
-        assert np.isnan(cholesky_by_lapack(a)).all() == np.isnan(cholesky(a)).all()
-    assert np.isnan(cholesky_by_lapack(np.full((3, 3), np.nan, np.float32))).all()
+        for lower in (True, False):
+            assert (np.isnan(cholesky_by_lapack(a, lower)) == np.isnan(cholesky(a, lower))).all()
+    assert (np.isnan(cholesky_by_lapack(np.full((3, 3), np.nan, np.float32))) == np.tri(3)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,8 +14,9 @@ from ...prelude.precision import working_dtype
 def cholesky(a: cp.ndarray, lower: bool = True) -> cp.ndarray:
     """Triangular factors of matrices ``a`` [.., n, n], of which a triangle is read.
 
-    A matrix that is not positive definite gives NaN everywhere: cuSOLVER then stops and
-    tells nobody, so the diagonal of factor @ factor^H is compared with that of ``a``.
+    A matrix that is not positive definite gives NaN in the triangle of its factor:
+    cuSOLVER then stops and tells nobody, so the diagonal of factor @ factor^H is
+    compared with that of ``a``.
     """
     wide = (a if lower else a.conj().mT).astype(working_dtype(a.dtype))
     if wide.size == 0:
@@ -27,7 +28,7 @@ def cholesky(a: cp.ndarray, lower: bool = True) -> cp.ndarray:
     pivots = cp.diagonal(factor, axis1=-2, axis2=-1).real
     squares = (factor * factor.conj()).real.sum(axis=-1)
     good = (pivots > 0) & (cp.abs(squares - diagonal) <= 1e-3 * diagonal)
-    factor = cp.where(good.all(axis=-1)[..., None, None], factor, cp.nan)
+    factor = cp.tril(cp.where(good.all(axis=-1)[..., None, None], factor, cp.nan))
     return (factor if lower else factor.conj().mT).astype(a.dtype)
 
 

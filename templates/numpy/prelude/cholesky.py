@@ -9,7 +9,7 @@ def cholesky_by_blocks(a: np.ndarray, lower: bool = True) -> np.ndarray:
     """Triangular factor of each matrix of ``a`` [.., n, n], of which one triangle is
     read; ``np.linalg.cholesky`` takes twice as long, and float32 for float64.
 
-    A matrix that is not positive definite gives NaN everywhere.
+    A matrix that is not positive definite gives NaN in the triangle of its factor.
     """
     factor = np.tril(a if lower else a.mT.conj())
     try:
@@ -25,6 +25,7 @@ def cholesky_by_blocks(a: np.ndarray, lower: bool = True) -> np.ndarray:
     except np.linalg.LinAlgError:
         if a.ndim > 2:
             return np.stack([cholesky_by_blocks(matrix, lower) for matrix in a])
-        return np.full_like(a, np.nan)
+        factor[...] = np.nan
     factor[np.isnan(factor).any(axis=(-2, -1))] = np.nan
+    factor = np.tril(factor)
     return factor if lower else factor.mT.conj()

@@ -13,12 +13,13 @@ from ...prelude.linalg import triangular_solve
 
 def cholesky_by_lapack(a: np.ndarray, lower: bool = True) -> np.ndarray:
     """Triangular factor of the matrix ``a`` [n, n], of which one triangle is read; NaN
-    everywhere if it is not positive definite.
+    in that of the factor if it is not positive definite.
     """
     potrf = get_lapack_funcs("potrf", (a,))
     factor, info = potrf(a.T, lower=not lower)
     if info or np.isnan(factor).any():
-        return np.full_like(a, np.nan)
+        factor = np.full_like(a, np.nan)
+        return np.tril(factor) if lower else np.triu(factor)
     return np.asarray(factor.T)
 
 

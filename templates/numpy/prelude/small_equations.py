@@ -13,7 +13,7 @@ from numba import njit
 @njit(error_model="numpy", fastmath={"contract", "reassoc"}, cache=True, nogil=True)
 def small_cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
     """Triangular factor of the matrix ``a`` [n, n], of which one triangle is read; NaN
-    everywhere if it is not positive definite.
+    in that of the factor if it is not positive definite.
     """
     n = len(a)
     factor = np.zeros((n, n), a.dtype)
@@ -27,7 +27,8 @@ def small_cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
         for k in range(i):
             rest -= factor[i, k] * factor[i, k]
         if not rest > 0:
-            return np.full((n, n), np.nan, a.dtype)
+            factor[:] = np.tril(np.full((n, n), np.nan, a.dtype))
+            break
         factor[i, i] = np.sqrt(rest)
     return factor if lower else factor.T.copy()
 

@@ -144,11 +144,14 @@ def _reduced(reduction: ReducedCase) -> str:
 def _case_details(case: Case) -> Iterator[str]:
     yield from (f"  {case.campaign}: {failure}" for failure in _failures(case))
     for one in case.comparisons:
-        if one.found.is_good:
+        told = [leaf for leaf in one.leaves if leaf.note or not leaf.status.is_good]
+        if not told:
             continue
-        blame = f"; {', '.join(case.wrong)} against the rest" if case.wrong else ""
+        blame = f"; {', '.join(case.wrong)} against the rest" if case.wrong and not one.found.is_good else ""
         yield f"  {case.campaign}, seed {case.seed}: {one.participant} beside {one.against}{blame}"
-        yield from (f"    {line}" for leaf in one.leaves if not leaf.status.is_good for line in str(leaf).splitlines())
+        for leaf in told:
+            lines = str(leaf).splitlines()
+            yield from (f"    {line}" for line in (lines[:1] if leaf.status.is_good else lines))
         yield from (f"    known: {reason}" for reason in one.known)
 
 

@@ -19,9 +19,17 @@ def _cholesky(graph: Graph, node: Node, found: Bindings) -> Node | None:
     (a,) = factored.operands
     if factored.parameters["keywords"].get("uplo") != "L" or node.parameters["diagonal"] or a.ndim != 2:
         return None
-    return graph.add("tril", (called(graph, "cholesky", (a,), node),), diagonal=0)
+    return called(graph, "cholesky", (a,), node)
 
 
-RULES = (Rule(f"tril({_MASKED})", _cholesky),)
+def _is_cut(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    is_lower = found["factor"].parameters["keywords"].get("lower", True)
+    return None if node.parameters["diagonal"] or is_lower != (node.opcode == "tril") else found["factor"]
+
+
+RULES = (
+    Rule(f"tril({_MASKED})", _cholesky),
+    *(Rule(f"{triangle}((factor := prelude.cholesky(a)))", _is_cut) for triangle in ("tril", "triu")),
+)
 
 cholesky = rule_pass(__name__, "Raise masked factors to calls that mask by themselves.", RULES)

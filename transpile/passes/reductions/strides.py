@@ -15,17 +15,19 @@ from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL, getitem
-from ..rewriting.patterns import is_number
+from ..constants.interpreter import known_value
 from ..shapes.ranges import slice_of
+from ..to_array.reduction import is_identity
 
-_NEUTRAL = {"sum": 0, "prod": 1}  # what is left out changes nothing
+_LONGEST = 2**20  # elements of a mask
+_REDUCTIONS = ("sum", "prod", "max", "min")
 
 
 def strides(function: Function, supports: Support) -> None:
     """Reduce what a mask leaves along the last axis, and nothing else."""
     if supports.features.sizes_are_fixed:
         made = partial(_of_slice, function.graph, live_nodes(function))
-        rewrite(function, _NEUTRAL, made, supports)
+        rewrite(function, _REDUCTIONS, made, supports)
 
 
 def _of_slice(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
@@ -33,10 +35,11 @@ def _of_slice(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
     if chosen.opcode != "select" or live.count(chosen) != 1 or chosen.ndim - 1 not in node.parameters["axes"]:
         return None
     mask, x, other = chosen.operands
-    if mask.opcode != "array" or mask.ndim != 1 or x.shape != chosen.shape:
+    if mask.ndim != 1 or x.shape != chosen.shape or mask.shape[0] > _LONGEST:
         return None
-    row = _row(np.flatnonzero(mask.parameters["constant"].array))
-    if row is None or not is_number(other, _NEUTRAL[node.opcode]):
+    known = known_value(mask)
+    row = _row(np.flatnonzero(known)) if known is not None else None
+    if row is None or not is_identity(other, node.operation.folds):
         return None
     part = getitem(graph, x, (*(FULL,) * (x.ndim - 1), slice_of(row, x.shape[-1])))
     return graph.add(node.opcode, (part,), interval=node.interval, **node.parameters)
