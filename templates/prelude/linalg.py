@@ -23,8 +23,8 @@ def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
             return np.stack([cholesky(matrix, lower) for matrix in a])
         factor = np.full_like(wide, np.nan)
     factor[np.isnan(factor).any(axis=(-2, -1))] = np.nan
-    factor = np.tril(factor) if lower else np.triu(factor)
-    return factor if wide.dtype == a.dtype else factor.astype(a.dtype)
+    triangle = np.tril(factor) if lower else np.triu(factor)
+    return triangle if wide.dtype == a.dtype else triangle.astype(a.dtype)
 
 
 def small_det(a: np.ndarray) -> np.ndarray:

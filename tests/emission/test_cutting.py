@@ -62,11 +62,25 @@ def test_parameters_that_no_call_gives_go_with_their_branches_and_sentences():
 
 def test_what_calls_give_stays():
     text, lost = cut_text(
-        SCALED, Call((None, None), {"name": Known("a")}), Call((None, Known(3)), {"name": None, "twice": Known(False)})
+        SCALED, Call((None, None), {"name": Known("a")}), Call((None, None), {"name": None, "twice": Known(False)})
     )
     assert "by: float = 2, *, twice: bool = False, name: str | None = None) -> np.ndarray:" in text
     assert "    elif by == 0:\n        return x  # as it is\n" in text
     assert "    if twice:  # once more\n" in text and not lost
+
+
+def test_what_no_call_reaches_goes_though_the_calls_differ():
+    """Each parameter has several values; no call has those that a branch needs."""
+    source = """def spread(x: np.ndarray, strides: Sequence[int], gaps: Sequence[int]) -> np.ndarray:
+    if gaps and not strides:
+        return apart(x, gaps)
+    if gaps:
+        x = pad(x, gaps)
+    return x"""
+    none, one = Known(()), Known((1,))
+    text, _ = cut_text(source, Call((None, none, one)), Call((None, one, none)))
+    assert text.partition("\n")[2] == "    if gaps and not strides:\n        return apart(x, gaps)\n    return x"
+    assert cut_text(source, Call((None, one, one)), Call((None, none, none)))[0].count("pad(") == 1
 
 
 def test_flags_that_the_module_gives_stay_and_are_read():

@@ -28,6 +28,7 @@ from .inlining import merged
 from .lattice import Call, Fact, Known, OneOf, Several, alternatives, defaults_of, joined, parameters_of
 from .layout import laid_out
 
+_MOST_CASES = 8  # calls of a function that are looked at one by one
 LONGEST = 24  # characters of what stands for a parameter
 _WITHOUT_RULES = (ast.Match, ast.AsyncFunctionDef, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)
 
@@ -44,10 +45,12 @@ class Cut:
 class _Use:
     """The use of a function: ``facts`` of its parameters, and those that some call gives, of the module itself
     (``by_module``) or of the prelude; ``derived`` are those given what the shape of an array, or a parameter that the
-    module gives, says, ``required`` those that every call gives.
+    module gives, says, ``required`` those that every call gives. ``cases`` are the facts of each call: together they may
+    tell what ``facts``, parameter by parameter, do not.
     """
 
     facts: dict[str, Fact] = field(default_factory=dict)
+    cases: list[dict[str, Fact]] = field(default_factory=list)
     given: set[str] = field(default_factory=set)
     by_module: set[str] = field(default_factory=set)
     derived: set[str] = field(default_factory=set)
@@ -189,12 +192,16 @@ class _Cutter:
         if use.is_whole:
             return
         defaults = defaults_of(function)
-        facts = {}
+        own: dict[str, Fact] = {}
+        facts: dict[str, Fact] = {}
         for part in names:
             fact = given[part] if part in given else self._default(defaults.get(part))
             if (name, part) in self.opened:
                 fact = opened(fact)
+            own[part] = fact
             facts[part] = joined(use.facts[part], fact) if part in use.facts else fact
+        if own not in use.cases:
+            use.cases.append(own)
         if facts != use.facts or use.derived != before or not use.facts:
             use.facts = facts
             self.waiting.append(name)
@@ -207,7 +214,14 @@ class _Cutter:
         function = self.functions[name]
         source, use = self.definitions[name].source, self.uses[name]
         handed = frozenset(use.by_module | use.derived)
-        return Folder(source, function, use.facts, handed, evaluator, self.functions, dropped, lost, self.namespace)
+
+        def folder(facts: Mapping[str, Fact], verdicts: Mapping[ast.expr, bool]) -> Folder:
+            others = self.functions
+            return Folder(source, function, facts, handed, evaluator, others, dropped, lost, self.namespace, verdicts)
+
+        is_told_apart = not use.is_whole and 1 < len(use.cases) <= _MOST_CASES
+        cases = [folder(case, {}) for case in use.cases] if is_told_apart else []
+        return folder(use.facts, _verdicts(cases))
 
     def _follow(self, name: str, folder: Folder) -> None:
         """Take note of what a function calls, where it can get."""
@@ -334,6 +348,17 @@ class _Cutter:
         if "\n".join([*start, *text, *text_of_body]) == source:
             return source
         return laid_out("\n".join([*start, *text, *text_of_body]))
+
+
+def _verdicts(cases: Sequence[Folder]) -> dict[ast.expr, bool]:
+    """The tests of a function that have the same outcome in each of its calls."""
+    outcomes: dict[ast.expr, set[bool | None]] = {}
+    for case in cases:
+        case.body()
+        for test, found in case.outcomes.items():
+            outcomes.setdefault(test, set()).update(found)
+    alike = ((test, found.pop()) for test, found in outcomes.items() if len(found) == 1)
+    return {test: outcome for test, outcome in alike if outcome is not None}
 
 
 def opened(fact: Fact) -> Fact:
