@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xla2py.tests.passes.raising import CHANGES, assert_agrees, cases, entry, lacks, main
+from xla2py.tests.passes.raising import CHANGES, STAYS, assert_agrees, cases, entry, lacks, main
+from xla2py.tests.recording.lazy_jax import jnp
 
 A, B = np.float32(0.5), np.float32(-2)
 X = np.float32([1, -2, 3, 4, -5, 6])
@@ -108,3 +109,11 @@ def test_a_switch_compares_the_number_itself() -> None:
     assert "if i <= 0:" in main(text) and "if i == 1:" in main(text)
     for number in (-3, 0, 1, 2, 7):
         assert_agrees(text, np.int32(number), X, without="clips")
+
+
+test_diagonals_of_zeros = cases("constant_places", X)(
+    (lambda x: jnp.zeros((3, 3)).at[jnp.diag_indices(3)].set(x[:3]) @ x[3:6], "return np.diag(x[:3]) @ "),
+    (lambda x: jnp.zeros((3, 3)).at[jnp.diag_indices(3)].add(jnp.exp(x[:3])) @ x[3:6], "np.diag(np.exp(x[:3]))"),
+    (lambda x: jnp.zeros((3, 4)).at[jnp.diag_indices(3)].set(x[:3]) @ x[2:6], STAYS),
+    (lambda x: jnp.full((3, 3), -0.0).at[jnp.diag_indices(3)].set(x[:3]), STAYS),
+)

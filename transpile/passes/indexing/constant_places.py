@@ -15,7 +15,7 @@ from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Constant, Node, Slot, Ufunc, literal_value
 from ...array.program import Function
-from ...array.rewriting import rewrite, with_operands
+from ...array.rewriting import called, rewrite, with_operands
 from ...array.support import Support
 from ...array.value import FULL, permute
 from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told
@@ -32,6 +32,7 @@ def constant_places(function: Function, supports: Support) -> None:
     graph, live = function.graph, live_nodes(function)
     rewrite(function, ("update_at",), lambda node: _assigned(graph, live, node), supports)
     rewrite(function, ("transpose",), lambda node: _along_axis(graph, live, node), supports)
+    rewrite(function, ("setitem",), lambda node: _diagonal(graph, node), supports)
 
 
 def _assigned(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
@@ -47,6 +48,16 @@ def _assigned(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
     if not others and places is not None and places.size == node.shape[0] and value.shape == node.shape:
         return _permuted(graph, value, index, np.argsort(places))
     return graph.add("setitem", (array, value, *indices), index=slots)
+
+
+def _diagonal(graph: Graph, node: Node) -> Node | None:
+    """What is stored on the diagonal of fresh zeros."""
+    array, value, *indices = node.operands
+    is_row = len(indices) == 2 and indices[0] is indices[1] and indices[0].opcode == "arange"
+    is_whole = is_row and value.shape * 2 == node.shape == indices[0].shape * 2
+    is_new = _is_zeros(array) and is_never_minus_zero(array.operands[0])
+    is_stored = is_whole and is_new and node.parameters["index"] == (Slot(2), Slot(3))
+    return called(graph, "np.diag", (value,), node) if is_stored else None
 
 
 def _are_distinct(indices: Sequence[Node], shape: tuple[int, ...]) -> bool:

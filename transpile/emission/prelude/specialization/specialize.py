@@ -45,8 +45,8 @@ class Cut:
 class _Use:
     """The use of a function: ``facts`` of its parameters, and those that some call gives, of the module itself
     (``by_module``) or of the prelude; ``derived`` are those given what the shape of an array, or a parameter that the
-    module gives, says, ``required`` those that every call gives. ``cases`` are the facts of each call: together they may
-    tell what ``facts``, parameter by parameter, do not.
+    module gives, says, ``required`` those that every call gives. ``cases`` are the facts of each call: together they
+    may tell what ``facts``, parameter by parameter, do not.
     """
 
     facts: dict[str, Fact] = field(default_factory=dict)
