@@ -112,7 +112,7 @@ def test_a_switch_compares_the_number_itself() -> None:
 
 
 test_diagonals_of_zeros = cases("constant_places", X)(
-    (lambda x: jnp.zeros((3, 3)).at[jnp.diag_indices(3)].set(x[:3]) @ x[3:6], "return np.diag(x[:3]) @ "),
+    (lambda x: jnp.zeros((3, 3)).at[jnp.diag_indices(3)].set(x[:3]) @ x[3:6], "return np.diag(x[:3]) @ x[3:]"),
     (lambda x: jnp.zeros((3, 3)).at[jnp.diag_indices(3)].add(jnp.exp(x[:3])) @ x[3:6], "np.diag(np.exp(x[:3]))"),
     (lambda x: jnp.zeros((3, 4)).at[jnp.diag_indices(3)].set(x[:3]) @ x[2:6], STAYS),
     (lambda x: jnp.full((3, 3), -0.0).at[jnp.diag_indices(3)].set(x[:3]), STAYS),
