@@ -58,6 +58,12 @@ def chosen(operands: Sequence[Node], parameters: Parameters, result: ElementType
     return _fitting(_union(*_chosen_intervals(operands)), result)
 
 
+def converted(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
+    """Return the interval of a conversion: that of the operand; truth values are 0 and 1."""
+    (x,) = operands
+    return _fitting((0, 1) if x.element_type is PRED else x.interval, result)
+
+
 def counted(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
     """Return the interval of running totals of truth values, which go no further than the axis is long."""
     (x,) = operands
@@ -206,8 +212,3 @@ def quotient(a: Interval | None, b: Interval | None) -> Interval | None:
 def shifted(a: Interval | None, b: Interval | None) -> Interval | None:
     """Return the interval of what is shifted to the right and not negative."""
     return (a[0] >> b[1], a[1] >> b[0]) if a and b and a[0] >= 0 and b[0] >= 0 and b[1] < 64 else None
-
-
-def itself(a: Interval | None) -> Interval | None:
-    """Return the interval of the operand."""
-    return a

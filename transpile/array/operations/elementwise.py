@@ -192,5 +192,5 @@ _define(
     traits="known_on_host discontinuous",
     magnitude=magnitudes.largest,
     element_type=None,
-    interval=of_operands(intervals.itself),
+    interval=intervals.converted,
 )

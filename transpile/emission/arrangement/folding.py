@@ -82,7 +82,7 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
     if node.opcode == "array" and node.parameters["constant"].array.size > MOST_FOLDED:
         return True
     if made.work[node] == 0:
-        return False
+        return len(users) > 1 and _is_part_with_a_name(node, made)
     if any(_starts_slice(user, node) for user in readers):
         return True
     if len(users) > 1:
@@ -103,6 +103,11 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
     if users and users[0] in made.rows:
         return False
     return made.work[node] >= 2 and _ends_statement(node, users, graph, chains)
+
+
+def _is_part_with_a_name(node: Node, made: Plan) -> bool:
+    """Tell whether a node is a part of an array, at places that are known, which the author gave a name."""
+    return node.opcode == "getitem" and len(node.operands) == 1 and node in made.user_names
 
 
 def _is_condition(node: Node, made: Plan) -> bool:

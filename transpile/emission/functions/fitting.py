@@ -88,10 +88,12 @@ class Fitting:
         return all(self.layout.fits(text, 4 * (self.writer.indent + 3) + len(",")) for text in texts)
 
     def _part_to_cut(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        """The folded part of the operands with the most operations of those that fit a line, or else of all."""
+        """The folded part of the operands with the most operations of those that fit a line, or else of all. What
+        depends on no argument comes last: it says little alone.
+        """
         writer = self.writer
         best: Node | None = None
-        best_key = (False, 0, 0)
+        best_key = (False, False, 0, 0)
         stack = list(operands)
         while stack:
             part = stack.pop()
@@ -101,11 +103,16 @@ class Fitting:
             if work and not part.is_python_int:
                 value = writer.value(part)
                 length = self.layout.columns(value)
-                key = (self.layout.fits(value, writer.taken(part)), work, length)
+                key = (self.layout.fits(value, writer.taken(part)), not self._is_constant(part), work, length)
                 if key > best_key and (work > 1 or length >= _LONG):
                     best, best_key = part, key
             stack.extend(part.operands)
         return best
+
+    def _is_constant(self, part: Node) -> bool:
+        """Tell whether a folded part is made of nothing but literals and sizes."""
+        is_named = part in self.writer.plan.named or part.operation.is_atom
+        return not is_named and all(each.is_literal or self._is_constant(each) for each in part.operands)
 
     def _view_to_cut(self, node: Node, text: Expression) -> Node | None:
         """The longer operand of an operator, which black would break inside of its call."""

@@ -20,7 +20,7 @@ from .entry_point import CHECK_ARRAYS, CHECK_TREES
 DECORATORS = frozenset(("cache",))  # names of imports that no function reads: a value may have them, no function
 _OF_CONSTANTS = ("constant", "mapped_constant", "mapped_tensor", "device_constant", "StoredTree")
 _SAYS_NOTHING = re.compile(
-    r"(region_\d+.*|none|call|lambda|fn|f|fun|func|forward|apply|wrapped|wrapper|inner|body_fun|)(_\d+)?"
+    r"(region_\d+.*|none|call|lambda|fn|fun|func|forward|apply|wrapped|wrapper|inner|body_fun|)(_\d+)?"
 )
 
 
