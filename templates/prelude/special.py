@@ -29,6 +29,15 @@ def gelu(x: np.ndarray) -> np.ndarray:
     return activated
 
 
+def gelu_slope(x: np.ndarray) -> np.ndarray:
+    """The derivative of ``gelu``."""
+    squared = x * x
+    bend = np.tanh((x + squared * x * 0.044715) * 0.7978845608028654)
+    inner = squared * 0.05351611220445019 + 0.3989422804014327
+    slope: np.ndarray = (bend + 1) * 0.5 + x * (1 - bend) * (1 + bend) * inner
+    return slope
+
+
 # These are the coefficients of a polynomial in s = 2 / (x + 2) that stands for
 # e**(x**2) * erfc(x) / s where 0 <= x <= 10. It has the least greatest relative error.
 ERFC = (

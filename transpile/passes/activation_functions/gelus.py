@@ -1,17 +1,29 @@
-"""``gelu``, from its approximation with ``tanh``, and ``exact_gelu``, by the complementary error function."""
+"""``gelu``, from its approximation with ``tanh``, its slope, and ``exact_gelu``, by the complementary error function."""
 
 from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot
+from ...array.program import Function
+from ...array.support import Support
 from ...hlo.element_types import F32
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Make, Rule, is_full_float, rule_pass
+from ..rewriting.rules import Make, Rule, apply_rules, is_full_float
 
 _TANH = "(t := tanh(multiply((c := add(x, {cube})), 0.7978845608028654)))"
 _CUBES = ("multiply(multiply(multiply(x, x), x), 0.044715)", "multiply(multiply(multiply(x, 0.044715), x), x)")
 _GATE = f"(gate := add({_TANH}, 1))"
 
+
+# The derivative, times what comes from behind, or alone: it keeps parts of the value, which is a call then, too.
+_GATED = _GATE.replace("(gate := ", "").removesuffix(")")
+_BEND = "(bend := multiply({half}, subtract(1, t)))"
+_INNER = f"(inner := multiply(add({_BEND}, multiply(bend, t)), 0.7978845608028654))"
+_SLOPE = f"add(add({{gated}}, {_INNER}), multiply(multiply(inner, 0.044715), multiply(multiply(x, x), 3)))"
+_SLOPES = (
+    (f"multiply({_GATED}, 0.5)", "multiply(x, 0.5)"),
+    (f"multiply(g, multiply({_GATED}, 0.5))", "multiply(multiply(x, g), 0.5)"),
+)
 
 _TAIL = "(tail := prelude.erfc({argument}))"
 _ARGUMENTS = ("multiply(negate(x), 0.7071067811865476)", "multiply(x, -0.7071067811865476)")  # -x / sqrt(2)
@@ -25,6 +37,15 @@ def _call(name: str) -> Make:
     return make
 
 
+def _slope(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    slope = graph.add("prelude", (found["x"],), function="gelu_slope", arguments=(Slot(0),), keywords={})
+    return graph.add("multiply", (found["g"], slope)) if "g" in found else slope
+
+
+SLOPES = tuple(
+    Rule(_SLOPE.format(gated=gated, half=half).format(cube=_CUBES[0]), _slope, when=is_full_float)
+    for gated, half in _SLOPES
+)
 RULES = (
     *(
         Rule(form.format(cube=cube), _call("gelu"), once=("t", "c", "gate"), when=is_full_float)
@@ -38,4 +59,8 @@ RULES = (
     ),
 )
 
-gelus = rule_pass(__name__, "Raise them to calls, where nothing else reads the parts.", RULES)
+
+def gelus(function: Function, supports: Support) -> None:
+    """Raise slopes to calls, and functions where nothing else reads their parts."""
+    apply_rules(function, SLOPES, supports)
+    apply_rules(function, RULES, supports)
