@@ -46,3 +46,11 @@ def test_parts_are_read_before_the_array_changes():
         return changed.at[1].set(row + changed[0])
 
     main_of(function, LONG, ROW)
+
+
+def test_what_depends_on_no_argument_has_no_line_of_its_own():
+    def function(measurements, correction):
+        scaled = jnp.sin(measurements[:4] * correction) @ jnp.cos(measurements[1:5] - correction) + measurements[2:6]
+        return scaled * jnp.exp(measurements[2:6] - correction) / (jnp.eye(4) * 2 + 1)
+
+    assert not any(" = np.eye" in line for line in main_of(function, LONG, ROW))

@@ -265,6 +265,32 @@ def test_a_step_of_an_expression_has_the_name_of_its_value(tmp_path):
     assert "scores = np.exp(q) @ k" not in source
 
 
+CENTRE = """\
+def pattern(image):
+    centre = image[1:3]
+    return (centre > image[:2]) & (centre > image[2:])
+"""
+
+
+def test_a_part_of_an_array_that_is_read_again_keeps_its_name(tmp_path):
+    (tmp_path / "pattern.py").write_text(CENTRE, encoding="utf-8")
+    place = 'metadata={op_name="jit(pattern)/gt" source_file="pattern.py" source_line=%d source_column=%d}'
+    lines = (
+        "image = f32[4] parameter(0)",
+        f"centre.1 = f32[2] slice(image), slice={{[1:3]}}, {place % (2, 13)}",
+        f"low = f32[2] slice(image), slice={{[0:2]}}, {place % (3, 21)}",
+        f"high = f32[2] slice(image), slice={{[2:4]}}, {place % (3, 45)}",
+        f"one = pred[2] compare(centre.1, low), direction=GT, {place % (3, 12)}",
+        f"other = pred[2] compare(centre.1, high), direction=GT, {place % (3, 36)}",
+        f"ROOT both = pred[2] and(one, other), {place % (3, 11)}",
+    )
+    text = "\n".join(["HloModule m", "ENTRY main {", *lines, "}"])
+    source = xla2py.emit(text, sources=tmp_path, annotate="none").source
+    assert "    centre = image[1:3]\n    return (centre > image[:2]) & (centre > image[2:])\n" in source
+    once = text.replace("compare(centre.1, high)", "compare(low, high)")
+    assert "image[1:3] > image[:2]" in xla2py.emit(once, sources=tmp_path).source
+
+
 FILTER = """\
 def blur(x):
     filt = jnp.exp(x)

@@ -27,6 +27,7 @@ test_rules = pytest.mark.texts_of("0.10")(
         (lambda x: slope(lambda x: jnp.maximum(x, 0))(x), LARGER.format("x", 0)),
         (lambda x: slope(jax.nn.softplus)(x), "return 1 / (1 + np.exp(-x))"),
         (lambda x: slope(jax.nn.softplus)(x), WILD, "return 1 / (1 + np.exp(-x))"),
+        (lambda x: slope(jax.nn.selu)(x), lacks("+ 0")),
     )
 )
 

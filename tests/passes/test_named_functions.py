@@ -81,6 +81,9 @@ def test_counts(form):
     assert "np.bincount(" in main(text) and "minlength=10)" in main(text)
     assert_agrees(text, COUNTED, without="bincount", budget=EXACT)
     assert "bincount" not in xla2py.emit(text, "cupy").source + xla2py.emit(text, "dask").source
+    text = form(lambda x: jnp.bincount((x > 2) * 2 + (x < 5), length=4), COUNTED)
+    assert "np.clip(" not in main(text) and "minlength=4)" in main(text)
+    assert_agrees(text, COUNTED, without="bincount", budget=EXACT)
 
 
 @pytest.mark.parametrize("form", [hlo, optimised])

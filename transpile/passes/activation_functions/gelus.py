@@ -12,17 +12,19 @@ from ..rewriting.rules import Make, Rule, apply_rules, is_full_float
 
 _TANH = "(t := tanh(multiply((c := add(x, {cube})), 0.7978845608028654)))"
 _CUBES = ("multiply(multiply(multiply(x, x), x), 0.044715)", "multiply(multiply(multiply(x, 0.044715), x), x)")
-_GATE = f"(gate := add({_TANH}, 1))"
-
+_BENT = f"add({_TANH}, 1)"
+_GATE = f"(gate := {_BENT})"
 
 # The derivative, times what comes from behind, or alone: it keeps parts of the value, which is a call then, too.
-_GATED = _GATE.replace("(gate := ", "").removesuffix(")")
-_BEND = "(bend := multiply({half}, subtract(1, t)))"
-_INNER = f"(inner := multiply(add({_BEND}, multiply(bend, t)), 0.7978845608028654))"
+_BENDS = (
+    "add((bend := multiply({half}, subtract(1, t))), multiply(bend, t))",
+    "multiply({half}, multiply(add(t, 1), subtract(1, t)))",
+)
+_INNER = "(inner := multiply({bend}, 0.7978845608028654))"
 _SLOPE = f"add(add({{gated}}, {_INNER}), multiply(multiply(inner, 0.044715), multiply(multiply(x, x), 3)))"
 _SLOPES = (
-    (f"multiply({_GATED}, 0.5)", "multiply(x, 0.5)"),
-    (f"multiply(g, multiply({_GATED}, 0.5))", "multiply(multiply(x, g), 0.5)"),
+    (f"multiply({_BENT}, 0.5)", "multiply(x, 0.5)"),
+    (f"multiply(g, multiply({_BENT}, 0.5))", "multiply(multiply(x, g), 0.5)"),
 )
 
 _TAIL = "(tail := prelude.erfc({argument}))"
@@ -43,8 +45,9 @@ def _slope(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 SLOPES = tuple(
-    Rule(_SLOPE.format(gated=gated, half=half).format(cube=_CUBES[0]), _slope, when=is_full_float)
+    Rule(_SLOPE.format(gated=gated.format(cube=_CUBES[0]), bend=bend.format(half=half)), _slope, when=is_full_float)
     for gated, half in _SLOPES
+    for bend in _BENDS
 )
 RULES = (
     *(

@@ -71,6 +71,8 @@ def is_never_minus_zero(node: Node, depth: int = _DEEPEST, totals: frozenset[Nod
         return bool(number != 0) or not any(map(np.signbit, (number.real, number.imag)))
     if node in totals or has_no_sign(node):
         return True
+    if node.opcode == "multiply" and depth and any(map(_enlarges, node.operands)):
+        return all(is_never_minus_zero(factor, depth - 1, totals) for factor in node.operands)
     if node.opcode not in _TERMS or not depth or not node.type.is_floating:
         return node.element_type is not None and node.type.is_integral
     if node.opcode == "update_at" and node.parameters["ufunc"].opcode != "add":
@@ -79,6 +81,11 @@ def is_never_minus_zero(node: Node, depth: int = _DEEPEST, totals: frozenset[Nod
         return True
     terms = node.operands[_TERMS[node.opcode]]
     return (any if node.opcode in _SUMS else all)(is_never_minus_zero(term, depth - 1, totals) for term in terms)
+
+
+def _enlarges(factor: Node) -> bool:
+    """Tell whether a product is no smaller than the other factor, and so is 0 only where that is."""
+    return factor.is_literal and factor.type.is_floating and bool(literal_value(factor) >= 1)
 
 
 _MOST_FOLLOWED = 64  # values
