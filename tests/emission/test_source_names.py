@@ -268,7 +268,7 @@ def test_a_step_of_an_expression_has_the_name_of_its_value(tmp_path):
 CENTRE = """\
 def pattern(image):
     centre = image[1:3]
-    return (centre > image[:2]) & (centre > image[2:])
+    return (centre > image[:2]) & (centre > image[2:]) & (centre > 0)
 """
 
 
@@ -282,13 +282,17 @@ def test_a_part_of_an_array_that_is_read_again_keeps_its_name(tmp_path):
         f"high = f32[2] slice(image), slice={{[2:4]}}, {place % (3, 45)}",
         f"one = pred[2] compare(centre.1, low), direction=GT, {place % (3, 12)}",
         f"other = pred[2] compare(centre.1, high), direction=GT, {place % (3, 36)}",
-        f"ROOT both = pred[2] and(one, other), {place % (3, 11)}",
+        f"both = pred[2] and(one, other), {place % (3, 11)}",
+        "zero = f32[] constant(0)",
+        "zeros = f32[2] broadcast(zero), dimensions={}",
+        f"last = pred[2] compare(centre.1, zeros), direction=GT, {place % (3, 60)}",
+        f"ROOT all = pred[2] and(both, last), {place % (3, 11)}",
     )
     text = "\n".join(["HloModule m", "ENTRY main {", *lines, "}"])
     source = xla2py.emit(text, sources=tmp_path, annotate="none").source
-    assert "    centre = image[1:3]\n    return (centre > image[:2]) & (centre > image[2:])\n" in source
-    once = text.replace("compare(centre.1, high)", "compare(low, high)")
-    assert "image[1:3] > image[:2]" in xla2py.emit(once, sources=tmp_path).source
+    assert "    centre = image[1:3]\n    return (centre > image[:2]) & (centre > image[2:]) & (centre > 0)\n" in source
+    twice = text.replace("compare(centre.1, high)", "compare(low, high)")
+    assert "image[1:3] > image[:2]" in xla2py.emit(twice, sources=tmp_path).source
 
 
 FILTER = """\

@@ -84,7 +84,7 @@ test_gelus = cases("gelus", X, claims=["return gelu(x)"], forms=(hlo, optimised)
 )
 
 
-# They keep parts of the function, which is a call beside them nevertheless. Far from 0 they hang on the last bit of tanh.
+# They keep parts of the function, which is a call beside them. Far from 0 they hang on the last bit of tanh.
 SMALL = np.tanh(X) * 2
 test_slopes_of_gelus = cases("gelus", SMALL, inputs=[(SMALL,), (X * np.float32(1e30),)])(
     (lambda x: jax.grad(lambda x: jax.nn.gelu(x).sum())(x), "return gelu_slope(x)"),

@@ -18,6 +18,7 @@ from ..naming.source import SourceNames, is_empty_word
 
 MOST_FOLDED = 8  # operations in one statement
 MOST_SUMMED = 20  # in a sum, which may have a line for each of its terms
+_OFTEN = 3  # reads of a part of an array, which then has the author's name for it
 DEEPEST = 12  # levels of nesting in one expression
 
 
@@ -82,7 +83,7 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
     if node.opcode == "array" and node.parameters["constant"].array.size > MOST_FOLDED:
         return True
     if made.work[node] == 0:
-        return len(users) > 1 and _is_part_with_a_name(node, made)
+        return len(users) >= _OFTEN and _is_part_with_a_name(node, made)
     if any(_starts_slice(user, node) for user in readers):
         return True
     if len(users) > 1:

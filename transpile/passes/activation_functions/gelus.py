@@ -1,4 +1,4 @@
-"""``gelu``, from its approximation with ``tanh``, its slope, and ``exact_gelu``, by the complementary error function."""
+"""``gelu``, from its approximation with ``tanh`` and its slope; ``exact_gelu``, by the complementary error function."""
 
 from __future__ import annotations
 
