@@ -56,8 +56,9 @@ def convolution(
         groups = x.reshape(batch_groups, len(x) // batch_groups, *x.shape[1:])
         x = np.moveaxis(groups, 0, -2)
         x = x.reshape(*x.shape[:-2], batch_groups * x.shape[-1])
-    depth, features = kernel.shape[-2:]
-    is_depthwise = depth == 1 and (feature_groups > 1 or features == 1)
+    is_depthwise = kernel.shape[-2] == 1 and (
+        feature_groups > 1 or kernel.shape[-1] == 1
+    )
     if input_dilation and not strides and not kernel_dilation:
         result = correlate_phases(
             x, kernel, input_dilation, padding, feature_groups, is_depthwise
