@@ -20,14 +20,13 @@ from ..shapes.ranges import slice_of
 from ..to_array.reduction import is_identity
 
 _LONGEST = 2**20  # elements of a mask
-_REDUCTIONS = ("sum", "prod", "max", "min")
 
 
 def strides(function: Function, supports: Support) -> None:
     """Reduce what a mask leaves along the last axis, and nothing else."""
     if supports.features.sizes_are_fixed:
         made = partial(_of_slice, function.graph, live_nodes(function))
-        rewrite(function, _REDUCTIONS, made, supports)
+        rewrite(function, ("sum", "prod", "max", "min"), made, supports)
 
 
 def _of_slice(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
