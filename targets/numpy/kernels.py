@@ -149,6 +149,7 @@ def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
     if any(map(_is_slow_in_numpy, nodes)):
         return True
     costs = sum(_COSTS.get(node.opcode, 0) for node in nodes if node.type.name == "f32")
+    costs += sum(map(_cost_of_pieces, nodes))
     return saved > (0 if is_repeated else any(map(_is_transposed, nodes)) + costs)
 
 
@@ -165,6 +166,15 @@ def _is_transposed(node: Node) -> bool:
 
 # Functions of float32 that NumPy computes faster: how many arrays it stores in the time that it saves.
 _COSTS = {"sine": 4, "cosine": 4, "tan": 6, "cbrt": 3, "atan2": 2}
+
+
+def _cost_of_pieces(node: Node) -> int:
+    """Return how many arrays NumPy stores in the time that it saves where it copies pieces, and a loop asks for each
+    element which piece it is of: arrays that follow each other along the last axis."""
+    is_along_last = node.opcode == "concatenate" and node.parameters["axis"] == node.ndim - 1
+    return len(node.operands) - 1 if is_along_last else 0
+
+
 _MOVES = frozenset("select convert concatenate stack roll pad".split())
 
 

@@ -22,6 +22,8 @@ test_constants = cases("constants", X, budget=EXACT)(
     (lambda x: x[jnp.array([3, 1]) - 1], "return x[[2, 0]]"),
     (lambda x: x * jnp.isfinite(jnp.array([1.0, jnp.inf, 2, 3]))),
     (lambda x: jnp.where(jnp.arange(4) < 9, x, 0), "return x"),
+    (lambda x: jnp.where((jnp.array([3.0, 1, 0, 2]) < 9)[:, None], x, 9), "np.broadcast_to(x, (4, 4))"),
+    (lambda x: jnp.repeat(x[:1], jnp.array([3]), total_repeat_length=3), lacks("where")),
     (lambda x: x + (jnp.arange(4) * 0 + 2), "return x + 2"),
     (lambda x: x + jnp.ones((2, 4)).sum(0), "return x + 2"),
     (lambda x: x + jnp.full(3, 1.5).sum(), "return x + 4.5"),

@@ -16,7 +16,7 @@ from xla2py.tests.operations.case import module
 from xla2py.tests.operations.runner import judge
 from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.tests.targets.numpy_fast import differences, emitted, kernels, results
+from xla2py.tests.targets.numpy_fast import as_in_xla, differences, emitted, kernels, results
 from xla2py.tests.whole import much
 from xla2py.transpile.equivalence.inputs.generate import make_inputs, nest
 from xla2py.transpile.equivalence.lockstep.run import lockstep
@@ -301,3 +301,59 @@ def test_random_programs_give_what_xla_gives(family):
     for seed in range(much(1, 3)):
         drawn = random_program(family, seed)
         assert differences(drawn.text, [array.copy() for array in drawn.inputs]) == []
+
+
+def test_numpy_copies_pieces_that_follow_each_other_in_lines():
+    x, i = np.linspace(-2, 3, 6400, dtype=np.float32).reshape(100, 64), np.arange(100, dtype=np.int32)[::-1].copy()
+
+    def joined(x, i, axis):
+        return jnp.concatenate([x, x[i], jnp.broadcast_to(x[:1], x.shape)], axis)
+
+    def rotated(x):
+        parts = jnp.concatenate([-x[:, 32:], x[:, :32]], 1)
+        return jnp.tanh(x * jnp.sqrt(jnp.abs(x)) + parts * x * 2 + 1)
+
+    lines, columns = (as_in_xla(lambda x, i, axis=axis: joined(x, i, axis), x, i) for axis in (1, 0))
+    assert kernels(lines) == [] and len(kernels(columns)) == 1
+    assert len(kernels(as_in_xla(rotated, x))) == 1
+
+
+def test_types_of_names_are_not_imported(tmp_path, wrong_types):
+    text = program(
+        "x = f64[80,80] parameter(0)",
+        "y = f64[80,80] exponential(x)",
+        "z = f64[80,80] multiply(y, x)",
+        "ROOT r = f64[80,80] add(z, y)",
+    )
+    module = xla2py.emit(text, style="fast")
+    assert len(kernels(module)) == 1
+    assert_strict(module, tmp_path, wrong_types)
+
+
+def test_loops_are_strictly_typed(tmp_path, wrong_types):
+    """Flags are Python's or NumPy's, and integers that loops carry have a type from the beginning."""
+
+    def search(table, x):
+        def add(c):
+            return c[0] + 1, c[1] + table[c[0]]
+
+        def step(c):
+            count, is_first, total = c
+            start = jnp.where(is_first, 0, 1)
+            _, total = jax.lax.while_loop(lambda c: (c[0] < 7) & (c[1] < 50), add, (start, total))
+            return count + 1, jnp.where(total > x, False, is_first), total * x
+
+        return jax.lax.while_loop(lambda c: (c[0] < 9) & (c[2] < 99), step, (0, True, jnp.float32(0)))
+
+    table = np.linspace(0, 3, 7, dtype=np.float32)
+    as_in_xla(search, table, np.float32(0.5))
+    module = xla2py.emit(xla2py.from_jax(search, table, np.float32(0.5)), style="fast")
+    assert len(kernels(module)) == 1
+    assert_strict(module, tmp_path, wrong_types)
+
+
+def assert_strict(module, folder, wrong_types):
+    module.save(folder / "m.py")
+    assert wrong_types(folder, "m.py") == ""
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "m.py"]
+    assert subprocess.run(command, cwd=folder, capture_output=True).returncode == 0

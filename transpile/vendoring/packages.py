@@ -59,6 +59,7 @@ _NEEDS = {
     "numpy": ("numpy>=2.0", "NumPy"),
     "scipy": ("scipy>=1.13", "SciPy"),
 }  # by import: the requirement, and what people call it
+_UNTYPED = frozenset(("scipy",))  # has no types of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +263,11 @@ def write_package(folder: Path, parts: Sequence[Part], name: str, target: str, o
     values = {"package": name, "description": _description(parts), "version": VERSION}
     needs = _needs(project)
     manifest = path.read_text(encoding="utf-8")
-    head = environment().get_template("pyproject.toml.j2").render(**values, dependencies=[each[0] for each in needs])
+    head = (
+        environment()
+        .get_template("pyproject.toml.j2")
+        .render(**values, dependencies=[each[0] for each in needs], untyped=sorted(_UNTYPED & _imported(project)))
+    )
     write_atomically(path, f"{head}\n{manifest}".encode())
     write_atomically(folder / "src" / name / "py.typed", b"")
     project = read_project(path)
@@ -339,15 +344,24 @@ def _sentence(doc: str) -> str:
 
 
 def _needs(project: Project) -> list[tuple[str, str]]:
-    """The packages that the modules import, as requirements and as people call them."""
-    texts = [source_of(project, module) for module in project.modules if module.output.startswith("src/")]
-    nodes = [node for text in texts for node in ast.walk(ast.parse(text))]
+    """The packages that the modules need, as requirements and as people call them."""
+    names = _imported(project) | ({"scipy"} if any(map(_is_compiled_product, _nodes(project))) else set())
+    return [_NEEDS[name] for name in sorted(names & _NEEDS.keys())]
+
+
+def _imported(project: Project) -> set[str]:
+    """The packages that the modules import."""
+    nodes = list(_nodes(project))
     names = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    names |= {
+    return names | {
         (node.module or "").split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom) and not node.level
     }
-    names |= {"scipy"} if any(map(_is_compiled_product, nodes)) else set()
-    return [_NEEDS[name] for name in sorted(names & _NEEDS.keys())]
+
+
+def _nodes(project: Project) -> Iterator[ast.AST]:
+    for module in project.modules:
+        if module.output.startswith("src/"):
+            yield from ast.walk(ast.parse(source_of(project, module)))
 
 
 def _is_compiled_product(node: ast.AST) -> bool:

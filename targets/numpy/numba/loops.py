@@ -83,11 +83,19 @@ class LoopRenderer(Renderer):
 
     def begun(self, node: Node, text: Expression) -> Expression:
         """Return what a loop begins with: integers have the type that they have in later rounds."""
-        is_integer = node.is_literal and not node.is_python_int and node.type.is_integral
-        return self.elements.cast(text, node.type) if is_integer and text.lstrip("-").isdigit() else text
+        return self._with_type(node, text) if node.is_literal or not text.isidentifier() else text
+
+    def _with_type(self, node: Node, text: Expression) -> Expression:
+        """Return an integer that is written out, or a choice of such, with its type."""
+        numbers = node.operands[1:] if node.opcode == "select" and not node.ndim else (node,)
+        is_plain = all(each.is_literal and not each.is_python_int and each.type.is_integral for each in numbers)
+        has_type = node is numbers[0] and not text.lstrip("-").isdigit()
+        return self.elements.cast(text, node.type) if is_plain and not has_type else text
 
     def held(self, node: Node, text: Expression) -> Expression:
         """Return the text of a value that gets a name: a part of an array that rounds write into is copied."""
+        if node.opcode == "select" and not node.ndim:
+            return self._with_type(node, text)
         source = node
         while node.ndim and is_view(source):
             source = source.operands[0]

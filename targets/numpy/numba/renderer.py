@@ -47,6 +47,8 @@ _WIDENED = frozenset("add subtract multiply negate not shift-left abs divide rem
 _PROMISED = frozenset("add subtract multiply square".split())
 # These have no sign there if no operand has one: beside a literal, which has one, they would become floats.
 _UNSIGNED = frozenset("and or xor shift-right-logical shift-right-arithmetic".split())
+# To type checkers these are anything; a number that they know must be clamped by numbers of its type.
+_UNTYPED = frozenset(("getitem", "read", "gather", "guarded_gather", "item"))
 _LEAST = np.iinfo(np.int64).min
 # Macros for narrow numbers end in the name of their storage.
 _SIZES = {name: "word" if ELEMENT_TYPES[name].bits == 16 else "byte" for name in NARROW} | dict.fromkeys(
@@ -153,6 +155,9 @@ class NumbaRenderer(KernelRenderer):
         if node.type is U32 and node.opcode == "multiply":  # a literal has a sign
             pairs = zip(node.operands, operands, strict=True)
             operands = [self.cast(text, U32) if x.opcode == "literal" else text for x, text in pairs]
+        if node.opcode == "clamp" and node.type.is_integral and node.operands[1].opcode not in _UNTYPED:
+            pairs = zip(node.operands, operands, strict=True)
+            operands = [self.cast(text, node.type) if x.opcode == "literal" else text for x, text in pairs]
         text = super().render(node, operands)
         if self._is_widened(node):
             return self.cast(text, node.type)

@@ -47,7 +47,7 @@ def constants(function: Function, supports: Support) -> None:
             new = _written(graph, node, values[node])
             values[new] = values[node]
             return new
-        return (chosen(node, values) if node.opcode == "select" else None) or _with_numbers(graph, node)
+        return (chosen(graph, node, values) if node.opcode == "select" else None) or _with_numbers(graph, node)
 
     readers = {user.opcode for node in wanted for user in live.users(node) if user.operation.is_elementwise}
     rewrite(function, {node.opcode for node in wanted} | readers | {"select"}, rule, supports)
@@ -174,15 +174,20 @@ def _written(graph: Graph, node: Node, value: Array) -> Node:
     )
 
 
-def chosen(node: Node, values: Mapping[Node, Array]) -> Node | None:
-    """Return what a mask takes that is the same everywhere."""
+def chosen(graph: Graph, node: Node, values: Mapping[Node, Array]) -> Node | None:
+    """Return what a mask takes that is the same everywhere, spread out where it has fewer elements."""
     mask, x, y = node.operands
     value = values.get(mask)
     if value is None or not _is_uniform(value):
         return None
     taken = x if value.flat[0] else y
-    is_same = taken.shape == node.shape and taken.element_type is node.element_type and not taken.is_python_int
-    return taken if is_same else None
+    if taken.element_type is not node.element_type or taken.is_python_int:
+        return None
+    if taken.shape == node.shape:
+        return taken
+    return (
+        filled(graph, taken, node.shape) if taken.is_literal else graph.add("broadcast_to", (taken,), shape=node.shape)
+    )
 
 
 def _with_numbers(graph: Graph, node: Node) -> Node | None:

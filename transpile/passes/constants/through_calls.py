@@ -88,7 +88,7 @@ def _fold(function: Function) -> None:
     def rule(node: Node) -> Node | None:
         numbers = [literal_value(operand) for operand in node.operands if operand.is_literal]
         if node.opcode == "select" and node.operands[0].is_literal:
-            return chosen(node, {node.operands[0]: numbers[0]})
+            return chosen(graph, node, {node.operands[0]: numbers[0]})
         if node.ndim or not numbers or len(numbers) < len(node.operands):
             return None
         value = value_of(node, numbers)
