@@ -47,6 +47,28 @@ def test_attributes_arguments_that_are_bound_and_functions_that_are_called():
     assert named_constants(lambda x: inner(x) + 1)[0] == {"scale"}
 
 
+def test_names_begin_with_no_underscore():
+    _hidden = {"w": PARAMS["layers"][0]["w"]}
+    assert named_constants(lambda x: x @ _hidden["w"])[0] == {"hidden.w"}
+
+
+def test_variables_of_keras_have_their_paths():
+    """JAX takes a model, a layer and a variable each for one leaf."""
+
+    class Variable:
+        def __init__(self, path, value):
+            self.path, self.value = path, jnp.asarray(value)
+
+    class Network:
+        def __init__(self):
+            self.variables = [Variable("dense/kernel", PARAMS["layers"][0]["w"]), Variable("dense/bias", ROW)]
+
+    Variable.__module__ = Network.__module__ = "keras.models"
+    network, alone = Network(), Variable("offset", MASK)
+    names, _ = named_constants(lambda x: x @ network.variables[0].value + network.variables[1].value + alone.value)
+    assert names == {"network.dense.kernel", "network.dense.bias", "alone"}
+
+
 def test_small_tables_have_names_too(monkeypatch):
     """Whatever else is among the modules of Python."""
     monkeypatch.setitem(sys.modules, "odd", SimpleNamespace(__file__=[]))

@@ -193,9 +193,10 @@ def _captured(jax: Any, function: Any, depth: int) -> Iterator[tuple[str, Any]]:
         if callable(value) and not _is_of_jax(value) and depth:
             yield from _captured(jax, value, depth - 1)
         for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0]:
-            if isinstance(leaf, np.ndarray | jax.Array) and not isinstance(leaf, jax.core.Tracer):
-                words = ".".join([name, *map(_word, path)])
-                yield _NOT_IN_NAMES.sub("_", words.removesuffix(_OF_VARIABLES)), leaf
+            words = ".".join([name.strip("_") or name, *map(_word, path)]).removesuffix(_OF_VARIABLES)
+            for way, array in _variables_of_keras(leaf) if _is_of_keras(leaf) else (("", leaf),):
+                if isinstance(array, np.ndarray | jax.Array) and not isinstance(array, jax.core.Tracer):
+                    yield _NOT_IN_NAMES.sub("_", f"{words}{way}"), array
 
 
 def _globals(module: HloModule, wanted: Iterable[tuple[int, str]]) -> Iterator[tuple[str, np.ndarray]]:
@@ -209,6 +210,18 @@ def _globals(module: HloModule, wanted: Iterable[tuple[int, str]]) -> Iterator[t
             alike = (dtype for size, dtype in wanted if size == value.size)
             types = [dtype for dtype in alike if np.can_cast(value.dtype, dtype, "same_kind")]
             yield from ((name.strip("_"), value.astype(dtype)) for dtype in types)
+
+
+def _is_of_keras(value: Any) -> bool:
+    return any(each.__module__.split(".")[0] == "keras" for each in type(value).__mro__)
+
+
+def _variables_of_keras(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the arrays of a model, layer or variable of Keras, which JAX takes for one leaf, with the ways there."""
+    if hasattr(value, "value"):
+        yield "", value.value
+    for each in getattr(value, "variables", ()):
+        yield f".{each.path.replace('/', '.')}", each.value
 
 
 def _is_of_jax(value: Any) -> bool:
