@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from ....transpile.array.node import Node
 from ....transpile.emission.expression import Renderer
 from ....transpile.emission.functions.constants import ModuleConstants
@@ -81,6 +79,4 @@ class NumbaDeclarations(Declarations):
         )
 
     def imports(self) -> list[str]:
-        written = "\n".join(self.texts)
-        named = (name for name in sorted(self.renderer.used_casts) if re.search(rf"\b{name}\b", written))
-        return [self.caller_renderer.statement("number_type", name) for name in named]
+        return [self.caller_renderer.statement("number_type", name) for name in sorted(self.renderer.used_casts)]

@@ -92,7 +92,7 @@ class NumbaRenderer(KernelRenderer):
         }
 
     def own_filters(self) -> dict[str, Any]:
-        return {"cast": self.type_name, "unsigned": self.unsigned, "signed": self.signed, "kind": self.kind}
+        return {"cast": self.cast_name, "unsigned": self.unsigned, "signed": self.signed, "kind": self.kind}
 
     def kind(self, element_type: ElementType) -> str:
         """Return the name of the type of numbers that an element is computed in."""
@@ -106,6 +106,10 @@ class NumbaRenderer(KernelRenderer):
         return F32 if element_type.name in NARROW else element_type
 
     def type_name(self, element_type: ElementType) -> str:
+        """No text: Numba's names have no types."""
+        return ""
+
+    def cast_name(self, element_type: ElementType) -> str:
         """``f4``."""
         if element_type.name == "pred":
             return self.dtype(element_type)
@@ -139,11 +143,11 @@ class NumbaRenderer(KernelRenderer):
 
     def unsigned(self, element_type: ElementType) -> str:
         """``u4`` for ``s32``: the type with the same bits and no sign."""
-        return self.type_name(ELEMENT_TYPES[f"u{element_type.bits}"])
+        return self.cast_name(ELEMENT_TYPES[f"u{element_type.bits}"])
 
     def signed(self, element_type: ElementType) -> str:
         """``i4`` for ``u32``: the type with the same bits, one of them a sign."""
-        return self.type_name(ELEMENT_TYPES[f"s{element_type.bits}"])
+        return self.cast_name(ELEMENT_TYPES[f"s{element_type.bits}"])
 
     def plain_number(self, value: Any) -> str:
         """A number without a type."""
@@ -178,7 +182,7 @@ class NumbaRenderer(KernelRenderer):
 
     def cast(self, text: str, element_type: ElementType) -> Expression:
         """The number of a text in exactly this type."""
-        return self.expression("cast", self.type_name(element_type), text)
+        return self.expression("cast", self.cast_name(element_type), text)
 
     def element(self, array: str, indices: Sequence[Index | None], computed: Sequence[str] = ()) -> Expression:
         """Return an element of an array or of a row of one, or what stands for an array of rank 0; where there is no
