@@ -22,6 +22,7 @@ from .trees.argument_trees import leaf_paths
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
 _MOST_TOLD = 8
+_MOST_AT_ONCE = 1 << 20  # elements that are looked at
 
 _SMALL = 64  # elements of an array that has no name
 
@@ -88,11 +89,18 @@ def warn_of_nonfinite(module: HloModule) -> None:
 def nonfinite(arrays: Sequence[np.ndarray]) -> str:
     """Say how many elements of arrays are no finite numbers, as "NaN in 2 of 8 elements"; empty where none is."""
     numbers = [x for x in arrays if (kind := from_dtype(x.dtype)).is_floating or kind.is_complex]
-    odd = sum(x.size - int(np.isfinite(x).sum()) for x in numbers)
+    odd = [part for x in numbers for part in _parts(x) if not np.isfinite(part).all()]
     if not odd:
         return ""
-    what = "NaN" if any(np.isnan(x).any() for x in numbers) else "infinities"
-    return f"{what} in {odd} of {sum(x.size for x in arrays)} elements"
+    what = "NaN" if any(np.isnan(part).any() for part in odd) else "infinities"
+    count = sum(np.count_nonzero(~np.isfinite(part)) for part in odd)
+    return f"{what} in {count} of {sum(x.size for x in arrays)} elements"
+
+
+def _parts(x: np.ndarray) -> Iterator[np.ndarray]:
+    """Return the parts of an array, of which each can be looked at with little memory."""
+    flat = x.reshape(-1)
+    return (flat[start : start + _MOST_AT_ONCE] for start in range(0, flat.size, _MOST_AT_ONCE))
 
 
 def _ways(module: HloModule) -> list[Words]:
