@@ -157,7 +157,8 @@ def test_statements_of_usual_forms_are_broken_as_black_does():
         text = "    " * depth + statement
         head = "".join(f"{'    ' * k}if _:\n" for k in range(depth))
         behind = "\n    pass\n" if statement.startswith("def") else "\n"
-        found = broken(text, 50) if len(text) > 50 else None
+        found = broken(text, 50)
+        assert found is None or len(text) > 50
         if found is not None:
             with suppress(black.InvalidInput):  # parameters in no possible order
                 assert head + found + behind == by_black(head + text + behind, 50)

@@ -24,11 +24,13 @@ class _Break(NamedTuple):
 
 def broken(text: str, line_length: int) -> str | None:
     """Return the head of a function that is too long as black breaks it, at its parameters, or a statement, at the
-    arguments of its only call or between the values that it returns; None for others, or where that is not enough.
+    arguments of its only call or between the values that it returns; None for others, where that is not enough, and
+    for what fits.
     """
     statement = text.lstrip()
     is_inner = statement.startswith(_DEF) and text != statement  # black puts an empty line before it
-    if is_inner or not text.isascii() or any(mark in text for mark in _UNUSUAL):
+    fits = len(text) <= line_length
+    if fits or is_inner or not text.isascii() or any(mark in text for mark in _UNUSUAL):
         return None
     found = _of_head(statement) if statement.startswith(_DEF) else _of_statement(statement)
     if found is None:
