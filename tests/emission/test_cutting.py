@@ -323,3 +323,29 @@ def test_a_depthwise_convolution_takes_forty_lines():
         feature_group_count=3
     }""").source
     assert lines_of(source, "convolution", "correlate", "depthwise", "window_counts") <= 40
+
+
+def test_a_test_of_which_a_call_never_reads_the_rest_is_kept():
+    """``axis`` is true wherever the second half is read, and must be asked nevertheless."""
+    source = """def running(x: np.ndarray, *, axis: int = 0) -> np.ndarray:
+    if axis and x.size < 32:
+        return np.moveaxis(running(np.moveaxis(x, axis, 0)), 0, axis)
+    return np.cumsum(x, axis)"""
+    text, _ = cut_text(source, Call((None,), {"axis": Known(1)}))
+    assert "if axis and x.size < 32:" in text
+
+
+def test_a_call_with_values_that_others_had_one_by_one_is_followed():
+    source = """def first(x: np.ndarray, a: bool, b: bool) -> np.ndarray:
+    if a and b:
+        return second(x, 2)
+    return x"""
+    second = """def second(x: np.ndarray, n: int = 1) -> np.ndarray:
+    if n == 1:
+        return x
+    return x * n"""
+    some = [Call((None, Known(a), Known(b))) for a, b in ((True, False), (False, True), (True, True))]
+    library = definitions(source, second)
+    result = cut(library, ["first", "second"], {"first": some, "second": [Call((None, Known(1)))]})
+    assert "n" in result.definitions.get("second", library["second"]).source
+    assert "second(x" in result.definitions.get("first", library["first"]).source

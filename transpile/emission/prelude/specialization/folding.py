@@ -21,8 +21,8 @@ class Folder(Printer):
 
     ``handed`` are the parameters that the module gives, be it through other functions: what they say of a call's
     arguments is told as derived. ``dropped`` has the text that stands for a parameter wherever it is read, ``lost`` the
-    parameters that functions have no longer; ``verdicts`` say of tests whose outcome the facts leave open what it is in
-    each call. ``calls`` collects what other functions of the prelude are given,
+    parameters that functions have no longer; ``verdicts`` say of the tests of statements what they are in each call that
+    gets there, where the facts leave that open. ``calls`` collects what other functions of the prelude are given,
     ``escaped`` those that are handed on, ``blocked`` the parameters that cannot be dropped, as they are also assigned.
     """
 
@@ -37,13 +37,13 @@ class Folder(Printer):
         dropped: Mapping[str, str],
         lost: Mapping[str, frozenset[str]],
         namespace: str,
-        verdicts: Mapping[ast.expr, bool],
+        verdicts: Mapping[ast.If, bool],
     ) -> None:
         super().__init__(source)
         self.function, self.evaluator, self.others = function, evaluator, others
         self.handed, self.dropped, self.lost, self.namespace = handed, dropped, lost, namespace
         self.verdicts = verdicts
-        self.outcomes: dict[ast.expr, set[bool | None]] = {}  # of tests, wherever they were met
+        self.outcomes: dict[ast.If, set[bool | None]] = {}  # of the tests of statements that were met
         self.calls: list[tuple[str, Call | None]] = []
         self.escaped: set[str] = set()
         self.blocked: set[str] = set()
@@ -148,9 +148,9 @@ class Folder(Printer):
     def known(self, node: ast.expr) -> Fact:
         return self.evaluator.of(node, self.names)
 
-    def truth(self, node: ast.expr) -> bool | None:
-        """Tell whether a test holds, None where that is open."""
-        known = truth(self.known(node))
+    def outcome(self, node: ast.If) -> bool | None:
+        """Tell whether the test of a statement holds, None where that is open."""
+        known = truth(self.known(node.test))
         self.outcomes.setdefault(node, set()).add(known)
         return self.verdicts.get(node) if known is None else known
 
@@ -159,7 +159,7 @@ class Folder(Printer):
 
 
 def _if(folder: Folder, node: ast.If, depth: int) -> list[str]:
-    known = folder.truth(node.test)
+    known = folder.outcome(node)
     if known is None:
         return folder.forked(node, depth, may_skip=not node.orelse)
     body = node.body if known else node.orelse
@@ -270,7 +270,7 @@ def _name(folder: Folder, node: ast.Name) -> str | None:
 
 
 def _either(folder: Folder, node: ast.IfExp) -> str | None:
-    known = folder.truth(node.test)
+    known = truth(folder.known(node.test))
     return None if known is None else folder.text(node.body if known else node.orelse)
 
 
@@ -279,12 +279,12 @@ def _some(folder: Folder, node: ast.BoolOp) -> str | None:
     ends_with = isinstance(node.op, ast.Or)
     left: list[ast.expr] = []
     for value in node.values:
-        known = folder.truth(value)
+        known = truth(folder.known(value))
         if known is not (not ends_with) or value is node.values[-1]:
             left.append(value)
         if known is ends_with:
             break
-    if len(left) > 1 and folder.truth(left[-1]) is (not ends_with) and all(map(_is_bool, left)):
+    if len(left) > 1 and truth(folder.known(left[-1])) is (not ends_with) and all(map(_is_bool, left)):
         left.pop()
     if len(left) == len(node.values):
         return None
@@ -298,7 +298,7 @@ def _is_bool(node: ast.expr) -> bool:
 
 
 def _negation(folder: Folder, node: ast.UnaryOp) -> str | None:
-    known = folder.truth(node) if isinstance(node.op, ast.Not) else None
+    known = truth(folder.known(node)) if isinstance(node.op, ast.Not) else None
     return None if known is None else repr(known)
 
 

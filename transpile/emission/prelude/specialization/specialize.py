@@ -200,9 +200,10 @@ class _Cutter:
                 fact = opened(fact)
             own[part] = fact
             facts[part] = joined(use.facts[part], fact) if part in use.facts else fact
-        if own not in use.cases:
+        is_new = own not in use.cases
+        if is_new:
             use.cases.append(own)
-        if facts != use.facts or use.derived != before or not use.facts:
+        if is_new or facts != use.facts or use.derived != before or not use.facts:
             use.facts = facts
             self.waiting.append(name)
 
@@ -215,7 +216,7 @@ class _Cutter:
         source, use = self.definitions[name].source, self.uses[name]
         handed = frozenset(use.by_module | use.derived)
 
-        def folder(facts: Mapping[str, Fact], verdicts: Mapping[ast.expr, bool]) -> Folder:
+        def folder(facts: Mapping[str, Fact], verdicts: Mapping[ast.If, bool]) -> Folder:
             others = self.functions
             return Folder(source, function, facts, handed, evaluator, others, dropped, lost, self.namespace, verdicts)
 
@@ -350,9 +351,9 @@ class _Cutter:
         return laid_out("\n".join([*start, *text, *text_of_body]))
 
 
-def _verdicts(cases: Sequence[Folder]) -> dict[ast.expr, bool]:
-    """The tests of a function that have the same outcome in each of its calls."""
-    outcomes: dict[ast.expr, set[bool | None]] = {}
+def _verdicts(cases: Sequence[Folder]) -> dict[ast.If, bool]:
+    """The statements of a function whose tests have the same outcome in each of the calls that get there."""
+    outcomes: dict[ast.If, set[bool | None]] = {}
     for case in cases:
         case.body()
         for test, found in case.outcomes.items():
