@@ -55,14 +55,15 @@ def pad(
 
     First, ``interior`` copies of ``value`` are put between neighbours.
     """
-    if interior:
-        apart, axes = x, list(zip(x.shape, interior, strict=True))
-        x = np.full([n + max(n - 1, 0) * gap for n, gap in axes], value, x.dtype)
-        x[tuple(slice(None, None, gap + 1) for _, gap in axes)] = apart
     shape, inside, kept = [], [], []
-    for n, (low, high) in zip(x.shape, padding, strict=True):
-        shape.append(max(low, 0) + n + max(high, 0))
-        inside.append(slice(max(low, 0), max(low, 0) + n))
+    for axis, (low, high) in enumerate(padding):
+        start, n = max(low, 0), x.shape[axis]
+        place = slice(start, start + n)
+        if interior:
+            n += max(n - 1, 0) * interior[axis]
+            place = slice(start, start + n, interior[axis] + 1)
+        shape.append(start + n + max(high, 0))
+        inside.append(place)
         kept.append(slice(max(-low, 0), shape[-1] - max(-high, 0)))
     padded = np.full(shape, value, x.dtype)
     padded[tuple(inside)] = x
