@@ -21,9 +21,9 @@ class Folder(Printer):
 
     ``handed`` are the parameters that the module gives, be it through other functions: what they say of a call's
     arguments is told as derived. ``dropped`` has the text that stands for a parameter wherever it is read, ``lost`` the
-    parameters that functions have no longer; ``verdicts`` say of the tests of statements what they are in each call that
-    gets there, where the facts leave that open. ``calls`` collects what other functions of the prelude are given,
-    ``escaped`` those that are handed on, ``blocked`` the parameters that cannot be dropped, as they are also assigned.
+    parameters that functions have no longer. ``verdicts`` say of the tests of statements that the facts leave open what
+    they are in each call that gets there. ``calls`` collects what other functions of the prelude are given, ``escaped``
+    those that are handed on, ``blocked`` the parameters that cannot be dropped, as they are also assigned.
     """
 
     def __init__(
