@@ -160,7 +160,7 @@ class ByRows:
         rows = places[0]
         if len(places) > 1:
             rows = np.ravel_multi_index(places, before)
-        rows = rows.ravel()
+        rows = rows.ravel().astype(np.int64, copy=False)
         values = values.reshape(len(rows), width)
         if width < LONG_ROW or len(rows) < OFTEN * len(table):
             if width > 1:

@@ -97,3 +97,9 @@ def test_a_bound_that_no_counter_says():
     """A bound that the program is given may be anything."""
     text = hlo(lambda x, n: lax.fori_loop(0, n, lambda i, x: x.at[i].add(1), x), X, np.int32(2))
     assert "while" in main(text)
+
+
+def test_places_of_the_largest_are_bounded_where_their_type_reaches():
+    text = "ENTRY e {{ x = f32[{0}] parameter(0) ROOT t = (f32[1], s32[1]) topk(x), k=1, largest=true }}"
+    for size in (2**31, 10**12):
+        assert "top_k(x, 1)" in main(text.format(size))

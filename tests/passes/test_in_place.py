@@ -1,12 +1,16 @@
 """Loops that change an array where it is, and those that must not."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from xla2py import emit
 from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, hlo, main, times
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.tests.targets.running import leaves, on_dask, on_device, uneven
+from xla2py.tests.targets.running import leaves, on_dask, on_device, on_numpy, uneven
+from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
+from xla2py.transpile.equivalence.verdicts.comparison import compare
 
 lax = jax.lax
 X = np.random.default_rng(4).normal(size=(5, 6)).astype(np.float32)
@@ -270,3 +274,11 @@ def test_a_name_is_given_again_behind_all_that_reads_what_has_it():
     expected = jax.jit(with_the_first_change)(X)
     for found, wanted in zip(emit(text, style="fast").load().main(X), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_what_a_loop_begins_with_may_be_read_behind_it():
+    """It was changed where it is before the loop, which changes copies of it."""
+    text = (Path(__file__).parent / "behind_the_loop.hlo").read_text("utf-8")
+    arrays = [np.int32(0), np.int32(3), X[:4, :4], X[0, :4], X[1, 1], X[1:, 2:], X[2, :4], X[3, :4]]
+    results = compare(run_hlo_in_child(text, *arrays), on_numpy(text, arrays))
+    assert len(results) == 2 and all(result.status.is_good for result in results), results

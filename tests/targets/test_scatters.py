@@ -159,3 +159,16 @@ def test_updates_are_combined_as_by_at(shape, indexed, count, dtype, combine):
     chunked_scatter = pytest.importorskip("xla2py.templates.prelude.chunked_scatter")
     chunked_scatter.scatter_by_tiles(x, 0, places, values, combine)
     np.testing.assert_array_equal(x, wanted)
+
+
+@pytest.mark.parametrize("index_type", [np.int8, np.uint8, np.uint64])
+def test_places_of_any_integers_are_counted_in_wide_ones(index_type):
+    """The numbers of elements are beyond the type of a place, or of no type that it has in common with others."""
+    rng = np.random.default_rng(5)
+    x, wanted = np.zeros((2, 100, 30), np.float32)
+    places = rng.integers(0, 100, 50).astype(index_type)
+    values = rng.integers(-3, 3, (50, 30)).astype(np.float32)
+    np.add.at(wanted, places, values)
+    chunked_scatter = pytest.importorskip("xla2py.templates.prelude.chunked_scatter")
+    chunked_scatter.scatter_by_tiles(x, 0, (places,), values, np.add)
+    np.testing.assert_array_equal(x, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf, isfinite
 
-from ..hlo.element_types import PRED, ElementType
+from ..hlo.element_types import PRED, S32, ElementType
 from .node import Node, literal_value
 from .operation import Interval, Parameters
 
@@ -120,7 +120,7 @@ def result_interval(node: Node, index: int) -> Interval | None:
     if function == "getrf" and index == 1:
         return 1, max(node.operands[0].shape[-2], 1)
     if function == "top_k" and index == 1:
-        return 0, max(node.operands[0].shape[-1] - 1, 0)
+        return _fitting((0, max(node.operands[0].shape[-1] - 1, 0)), S32)
     return None
 
 

@@ -116,12 +116,13 @@ class ControlFlowWriter:
     def _shared_name(self, node: Node, carry: Carry, result: Node | None) -> Expression | None:
         """The initial value's own name, where nobody else reads it."""
         initial = carry.initial
+        is_taken = initial.opcode == "copy" and initial in self.writer.taken_over
         if initial.opcode == "copy" and carry.following is not None:
             (initial,) = initial.operands  # the loop's own copy may have the name of what it was made of
         if (
             initial not in self.writer.texts
             or self.writer.texts[initial] in self.writer.constants.names
-            or (self.writer.plan.uses.get(initial, 0) != 1 and carry.initial not in self.writer.taken_over)
+            or (self.writer.plan.uses.get(initial, 0) != 1 and not is_taken)
             or initial.region is not node.region
             or initial in self.writer.arguments.leaf_names  # which is no name, but a part of the caller's
         ):
