@@ -135,3 +135,10 @@ def test_copies_of_one_array_that_a_loop_writes_into_stay_two():
     x = np.float32([1, 2, 3])
     one, two = dask.compute(*xla2py.emit(TWO_OUTPUTS, target="dask").load().main(x))
     assert (one.tolist(), two.tolist()) == ([7, 7, 3], [8, 8, 3])
+
+
+def test_a_row_becomes_a_matrix_in_chunks_of_forced_lengths():
+    text = "ENTRY e { x = s32[5,5,1] parameter(0)  row = s32[25] reshape(x)  ROOT r = s32[5,5] reshape(row) }"
+    x = np.arange(25, dtype=np.int32).reshape(5, 5, 1)
+    (found,) = on_dask(text, [x], uneven, "2")
+    np.testing.assert_array_equal(found, x[..., 0])

@@ -52,5 +52,5 @@ def is_matrix(node: Node) -> bool:
     """Tell whether a node is a row of numbers in the shape of a matrix."""
     if node.opcode != "reshape" or node.ndim != 2:
         return False
-    (row,) = node.operands
-    return is_row(row) and prod(row.shape) <= MOST_NUMBERS
+    row, *sizes = node.operands  # that are only known at run time
+    return not sizes and is_row(row) and prod(row.shape) <= MOST_NUMBERS
