@@ -192,7 +192,7 @@ def test_a_run_takes_no_more_than_is_planned(name):
     text = LARGE[name]
     given = inputs(text)
     below = sum(x.nbytes for x in given) + 4 * xla2py.load(text).entry.root.array_shape.size
-    check_plan(text, given, below=below, times=4, chunks="300")
+    check_plan(text, given, below=below, times=8, chunks="300")  # threads that take turns hold less
 
 
 @pytest.mark.parametrize("chunks", much(["4KiB"], ["3", "4KiB"]))
