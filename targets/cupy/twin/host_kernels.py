@@ -31,7 +31,7 @@ HEADER = Path(__file__).with_name("hostcuda.h")
 COMPILER = shutil.which("g++")
 FLAGS = (
     *("-O1", "-w", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-shared", "-fPIC"),
-    # What kernels do not use takes g++ longer than a kernel does: the rest of the library, exceptions, code at exit.
+    # g++ takes longer for what no kernel uses (libraries, exceptions, code at exit) than for a kernel.
     *("-std=c++14", "-fno-exceptions", "-nodefaultlibs", "-nostartfiles", "-fno-use-linker-plugin"),
 )
 LIBRARIES = ("-lm", "-lgcc", "-lc")

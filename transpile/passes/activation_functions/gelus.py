@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...array.graph import Graph
-from ...array.node import Node, Slot
+from ...array.node import Node
 from ...array.program import Function
+from ...array.rewriting import called
 from ...array.support import Support
 from ...hlo.element_types import F32
 from ..rewriting.patterns import Bindings
@@ -33,14 +34,13 @@ _ARGUMENTS = ("multiply(negate(x), 0.7071067811865476)", "multiply(x, -0.7071067
 
 def _call(name: str) -> Make:
     def make(graph: Graph, node: Node, found: Bindings) -> Node | None:
-        x: Node = found["x"]
-        return graph.add("prelude", (x,), function=name, arguments=(Slot(0),), keywords={})
+        return called(graph, name, (found["x"],), node)
 
     return make
 
 
 def _slope(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    slope = graph.add("prelude", (found["x"],), function="gelu_slope", arguments=(Slot(0),), keywords={})
+    slope = called(graph, "gelu_slope", (found["x"],), node)
     return graph.add("multiply", (found["g"], slope)) if "g" in found else slope
 
 

@@ -51,7 +51,7 @@ def _assigned(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
 
 
 def _diagonal(graph: Graph, node: Node) -> Node | None:
-    """What is stored on the diagonal of fresh zeros."""
+    """Return ``np.diag(x)`` for an array of zeros that has ``x`` stored on its diagonal; None for other changes."""
     array, value, *indices = node.operands
     is_row = len(indices) == 2 and indices[0] is indices[1] and indices[0].opcode == "arange"
     is_whole = is_row and value.shape * 2 == node.shape == indices[0].shape * 2

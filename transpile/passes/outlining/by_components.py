@@ -148,7 +148,7 @@ def _by_use(nodes: list[Node]) -> list[Node]:
 
 
 def _form(nodes: list[Node], live: LiveNodes) -> Hashable:
-    """What a part computes and gives, equal for like parts; None where shapes matter, or order is not clear."""
+    """Return a key that is equal for parts that compute the same; None where shapes matter, or order is not clear."""
     readers = readers_in(live)
     shape = nodes[0].shape
     place = {node: k for k, node in enumerate(nodes)}

@@ -28,7 +28,7 @@ class Readers:
                 self.users.setdefault(operand, []).append((instruction, k))
 
     def readers(self, instruction: Instruction) -> list[Instruction | None]:
-        """What reads an instruction; None for the caller."""
+        """Return the instructions that read one, and None for the caller."""
         users: list[Instruction | None] = [user for user, _ in self.users.get(instruction, ())]
         return [*users, None] if instruction is self.root else users
 

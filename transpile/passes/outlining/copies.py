@@ -22,7 +22,7 @@ def columns(row: tuple[Item, ...]) -> Iterator[tuple[Item, ...]]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Outline(Generic[Item]):
-    """What a function can stand for: rows in order, the columns that it is given, and the rows that it gives."""
+    """Copies that one function can replace: rows in order, the columns that it is given, and the rows that it gives."""
 
     rows: list[tuple[Item, ...]]
     inputs: list[tuple[Item, ...]]
@@ -39,12 +39,12 @@ class Outline(Generic[Item]):
         return len(self.inputs) + len(self.outputs)
 
     def saving(self, work: int) -> int:
-        """What need not be read again of all copies but one, less the values that every call lists."""
+        """Return what a reader saves: all copies but one, less the values that every call lists."""
         return saving(self.count, work, self.values)
 
 
 def saving(copies: int, work: int, values: int) -> int:
-    """What a function for copies saves its reader: an operation is as much to read as two values of a call."""
+    """Return how much a function for copies saves its reader; an operation counts as two values of a call."""
     return 2 * (copies - 1) * work - copies * values
 
 

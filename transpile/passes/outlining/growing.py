@@ -187,7 +187,7 @@ class Copies(Rows[Node]):
         return sum(_WORK_OF_CALL if row[0].opcode == "call" else not row[0].operation.is_light for row in self.rows)
 
     def saving(self, found: Alike) -> int:
-        """What the copies save: operations, and values that calls in them list."""
+        """Return how much the copies save: operations, and values that calls in them list."""
         listed = sum(len(row[0].operands) if row[0].opcode == "call" else row[0].opcode == "item" for row in self.rows)
         return found.saving(self.work) + (found.count - 1) * listed
 

@@ -159,7 +159,7 @@ def _call(graph: Graph, called: Function, operands: tuple[Node, ...], outputs: S
 
 
 def readers_in(live: LiveNodes) -> Callable[[Node], list[Node | None]]:
-    """What reads a node; None for the caller of the function. Several results are read one by one."""
+    """Return the readers of a node, and None for the caller of the function. Several results are read one by one."""
 
     def readers(node: Node) -> list[Node | None]:
         users: list[Node | None] = [] if node.results else [*live.users(node)]
