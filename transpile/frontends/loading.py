@@ -8,7 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError, XlaToPythonError
@@ -17,6 +20,7 @@ from ..hlo.ir import HloModule
 from ..hlo.parser import parse_module
 from ..hlo.shape_parser import SHAPE_TEXT
 from ..hlo.source import HloSyntaxError, SourceText, Span
+from . import safetensors
 from .exported_file import read_exported
 from .hlo_proto import read_literal, snapshot_arguments
 from .jax import lower, not_lowered, of_lowered, with_trees
@@ -25,11 +29,13 @@ from .manual_computations import of_one_device
 from .shard_layouts import as_whole, layout_of_compiled, with_layout
 from .sniffing import Kind, sniff
 from .token_arguments import without_tokens
+from .tree_files import with_trees_beside
 
 _TEXT = re.compile(
     r"\s*(?:HloModule\b|ENTRY\b|(?:ROOT\s+)?(?:%[\w.\-]+\s*|[\w.\-]+\s+)=\s|" + SHAPE_TEXT + r"\s+[a-z][a-z\-]*\()"
 )
 _CPU = "cpu"
+_LEFT_OUT = b"{...}"  # in place of a constant
 _BYTE_ORDER_MARK = "\ufeff"
 _UTF_16 = {  # by the byte order mark, or a text's first letters
     re.compile(rb"\xff\xfe|(?:[\n\r\t -~]\0){8}"): "utf-16-le",
@@ -72,7 +78,7 @@ def load(
     if isinstance(source, str) and ("\n" in source or not source.strip() or _TEXT.match(source)):
         text = source.encode("utf-8", "surrogatepass")
         return _from_bytes(text, name or "<string>", function=function, sizes=sizes)
-    return _from_bytes(_read(source), name or os.fspath(source), function=function, sizes=sizes)
+    return _from_file(Path(source), name or os.fspath(source), function, sizes)
 
 
 def of_object(
@@ -121,6 +127,25 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         raise UsageError(Diagnostic("XP401", f"cannot read {os.fspath(path)!a}: {error}")) from None
 
 
+def _from_file(path: Path, name: str, function: str | None, sizes: Mapping[str, int] | None) -> HloModule:
+    """The module in a file. Constants that a text leaves out, and its trees, may be in files beside it."""
+    content = _read(path)
+    literals = _arrays_beside(path) if _LEFT_OUT in content else {}
+    module = _from_bytes(content, name, function=function, sizes=sizes, literals=literals)
+    return with_trees_beside(module, path)
+
+
+def _arrays_beside(path: Path) -> dict[str, np.ndarray]:
+    """The arrays in the file beside a text, by the names of constants; none where there is no such file."""
+    tensors = path.with_suffix(safetensors.SUFFIX)
+    if not tensors.is_file():
+        return {}
+    try:
+        return safetensors.read(tensors)
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(Diagnostic("XP725", f"{tensors} has no arrays of {path.name}: {error}")) from error
+
+
 def _platform(names: Sequence[str]) -> int | None:
     """The number of the platform that a program for several is read for."""
     if len(names) < 2:
@@ -134,6 +159,7 @@ def _from_bytes(
     platform: int | None = None,
     function: str | None = None,
     sizes: Mapping[str, int] | None = None,
+    literals: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> HloModule:
     content = _in_utf8(content)
     kind = sniff(content)
@@ -148,12 +174,12 @@ def _from_bytes(
             Diagnostic("XP142", "this is a jaxpr, not HLO", Span(0, 1), SourceText(_decode(content, name), name), hint)
         )
     if kind is Kind.HLO_TEXT:
-        return _divided(parse_module(SourceText(_decode(content, name), name)))
+        return _divided(parse_module(SourceText(_decode(content, name), name), literals))
     if kind in (Kind.STABLEHLO_TEXT, Kind.STABLEHLO_BYTECODE):
         return _divided(_from_stablehlo(content, kind, name, function, platform, sizes))
     converted = to_hlo(content, kind, name)
-    literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
-    module = _divided(parse_module(TranslatedText(converted.text, name), literals))
+    left_out = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
+    module = _divided(parse_module(TranslatedText(converted.text, name), left_out))
     if kind is Kind.HLO_SNAPSHOT:
         module = replace(module, arguments=snapshot_arguments(memoryview(content)))
     return module

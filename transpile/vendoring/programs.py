@@ -9,17 +9,12 @@ from itertools import takewhile
 import numpy as np
 
 from ..emission.weights import with_weights
-from ..errors import Diagnostic, UsageError
-from ..files import read_text
 from ..frontends import load_program, safetensors
 from ..frontends.exported import or_at_sizes
 from ..frontends.functions import is_reference, load_function
 from ..frontends.hlo_proto import LARGE
-from ..frontends.tree_files import with_trees_beside
 from ..frontends.witnesses import Assignment, Witnesses, files_at_sizes, free_sizes, function_at_sizes, parse_sizes
 from ..hlo.ir import HloModule
-from ..hlo.parser import parse_module
-from ..hlo.source import SourceText
 from ..hlo.verifier import verify
 from .manifest import Project, VendoredModule
 
@@ -29,20 +24,6 @@ PROGRAMS = "programs"  # the folder of a package's programs that came as no file
 def is_large(array: np.ndarray) -> bool:
     """Tell whether a constant stands in a file beside the text of a program, or is handed to XLA as an argument."""
     return array.nbytes >= LARGE and safetensors.can_hold(array)
-
-
-def _written_program(project: Project, name: str, sizes: Assignment | None) -> HloModule:
-    """The program in a file: of a package's own, large constants are in a file beside it."""
-    place = project.place(name)
-    tensors = place.with_suffix(safetensors.SUFFIX)
-    if not (name.startswith(f"{PROGRAMS}/") and tensors.is_file()):
-        return with_trees_beside(load_program(name, project.folder, sizes=sizes), place)
-    text = SourceText(read_text(place), name)
-    try:
-        arrays = safetensors.read(tensors)
-    except (OSError, ValueError, KeyError) as error:
-        raise UsageError(Diagnostic("XP725", f"{tensors} has no arrays of {name}: {error}")) from error
-    return with_trees_beside(parse_module(text, arrays), place)
 
 
 def program_of(project: Project, module: VendoredModule) -> HloModule | Witnesses:
@@ -86,7 +67,7 @@ def _read(project: Project, module: VendoredModule, weights: str) -> HloModule |
         if is_reference(name):
             program = load_function(name, imports, gradient=module.gradient, weights=weights)
         else:
-            program = _written_program(project, name, sizes)
+            program = load_program(name, project.folder, sizes=sizes)
         verify(program, program.source)
         return program
 
