@@ -270,7 +270,7 @@ def test_large_constants_of_a_live_function_are_beside_its_program(tmp_path, xla
     assert "constant({...})" in program.with_suffix(".hlo").read_text(encoding="utf-8")
     assert program.with_suffix(".safetensors").stat().st_size > weights.nbytes
     assert xla2py("package", "--check", str(folder))[0] == 0
-    code, out, err = xla2py("emit", str(program.with_suffix(".hlo")), "--constants", "auto", "-o", "projected.py")
+    code, _, err = xla2py("emit", str(program.with_suffix(".hlo")), "--constants", "auto", "-o", "projected.py")
     assert code == 0, err
     assert "def main(x: Array) -> Array:" in Path("projected.py").read_text(encoding="utf-8")
     with np.load("projected.npz") as stored:
