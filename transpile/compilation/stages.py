@@ -23,6 +23,7 @@ from ..passes.calls.argument_views import call_views
 from ..passes.calls.custom_call_definitions import composed, expanding, is_expanded
 from ..passes.calls.inlining import inline_joinable, inlining
 from ..passes.calls.interfaces import interfaces
+from ..passes.calls.same_functions import same_functions
 from ..passes.calls.scopes_through_calls import scopes_through_calls
 from ..passes.calls.target_functions import own_functions, own_functions_of
 from ..passes.constants.through_calls import constants_through_calls
@@ -317,6 +318,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
     _over_program(layers, _calls_functions),
     _over_program(interfaces, _calls_functions),
+    _over_program(same_functions, _calls_functions),
     _over_program(call_views, _calls_functions),
     _over_functions(kept_states, _writes_slices),
     _over_functions(added_parts, _writes_slices),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 
 from ...array.live import live_nodes
@@ -100,3 +100,9 @@ def _with_named(program: Program, found: set[Function]) -> set[Function]:
         if function in found:
             found.update(named_functions(function))
     return found
+
+
+def lines_around_convolutions(nodes: Collection[Node]) -> int:
+    """Return how many lines more a convolution between reshapes is than one for each operation that computes."""
+    reshapes = sum(node.opcode == "reshape" for node in nodes)
+    return reshapes + 3 if reshapes and any(node.parameters.get("function") == "convolution" for node in nodes) else 0

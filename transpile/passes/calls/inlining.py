@@ -14,7 +14,7 @@ from ...array.rewriting import rewrite
 from ...array.traversal import topological
 from ...kernels.index_maps import is_view
 from ...kernels.operations import is_generated
-from .inline_one import MOST_COPIED, in_place, made_by, named_functions, used_functions
+from .inline_one import MOST_COPIED, in_place, lines_around_convolutions, made_by, named_functions, used_functions
 
 InPlace = Callable[[Function, set[Function], Node], Node | None]
 _MOST_WORK = 2  # operations of a function that reads better where it is called
@@ -72,4 +72,4 @@ def _is_small(function: Function) -> bool:
     nodes = topological([*function.parameters, made])
     work = [node for node in nodes if not node.operation.is_light and node.opcode != "scalar"]
     inner = (node for node in nodes if node.stands_alone or (node.results and node is not made))
-    return len(work) <= _MOST_WORK and not any(inner)
+    return len(work) + lines_around_convolutions(nodes) <= _MOST_WORK and not any(inner)

@@ -67,7 +67,9 @@ class _Call:
 
 
 def _following_results(called: Function, calls: Sequence[_Call]) -> Results:
-    """Return the results that nobody reads, that stand there before, and that are views of arguments and others."""
+    """Return the results that nobody reads, that stand there before, and that are views of arguments, of others and of
+    constants.
+    """
     given = called.flat_results
     if not isinstance(called.results, tuple):
         return {}
@@ -83,9 +85,10 @@ def _following_results(called: Function, calls: Sequence[_Call]) -> Results:
 
 
 def _is_view(node: Node, known: set[Node]) -> bool:
+    """Tell whether a node is a view of what is known, or of a constant."""
     while node not in known and node.operation.is_view and len(node.operands) == 1:
         (node,) = node.operands
-    return node in known
+    return node in known or node.opcode == "array"
 
 
 # -- arguments

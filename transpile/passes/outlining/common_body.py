@@ -35,7 +35,8 @@ class Readers:
 
 def most_saved(found: Activations) -> int:
     """Return a bound of what an outline of copies saves: all their work stays, for one value."""
-    return _saved(len(found.copies), work(found.copies[0].values()), 1)
+    first = found.copies[0].values()
+    return _saved(len(found.copies), work([*first, *found.structure]), 1)
 
 
 def saved(outline: Outline[Instruction]) -> int:

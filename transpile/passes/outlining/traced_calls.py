@@ -30,6 +30,7 @@ _Inside = tuple[list[tuple[Label, Instruction]], list[Instruction]]  # a call: i
 _STAYING = frozenset(("parameter", "domain", "after-all", "add-dependency", "rng", "rng-get-and-update-state"))
 _LEAVES = frozenset(("constant", "iota"))
 STRUCTURE = _LEAVES | frozenset(("broadcast", "reshape", "transpose", "bitcast", "tuple", "get-tuple-element"))
+_AROUND_CONVOLUTIONS = frozenset(("reshape", "transpose"))
 _REPEATED = frozenset(("broadcast", "reshape", "convert"))  # of a constant: as cheap as the constant
 
 
@@ -55,8 +56,24 @@ class Activations:
 
 
 def work(instructions: Iterable[Instruction]) -> int:
-    """Return how many instructions compute something."""
-    return sum(instruction.opcode not in STRUCTURE for instruction in instructions)
+    """Return how many instructions compute something, also in what is called.
+
+    A convolution is a call of some lines, between transposes and reshapes that are a line each: there they count, too.
+    """
+    opcodes = _opcodes(instructions)
+    uncounted = STRUCTURE - _AROUND_CONVOLUTIONS if "convolution" in opcodes else STRUCTURE
+    return sum(opcode not in uncounted for opcode in opcodes)
+
+
+def _opcodes(instructions: Iterable[Instruction]) -> list[str]:
+    """The opcodes of instructions, and in place of a call those of what it calls."""
+    found: list[str] = []
+    for instruction in instructions:
+        if instruction.opcode == "call":
+            found += _opcodes(i for i in instruction.called[0].instructions if i.opcode != "parameter")
+        else:
+            found.append(instruction.opcode)
+    return found
 
 
 def is_movable(instruction: Instruction) -> bool:
@@ -161,7 +178,7 @@ def activations(computation: Computation, chains: CallChains, numbers: Numbers) 
     """The functions called in a computation whose instructions come more than once, in alike copies."""
     for (_, name, is_gradient), calls in _by_function(computation, chains, numbers).items():
         found = [
-            (copy, caller) for caller, (labelled, _) in calls.items() for copy in _split(labelled) if len(copy) > 1
+            (copy, caller) for caller, (labelled, _) in calls.items() for copy in _split(labelled) if _may_save(copy)
         ]
         structure = frozenset(instruction for _, given in calls.values() for instruction in given)
         alike: dict[Any, list[tuple[Copy, int]]] = {}
@@ -173,6 +190,11 @@ def activations(computation: Computation, chains: CallChains, numbers: Numbers) 
                 yield Activations(
                     name, is_gradient, [copy for copy, _ in group], [caller for _, caller in group], structure
                 )
+
+
+def _may_save(copy: Copy) -> bool:
+    """Tell whether a function may be worth its name: one operation is not, unless it is a convolution."""
+    return len(copy) > 1 or "convolution" in _opcodes(copy.values())
 
 
 def _by_function(computation: Computation, chains: CallChains, numbers: Numbers) -> dict[_Traced, dict[int, _Inside]]:

@@ -14,6 +14,7 @@ from ...hlo.element_types import PRED
 from ...hlo.equality import compute_alike
 from ...hlo.ir import Computation, Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
+from ..calls.inline_one import lines_around_convolutions
 from ..constants.interpreter import known_value
 from .known_branches import taken_by
 from .lowering import FunctionLowering, Lowered, lowers
@@ -82,7 +83,8 @@ def _needed(result: Lowered, made: list[Node]) -> list[Node]:
 
 
 def _work(nodes: list[Node]) -> int:
-    return sum(not (node.operation.is_light or node.opcode == "reshape") for node in nodes)
+    computing = sum(not (node.operation.is_light or node.opcode == "reshape") for node in nodes)
+    return computing + lines_around_convolutions(nodes)
 
 
 def _has_effects(nodes: list[Node]) -> bool:
