@@ -150,4 +150,5 @@ def test_what_is_not_tall_is_factored_whole(text):
 
 @pytest.mark.parametrize("program, name", [(factors, "qr"), (singular, "svd"), (values_only, "svdvals")])
 def test_a_plan_says_what_a_run_takes(program, name):
-    check_plan(program(300_000, 16), [matrix(300_000, 16)], name, below=inf, times=3, chunks="2MiB")
+    # threads that take turns hold less: eight times
+    check_plan(program(300_000, 16), [matrix(300_000, 16)], name, below=inf, times=8, chunks="2MiB")
