@@ -1,15 +1,15 @@
-"""Python ints as sums of counters times constants."""
+"""Python ints as affine sums: counters times constants, plus a constant."""
 
 from __future__ import annotations
 
 from .node import Node, literal_value
 from .program import Loop
 
-Affine = tuple[dict[Node, int], int]  # the sum of nodes times their coefficients, and a constant
+Affine = tuple[dict[Node, int], int]  # the coefficient of each node, and the constant
 
 
 def integer_value(node: Node) -> int | None:
-    """The value of an integer constant."""
+    """Return the value of an integer constant; None for any other node."""
     if node.opcode == "integer":
         return int(node.parameters["value"])
     if node.is_literal and node.type.is_integral:
@@ -18,7 +18,7 @@ def integer_value(node: Node) -> int | None:
 
 
 def affine(node: Node) -> Affine:
-    """A Python int as a sum; what is no sum stands for itself."""
+    """Return a Python int as an affine sum of counters; any other node is a term of its own."""
     value = integer_value(node)
     if value is not None:
         return {}, value
@@ -30,7 +30,7 @@ def affine(node: Node) -> Affine:
 
 
 def combined(opcode: str, left: Affine, right: Affine) -> Affine | None:
-    """The sum, difference or product of two sums; None for a product of two that vary."""
+    """Return the sum, difference or product of two affine sums; None for a product of two that both have terms."""
     (terms, constant), (others, other) = left, right
     if opcode == "multiply":
         if terms and others:
@@ -46,7 +46,7 @@ def combined(opcode: str, left: Affine, right: Affine) -> Affine | None:
 
 
 def extreme(terms: dict[Node, int], constant: int, sign: int) -> int:
-    """The least value of a sum (``sign`` -1), or the greatest (1)."""
+    """Return the least (``sign`` -1) or the greatest (``sign`` 1) value of an affine sum."""
     while terms:
         inner = max(terms, key=lambda node: (node.region.depth, node.number))
         factor, end = terms[inner], _end(inner, sign * terms[inner] > 0)
@@ -59,7 +59,9 @@ def extreme(terms: dict[Node, int], constant: int, sign: int) -> int:
 
 
 def _end(node: Node, greatest: bool) -> Affine:
-    """The greatest or the least that a Python int may be: in terms of other counters where its loop has such bounds."""
+    """Return the greatest or the least value of a term: an affine sum of other counters if its loop has ``bounds``,
+    else a number from its interval.
+    """
     loop = loop_of(node)
     if loop is None or loop.bounds is None:
         assert node.interval is not None
@@ -69,6 +71,6 @@ def _end(node: Node, greatest: bool) -> Affine:
 
 
 def loop_of(node: Node) -> Loop | None:
-    """The loop with bounds that a counter belongs to."""
+    """Return the loop of a counter; None if the node is no counter or its loop has no ``bounds``."""
     loop: Loop | None = node.parameters.get("counter")
     return loop if loop is not None and loop.bounds is not None else None

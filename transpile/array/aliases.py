@@ -1,7 +1,8 @@
-"""The analysis of which results of a program may share memory with its arguments, with constants or with each other.
+"""Alias analysis: which results of a program may share memory with its arguments, its constants or each other.
 
-A node may be memory of others: a view is of its operand, what a loop carries is of what it begins with. Followed to the
-end this leads to the nodes whose memory a value may be: arguments, constants, and operations that make an array.
+A node may have the memory of other nodes: a view has its operand's, a loop-carried value that of its initial value.
+Followed to the end, these edges lead to the sources of memory: arguments, constants, and operations that allocate an
+array.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from .support import Features
 
 _COMBINING = frozenset(("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_broadcast"))
 
-Memory = Any  # a node, or a pair of a call and the memory within the function that it calls
+Memory = Any  # a node, or a pair: a call, and memory within the called function
 
 
 class Aliases:
-    """Tells whose memory the results of functions may be.
+    """The sources of memory that each result of a program's functions may have.
 
-    Of arrays that are not mutable, these are the results that are the very same object.
+    For immutable arrays, only results that are the same object alias.
     """
 
     def __init__(self, program: Program, features: Features) -> None:
@@ -34,11 +35,11 @@ class Aliases:
             self._results[function] = {node: frozenset(self._memory(node)) for node in results}
 
     def shared(self, function: Function) -> list[bool]:
-        """Tell for each result, in order, whether it may be memory that is not its own: that of an argument, a constant
-        or an earlier result, or memory that cannot be written.
+        """Return for each result, in order, whether it may alias an argument, a constant or an earlier result, or may
+        have memory that cannot be written.
         """
         found: list[bool] = []
-        taken: dict[Memory, list[Node]] = {}  # the earlier results that are in it
+        taken: dict[Memory, list[Node]] = {}  # the earlier results that may have this memory
         for node in tree_nodes(function.results):
             memory = self._results[function][node]
             others = (other for each in memory for other in taken.get(each, ()))
@@ -49,23 +50,25 @@ class Aliases:
         return found
 
     def memory(self, function: Function, result: Node) -> frozenset[Memory]:
-        """Return whose memory a result of a function may be."""
+        """Return the sources of memory that a result of a function may have."""
         return self._results[function][result]
 
     def is_given(self, node: Node, others: Set[Memory]) -> bool:
-        """Tell whether a node may be memory of an argument or a constant, of ``others``, or what cannot be written."""
+        """Return whether a node may have memory of an argument, of a constant or of ``others``, or memory that cannot
+        be written.
+        """
         return any(each in others or self._is_of_others(each) for each in self._memory(node))
 
     def handed_on(self, node: Node) -> set[Node]:
-        """Return the nodes whose memory a node may have, itself among them."""
+        """Return the nodes that a node may alias, including itself."""
         return self._followed(node)[0]
 
     def _memory(self, node: Node) -> list[Memory]:
-        """Everything whose memory a node may be."""
+        """Return the sources of memory that a node may have."""
         return self._followed(node)[1]
 
     def _followed(self, node: Node) -> tuple[set[Node], list[Memory]]:
-        """The nodes whose memory a node may have, itself among them, and everything whose memory it may be."""
+        """Return the nodes that a node may alias, including itself, and the sources of memory that it may have."""
         carries: dict[Node, Carry] = {}
         waiting, seen = [node], {node}
         memory: list[Memory] = []
@@ -77,7 +80,9 @@ class Aliases:
         return seen, memory
 
     def _sources(self, node: Node, carries: dict[Node, Carry]) -> tuple[list[Node], list[Memory]]:
-        """The nodes whose memory a node may be, and what is memory itself; ``carries`` are those of loops passed."""
+        """Return the nodes whose memory a node may have, and the memory that it is itself a source of. Records the
+        carries of loops that it meets in ``carries``.
+        """
         if node in carries:
             return [each for each in (carries[node].initial, carries[node].following) if each is not None], []
         if node.opcode == "item":
@@ -96,7 +101,7 @@ class Aliases:
         if whole.opcode == "loop":
             loop: Loop = whole.parameters["loop"]
             if loop.is_compiled:
-                return [], [node]  # it begins with copies
+                return [], [node]  # a compiled loop copies its initial values
             carries.update((carry.parameter, carry) for carry in loop.carries)
             carry = loop.carries[index]
             always_runs = loop.is_fixed and loop.trip_count > 0
@@ -112,7 +117,9 @@ class Aliases:
         return _passed_on(whole), [node]
 
     def _of_call(self, call: Node, index: int) -> tuple[list[Node], list[Memory]]:
-        """What a result of a function of the program may be, in the caller."""
+        """Return the operands that a result of the called function may alias, and the memory that it may have from
+        within the function.
+        """
         function: Function = call.parameters["function"]
         given = dict(zip(function.parameters, call.operands, strict=False))
         memory = self._results[function][function.flat_results[index]]
@@ -124,7 +131,9 @@ class Aliases:
         return self._features.elements_are_numbers and node.ndim == 0 and node.operation.is_light and is_view(node)
 
     def _is_of_others(self, memory: Memory) -> bool:
-        """Tell whether memory belongs to somebody else, or cannot be written."""
+        """Return whether memory belongs to an argument, a constant or a function of the user's, or cannot be
+        written.
+        """
         while isinstance(memory, tuple):
             memory = memory[1]
         if not self._features.arrays_are_mutable:
@@ -134,8 +143,8 @@ class Aliases:
 
 
 def _are_apart(first: Node, second: Node) -> bool:
-    """Tell whether two nodes are parts of one array that have nothing in common: one is its real and the other its
-    imaginary part, or one ends along some axis before the other begins.
+    """Return whether two nodes are disjoint parts of one array: its real and its imaginary part, or slices of which one
+    ends along some axis before the other begins.
     """
     if {first.opcode, second.opcode} == {"real", "imag"}:
         return first.operands == second.operands
@@ -151,7 +160,9 @@ def _are_apart(first: Node, second: Node) -> bool:
 
 
 def _places(item: Any, size: int) -> range:
-    """The places along an axis that an item of an index takes; nothing where it does not say so."""
+    """Return the positions along an axis that an index item selects, in ascending order; an empty range if they are
+    unknown.
+    """
     if isinstance(item, int):
         return range(item, item + 1)
     places = range(*slice(*item).indices(size)) if isinstance(item, tuple) and len(item) == 3 else range(0)
@@ -159,14 +170,16 @@ def _places(item: Any, size: int) -> range:
 
 
 def _passed_on(node: Node) -> list[Node]:
-    """The operands that an operation may give as they are, beside arrays that it makes."""
+    """Return the operands that an operation may return instead of a new array."""
     if node.opcode == "select" and node.ndim == 0:
         return [*node.operands[1:]]  # x if mask else y
     return [*node.operands] if node.operation.passes_on else []
 
 
 def _is_combined(node: Node) -> bool:
-    """Tell whether a collective makes an array of those of several devices; others may give what a device has sent."""
+    """Return whether a collective allocates its result because it combines arrays of several devices; other collectives
+    may return the array that a device has sent.
+    """
     if node.opcode != "collective" and not (node.opcode == "item" and node.operands[0].opcode == "collective"):
         return False
     given = (node if node.opcode == "collective" else node.operands[0]).parameters
@@ -176,5 +189,5 @@ def _is_combined(node: Node) -> bool:
 
 
 def _is_foreign(node: Node) -> bool:
-    """Tell whether a function of the user's own gives the value."""
+    """Return whether the value comes from a function of the user's."""
     return isinstance(node.parameters.get("function"), ForeignName) or node.operation.asks_host

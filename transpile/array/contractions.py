@@ -1,4 +1,4 @@
-"""A product of two arrays reads the same however it is written: as one of matrices, or by subscripts of ``einsum``."""
+"""Products of two arrays in one notation: matrix products, and contractions written as subscripts of ``einsum``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from .value import FULL, NEW, getitem, permute
 
 
 def is_of_matrices(node: Node) -> bool:
-    """Tell whether a product is one of as many matrices on both sides, or of one matrix by all of the other side."""
+    """Return whether a product multiplies batches of matrices of the same shape, or one matrix with all of the other
+    operand.
+    """
     a, b = node.operands
     if node.opcode == "tensordot":
         return b.ndim == 2 and node.parameters["axes"] == ((a.ndim - 1,), (0,))
@@ -21,8 +23,8 @@ def is_of_matrices(node: Node) -> bool:
 
 
 def subscripts(node: Node) -> str | None:
-    """Return what ``einsum`` calls the axes of a ``matmul``, ``tensordot`` or ``einsum`` of two arrays; None for a
-    ``matmul`` of batches.
+    """Return the ``einsum`` subscripts of a ``matmul``, ``tensordot`` or ``einsum`` of two arrays. None for a batched
+    ``matmul`` and for an ``einsum`` of more or fewer arrays.
     """
     if node.opcode == "einsum":
         text: str = node.parameters["subscripts"]
@@ -40,16 +42,16 @@ def subscripts(node: Node) -> str | None:
 
 
 def spread(graph: Graph, factor: Node, own: str, letters: Sequence[str]) -> Node:
-    """Return a factor, whose axes are called ``own``, with an axis for each of the ``letters``: of length 1 for those
-    that it lacks.
+    """Return a factor, whose axes are named ``own``, with one axis for each of ``letters``, in this order; axes that
+    the factor lacks have size 1.
     """
     ordered = permute(graph, factor, [own.index(letter) for letter in letters if letter in own])
     return getitem(graph, ordered, [FULL if letter in own else NEW for letter in letters])
 
 
 def has_rows_of_words(a: Node, b: Node, text: str | None) -> bool:
-    """Tell whether rows of ``a`` and of the product consist of whole words of 32 bits, where ``a`` and ``b`` are bytes.
-    The subscripts ``text`` say what is multiplied; None stands for matrices.
+    """Return whether the rows of ``a`` and of the product, both of bytes, consist of whole words of 32 bits. ``text``
+    are the subscripts of the product; None stands for a matrix product.
     """
     if text is None:
         return min(a.ndim, b.ndim) >= 2 and a.shape[-1] % 4 == b.shape[-1] % 4 == 0

@@ -1,4 +1,4 @@
-"""Making nodes: their types are inferred by the table of operations, and equal ones are one."""
+"""Graphs of nodes: hash-consing, and type inference by the table of operations."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ T = TypeVar("T")
 
 
 def _agreed(opcode: str, inferred: T | None, given: T | None) -> T | None:
-    """Return what a rule infers, or what is given where the rule leaves that open. Raises ValueError where the two
-    differ.
-    """
+    """Return what a rule infers, or the given value if the rule leaves it open. Raises ValueError if the two differ."""
     if inferred is None:
         return given
     if given is not None and given != inferred:
@@ -28,7 +26,7 @@ def _agreed(opcode: str, inferred: T | None, given: T | None) -> T | None:
 
 
 def frozen(value: Any) -> Any:
-    """A parameter's value as one that can be compared and hashed."""
+    """Return a parameter's value in a form that can be compared and hashed."""
     if isinstance(value, dict):
         return tuple([(key, frozen(item)) for key, item in sorted(value.items())])
     if isinstance(value, list | tuple):
@@ -39,9 +37,8 @@ def frozen(value: Any) -> Any:
 
 
 class Place(NamedTuple):
-    """The place of new nodes: their region, the instruction that they come from, the number that they have, where that
-    is not the next one, and the innermost instruction with a line of the user's source: ``origin``, or a call around
-    it.
+    """The context of new nodes: their region, the instruction that they come from (``origin``), their number (None for
+    the next one), and the innermost instruction with a source line: ``origin``, or a call around it.
     """
 
     region: Region
@@ -50,54 +47,53 @@ class Place(NamedTuple):
     line: Instruction | None = None
 
     def line_of(self, origin: Instruction | None) -> Instruction | None:
-        """What has the line of nodes that come from ``origin`` here."""
+        """Return the instruction whose source line nodes from ``origin`` have here."""
         has_one = origin is not None and origin.metadata is not None and origin.metadata.source_line
         return origin if has_one else self.line
 
 
 class Graph:
-    """Makes the nodes of one emitted function.
+    """The nodes of one emitted function.
 
-    They are made in its root, come from no instruction and are numbered in order, unless a ``with`` statement of one of
-    the methods :meth:`inside`, :meth:`coming_from`, :meth:`coming_as`, :meth:`standing_for` and :meth:`in_place_of`
-    says otherwise.
+    New nodes are made in the root region, come from no instruction and are numbered in order, except inside a ``with``
+    statement of :meth:`inside`, :meth:`coming_from`, :meth:`coming_as`, :meth:`standing_for` or :meth:`in_place_of`.
     """
 
     def __init__(self, sizes_reach: int = 0, kind: str = "function") -> None:
-        self.sizes_reach = sizes_reach  # positions along an axis are taken to be up to here
+        self.sizes_reach = sizes_reach  # the largest position that is assumed along any axis
         self.root = Region(kind)
         self._place = Place(self.root)
         self.origins: dict[Node, Instruction] = {}
-        self.lines: dict[Node, Instruction] = {}  # with the line of a node: its origin, or a call around it
-        self.results: dict[Node, list[Instruction]] = {}  # the instructions whose value a node is, innermost first
-        self.called: dict[Node, str] = {}  # the name of the function whose call in place a node is the result of
-        self.replaced: dict[Node, Node] = {}  # by rewrites: the node that took a node's place
-        self.stand_ins: set[Node] = set()  # replaced nodes whose place was taken by something of another value
-        self.turned: dict[Node, tuple[int, ...]] = {}  # by rewrites: how to transpose that to have the node's value
+        self.lines: dict[Node, Instruction] = {}  # the instruction with a node's source line: the origin or a call
+        self.results: dict[Node, list[Instruction]] = {}  # the instructions whose value a node has, innermost first
+        self.called: dict[Node, str] = {}  # the inlined function whose result a node is
+        self.replaced: dict[Node, Node] = {}  # by rewrites: the node that replaces a node
+        self.stand_ins: set[Node] = set()  # nodes whose replacement has another value
+        self.turned: dict[Node, tuple[int, ...]] = {}  # by rewrites: the transpose that gives the node's value
         self.effects: dict[Region, Node] = {}  # the last node with a side effect
         self._table: dict[Any, Node] = {}
         self._made: list[Node] = []
-        self._given: list[Node] = []  # what was asked for since a rewrite began
+        self._given: list[Node] = []  # nodes made or found since the recording began
 
     @property
     def count(self) -> int:
-        """Return how many nodes there are."""
+        """The number of nodes that were made."""
         return len(self._made)
 
     def current(self, node: Node) -> Node:
-        """Return what rewrites have made of a node; it may have other unit axes."""
+        """Return the node that replaces a node after all rewrites; its unit axes may differ."""
         while node in self.replaced:
             node = self.replaced[node]
         return node
 
     def has_current(self, node: Node) -> bool:
-        """Tell whether :meth:`current` has the value of the node, and does not only stand in for it."""
+        """Return whether :meth:`current` has the value of the node, and is not a stand-in of another value."""
         while node not in self.stand_ins and node in self.replaced:
             node = self.replaced[node]
         return node not in self.stand_ins
 
     def stand_in(self, node: Node, new: Node) -> None:
-        """Note that a node has taken another's place."""
+        """Record that a node replaces another."""
         if new is not node:
             self.replaced[node] = new
             self.replaced.pop(new, None)
@@ -106,7 +102,7 @@ class Graph:
 
     @property
     def region(self) -> Region:
-        """Return where new nodes are made."""
+        """The region in which new nodes are made."""
         return self._place.region
 
     @property
@@ -115,41 +111,42 @@ class Graph:
         return self._place.origin
 
     def inside(self, region: Region) -> _At:
-        """Make new nodes in a region."""
+        """Return a scope in which new nodes are made in a region."""
         place = self._place
         return _At(self, Place(region, place.origin, place.number, place.line))
 
     def coming_from(self, origin: Instruction | None) -> _At:
-        """Make new nodes that come from an instruction, or from none."""
+        """Return a scope in which new nodes have this origin."""
         place = self._place
         return _At(self, Place(place.region, origin, place.number, place.line_of(origin)))
 
     def coming_as(self, node: Node, of: Graph) -> _At:
-        """Make new nodes that come from what a node of a graph comes from, which may be another function's."""
+        """Return a scope in which new nodes have the origin and source line of a node of another graph, ``of``."""
         return _At(self, Place(self._place.region, of.origins.get(node), self._place.number, of.lines.get(node)))
 
     def standing_for(self, node: Node, of: Graph | None) -> _At:
-        """Make new nodes that come from what a node of a graph comes from, or from nothing, and have its number."""
+        """Return a scope in which new nodes have the number of a node, and its origin and source line in the graph
+        ``of``, if given.
+        """
         origin, line = (None, None) if of is None else (of.origins.get(node), of.lines.get(node))
         return _At(self, Place(self._place.region, origin, node.number, line))
 
     def in_place_of(self, node: Node) -> _At:
-        """Make new nodes where a node is, with its instruction and its number."""
+        """Return a scope in which new nodes have the region, origin, number and source line of a node."""
         return _At(self, Place(node.region, self.origins.get(node), node.number, self.lines.get(node)))
 
     def recording(self) -> _Recording:
-        """Collect in the list that it gives all nodes that are made, or found, meanwhile."""
+        """Return a scope that lists all nodes that are made or found inside it."""
         return _Recording(self)
 
     def home_of(self, node: Node) -> Region:
-        """The region that a node belongs to by its operands."""
+        """Return the region that a node belongs to by its operands."""
         if node.stands_alone or not node.operands:
             return node.region
         return self._outermost(node.operands, node.region)
 
     def forget(self, node: Node) -> bool:
-        """Take a node, whose operands are about to change, from those that equal ones are looked for in; whether it was
-        among them."""
+        """Remove a node whose operands are about to change from the hash-consing table; return whether it was there."""
         place = node.region, self._key(node)
         if self._table.get(place) is not node:
             return False
@@ -157,7 +154,9 @@ class Graph:
         return True
 
     def remember(self, node: Node, is_live: Callable[[Node], bool]) -> Node | None:
-        """Let equal nodes be this one; gives an equal live one, which stays, if there is one in scope."""
+        """Enter a node into the hash-consing table, unless an equal live node is in scope. Return that node, else
+        None.
+        """
         key = self._key(node)
         for region in node.region.path():
             found = self._table.get((region, key))
@@ -178,7 +177,7 @@ class Graph:
         )
 
     def nodes_since(self, count: int) -> list[Node]:
-        """The nodes made since there were ``count``."""
+        """Return the nodes made after the first ``count``."""
         return self._made[count:]
 
     def add(
@@ -193,13 +192,13 @@ class Graph:
         pinned: bool = False,
         **parameters: Any,
     ) -> Node:
-        """The node of this expression: an existing equal one where it is in scope, else a new one.
+        """Return the node of this expression: an equal one that is in scope, else a new one.
 
-        Its type follows from the row of the operation. ``shape``, ``element_type`` and ``results`` are what the row
-        leaves open, or what HLO says, which must agree; ``interval`` is what is known beyond what follows. A node lands
-        in the outermost region that has all its operands, but never outside the branch it is lowered in (the other
-        branch must not run) and, if ``pinned``, exactly where lowering stands. Raises ValueError where the operands do
-        not fit the operation.
+        The row of the operation gives its type. ``shape``, ``element_type`` and ``results`` give what the row leaves
+        open; anything else must agree with the row. ``interval`` is given if more is known than the row's rule finds. A
+        node lands in the outermost region that has all its operands, but never outside the branch it is lowered in (the
+        other branch must not run) and, if ``pinned``, in the current region. Raises ValueError if the operands do not
+        fit the operation.
         """
         row = operation(opcode, parameters)
         python_int = row.python_int is not None and row.python_int(operands)
@@ -231,8 +230,8 @@ class Graph:
         pinned: bool = False,
         **parameters: Any,
     ) -> Node:
-        """Add a node as :meth:`add` does, of a type that is known: that of a node whose place the new one takes, of one
-        element that a kernel computes, or of an operation that only one target has and that has no row.
+        """Add a node as :meth:`add` does, with the given type instead of an inferred one: for a replacement of a node,
+        for an element in a kernel, or for an operation of one target that has no row.
         """
         return self._placed(
             operation_or_unknown(opcode, parameters),
@@ -260,7 +259,7 @@ class Graph:
         results: tuple[Any, ...],
         pinned: bool,
     ) -> Node:
-        """The node in its region: an equal one where that is in scope."""
+        """Return the node in its region, or an equal one that is in scope."""
         home = self.region if pinned else self._outermost(operands, self.region)
         key = (opcode, operands, shape, element_type, python_int, () if pinned else frozen(parameters))
         for region in () if pinned else home.path():
@@ -296,7 +295,7 @@ class Graph:
         results: tuple[Any, ...] | None = None,
         **parameters: Any,
     ) -> Node:
-        """A node with a side effect: stays where it is, behind the last one of the same body."""
+        """Add a node with a side effect: in the current region, ordered after the last effect of this region."""
         after = self.effects.get(self.region)
         order: dict[str, Any] = {"effect": True} | ({"after": after} if after is not None else {})
         node = self.add(
@@ -316,7 +315,7 @@ class Graph:
         return len(self._made) if self._place.number is None else self._place.number
 
     def _noted(self, node: Node) -> Node:
-        """The new node, which is noted where the nodes of the graph are."""
+        """Register a new node with its origin and source line, and return it."""
         self._made.append(node)
         self._given.append(node)
         if self._place.origin is not None:
@@ -326,7 +325,7 @@ class Graph:
         return node
 
     def _outermost(self, operands: tuple[Node, ...], standing: Region) -> Region:
-        """The outermost region that has all operands, but in the branch around where a node stands."""
+        """Return the outermost region that has all operands, but inside the innermost branch around ``standing``."""
         home = self.root
         for operand in operands:
             if operand.region.depth > home.depth:
@@ -339,11 +338,11 @@ class Graph:
         return home
 
     def reached(self, positions: Interval) -> Interval:
-        """The interval of positions along an axis, whatever its size, where sizes are free."""
+        """Return an interval of positions that holds at all sizes, if sizes are free."""
         return positions[0], max(positions[1], self.sizes_reach)
 
     def parameter(self, shape: tuple[int, ...], element_type: ElementType | None, region: Region, **more: Any) -> Node:
-        """A new value that nothing computes: a function's argument, a loop's carried value or counter."""
+        """Add a node that nothing computes: a function's argument, a loop-carried value or a counter."""
         python_int = more.pop("python_int", False)
         interval = more.pop("interval", None)
         number, row = self._next_number(), OPERATIONS["parameter"]
@@ -352,18 +351,18 @@ class Graph:
         )
 
     def literal(self, value: Any, element_type: ElementType) -> Node:
-        """A scalar constant. ``value`` is a NumPy scalar of the element type's dtype."""
+        """Add a scalar constant. ``value`` is a NumPy scalar of the element type's dtype."""
         return self.add(
             "literal", element_type=element_type, constant=Constant.of(np.asarray(value, element_type.dtype))
         )
 
     def integer(self, value: int) -> Node:
-        """A Python int."""
+        """Add a Python int."""
         return self.add("integer", interval=(value, value), value=value)
 
 
 class _At:
-    """The scope in which a graph makes nodes at a place."""
+    """A scope in which a graph makes nodes at a place."""
 
     __slots__ = ("_graph", "_outer", "_place")
 
@@ -379,7 +378,7 @@ class _At:
 
 
 class _Recording:
-    """The scope in which a graph notes what it makes, or finds."""
+    """A scope in which a graph lists the nodes that it makes or finds."""
 
     __slots__ = ("_graph", "_outer")
 

@@ -1,4 +1,4 @@
-"""Bounds of integer nodes, from which clamps and guards are proved dead."""
+"""Intervals of integer nodes: the rules by operation. They prove clamps and guards dead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .operation import Interval, Parameters
 
 
 def type_interval(element_type: ElementType) -> Interval | None:
-    """The range of an integer type; (0, 1) for pred; None for any other."""
+    """Return the range of an integer type: (0, 1) for pred, None for types that are not integers."""
     if element_type.is_unsigned:
         return 0, 2**element_type.bits - 1
     if element_type.is_signed:
@@ -24,12 +24,14 @@ def fits(interval: Interval, element_type: ElementType) -> bool:
     return bounds is not None and bounds[0] <= interval[0] and interval[1] <= bounds[1]
 
 
-Rule = Callable[..., "Interval | None"]  # of the intervals of operands
+Rule = Callable[..., "Interval | None"]  # from the intervals of the operands
 IntervalRule = Callable[[Sequence[Node], Parameters, ElementType], "Interval | None"]
 
 
 def of_operands(rule: Rule) -> IntervalRule:
-    """The rule of a row: ``rule`` of the operands' intervals; None where the operation may wrap around."""
+    """Return the interval rule of a row from a ``rule`` on the operands' intervals. The interval is None if the
+    operation may wrap around.
+    """
 
     def interval(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
         return _fitting(rule(*[operand.interval for operand in operands]), result)
@@ -38,7 +40,9 @@ def of_operands(rule: Rule) -> IntervalRule:
 
 
 def of_either(rule: Rule) -> IntervalRule:
-    """Return the interval as :func:`of_operands` does; one known side is enough, the other is somewhere in its type."""
+    """Return an interval rule as :func:`of_operands` does, where an operand of unknown interval has that of its
+    type.
+    """
 
     def interval(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
         bounds = type_interval(result)
@@ -52,27 +56,25 @@ def _fitting(found: Interval | None, result: ElementType) -> Interval | None:
 
 
 def chosen(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
-    """Return the interval of a select, from what it chooses between; of ``where(i < 0, i + n, i)`` each where it is
-    chosen.
-    """
+    """Return the interval of a select; in ``where(i < 0, i + n, i)``, each side counts only where it is chosen."""
     return _fitting(_union(*_chosen_intervals(operands)), result)
 
 
 def converted(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
-    """Return the interval of a conversion: that of the operand; truth values are 0 and 1."""
+    """Return the interval of a conversion: the operand's, or (0, 1) for a truth value."""
     (x,) = operands
     return _fitting((0, 1) if x.element_type is PRED else x.interval, result)
 
 
 def counted(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
-    """Return the interval of running totals of truth values, which go no further than the axis is long."""
+    """Return the interval of running totals of truth values: at most the size of the axis. None for other operands."""
     (x,) = operands
     is_truth = x.opcode == "convert" and x.operands[0].element_type is PRED
     return _fitting((0, x.shape[parameters["axis"]]), result) if is_truth else None
 
 
 def narrowed(node: Node, operands: tuple[Node, ...]) -> Interval | None:
-    """Return what is known of a node and what follows from other operands for it."""
+    """Return the intersection of a node's interval with the one that follows from other operands."""
     before, rule = node.interval, node.operation.interval
     if not node.operation.is_elementwise or rule is None or node.element_type is None or not node.type.is_integral:
         return before
@@ -83,7 +85,7 @@ def narrowed(node: Node, operands: tuple[Node, ...]) -> Interval | None:
 
 
 def _chosen_intervals(nodes: Sequence[Node]) -> list[Interval | None]:
-    """The intervals of what a select chooses between; of ``where(i < 0, i + n, i)`` each where it is chosen."""
+    """Return the intervals of both sides of a select; in ``where(i < 0, i + n, i)``, each where it is chosen."""
     which, negative, other = nodes
     intervals = [negative.interval, other.interval]
     wraps = (
@@ -106,7 +108,7 @@ def _chosen_intervals(nodes: Sequence[Node]) -> list[Interval | None]:
 
 
 def cut_interval(node: Node, element_type: ElementType) -> Interval | None:
-    """The interval of a float cut to an integer, where minima and maxima bound it; NaN becomes 0."""
+    """Return the interval of a float truncated to an integer, if minima and maxima bound the float; NaN becomes 0."""
     bounds = _float_bounds(node)
     if bounds is None or not all(map(isfinite, bounds)):
         return None
@@ -115,7 +117,9 @@ def cut_interval(node: Node, element_type: ElementType) -> Interval | None:
 
 
 def result_interval(node: Node, index: int) -> Interval | None:
-    """The interval of one of several results: the rows that LU exchanges are counted from 1 on."""
+    """Return the interval of one of several results, for LU pivots (counted from 1) and the indices of ``top_k``; else
+    None.
+    """
     function = node.parameters.get("function") if node.opcode == "prelude" else None
     if function == "getrf" and index == 1:
         return 1, max(node.operands[0].shape[-2], 1)
@@ -125,7 +129,7 @@ def result_interval(node: Node, index: int) -> Interval | None:
 
 
 def _float_bounds(node: Node) -> tuple[float, float] | None:
-    """Bounds of the elements of a float node that are no NaN; None where nothing is known."""
+    """Return bounds of the elements of a float node, except NaN; None if unknown."""
     if node.is_literal:
         value = float(literal_value(node))
         return value, value
@@ -172,17 +176,17 @@ def _union(a: Interval | None, b: Interval | None) -> Interval | None:
 
 
 def larger(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Return the interval of the larger of two."""
+    """Return the interval of the maximum of two values."""
     return (max(a[0], b[0]), max(a[1], b[1])) if a and b else None
 
 
 def smaller(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Return the interval of the smaller of two."""
+    """Return the interval of the minimum of two values."""
     return (min(a[0], b[0]), min(a[1], b[1])) if a and b else None
 
 
 def clamped(low: Interval | None, x: Interval | None, high: Interval | None) -> Interval | None:
-    """Return the interval of what is clamped into another."""
+    """Return the interval of a value clamped to ``low`` and ``high``."""
     if not low or not high:
         return None
     if x is None:
@@ -191,13 +195,13 @@ def clamped(low: Interval | None, x: Interval | None, high: Interval | None) -> 
 
 
 def both(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Return the interval of the bitwise and of numbers of which one is not negative."""
+    """Return the interval of a bitwise and, if at least one operand is not negative."""
     bounds = [interval[1] for interval in (a, b) if interval and interval[0] >= 0]
     return (0, min(bounds)) if bounds else None
 
 
 def rest(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Return the interval of a remainder, which has the sign of the dividend."""
+    """Return the interval of a remainder with the sign of the dividend; None unless the divisor is positive."""
     if not b or b[0] <= 0:
         return None
     largest = b[1] - 1
@@ -205,10 +209,10 @@ def rest(a: Interval | None, b: Interval | None) -> Interval | None:
 
 
 def quotient(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Return the interval of a quotient of numbers that are not negative."""
+    """Return the interval of a quotient; None unless the dividend is nonnegative and the divisor positive."""
     return (a[0] // b[1], a[1] // b[0]) if a and b and a[0] >= 0 and b[0] > 0 else None
 
 
 def shifted(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Return the interval of what is shifted to the right and not negative."""
+    """Return the interval of a right shift of a nonnegative value; None otherwise."""
     return (a[0] >> b[1], a[1] >> b[0]) if a and b and a[0] >= 0 and b[0] >= 0 and b[1] < 64 else None

@@ -1,7 +1,7 @@
-"""The live nodes of a function: who uses them, where each opcode is, and how one node takes the place of another.
+"""Def-use information of a function: its live nodes, their users, the nodes of each opcode, and replacement of nodes.
 
-A node is live where a result, a parameter or a side effect of the function needs it. Rewriting changes the operands of
-the users of a node and nothing else, so that a rewrite costs as much as there are users, however large the function is.
+A node is live if a result, a parameter or a side effect of the function needs it. A rewrite changes only the operands
+of a node's users, so its cost grows with the number of users and not with the size of the function.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from .node import Node
 from .program import Branch, Function, Loop, Tree, roots
 from .traversal import dependencies, topological
 
-_Place = tuple[int, int]  # among the nodes found first, and among those made in the place of one: operands come first
+_Place = tuple[int, int]  # position in the initial topological order, and among the nodes that replaced that node
 
 
 class LiveNodes:
-    """The live nodes of a function, with their uses. Only :meth:`replace` may change their operands."""
+    """The live nodes of a function, with their uses. Operands change only through :meth:`replace`."""
 
     def __init__(self, function: Function) -> None:
         self._function = function
-        self._users: dict[Node, dict[Node, int]] = {}  # with how often each uses the node
+        self._users: dict[Node, dict[Node, int]] = {}  # with the number of uses by each user
         self._root_uses: Counter[Node] = Counter()
         self._by_opcode: dict[str, dict[Node, None]] = {}
         self._place: dict[Node, _Place] = {}
         self._made = 0
-        self._moved: dict[Node, Node] = {}  # roots that are not yet exchanged in the function
+        self._moved: dict[Node, Node] = {}  # replaced roots, until `flush` writes them into the function
         for k, node in enumerate(topological(roots(function))):
             self._attach(node, (k, 0))
         self._root_uses.update(roots(function))
@@ -39,32 +39,34 @@ class LiveNodes:
         return iter(sorted(self._users, key=self._place.__getitem__))
 
     def place(self, node: Node) -> _Place:
-        """Return a key to sort nodes by, so that operands come before their users."""
+        """Return a sort key that puts operands before their users."""
         return self._place[node]
 
     def count(self, node: Node) -> int:
-        """Return how often a node is used, also as a result, a parameter or a side effect; 0 where it is not live."""
+        """Return the number of uses of a node, including as a result, a parameter or a side effect; 0 if it is not
+        live.
+        """
         return sum(self._users.get(node, {}).values()) + self._root_uses[node]
 
     def users(self, node: Node) -> list[Node]:
-        """The nodes that use a node."""
+        """Return the nodes that use a node."""
         return list(self._users.get(node, ()))
 
     def is_root(self, node: Node) -> bool:
-        """Tell whether the function gives the node back, takes it, or runs it for its effect."""
+        """Return whether the node is a result, a parameter or the last side effect of the function."""
         return self._root_uses[node] > 0
 
     def of(self, opcodes: Iterable[str]) -> list[Node]:
-        """The nodes of some opcodes, in no order."""
+        """Return the live nodes of some opcodes, in no order."""
         return [node for opcode in opcodes for node in self._by_opcode.get(opcode, ())]
 
     # -- changing
 
     def replace(self, old: Node, new: Node, made: Iterable[Node] = ()) -> list[Node]:
-        """Let the users of ``old`` use ``new``; gives those whose operands changed.
+        """Replace ``old`` by ``new`` in its users; return the users whose operands changed.
 
-        ``made`` are the nodes that were made, or found, for ``new``: where ``new`` is computed from ``old``, they go
-        on using it.
+        ``made`` are the nodes that were made, or found, for ``new``: those that compute ``new`` from ``old`` keep
+        ``old`` as their operand.
         """
         keeping = self._between(new, old, made)
         users = [user for user in self._users[old] if user not in keeping]
@@ -73,7 +75,7 @@ class LiveNodes:
         waiting = [(old, new, users)]
         while waiting:
             old, new, users = waiting.pop()
-            if new not in self._users:  # what alone used it is gone
+            if new not in self._users:  # dropped with its only user
                 self._attach_all(new, place)
             self._move_roots(old, new)
             self._function.graph.stand_in(old, new)
@@ -82,13 +84,13 @@ class LiveNodes:
                     continue
                 equal = self._exchange(user, old, new)
                 changed.append(user)
-                if equal is not None:  # one that equals what is replaced goes with it
+                if equal is not None:  # the user became equal to another node, which replaces it
                     waiting.append((user, new if equal is old else equal, self.users(user)))
             self._drop(old)
         return changed
 
     def flush(self) -> None:
-        """Put what took the place of results and effects into the function."""
+        """Write the replacements of results and effects into the function."""
         if self._moved:
             self._function.results = self._current_tree(self._function.results)
             if self._function.effect is not None:
@@ -96,7 +98,7 @@ class LiveNodes:
             self._moved.clear()
 
     def _between(self, new: Node, old: Node, made: Iterable[Node]) -> set[Node]:
-        """``new`` and what it was made of, as far as that needs ``old``."""
+        """Return ``new`` and those nodes of ``made`` that it is computed from."""
         own = {new, *made}
         seen, waiting = {new}, [new]
         while waiting:
@@ -107,7 +109,7 @@ class LiveNodes:
         return seen
 
     def _exchange(self, user: Node, old: Node, new: Node) -> Node | None:
-        """Change the operands of one user; gives an equal node that was there already."""
+        """Replace ``old`` by ``new`` in the operands of one user; return an equal node if there already is one."""
         graph = self._function.graph
         count = self._users[old].pop(user)
         uses = self._users[new]
@@ -120,7 +122,7 @@ class LiveNodes:
         return equal
 
     def _refresh(self, node: Node) -> None:
-        """Work out again what follows from the operands of a node, and then for its users."""
+        """Recompute the interval and the region of a node from its operands, and then those of its users."""
         graph = self._function.graph
         waiting = [node]
         while waiting:
@@ -136,7 +138,7 @@ class LiveNodes:
             waiting += self._users.get(node, ())
 
     def _attach_all(self, node: Node, place: _Place) -> None:
-        """Make a node live, with what it needs."""
+        """Make a node and everything that it needs live."""
         for one in topological([node], self._not_live):
             self._made += 1
             self._attach(one, (place[0], self._made))
@@ -153,7 +155,7 @@ class LiveNodes:
             uses[node] = uses.get(node, 0) + 1
 
     def _drop(self, node: Node) -> None:
-        """Forget a node that nothing uses, and what only it used."""
+        """Remove a node without uses, and the nodes that only it used."""
         waiting = [node]
         while waiting:
             node = waiting.pop()
@@ -183,7 +185,7 @@ class LiveNodes:
 
 
 def exchange_operands(user: Node, old: Node, new: Node) -> None:
-    """Let one node use ``new`` where it used ``old``, in its bodies and for its order too."""
+    """Replace ``old`` by ``new`` in one node: in its operands, its bodies and its effect order."""
 
     def current(node: Node) -> Node:
         return new if node is old else node
@@ -211,7 +213,9 @@ def exchange_operands(user: Node, old: Node, new: Node) -> None:
 
 
 def live_nodes(function: Function) -> LiveNodes:
-    """The live nodes of a function. They are known until something but :meth:`LiveNodes.replace` changes it."""
+    """Return the live nodes of a function. They are cached until the function changes other than by
+    :meth:`LiveNodes.replace`.
+    """
     if function.live is None:
         function.live = LiveNodes(function)
     live: LiveNodes = function.live

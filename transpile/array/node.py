@@ -1,9 +1,9 @@
-"""The array dialect: what an array library sees.
+"""Nodes of the array dialect: expressions as an array library sees them.
 
-A :class:`Node` is one pure array expression; its shape is the shape NumPy gives it, after implicit broadcasting has
-replaced HLO's explicit broadcasts. Nodes are hash-consed by a :class:`.graph.Graph`, so that equal expressions are one
-object; only :class:`.live.LiveNodes` changes their operands, to others of the same value. A :class:`Region` is a body
-of code (function, loop, branch) that a node belongs to.
+A :class:`Node` is one pure array expression; its shape is the shape that NumPy gives it, after implicit broadcasting
+has replaced HLO's explicit broadcasts. A :class:`.graph.Graph` hash-conses nodes, so equal expressions are one object.
+Only :class:`.live.LiveNodes` changes operands, to nodes of the same value. A :class:`Region` is a body of code
+(function, loop, branch) that a node belongs to.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ class Region:
 
     @property
     def is_in_loop(self) -> bool:
-        """Tell whether the function's own text repeats it."""
+        """Whether the region is inside a loop of the function."""
         return any(region.kind == "loop" for region in self.path())
 
     @property
     def is_once(self) -> bool:
-        """Tell whether a call of the module gets here at most once."""
+        """Whether the region runs at most once per call of the module."""
         return all(region.kind in ("entry", "branch") for region in self.path())
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Node:
-    """One value. ``element_type`` is None for what is no array: ``results`` then types a tuple, or it is a token.
+    """One value. ``element_type`` is None for a tuple, whose types are in ``results``, and for a token.
 
     ``is_python_int`` marks a Python ``int`` (loop counters and arithmetic on them), weakly typed beside arrays.
     """
@@ -84,7 +84,9 @@ class Node:
 
     @property
     def stands_alone(self) -> bool:
-        """Tell whether equal nodes must not become one: it is written into, holds code, or has a side effect."""
+        """Whether the node is excluded from common subexpression elimination: it is updated in place, holds code, or
+        has a side effect.
+        """
         return self.operation.stands_alone or "effect" in self.parameters
 
     @property
@@ -96,7 +98,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """An array in a node's parameters, compared by a digest of its bytes: large ones are not held twice."""
+    """An array in a node's parameters. Equality compares a digest of its bytes, so equal large arrays are held once."""
 
     array: np.ndarray = field(compare=False)
     key: tuple[Any, ...] = ()
@@ -107,7 +109,7 @@ class Constant:
 
     @property
     def sha256(self) -> str:
-        """The hash of the array's bytes, in hexadecimal digits."""
+        """The SHA-256 of the array's bytes, in hexadecimal digits."""
         return str(self.key[-1])
 
 
@@ -120,21 +122,21 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Ufunc:
-    """A universal function of the array library, as an argument: ``np.add``."""
+    """A ufunc of the array library as an argument: ``np.add``."""
 
     opcode: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceGroups:
-    """Groups of devices, as an argument: lists of their numbers."""
+    """Groups of device numbers, as an argument."""
 
     lists: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DevicePairs:
-    """Pairs of devices that send and receive, as an argument."""
+    """Source and target devices of sends, as an argument."""
 
     lists: tuple[tuple[int, int], ...]
 
@@ -148,20 +150,20 @@ class PreludeName:
 
 @dataclass(frozen=True, slots=True)
 class HostName:
-    """A function that ``main`` may be handed by this name, as an argument."""
+    """A function that the caller may pass to ``main`` under this name, as an argument."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignName:
-    """A function of the user's own, imported from a module."""
+    """A function of the user's, imported from a module."""
 
     module: str
     name: str
 
 
 def literal_value(node: Node) -> np.ndarray:
-    """The 0-d array of a literal node."""
+    """Return the 0-d array of a literal node."""
     constant: Constant = node.parameters["constant"]
     return constant.array

@@ -1,8 +1,8 @@
-"""One row of the table of operations.
+"""The type of a row of the table of operations.
 
-A row has the name of an operation, what it takes, the rules that give its type, the map from the axes of its operands
-to the axes of its result, its traits and a default name for its value. Rules get the operands and the parameters of a
-node; what a rule leaves open is given by whoever makes the node.
+A row has the name of an operation, its operands, the rules that infer its type, the map from the axes of its operands
+to the axes of its result, its traits and default names for its value. Rules get the operands and the parameters of a
+node. If a rule leaves a type open, the code that makes the node gives it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..hlo.element_types import ElementType
 
 Shape = tuple[int, ...]
 Interval = tuple[int, int]  # inclusive bounds of every element of an integer node
-AxisMap = tuple[int | None, ...]  # for each axis of an operand: the axis of the result, None where it is needed whole
+AxisMap = tuple[int | None, ...]  # the result's axis for each axis of an operand; None if it is needed whole
 
 
 class Operand(Protocol):
@@ -39,7 +39,7 @@ class Operand(Protocol):
 
 
 Parameters = Mapping[str, Any]
-Row = dict[str, Any]  # columns that rows have in common
+Row = dict[str, Any]  # columns that several rows share
 ShapeRule = Callable[[Sequence[Any], Parameters], "Shape | None"]
 TypeRule = Callable[[Sequence[Any], Parameters], "ElementType | None"]
 ResultsRule = Callable[[Sequence[Any], Parameters], "tuple[tuple[Shape, ElementType | None], ...] | None"]
@@ -51,7 +51,7 @@ AxesRule = Callable[[Any], "list[AxisMap]"]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of an operation: the test that its values pass, and whether it may be left out."""
+    """One parameter of an operation: the test for its values, and whether it is optional."""
 
     kind: str
     accepts: Callable[[Any], bool]
@@ -59,7 +59,7 @@ class Parameter:
 
     @property
     def optional(self) -> Parameter:
-        """The same parameter, which may be left out."""
+        """The same parameter, but optional."""
         return Parameter(self.kind, self.accepts, True)
 
 
@@ -67,10 +67,10 @@ class Parameter:
 class Operation:
     """One row of the table.
 
-    ``operands`` are the names of what it takes; the last stands for any number where it begins with ``*``. Where
-    ``shape``, ``element_type`` or ``results`` is None, whoever makes a node gives it, or there is none.
-    ``default_names`` are what a value is called that nothing else names, one for each result; ``names_after`` are the
-    forms of names after what it works on, where that has a name: after one array alone, after two.
+    ``operands`` are the names of the operands; the last stands for any number of operands if it begins with ``*``. If
+    ``shape``, ``element_type`` or ``results`` is None, the code that makes a node gives it, or there is none.
+    ``default_names`` are the last choice for the names of values, one for each result. ``names_after`` are templates
+    for names made from operands that have names: the first for one array operand, the second for two.
 
     The flags behind the rules are traits, which passes and the emission ask for.
     """
@@ -82,91 +82,91 @@ class Operation:
     element_type: TypeRule | None = None
     results: ResultsRule | None = None
     interval: IntervalRule | None = None
-    magnitude: MagnitudeRule | None = None  # of floats
+    magnitude: MagnitudeRule | None = None  # for floats
     python_int: PythonIntRule | None = None
     axes: AxesRule | None = None
-    function: str = ""  # of the library, where a call of it with the operands is all that is written
+    function: str = ""  # of the library, if a call of it with the operands is the whole expression
     default_names: tuple[str, ...] = ()
     names_after: tuple[str, ...] = ()
     # what it computes
-    is_elementwise: bool = False  # each element needs the elements at its own place, after broadcasting
-    is_commutative: bool = False  # its two operands may change places
-    is_idempotent: bool = False  # of a value and itself it is the value
+    is_elementwise: bool = False  # each element needs only the elements at its own position, after broadcasting
+    is_commutative: bool = False  # its two operands may be exchanged
+    is_idempotent: bool = False  # op(x, x) is x
     promotes: bool = False  # the library converts its operands to one type before it computes
-    is_discontinuous: bool = False  # a number that is a little larger may give quite another
-    rounds: Callable[[float], int] | None = None  # how it rounds one number to a whole one
-    is_blind_to_minus: bool = False  # it gives the same for -0 as for 0
-    wraps: bool = False  # an integer that leaves its type comes in at the other end
-    is_quiet: bool = False  # the library never warns of what it gives of real numbers, as of no infinity
-    hides: bool = False  # kernels compute what it is made of with what is around it, and a call stands in their way
+    is_discontinuous: bool = False  # a tiny change of an operand may change the result a lot
+    rounds: Callable[[float], int] | None = None  # how it rounds one number to an integer
+    is_blind_to_minus: bool = False  # -0 gives the same result as 0
+    wraps: bool = False  # integer overflow wraps around
+    is_quiet: bool = False  # on real numbers, the library never warns of overflow or invalid values
+    hides: bool = False  # as a call, it would hide operations that kernels fuse with their surroundings
     is_costly: bool = False  # it takes many times the time of an addition
-    takes_arrays: bool = False  # where a library tells arrays from numbers, each operand has to be an array
+    takes_arrays: bool = False  # if a library distinguishes arrays from numbers, each operand must be an array
     is_product: bool = False  # it multiplies its operands and sums over axes of both
     is_reduction: bool = False  # it folds axes of its operand
-    folds: str = ""  # the element-wise operation by which it folds, where folds of parts fold to that of the whole
-    widens: bool = False  # it may accumulate in a wider element type than its operand's, which is then given
-    shares_axes: bool = False  # all of its several results have the axes that the axis map says
+    folds: str = ""  # the combining operation, if reductions of parts can be combined to the reduction of the whole
+    widens: bool = False  # it may accumulate in a wider element type than its operand's, given with the node
+    shares_axes: bool = False  # the axis map holds for all of its results
     # where its elements are
-    is_view: bool = False  # the result may look at the memory of the first operand
-    allocates: bool = False  # the result is an array that nothing else looks at
-    passes_on: bool = False  # the result may be an operand, or look at the memory of one
+    is_view: bool = False  # the result may be a view of the first operand
+    allocates: bool = False  # the result is an array that nothing else aliases
+    passes_on: bool = False  # the result may be an operand or alias one
     is_read_only: bool = False  # the result may be an array that cannot be written
-    moves: bool = False  # its elements are those of operands, or known numbers: nothing is computed
-    joins: bool = False  # each element is one of an operand's, piece by piece
-    changes: bool = False  # the result is the first operand with something written into it
-    counts: bool = False  # positions along an axis: how large they are follows from a size
-    is_generated: bool = False  # the elements come from numbers alone, and no array is read
-    is_known_on_host: bool = False  # made of Python numbers it is one
+    moves: bool = False  # pure data movement: its elements are operands' elements or known numbers
+    joins: bool = False  # it joins its operands, piece by piece
+    changes: bool = False  # the result is the first operand after an update
+    counts: bool = False  # positions or counts along an axis: bounded by its size
+    is_generated: bool = False  # its elements are computed from numbers; it reads no array
+    is_known_on_host: bool = False  # applied to Python numbers, it gives a Python number
     # how it is written
     is_atom: bool = False  # a name or a number, without an operation
-    is_light: bool = False  # a reader takes it in with its operand, as a part of an array
+    is_light: bool = False  # trivial to read together with its operand, as a part of an array is
     # what else it does
-    has_effect: bool = False  # it must happen once, in its order among the others
-    asks_host: bool = False  # a function that the program is handed does it
-    has_body: bool = False  # it holds code of its own
-    stands_alone: bool = False  # equal nodes must not become one
+    has_effect: bool = False  # it must run once, in order among the effects
+    asks_host: bool = False  # a function that the caller passes to the program does it
+    has_body: bool = False  # it has regions
+    stands_alone: bool = False  # excluded from common subexpression elimination
 
     @property
     def least_operands(self) -> int:
-        """Return how many operands a node has at least."""
+        """The minimum number of operands."""
         return len(self.operands) - self.takes_any
 
     @property
     def is_source(self) -> bool:
-        """Tell whether it makes an array of numbers alone, or stands for one that is given."""
+        """Whether it makes an array from numbers alone, or stands for an array that is given."""
         makes = not self.operands or self.is_filled or self.operands == ("*count",)
         return makes and not self.is_known_on_host and not self.has_effect
 
     @property
     def takes_positions(self) -> bool:
-        """Tell whether operands of it are positions of elements in the first."""
+        """Whether its last operands are positions of elements in the first."""
         return self.operands[-1:] in (("index",), ("*indices",))
 
     @property
     def is_filled(self) -> bool:
-        """Tell whether it makes an array of one number."""
+        """Whether it makes an array filled with one number."""
         return self.operands == ("fill",)
 
     @property
     def takes_any(self) -> bool:
-        """Tell whether the last operand stands for any number."""
+        """Whether the last operand stands for any number of operands."""
         return bool(self.operands) and self.operands[-1].startswith("*")
 
 
 class Table:
-    """Rows by name, filled by the modules that declare them."""
+    """Rows by operation name, filled by the modules that define operations."""
 
     def __init__(self, **traits: Any) -> None:
         self.rows: dict[str, Operation] = {}
-        self.traits = traits  # of all rows that do not say otherwise
+        self.traits = traits  # defaults of all rows
 
     def define(
         self, rows: str, operands: str = "", *, names: str = "", after: str = "", traits: str = "", **row: Any
     ) -> None:
-        """Add a row of these operands, ``"x *indices"``, for each of some names.
+        """Add a row with these operands, ``"x *indices"``, for each name in ``rows``.
 
-        ``names`` are its default names, ``after`` the names after operands, ``traits`` its flags without ``is_``.
-        Raises AssertionError where a name has a row already.
+        ``names`` are the default names, ``after`` the ``names_after``, ``traits`` the flags that are set, without
+        ``is_``. Raises AssertionError if a name already has a row.
         """
         flags = {_flag(trait): True for trait in traits.split()}
         words = {"default_names": tuple(names.split()), "names_after": tuple(after.split())}

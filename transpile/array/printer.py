@@ -1,8 +1,8 @@
-"""The array dialect as text, to be read by people: ``%2 = f32[4,8] add(%0, %1)``.
+"""The array dialect as text for people to read: ``%2 = f32[4,8] add(%0, %1)``.
 
-Values are numbered in the order in which they are printed, so the same function gives the same text whatever the
-passes before did. Constants stand where they are used. Bodies of loops and branches are indented below their node,
-with what belongs to the body: carried values, stores into stacked outputs, results.
+Values are numbered in the order in which they are printed, so equal functions give equal texts whatever passes ran
+before. Constants are printed at their uses. Bodies of loops and branches are indented below their node, with their
+carried values, stores into stacked outputs and results.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def print_program(program: Program) -> str:
 
 
 def print_function(function: Function) -> str:
-    """Return the text of one function: its parameters, one line for each node that its results need, its results."""
+    """Return the text of one function: its parameters, one line per node, its results."""
     return "\n".join(_Printer(function).lines) + "\n"
 
 
@@ -46,7 +46,7 @@ class _Printer:
         self.lines.append("  " * indent + text)
 
     def name(self, node: Node) -> str:
-        """``%3``, by first appearance; the text of a constant."""
+        """Return ``%3``, numbered by first appearance, or the text of a constant."""
         if node.opcode == "literal":
             return f"{node.element_type} {literal_value(node)[()]!s}"
         if node.opcode == "integer":
@@ -62,7 +62,7 @@ class _Printer:
         return "token" if tree is None else self.name(tree)
 
     def region(self, indent: int, region: Region, condition: Node | None = None) -> None:
-        """The nodes of a region; those of a loop's condition before the others."""
+        """Add the lines of a region's nodes; the nodes of a loop's condition come first."""
         first = set(topological([condition])) if condition is not None else set()
         members = [
             node for node in self.members.get(region, []) if not node.operation.is_atom or node.opcode == "retype"
@@ -90,7 +90,7 @@ class _Printer:
         return self.setting(node.parameters["function"])
 
     def arguments(self, node: Node) -> Iterator[str]:
-        """Return the texts of operands, then of parameters; for a call by name its arguments in their order."""
+        """Yield the texts of the operands, then of the parameters; for a call by name, its arguments in order."""
         operands = [self.name(operand) for operand in node.operands]
         if node.opcode in ("prelude", "library"):
             for argument in node.parameters["arguments"]:
@@ -130,7 +130,7 @@ class _Printer:
         self.line(indent + 1, f"give {self.several(branch.results)}".rstrip())
 
     def index(self, index: tuple[Any, ...], operands: Sequence[str]) -> str:
-        """The inside of the brackets of indexing."""
+        """Return the text between the brackets of an index."""
         return ", ".join(self.index_item(item, operands) for item in index)
 
     def index_item(self, item: Any, operands: Sequence[str]) -> str:
@@ -143,7 +143,7 @@ class _Printer:
         return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
 
     def setting(self, value: Any, operands: Sequence[str] = ()) -> str:
-        """A parameter of a node, or an argument made of its operands."""
+        """Return the text of a node's parameter, or of an argument that may refer to its operands."""
         if isinstance(value, tuple | list):
             return f"({', '.join(self.setting(part, operands) for part in value)})"
         if isinstance(value, Constant):
@@ -160,7 +160,7 @@ class _Printer:
 
 
 def type_text(node: Node) -> str:
-    """``f32[4,8]``, ``int`` for a Python int, ``(f32[2], s32[])`` for several results, ``token`` for none."""
+    """Return ``f32[4,8]``, ``int`` for a Python int, ``(f32[2], s32[])`` for several results, ``token`` for none."""
     if node.is_python_int:
         return "int"
     if node.results:

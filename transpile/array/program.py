@@ -18,10 +18,10 @@ Tree = Any
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """One lowering of a computation: what each instruction became, and the computations lowered in place for it.
+    """One lowering of a computation: the value of each instruction, and the scopes of computations inlined for it.
 
-    A computation that is written in place at two calls has two scopes. ``values`` are of type ``Lowered``; their
-    nodes may have been rewritten since, see :meth:`.node.Graph.current`.
+    A computation that is inlined at two calls has two scopes. ``values`` are of type ``Lowered``; their nodes may have
+    been rewritten since, see :meth:`.graph.Graph.current`.
     """
 
     computation: Computation
@@ -34,12 +34,11 @@ class Scope:
 class Function:
     """One emitted function. ``results`` is a tree of nodes of exactly the logical shapes.
 
-    A block function computes blocks of ``block_of``, nodes of the graph ``origin``, from blocks of ``sources``,
-    or does the steps of a chunk of a ``loop``; ``cut`` says along which axes its nodes are blocks.
-    ``chunks`` are those of the arguments of ``main``, planned for so many ``threads``; ``note`` is what readers should
-    know.
-    A function that stands for parts that were alike has a ``label`` to be named by, and for each parameter the nodes
-    that it is in the parts: ``repeated``.
+    A block function computes blocks of ``block_of``, nodes of the graph ``origin``, from blocks of ``sources``, or runs
+    a chunk of the steps of ``loop``; ``cut`` gives the axes along which its nodes are blocks. ``chunks`` are those of
+    the arguments of ``main``, planned for this many ``threads``; ``note`` is a remark for readers of the module. A
+    function outlined from similar parts has a ``label`` to be named by, and ``repeated``: for each parameter, its value
+    in each part.
     """
 
     computation: Computation
@@ -49,7 +48,7 @@ class Function:
     result_shape: Shape | None = None
     effect: Node | None = None  # the last side effect
     scope: Scope | None = None
-    originals: Mapping[Instruction, tuple[Instruction, ...]] = field(default_factory=dict)  # of what passes made
+    originals: Mapping[Instruction, tuple[Instruction, ...]] = field(default_factory=dict)  # of new instructions
     block_of: tuple[Node, ...] = ()
     loop: Loop | None = None
     sources: tuple[Node, ...] = ()
@@ -60,8 +59,8 @@ class Function:
     note: str = ""
     label: str = ""
     repeated: tuple[tuple[Node, ...], ...] = ()
-    live: Any = None  # its :class:`.live.LiveNodes`, until something but these changes the function
-    is_entry: bool = False  # it becomes ``main``, which code calls that is not emitted
+    live: Any = None  # its :class:`.live.LiveNodes`, until the function changes in another way
+    is_entry: bool = False  # it becomes ``main``, which is called from outside the module
 
     @property
     def name(self) -> str:
@@ -69,18 +68,18 @@ class Function:
 
     @property
     def flat_results(self) -> tuple[Node, ...]:
-        """The results of a function that calls go to: one, or a tuple of them."""
+        """The results as a tuple."""
         return self.results if isinstance(self.results, tuple) else (self.results,)
 
 
 @dataclass(eq=False, slots=True)
 class Carry:
-    """A value a loop passes from one iteration to the next: ``parameter`` holds it inside the body."""
+    """A loop-carried value: ``parameter`` is its value inside the body."""
 
     initial: Node
     parameter: Node
     following: Node | None = None  # the value for the next iteration
-    element: int | None = None  # of the tuple that the loop carries in HLO, where it is one of that
+    element: int | None = None  # its index in the tuple that the HLO loop carries, if any
 
 
 @dataclass(eq=False, slots=True)
@@ -96,12 +95,12 @@ class Store:
 
 @dataclass(eq=False, slots=True)
 class Loop:
-    """The body of a ``loop`` node; its results are the carries in order.
+    """The body of a ``loop`` node, whose results are the carries in order.
 
-    A counted loop has a ``counter`` over ``range(start, stop, step)``; any other a ``condition`` read before each
-    iteration. Where other counters say where it starts and stops, ``bounds`` are these two numbers, and ``start`` and
-    ``stop`` the widest range that there is. ``count`` is the number of iterations of a chunk, which is known at run
-    time only: they go over ``range(count)``, backwards if ``step`` is negative.
+    A counted loop has a ``counter`` over ``range(start, stop, step)``; any other loop has a ``condition``, tested
+    before each iteration. If ``start`` and ``stop`` depend on other counters, ``bounds`` are the nodes of both, and
+    ``start`` and ``stop`` give the widest possible range. ``count`` is the number of iterations of a chunk, known only
+    at run time: the counter goes over ``range(count)``, backwards if ``step`` is negative.
     """
 
     region: Region
@@ -115,21 +114,21 @@ class Loop:
     bounds: tuple[Node, Node] | None = None
     count: Node | None = None
     effect: Node | None = None  # the last side effect of the body
-    is_compiled: bool = False  # the target writes it as a function that is compiled
+    is_compiled: bool = False  # the target writes it as a compiled function
 
     @property
     def is_fixed(self) -> bool:
-        """Tell whether the loop counts, and always over the same numbers."""
+        """Whether the loop counts over the same range on every execution."""
         return self.counter is not None and self.count is None and self.bounds is None
 
     @property
     def trip_count(self) -> int:
-        """Return how often a counted loop runs, at most where it has ``bounds``."""
+        """The trip count of a counted loop; the maximum if it has ``bounds``."""
         return range_length(self.start, self.stop, self.step)
 
 
 def range_length(start: int, stop: int, step: int) -> int:
-    """Return how many numbers a range has; its own ``len`` ends at 2**63 - 1."""
+    """Return the number of elements of a range; unlike ``len``, also beyond 2**63 - 1."""
     return max(0, -((start - stop) // step))
 
 
@@ -156,7 +155,7 @@ class Program:
 
     @property
     def original(self) -> HloModule:
-        """The module as it was given."""
+        """The module before rewrites of the HLO."""
         return self.given or self.module
 
     @property
@@ -165,19 +164,19 @@ class Program:
 
 
 def roots(function: Function) -> list[Node]:
-    """Return everything that must be computed: parameters (they keep their places), results, side effects."""
+    """Return the nodes that a function must keep: parameters (to keep their positions), results, side effects."""
     effects = [function.effect] if function.effect is not None else []
     return [*function.parameters, *tree_nodes(function.results), *effects]
 
 
 def given_functions(node: Node) -> Iterator[Function]:
-    """The functions that a node gives to others, which call them with what they like."""
+    """Yield the functions that a node passes as arguments to another function, which calls them."""
     arguments = (*node.parameters.get("arguments", ()), *node.parameters.get("keywords", {}).values())
     yield from (argument for argument in arguments if isinstance(argument, Function))
 
 
 def tree_nodes(tree: Tree) -> list[Node]:
-    """The nodes of a tree, in order."""
+    """Return the nodes of a tree, in order."""
     found: list[Node] = []
     stack = [tree]
     while stack:

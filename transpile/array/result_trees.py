@@ -1,6 +1,7 @@
-"""The tree of a program's results, with the results, or their numbers, as its leaves.
+"""The pytree of a program's results, whose leaves are the results or their numbers.
 
-Where it is not known, or a key of it could be read as anything but itself, the results stay a flat tuple.
+If the tree is unknown, or a key could be mistaken for something else in the emitted text, the results stay a flat
+tuple.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from ..hlo.ir import Built, ResultTree
 from .node import Node
 from .program import Tree
 
-Path = tuple[Any, ...]  # from the whole tree: keys, numbers, and fields of objects with a dot before them
+Path = tuple[Any, ...]  # from the root to a leaf: keys, numbers, and fields of objects with a dot before them
 
-_WORD = re.compile(r"[ !#-&(-\[\]-~]{1,60}", re.ASCII)  # nothing that a string has to escape
+_WORD = re.compile(r"[ !#-&(-\[\]-~]{1,60}", re.ASCII)  # no character that a string literal escapes
 
 
 def fitting(tree: ResultTree, results: Tree) -> ResultTree:
-    """Return the tree, None where it is not one of exactly these results or has keys that are no plain words."""
+    """Return the tree if its leaves are exactly the numbers of the results, in order, and its keys are plain words;
+    else None.
+    """
     parts = list(results) if isinstance(results, tuple | list) else [results]
     if tree is None or not all(isinstance(part, Node) for part in parts) or not _is_plain(tree):
         return None
@@ -38,12 +41,12 @@ def _is_plain(tree: ResultTree) -> bool:
 
 
 def placed(tree: ResultTree, leaves: Any) -> Any:
-    """Return the tree with the leaves, several or the only one, in place of their numbers."""
+    """Return the tree with the leaves (a list, or the only leaf) in place of their numbers."""
     return mapped(tree, (list(leaves) if isinstance(leaves, tuple | list) else [leaves]).__getitem__)
 
 
 def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
-    """Return the tree with what ``function`` makes of each leaf."""
+    """Return the tree with ``function`` applied to each leaf."""
     if isinstance(tree, dict):
         return {key: mapped(part, function) for key, part in tree.items()}
     if isinstance(tree, list | tuple):
@@ -54,7 +57,7 @@ def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def parts_of(tree: Any) -> Iterator[tuple[Any, Any]]:
-    """The parts of a tree that is no leaf, by their keys, numbers or fields."""
+    """Yield the children of a tree with their keys, numbers or fields; nothing for a leaf."""
     if isinstance(tree, dict):
         yield from tree.items()
     elif isinstance(tree, Built) and tree.fields:
@@ -64,12 +67,12 @@ def parts_of(tree: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def is_field(key: Any) -> bool:
-    """Tell whether a key of a way is a field of an object; no key of a dict has a dot before it."""
+    """Return whether a key of a path is a field of an object; no key of a dict begins with a dot."""
     return isinstance(key, str) and key.startswith(".")
 
 
 def leaves_of(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Node]]:
-    """The arrays of a tree, each with the way to it."""
+    """Yield the leaves of a tree, each with its path."""
     if isinstance(tree, Node):
         yield path, tree
     for key, part in parts_of(tree):

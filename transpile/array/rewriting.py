@@ -1,4 +1,4 @@
-"""Rewriting a function of the array dialect: new nodes for old ones, and what rules build them with."""
+"""The driver of rewrite rules on a function of the array dialect, and helpers that build replacements."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def rewrite(
     supports: Support | None = None,
     may_match: Callable[[Node], bool] = lambda node: True,
 ) -> None:
-    """Put ``rule(node)``, where it is not None, in place of each live node of some opcodes, also of those in bodies,
-    that ``may_match``: a cheap test that most nodes fail.
+    """Replace each live node of some opcodes, also in bodies, by ``rule(node)`` unless that is None. ``may_match`` is a
+    cheap test that rejects most nodes before the rule runs.
 
-    Operands come before their users, and a node whose operands change is looked at again. Nodes that the rule makes are
-    only looked at where they use what has changed. Where ``supports`` is given, a node stays if it does not support all
-    that the rule made.
+    The worklist is in topological order, and users of a replaced node enter it again. Nodes that a rule makes are
+    visited only if they use a changed node. If ``supports`` is given, a node stays unless it accepts all nodes that the
+    rule made.
     """
     live, graph, opcodes = live_nodes(function), function.graph, frozenset(opcodes)
     waiting = [(live.place(node), k, node) for k, node in enumerate(filter(may_match, live.of(opcodes)))]
@@ -55,7 +55,7 @@ def rewrite(
 
 
 def are_supported(new: Node, given: Collection[Node], live: LiveNodes, supports: Support) -> bool:
-    """Tell whether a target supports what ``new`` adds to a program, with all that it needs of the ``given`` nodes."""
+    """Return whether a target supports all nodes that ``new`` needs, of those in ``given`` that are not live yet."""
     own, waiting = set(given), [new]
     while waiting:
         node = waiting.pop()
@@ -68,17 +68,18 @@ def are_supported(new: Node, given: Collection[Node], live: LiveNodes, supports:
 
 
 def with_operands(graph: Graph, node: Node, operands: tuple[Node, ...], **changed: Any) -> Node:
-    """The same operation on other operands of the same shapes, with some parameters changed; for a node without
-    bodies and effects."""
+    """Return the same operation on other operands of the same shapes, with some parameters changed; for a node without
+    bodies and effects.
+    """
     if operands == node.operands and not changed:
         return node
     return copied(graph, node, operands, narrowed(node, operands), {**node.parameters, **changed})
 
 
 def called(graph: Graph, name: str, operands: tuple[Node, ...], like: Node, *more: Any, **keywords: Any) -> Node:
-    """A call on these operands, what follows them and keywords, in place of ``like``, whose interval holds for it: of
-    ``np.hypot`` or another function of the array library, or of one of the prelude, ``sigmoid``. Literals become plain
-    numbers.
+    """Return a call of a function of the array library (``np.hypot``) or of the prelude (``sigmoid``), in place of
+    ``like``, whose interval holds for the result. The arguments are the operands, ``more`` and the keywords; literals
+    become plain numbers.
     """
     opcode, function = ("library", name.removeprefix("np.")) if name.startswith("np.") else ("prelude", name)
     parameters = call_parameters(function, operands, *more, **keywords)
@@ -87,7 +88,7 @@ def called(graph: Graph, name: str, operands: tuple[Node, ...], like: Node, *mor
 
 
 def call_parameters(function: str, operands: Sequence[Node], *more: Any, **keywords: Any) -> dict[str, Any]:
-    """Return the parameters of a call's node; operands that are no literals are the node's."""
+    """Return the parameters of a call's node; its operands are those of ``operands`` that are not literals."""
     slots = iter(range(len(operands)))
     arguments = tuple(
         operand.parameters["constant"] if operand.is_literal else Slot(next(slots)) for operand in operands
@@ -96,7 +97,7 @@ def call_parameters(function: str, operands: Sequence[Node], *more: Any, **keywo
 
 
 def along(reduction: Node) -> dict[str, Any]:
-    """The keywords that say which axes a reduction goes along, as ``np.linalg.norm`` takes them."""
+    """Return the keywords for the axes of a reduction, as ``np.linalg.norm`` takes them."""
     axes, ndim = tuple(reduction.parameters["axes"]), reduction.operands[0].ndim
     keywords: dict[str, Any] = {} if len(axes) == ndim else {"axis": axes}
     if len(axes) == 1 < ndim:
@@ -107,7 +108,7 @@ def along(reduction: Node) -> dict[str, Any]:
 def copied(
     graph: Graph, node: Node, operands: tuple[Node, ...], interval: Interval | None, parameters: Mapping[str, Any]
 ) -> Node:
-    """Return the same operation on other operands; its values are within an ``interval``."""
+    """Return the same operation on other operands, with the given interval and parameters."""
     return graph.typed(
         node.opcode,
         operands,

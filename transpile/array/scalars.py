@@ -1,5 +1,5 @@
-"""The values that are Python or NumPy scalars in emitted code, on every array library: constants, loop counters, and
-what is computed from them alone.
+"""The values that are Python or NumPy scalars in emitted code for every array library: constants, counters, and
+expressions of these alone.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ from .node import Node
 from .operation import Operation
 from .operations import CALLED_BY_NAME
 
-MOST_NUMBERS = 16  # side by side
+MOST_NUMBERS = 16  # in a matrix of numbers
 
 
 def is_known_on_host(node: Node) -> bool:
-    """The value is there when the emitted function runs: Python can branch on it and index by it."""
+    """Return whether Python can branch on the value and index by it, because it is made of constants and counters
+    alone.
+    """
     return _is_built_of(node, lambda operation: operation.is_known_on_host)
 
 
 def is_scalar_expression(node: Node) -> bool:
-    """Tell whether nothing in it is an array: some libraries give a scalar for it where an array is wanted."""
+    """Return whether an expression contains no array: some libraries give a scalar for it where an array is
+    required.
+    """
     return _is_built_of(node, _is_of_scalars)
 
 
@@ -29,7 +33,7 @@ def _is_of_scalars(operation: Operation) -> bool:
 
 
 def _is_built_of(node: Node, accepts: Callable[[Operation], bool]) -> bool:
-    """``node`` is made of constants and counters by accepted operations alone."""
+    """Return whether ``node`` is made of constants and counters by accepted operations alone."""
     seen = {node}
     stack = [node]
     while stack:
@@ -44,13 +48,13 @@ def _is_built_of(node: Node, accepts: Callable[[Operation], bool]) -> bool:
 
 
 def is_row(node: Node) -> bool:
-    """Tell whether numbers stand side by side in a node."""
+    """Return whether a node stacks numbers into a vector."""
     return node.opcode == "stack" and node.ndim == 1
 
 
 def is_matrix(node: Node) -> bool:
-    """Tell whether a node is a row of numbers in the shape of a matrix."""
+    """Return whether a node reshapes a short row of numbers into a matrix."""
     if node.opcode != "reshape" or node.ndim != 2:
         return False
-    row, *sizes = node.operands  # that are only known at run time
+    row, *sizes = node.operands  # known only at run time
     return not sizes and is_row(row) and prod(row.shape) <= MOST_NUMBERS

@@ -1,4 +1,4 @@
-"""What a target supports, as passes ask for it."""
+"""What a target supports: the interface that passes query."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ Refuses = Callable[[Node], str | None]  # the reason why a node is not supported
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Properties of a target's arrays beside operations.
+    """Properties of a target's arrays, beside the operations that it supports.
 
-    Functions of a program are called as such, unless the target has to see what they do. Arrays that are mutable may be
-    written into, and the results of ``main`` may be. Elements are numbers, or arrays that look at the one they are read
-    from; one assignment may take an array apart into its rows. Free indices are integers of any type, and negative ones
-    count from the end. Where slices are fast, combining strided ones takes less time than a reduction of lines of a few
-    elements. Where they fit memory, what all rounds of a loop need may be computed before it. Slices may start at any
-    number, unless those of the library must be brought to the host first. Indices that are trusted lie within their
-    arrays: nothing guards them. Products of 16-bit floats are accumulated in float32 and rounded once where functions
-    for narrow products are named, one of matrices and one by the subscripts of ``einsum``: they give the sums in
-    float32, too. Linear recurrences are a call where the target's prelude has a function for them. Where operations are
-    passes over memory, what two of them need had better be computed once. Sizes are fixed unless the program is one of
-    several at other sizes; chance numbers are a size, or one by it, at those of this one alone.
+    ``functions_are_called``: functions of a program become functions of the module; otherwise they are inlined, because
+    the target must see their operations. ``arrays_are_mutable``: arrays and the results of ``main`` may be written.
+    ``elements_are_numbers``: an element is a number, not a 0-d view. ``rows_unpack``: one assignment may unpack an
+    array into its rows. ``indices_are_free``: indices are integers of any type, and negative ones count from the end.
+    ``slices_are_fast``: combining strided slices takes less time than reducing lines of a few elements.
+    ``arrays_fit_memory``: values that all iterations of a loop need may be computed before it. ``starts_are_free``: a
+    slice may start at any number; otherwise a start computed by the library must be brought to the host first.
+    ``indices_are_trusted``: indices are in bounds and get no guards. ``narrow_products``: prelude functions that
+    multiply 16-bit floats, accumulate in float32 and round once, one for matrices and one for subscripts of ``einsum``;
+    they also return float32 sums. ``has_linear_recurrences``: the prelude has a function for linear recurrences.
+    ``operations_are_passes``: each operation is a pass over memory, so common parts should be computed once.
+    ``sizes_are_fixed``: the program is not one of several at other sizes. ``chance_numbers``: numbers that are a size,
+    or derived from one, only at the sizes of this program.
     """
 
     functions_are_called: bool = True
@@ -46,11 +48,11 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Tells which nodes may be made: those that no table refuses. There may be several, as a style has one, too."""
+    """The test whether a node may be made: no table refuses it. A style may add a table to the target's."""
 
     tables: tuple[Refuses, ...] = ()
     features: Features = field(default_factory=Features)
 
     def __call__(self, node: Node) -> bool:
-        """Tell whether a node may be made."""
+        """Return whether a node may be made."""
         return all(refuses(node) is None for refuses in self.tables)

@@ -1,4 +1,4 @@
-"""Walking nodes: what a node needs, and what is alive."""
+"""Traversal of nodes: dependencies, topological order, and users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ _WITH_BODIES = ("loop", "conditional")
 
 
 def nested_roots(node: Node) -> list[Node]:
-    """The nodes that the bodies inside a node need: a loop's next values, condition and stores; branches' results."""
+    """Return the nodes that the bodies of a node need: a loop's next values, condition and stores; branches'
+    results.
+    """
     if node.opcode == "loop":
         return loop_roots(node.parameters["loop"])
     if node.opcode == "conditional":
@@ -22,7 +24,7 @@ def nested_roots(node: Node) -> list[Node]:
 
 
 def loop_roots(loop: Loop) -> list[Node]:
-    """The nodes that a loop needs: next values, condition, stores, effects and bounds."""
+    """Return the nodes that a loop needs: next values, stores, condition, effect, count and bounds."""
     roots = [carry.following for carry in loop.carries if carry.following is not None]
     for store in loop.stores:
         roots += [store.value, *store.indices]
@@ -31,7 +33,7 @@ def loop_roots(loop: Loop) -> list[Node]:
 
 
 def dependencies(node: Node) -> tuple[Node, ...]:
-    """Return everything that must be computed for a node: operands, what its bodies need, the effect before it."""
+    """Return the nodes that a node needs: operands, roots of its bodies, the effect before it."""
     if node.opcode not in _WITH_BODIES and "after" not in node.parameters:
         return node.operands
     after = node.parameters.get("after")
@@ -39,7 +41,9 @@ def dependencies(node: Node) -> tuple[Node, ...]:
 
 
 def topological(roots: Iterable[Node], needs: Callable[[Node], Sequence[Node]] = dependencies) -> list[Node]:
-    """The nodes that ``roots`` need, operands first, bodies included; without recursion."""
+    """Return the nodes that ``roots`` need, in topological order (operands first), including those in bodies. Does not
+    recurse.
+    """
     order: dict[Node, None] = {}
     entered: set[Node] = set()
     stack = list(roots)[::-1]
@@ -56,17 +60,17 @@ def topological(roots: Iterable[Node], needs: Callable[[Node], Sequence[Node]] =
 
 
 def is_inside(region: Region, outer: Region) -> bool:
-    """Tell whether ``region`` is ``outer`` or nested in it."""
+    """Return whether ``region`` is ``outer`` or nested in it."""
     return any(part is outer for part in region.path())
 
 
 def body_nodes(roots: Iterable[Node], region: Region) -> list[Node]:
-    """The nodes that belong to a region or to bodies in it, of those that ``roots`` need."""
+    """Return those of the nodes that ``roots`` need that are in a region or nested in it."""
     return [node for node in topological(roots) if is_inside(node.region, region)]
 
 
 def users_of(nodes: Iterable[Node], roots: Iterable[Node]) -> dict[Node, list[Node | None]]:
-    """The users of each node among ``nodes``, one for each use; None stands for the caller, who gets the roots."""
+    """Return the users of each node among ``nodes``, one entry for each use; None stands for the use as a root."""
     users: dict[Node, list[Node | None]] = {}
     for node in nodes:
         for operand in dependencies(node):
@@ -77,7 +81,7 @@ def users_of(nodes: Iterable[Node], roots: Iterable[Node]) -> dict[Node, list[No
 
 
 def use_counts(nodes: Iterable[Node], roots: Iterable[Node]) -> dict[Node, int]:
-    """Return how often each node is used: by the given nodes and as a root."""
+    """Return the number of uses of each node by the given nodes and as a root."""
     counts: dict[Node, int] = {}
     for node in nodes:
         for operand in dependencies(node):
@@ -88,7 +92,9 @@ def use_counts(nodes: Iterable[Node], roots: Iterable[Node]) -> dict[Node, int]:
 
 
 def body_and_captured(node: Node) -> tuple[list[Node], list[Node]]:
-    """The nodes inside a loop's or conditional's bodies, operands first, and those outside that they read."""
+    """Return the nodes inside the bodies of a loop or conditional, operands first, and the nodes outside that they
+    read.
+    """
     if node.opcode == "loop":
         regions = [node.parameters["loop"].region]
     else:
@@ -113,7 +119,7 @@ def body_and_captured(node: Node) -> tuple[list[Node], list[Node]]:
 
 
 def unviewed(node: Node) -> Node:
-    """Return the array that a value is a view of all of."""
+    """Return the operand behind light views, such as ``expand``."""
     while node.operation.is_view and node.operation.is_light and len(node.operands) == 1:
         node = node.operands[0]
     return node

@@ -1,8 +1,8 @@
-"""HLO values as (node, axis map): broadcasts, transposes and unit axes cost nothing until someone needs them.
+"""HLO values as (node, axis map): broadcasts, transposes and unit axes cost nothing until the shape is needed.
 
-``axes[d]`` is the node's axis that is logical dimension ``d``, or None where the dimension is repeated or of size 1.
-Every axis of the node is some dimension's. A broadcast, a transpose or a reshape that inserts unit dimensions only
-edits the map; NumPy's own broadcasting does the rest.
+``axes[d]`` is the node's axis for logical dimension ``d``, or None if the dimension is broadcast or of size 1. Every
+axis of the node is mapped. A broadcast, a transpose or a reshape that inserts unit dimensions only edits the map;
+NumPy's own broadcasting does the rest.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from .node import Constant, Node, literal_value
 
 FULL = ":"  # a whole axis, in an index
 NEW = None  # a new unit axis, in an index
-MOST_COPIED = 64  # elements of a table that is written in another shape
+MOST_COPIED = 64  # elements of a constant array that is stored again in another shape
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
     """An HLO array: a node seen through an axis map.
 
-    ``sizes`` are the dimensions whose size is known at run time only, with the node of that size; ``shape`` then has
-    the bound.
+    ``sizes`` are the dimensions whose size is known only at run time, each with the node of the size; ``shape`` then
+    has the upper bound.
     """
 
     node: Node
@@ -38,26 +38,26 @@ class Value:
 
     @staticmethod
     def of(node: Node) -> Value:
-        """A node as it is."""
+        """Return the value of a node with the identity map."""
         return Value(node, tuple(range(node.ndim)), node.shape)
 
     @staticmethod
     def repeated(node: Node, shape: tuple[int, ...]) -> Value:
-        """A 0-d node broadcast to ``shape``."""
+        """Return a 0-d node broadcast to ``shape``."""
         return Value(node, (None,) * len(shape), shape)
 
     @property
     def is_plain(self) -> bool:
-        """The node has the logical shape already."""
+        """Whether the node already has the logical shape."""
         return self.axes == tuple(range(len(self.axes))) and self.node.shape == self.shape
 
     def repeats(self, dimension: int) -> bool:
-        """The dimension is larger than what the node holds."""
+        """Return whether the value is broadcast along a dimension."""
         return self.axes[dimension] is None and self.shape[dimension] != 1
 
 
 def permute(graph: Graph, node: Node, order: Sequence[int]) -> Node:
-    """``np.transpose``; nothing for the identity, one node for a transpose of a transpose."""
+    """Return the transpose of a node. The identity adds no node, a transpose of a transpose adds one."""
     order = tuple(order)
     if order == tuple(range(node.ndim)):
         return node
@@ -68,24 +68,24 @@ def permute(graph: Graph, node: Node, order: Sequence[int]) -> Node:
 
 
 def transposed(graph: Graph, node: Node) -> Node:
-    """The transposes of matrices [.., m, n]."""
+    """Return the transposes of matrices [.., m, n]."""
     return permute(graph, node, last_two_swapped(node.ndim))
 
 
 def last_two_swapped(ndim: int) -> tuple[int, ...]:
-    """The order of axes that transposes matrices."""
+    """Return the order of axes that transposes matrices."""
     return (*range(ndim - 2), ndim - 1, ndim - 2)
 
 
 def strong(graph: Graph, node: Node) -> Node:
-    """A Python int as a NumPy scalar of the type HLO gives it; anything else itself."""
+    """Return a Python int as a NumPy scalar of its HLO type, and any other node unchanged."""
     if not node.is_python_int or node.element_type is None:
         return node
     return graph.add("scalar", (node,), element_type=node.element_type)
 
 
 def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
-    """Static indexing: items are FULL, NEW, an int or a (start, stop, step) with Python's meaning."""
+    """Return a static index of a node. Items are FULL, NEW, an int or a (start, stop, step) with Python's meaning."""
     items = tuple(index)
     if all(item == FULL for item in items):
         return node
@@ -118,7 +118,9 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
 
 
 def _of_part(graph: Graph, node: Node, items: tuple[Any, ...]) -> Node | None:
-    """What one place of arrays that were joined has, where it is one of them: ``np.array([x])``."""
+    """Return the part of a concatenation or stack that an int along its axis selects, if that part is an ``expand``:
+    ``np.array([x])``. None otherwise.
+    """
     axis = node.parameters["axis"] if node.opcode == "concatenate" else node.ndim
     place = items[axis] if axis < len(items) and NEW not in items else None
     if not isinstance(place, int) or place < 0:
@@ -133,9 +135,7 @@ def _of_part(graph: Graph, node: Node, items: tuple[Any, ...]) -> Node | None:
 
 
 def _drops_unit_axes(node: Node, items: Sequence[Any]) -> bool:
-    """Tell whether an index takes only unit axes from a short table: what is left has all its elements, and is an array
-    still.
-    """
+    """Return whether an index only removes unit axes of a small constant array, and the result is still an array."""
     if node.opcode != "array" or node.parameters["constant"].array.size > MOST_COPIED or len(items) != node.ndim:
         return False
     units = all(item == FULL or (item == 0 and n == 1) for n, item in zip(node.shape, items, strict=True))
@@ -143,7 +143,8 @@ def _drops_unit_axes(node: Node, items: Sequence[Any]) -> bool:
 
 
 def _composed(inner: Sequence[Any], outer: Sequence[Any], shape: Sequence[int]) -> list[Any] | None:
-    """The index that does what ``inner`` and then ``outer`` do to an array of ``shape``; None where none is simple.
+    """Return the index equivalent to ``inner`` followed by ``outer`` on an array of ``shape``; None if no simple one
+    exists.
 
     A unit axis that ``outer`` inserts where ``inner`` took one element is a slice of that element.
     """
@@ -177,7 +178,7 @@ def _composed(inner: Sequence[Any], outer: Sequence[Any], shape: Sequence[int]) 
 
 
 def _taken(positions: range, size: int) -> Any:
-    """The item of an index that takes these positions of an axis."""
+    """Return the index item that selects these positions of an axis."""
     if positions == range(size):
         return FULL
     stop = positions.stop if positions.stop < size else None
@@ -185,7 +186,7 @@ def _taken(positions: range, size: int) -> Any:
 
 
 def arranged(graph: Graph, value: Value, dimensions: Sequence[int]) -> Node:
-    """The node with one axis for each of the given logical dimensions, in that order (size 1 where not mapped).
+    """Return the node with one axis for each of the given logical dimensions, in that order (size 1 if not mapped).
 
     ``dimensions`` must contain every mapped dimension. Leading unit axes are left to broadcasting.
     """
@@ -203,19 +204,21 @@ def arranged(graph: Graph, value: Value, dimensions: Sequence[int]) -> Node:
 
 
 def common_order(values: Sequence[Value]) -> list[int]:
-    """The dimensions that any value maps: in the one order all full operands share, else in logical order."""
+    """Return the dimensions that any value maps: in the order of the axes if all values with axes agree, else in
+    logical order.
+    """
     orders = {_mapped_dimensions(axes) for axes in {value.axes for value in values}} - {()}
     return list(*orders) if len(orders) == 1 else sorted(set[int]().union(*orders))
 
 
 @lru_cache(1024)
 def _mapped_dimensions(axes: tuple[int | None, ...]) -> tuple[int, ...]:
-    """The dimensions that an axis map maps, in the order of the axes."""
+    """Return the dimensions that an axis map maps, in the order of the axes."""
     return tuple(d for _, d in sorted((axis, d) for d, axis in enumerate(axes) if axis is not None))
 
 
 def materialise(graph: Graph, value: Value) -> Node:
-    """A node of exactly the logical shape."""
+    """Return a node of exactly the logical shape."""
     node = value.node
     if value.is_plain:
         return node
@@ -232,7 +235,7 @@ def materialise(graph: Graph, value: Value) -> Node:
 
 
 def filled(graph: Graph, literal: Node, shape: tuple[int, ...]) -> Node:
-    """An array of one constant: ``np.zeros``, ``np.ones`` or ``np.full``."""
+    """Return an array of one constant: ``np.zeros``, ``np.ones`` or ``np.full``."""
     value = literal_value(literal)
     parts = (value.real, value.imag) if value.dtype.kind == "c" else (value,)
     opcode = "full"
@@ -242,7 +245,7 @@ def filled(graph: Graph, literal: Node, shape: tuple[int, ...]) -> Node:
 
 
 def without_dimensions(graph: Graph, value: Value, dimensions: Sequence[int]) -> Value:
-    """The value less some dimensions, whose axes must be unmapped or of size 1."""
+    """Return the value without some dimensions, whose axes must be unmapped or of size 1."""
     dropped = set(dimensions)
     axes_to_index = {value.axes[d] for d in dropped if value.axes[d] is not None}
     node = value.node

@@ -1,7 +1,7 @@
-"""Checks programs of the array dialect: every node against the row of its operation, every body against its node.
+"""The verifier of the array dialect: checks every node against the row of its operation, every body against its node.
 
-Passes only make nodes of types that follow, so what is found here is a bug in a pass, named by the stage after which
-it appears. Tests verify after every stage; ``xla2py --debug emit`` does so for users.
+Passes only make nodes of inferred types, so an error found here is a bug in a pass, named by the stage after which it
+appears. Tests verify after every stage; ``xla2py --debug emit`` does so for users.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .operation import Parameter
 from .program import Branch, Function, Loop, Program, roots, tree_nodes
 from .traversal import dependencies, is_inside, topological
 
-# Parameters that any node may have: what orders side effects, and notes of the targets' own stages.
+# Parameters that any node may have: the order of side effects, and notes of the targets' own stages.
 NOTES = frozenset(("effect", "after", "stands_for", "chunks"))
 
 
@@ -25,7 +25,7 @@ class InvalidProgramError(AssertionError):
 
 
 class Verifier:
-    """Verifies one program again and again, and each of its nodes once for the operands that it has."""
+    """A verifier to run repeatedly on one program: each node is checked again only if its operands have changed."""
 
     def __init__(self) -> None:
         self._sound: dict[Node, tuple[Node, ...]] = {}
@@ -37,7 +37,7 @@ class Verifier:
                 raise InvalidProgramError(f"after {stage}, in {function.name}: {node!r}: {problem}")
 
     def _problems(self, function: Function) -> Iterator[tuple[Node, str]]:
-        is_whole = not function.block_of and function.loop is None  # shapes of chunks are known when they are there
+        is_whole = not function.block_of and function.loop is None  # the shapes of chunks are known only at run time
         seen: set[Node] = set()
         for node in topological(roots(function)):
             if not seen.issuperset(dependencies(node)):
@@ -117,7 +117,9 @@ def _interval_problems(node: Node) -> Iterator[str]:
 
 
 def _body_problems(node: Node) -> Iterator[str]:
-    """Return what does not fit between a node and the code that it holds or calls; bodies may have changed since."""
+    """Yield the mismatches between a node and its bodies or the function that it calls, which passes may have
+    changed.
+    """
     if node.opcode == "loop":
         yield from _loop_problems(node, node.parameters["loop"])
     elif node.opcode == "conditional" and node.operands:

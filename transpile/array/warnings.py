@@ -1,7 +1,8 @@
-"""The analysis of which operations NumPy may warn of: XLA gives infinities and NaN, and wraps integers, in silence.
+"""The analysis of which operations may raise NumPy warnings: XLA gives infinities and NaN, and wraps integers,
+silently.
 
-Operations on floats may overflow, divide by 0 or be invalid, unless the largest number that they meet is known: what
-comes of integers and constants. Arithmetic of integers is silent but for numbers that are no arrays.
+Operations on floats may overflow, divide by 0 or be invalid, unless the magnitudes of their operands are known, as for
+values computed from integers and constants. Integer arithmetic on arrays is silent; on NumPy scalars it is not.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ _DIVIDING = frozenset(("divide", "remainder"))
 
 
 def may_warn(nodes: Sequence[Node], *, sizes_are_free: bool = False) -> bool:
-    """Tell whether NumPy may warn of one of some nodes, which are in an order where operands come first. Loops that are
-    compiled are silent. Where ``sizes_are_free``, no magnitude is known, as it may be another at other sizes.
+    """Return whether NumPy may warn of any of the nodes, which are in topological order. Compiled loops are silent.
+    With ``sizes_are_free`` no magnitude is known, since it may differ at other sizes.
     """
     loops = [node.parameters["loop"] for node in nodes if node.opcode == "loop"]
     compiled = [loop.region for loop in loops if loop.is_compiled]
@@ -35,7 +36,7 @@ def may_warn(nodes: Sequence[Node], *, sizes_are_free: bool = False) -> bool:
 
 
 def _warns_of_integers(node: Node) -> bool:
-    """Tell whether integers may be divided by 0, or one that is no array wraps around."""
+    """Return whether an integer division by 0 is possible, or a scalar may wrap around."""
     if node.is_python_int or node.element_type is None or not node.type.is_integral:
         return False
     if node.opcode in _DIVIDING:
@@ -45,8 +46,8 @@ def _warns_of_integers(node: Node) -> bool:
 
 
 def _computes_inexact(node: Node) -> bool:
-    """Tell whether an operation may overflow or be invalid on some floats. Those on complex numbers are several of real
-    ones, and types that NumPy itself has not may warn of any NaN.
+    """Return whether an operation may overflow or be invalid on some floats. Complex operations consist of several real
+    ones, and extension types may warn of any NaN.
     """
     types = [node.element_type, *(each for _, each in node.results), *(each.element_type for each in node.operands)]
     inexact = [each for each in types if each is not None and (each.is_floating or each.is_complex)]
@@ -54,7 +55,7 @@ def _computes_inexact(node: Node) -> bool:
     return bool(inexact) and not is_quiet and not node.operation.moves
 
 
-# -- the largest magnitude that elements may have; None where it is not known, or may be infinite
+# -- the largest magnitude of a node's elements; None if unknown or possibly infinite
 
 
 def _magnitude(node: Node, known: dict[Node, float | None]) -> float | None:

@@ -14,7 +14,7 @@ OPERATIONS: dict[str, Operation] = {
     for name, row in topic.OPERATIONS.rows.items()
 }
 
-# The operations that fold axes, and those that keep all sums on the way, by the element-wise operation they fold by.
+# Reductions, and running reductions that keep all partial results, by their combining operation.
 REDUCTIONS = {row.folds: name for name, row in OPERATIONS.items() if row.folds and row.is_reduction}
 RUNNING = {row.folds: name for name, row in OPERATIONS.items() if row.folds and not row.is_reduction}
 
@@ -22,9 +22,9 @@ CALLED_BY_NAME = frozenset(("prelude", "library"))
 
 
 def operation(opcode: str, parameters: Parameters) -> Operation:
-    """The row of an operation, or of the function that is called by name.
+    """Return the row of an operation, or of the function that a node calls by name.
 
-    Raises KeyError where there is none.
+    Raises KeyError if the operation has no row.
     """
     if opcode in CALLED_BY_NAME:
         return function_row(opcode, parameters)
@@ -32,7 +32,7 @@ def operation(opcode: str, parameters: Parameters) -> Operation:
 
 
 def operation_or_unknown(opcode: str, parameters: Parameters) -> Operation:
-    """Return the row as :func:`operation` does; an operation that only one target has gets a row that says nothing."""
+    """Return the row as :func:`operation` does; an operation of one target that has no row gets an empty one."""
     if opcode in CALLED_BY_NAME:
         return function_row(opcode, parameters)
     return OPERATIONS.get(opcode) or _unknown(opcode)

@@ -1,7 +1,7 @@
-"""Axis maps: which axis of its result each axis of an operand is.
+"""Axis maps: which axis of the result each axis of an operand becomes.
 
-Where a part of the result along one axis needs the same part of an operand and nothing else of it, the two axes belong
-together. An axis of which every part of the result needs the whole has None.
+Two axes correspond if a part of the result along one needs only the same part of the operand along the other. An
+operand axis maps to None if every part of the result needs the whole axis.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from ..operation import AxisMap
 
 
 def aligned(shape: Sequence[int], result: Sequence[int]) -> AxisMap:
-    """Return the axis map of an operand that is broadcast: the last axes meet, and an axis that is repeated is needed
-    whole.
+    """Return the axis map of a broadcast operand: axes are aligned at the last one, and a broadcast axis maps to
+    None.
     """
     offset = len(result) - len(shape)
     return tuple([offset + axis if size == result[offset + axis] else None for axis, size in enumerate(shape)])
@@ -26,42 +26,42 @@ def leading(ndim: int, count: int) -> AxisMap:
 
 
 def without(ndim: int, axes: Sequence[int], keepdims: bool = False) -> AxisMap:
-    """Return the axis map of an operand whose ``axes`` are folded."""
+    """Return the axis map of an operand that is reduced along ``axes``."""
     kept = [axis for axis in range(ndim) if axis not in axes]
     return tuple([None if axis in axes else axis if keepdims else kept.index(axis) for axis in range(ndim)])
 
 
 def nothing(node: Any) -> list[AxisMap]:
-    """Map no axis: every operand is needed whole."""
+    """Return axis maps without any axis: every operand is needed whole."""
     return [(None,) * len(operand.shape) for operand in node.operands]
 
 
 def elementwise(node: Any) -> list[AxisMap]:
-    """Map the axes of operands that are broadcast to those of the result."""
+    """Return the axis maps of an element-wise operation with broadcast operands."""
     return [aligned(operand.shape, node.shape) for operand in node.operands]
 
 
 def reduction(node: Any) -> list[AxisMap]:
-    """The axes that a reduction keeps."""
+    """Return the axis map of a reduction."""
     axes = node.parameters["axes"] if "axes" in node.parameters else (node.parameters["axis"],)
     return [without(node.operands[0].ndim, axes, bool(node.parameters.get("keepdims")))]
 
 
 def all_but(node: Any, at: int) -> list[AxisMap]:
-    """Map all axes but one, which is needed whole of each operand, as work goes along it."""
+    """Return axis maps of all axes except ``at``, along which the operation needs each operand whole."""
     return [tuple(axis if axis != at else None for axis in range(operand.ndim)) for operand in node.operands]
 
 
 def all_but_one(node: Any) -> list[AxisMap]:
-    """Return the rule for work along the axis that a parameter names."""
+    """Return axis maps of all axes except the one in the parameter ``axis``."""
     return all_but(node, node.parameters["axis"])
 
 
 def matrices(node: Any) -> list[AxisMap]:
-    """The last two axes are those of matrices, which are needed whole."""
+    """Return axis maps for operations on matrices: the last two axes are needed whole."""
     return [leading(operand.ndim, 2) for operand in node.operands]
 
 
 def rows(node: Any) -> list[AxisMap]:
-    """The last axis is needed whole."""
+    """Return axis maps for operations along the last axis, which is needed whole."""
     return [leading(operand.ndim, 1) for operand in node.operands]

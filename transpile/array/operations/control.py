@@ -1,6 +1,6 @@
-"""Calls, loops, branches and their results, and what replicas and the host exchange.
+"""Calls, loops, branches and their results, and communication with other replicas and the host.
 
-The types of what a call, a loop or a conditional gives stand in the code that it holds.
+The types of the results of a call, a loop or a conditional are those in the code that it holds.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def _nodes(tree: Any) -> list[Any]:
     return [] if tree is None else [tree]
 
 
-# -- calls of emitted functions: one node where the function gives one array, else a tuple
+# -- calls of emitted functions: an array if the function returns one array, else a tuple
 
 
 def _only_result(parameters: Parameters) -> Any:
-    """The one array that the function gives; None where it gives several, or works on arrays of any shape."""
+    """Return the only result of the called function; None if it returns several, or takes arrays of any shape."""
     function = parameters["function"]
     return None if function.repeated or isinstance(function.results, tuple) else function.results
 
@@ -90,7 +90,7 @@ OPERATIONS.define(
 )
 
 
-# -- kernels of a target's own, and what is read of arrays in them or of chunks
+# -- kernels, and the reads in kernels or of chunks
 
 OPERATIONS.define("kernel", "*arrays", traits="allocates", axes=axes.nothing)
 OPERATIONS.define("read", "x", traits="light", axes=axes.nothing)

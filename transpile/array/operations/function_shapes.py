@@ -1,7 +1,7 @@
-"""Shapes and element types of functions that are called by name, by the words that their rows use.
+"""Shape and type rules of functions that are called by name, under the words that their rows use.
 
-A rule for results gives ``(shape, element type)`` where the function returns one array, and a list of them where it
-returns a tuple: some functions take one array, or a tuple of arrays and return as many.
+A rule for results returns ``(shape, element type)`` if the function returns one array, and a list of these if it
+returns a tuple: some functions take one array or a tuple of arrays, and return as many.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Rule = Callable[[Sequence[Any], Parameters], Results]
 
 
 def argument(parameters: Parameters, number: int, otherwise: Any) -> Any:
-    """An argument of a call, or something else where the call has less."""
+    """Return an argument of a call, or ``otherwise`` if the call has fewer."""
     arguments = parameters["arguments"]
     return arguments[number] if number < len(arguments) else otherwise
 
@@ -35,7 +35,7 @@ def _shapes(operands: Sequence[Operand]) -> list[ArrayShape]:
     return [array_shape(operand) for operand in operands]
 
 
-# -- shapes: elements and axes that move
+# -- shapes: data movement
 
 
 def _taken(operands: Sequence[Operand], parameters: Parameters) -> Shape:
@@ -44,7 +44,7 @@ def _taken(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 
 
 def _picked(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """One element for each index: what is taken from is the first operand."""
+    """Return one element for each index; the first operand is indexed."""
     return broadcast(operands[1:])
 
 
@@ -55,7 +55,7 @@ def _gathered(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 
 
 def _extended(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """HLO's pad: widths may be negative, and gaps may be put between elements."""
+    """Return the shape of HLO's pad: widths may be negative, and elements may be spaced by interior padding."""
     ends = parameters["arguments"][2]
     gaps = parameters["keywords"].get("interior") or (0,) * len(ends)
     padding = tuple(PaddingDimension(low, high, gap) for (low, high), gap in zip(ends, gaps, strict=True))
@@ -63,7 +63,7 @@ def _extended(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 
 
 def _padded(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """``np.pad``: one width for all sides, one pair for all axes, or a pair for each."""
+    """Return the shape of ``np.pad``: one width for all sides, one pair for all axes, or a pair for each."""
     shape, given = operands[0].shape, parameters["arguments"][1]
     pair = (given, given) if isinstance(given, int) else given
     pairs = pair if pair and isinstance(pair[0], tuple) else (pair,) * len(shape)
@@ -93,13 +93,13 @@ def _differences(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 
 
 def _with_diagonal(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """``np.diag`` of a vector: a square matrix."""
+    """Return the shape of ``np.diag`` of a vector: a square matrix."""
     (size,) = operands[0].shape
     return (size + abs(argument(parameters, 1, 0)),) * 2
 
 
 def _bits(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Elements of another width come and go in a last axis."""
+    """Return the shape of a bitcast: between element types of different width, the last axis appears or disappears."""
     shape, own = operands[0].shape, operands[0].element_type
     assert own is not None
     old, new = own.bits, parameters["arguments"][1].bits
@@ -110,7 +110,7 @@ def _bits(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     return shape if old == new else shape[:-1]
 
 
-# -- shapes: sums of products, transforms
+# -- shapes: contractions, transforms
 
 
 def _signal(operands: Sequence[Operand], parameters: Parameters, usual: str) -> Shape:
@@ -138,7 +138,7 @@ def _contraction(parameters: Parameters) -> dict[str, Any]:
 
 
 def _scaled_dot(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """The scales have the blocks of what they scale, and the product is as it were without them."""
+    """Return the shape of a block-scaled dot: that of the product without scales."""
     return sizes_of("dot", _shapes(operands[:2]), _contraction(parameters))
 
 
@@ -154,31 +154,31 @@ def _transformed(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     return transformed_shape(operands[0].shape, kind, lengths)
 
 
-# -- shapes: reductions and what is counted
+# -- shapes: reductions and counts
 
 
 def _reduced(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """The axes that the third argument names are reduced."""
+    """Return the shape after a reduction along the axes in the third argument."""
     return reduced_shape(operands[0].shape, parameters["arguments"][2])
 
 
 def _features(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Statistics of the features along one axis."""
+    """Return the shape of statistics per feature: the size of one axis."""
     return (operands[0].shape[parameters["keywords"].get("axis", -1)],)
 
 
 def _counted(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Counts of numbers that are less than ``minlength``."""
+    """Return the shape of a ``bincount`` with ``minlength``."""
     return (parameters["keywords"]["minlength"],)
 
 
 def _keys(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """As many keys of two words as an argument says."""
+    """Return the shape of as many keys, of two words each, as an argument says."""
     return (parameters["arguments"][1], 2)
 
 
 def _state(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Two words of a generator's counter."""
+    """Return the shape of a generator's state: two words."""
     return (2,)
 
 
@@ -213,14 +213,14 @@ SHAPES: dict[str, ShapeRule] = {
 
 
 def _key_type(operands: Sequence[Operand], parameters: Parameters) -> ElementType:
-    """Integers that sort as floats do: as wide as these, for bytes of 32 bits."""
+    """Return the integer type that sorts as the floats do: of the same width, but s32 for 8-bit floats."""
     own = operands[0].element_type
     assert own is not None
     return ELEMENT_TYPES[f"s{own.bits if own.bits >= 16 else 32}"]
 
 
 def _type_of_function(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
-    """The type of what the function that is the first argument gives."""
+    """Return the type of the result of the function that is the first argument."""
     own: ElementType | None = parameters["arguments"][0].results.element_type
     return own
 
@@ -230,7 +230,7 @@ def _type_of_transform(operands: Sequence[Operand], parameters: Parameters) -> E
 
 
 def _keyword_type(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
-    """The type that the keyword ``dtype`` says, or that of the first operand."""
+    """Return the type in the keyword ``dtype``, or that of the first operand."""
     own: ElementType | None = parameters["keywords"].get("dtype") or operands[0].element_type
     return own
 
@@ -247,7 +247,7 @@ TYPES: dict[str, TypeRule] = {
 
 
 def _types(operands: Sequence[Operand], slots: Any) -> Results:
-    """The types of the operands that an argument names, one or a tuple of them."""
+    """Return the types of the operands that an argument (a slot or a tuple of slots) names."""
     if isinstance(slots, tuple):
         return [(operands[slot.index].shape, operands[slot.index].element_type) for slot in slots]
     return operands[slots.index].shape, operands[slots.index].element_type
@@ -258,7 +258,7 @@ def _like_argument(number: int) -> Rule:
 
 
 def _folded(operands: Sequence[Operand], parameters: Parameters) -> Results:
-    """Arrays, one or several, whose axes of the last argument are folded."""
+    """Return the types after a reduction of one or several arrays along the axes in the last argument."""
     arguments = parameters["arguments"]
     given = _types(operands, arguments[0])
     if isinstance(given, list):
@@ -267,14 +267,14 @@ def _folded(operands: Sequence[Operand], parameters: Parameters) -> Results:
 
 
 def _pooled(operands: Sequence[Operand], parameters: Parameters) -> Results:
-    """Arrays, one or several, that a window goes over."""
+    """Return the types after a window goes over one or several arrays."""
     given = _types(operands, parameters["arguments"][0])
     places = window_places(operands, parameters)
     return [(places, own) for _, own in given] if isinstance(given, list) else (places, given[1])
 
 
 def _scanned(operands: Sequence[Operand], parameters: Parameters) -> Results:
-    """What the steps give, stacked along an axis, and the last carries."""
+    """Return the types of a scan: the outputs of its steps, stacked along an axis, then the final carries."""
     step, inputs, carries = parameters["arguments"]
     axis = parameters["keywords"].get("axis", 0)
     count = operands[inputs[0].index].shape[axis]
@@ -286,7 +286,7 @@ def _scanned(operands: Sequence[Operand], parameters: Parameters) -> Results:
 
 
 def _singular(operands: Sequence[Operand], parameters: Parameters) -> Results:
-    """Left vectors, values and right vectors: as many as there are values, or all."""
+    """Return the types of left vectors, values and right vectors; the vectors are reduced or full."""
     (*batch, m, n), own = operands[0].shape, operands[0].element_type
     assert own is not None
     values = min(m, n)
@@ -295,7 +295,7 @@ def _singular(operands: Sequence[Operand], parameters: Parameters) -> Results:
 
 
 def _spectrum(operands: Sequence[Operand], parameters: Parameters) -> Results:
-    """The library's own transforms: ``fft.irfftn(x, lengths, axes=axes)``."""
+    """Return the type of one of the library's transforms: ``fft.irfftn(x, lengths, axes=axes)``."""
     name, shape = parameters["function"].removeprefix("fft."), operands[0].shape
     kind = next(each for each in ("irfft", "rfft", "ifft", "fft") if name.startswith(each))
     suffix = name.removeprefix(kind)
@@ -307,7 +307,7 @@ def _spectrum(operands: Sequence[Operand], parameters: Parameters) -> Results:
 
 
 def _lapack(operands: Sequence[Operand], parameters: Parameters) -> Results:
-    """The results of the routine of LAPACK that the function has its name from."""
+    """Return the types of the results of the LAPACK routine that the function is named after."""
     from ...hlo.custom_calls.lapack import lapack_results
 
     types = [(operand.shape, operand.element_type) for operand in operands]

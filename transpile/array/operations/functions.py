@@ -1,25 +1,25 @@
 """The rows of functions that are called by name: those of the prelude, and those of the array library, ``np.hypot``.
 
-A function brings its row in a file ``rows.toml`` beside it: ``softmax = { shape = "like 0", names = ["weights"] }``.
+The row of a function is in a file ``rows.toml`` beside it: ``softmax = { shape = "like 0", names = ["weights"] }``.
 ``shape`` is one of
 
-- a signature as NumPy's generalised ufuncs have: ``(),()->()`` is element by element, ``(n,n),(n,m)->(n,m)`` works on
+- a signature as NumPy's generalised ufuncs have: ``(),()->()`` is element-wise, ``(n,n),(n,m)->(n,m)`` works on
   the last axes and broadcasts those before them. A size that only results have is the smaller of the first operand's
   last two;
-- ``like 0``: that of an operand; ``argument 1``: the sizes that stand among the arguments of the call;
-- ``count 1``: one axis of as many elements as an argument says; ``last axis 1``: that of the first operand with as many
-  in its last axis;
-- ``elementwise``: that of all operands, broadcast; ``matmul``; ``einsum``: by the third argument;
+- ``like 0``: the shape of an operand; ``argument 1``: the sizes in an argument of the call;
+- ``count 1``: one axis, whose size is an argument; ``last axis 1``: the shape of the first operand with an argument
+  as the size of its last axis;
+- ``elementwise``: the shape of all operands, broadcast; ``matmul``; ``einsum``: by the third argument;
   ``reduction``: by the keywords ``axis`` and ``keepdims``; or another word of ``function_shapes.py``;
-- ``given``: by whoever makes the call, where nothing says it.
+- ``given``: by the code that makes the call.
 
-``type`` is ``same`` (as the operands), ``real`` or ``complex`` (what belongs to them), the name of an element type,
-``argument 1`` (what stands among the arguments, else as the first operand), a word of ``function_shapes.py``, or
-``given``. Either is a list for a function with several results. ``results`` stands in place of both where one word says
-them together, such as those of a function that takes one array or several and returns as many.
-``names`` are the default names of the results (without any, those of a function among the arguments), ``axes`` is a
-word for the axis map where ``shape`` does not say it (:data:`WORDS`), ``discontinuous``, ``takes_arrays``,
-``passes_on``, ``read_only``, ``moves``, ``quiet`` and ``hides`` are traits.
+``type`` is ``same`` (as the operands), ``real`` or ``complex`` (the corresponding type), the name of an element type,
+``argument 1`` (the type in an argument, by default that of the first operand), a word of ``function_shapes.py``, or
+``given``. For a function with several results, ``type`` is a list, and ``shape`` may be one. ``results`` replaces both
+if one word gives them together, as for functions that take one array or several and return as many. ``names`` are the
+default names of the results (by default, those of a prelude function among the arguments), ``axes`` is a word for the
+axis map if ``shape`` does not give it (:data:`WORDS`), ``discontinuous``, ``takes_arrays``, ``passes_on``,
+``read_only``, ``moves``, ``quiet`` and ``hides`` are traits.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .windows import convolved_axes, window_axes
 
 
 def _padded(node: Any) -> list[AxisMap]:
-    """Axes without padding and without gaps between their elements stay."""
+    """Return axis maps of ``pad``: axes without padding and without gaps between their elements are mapped."""
     padding, interior = node.parameters["arguments"][2], node.parameters["keywords"].get("interior")
     gaps = interior or (0,) * node.ndim
     whole = [tuple(ends) != (0, 0) or gap != 0 for ends, gap in zip(padding, gaps, strict=True)]
@@ -52,56 +52,58 @@ def _padded(node: Any) -> list[AxisMap]:
 
 
 def _of_second(node: Any) -> list[AxisMap]:
-    """Map the axes so that each element of the second operand needs the whole first one: a count a random state, a
-    value a table.
+    """Return axis maps of the second operand only; each element needs the whole first operand, such as a random state
+    or a table.
     """
     first, second = node.operands
     return [(None,) * first.ndim, tuple(range(second.ndim))]
 
 
 def _bitcast(node: Any) -> list[AxisMap]:
-    """Elements of another width come and go in a last axis."""
+    """Return the axis map of a bitcast, whose last axis may appear or disappear."""
     shared = min(node.ndim, node.operands[0].ndim)
     return [tuple(axis if axis < shared else None for axis in range(node.operands[0].ndim))]
 
 
 def _right_sides(node: Any) -> list[AxisMap]:
-    """Triangular systems share a matrix, and are independent of each other."""
+    """Return axis maps of triangular solves: right sides share the matrix and are independent of each other."""
     matrix, sides = axes.matrices(node)
     free = node.ndim - 1
     return [matrix, tuple(free if axis == free else place for axis, place in enumerate(sides))]
 
 
 def _features(node: Any) -> list[AxisMap]:
-    """Batch normalisation with known statistics takes vectors of features along one axis."""
+    """Return axis maps of batch normalisation with known statistics, whose other operands are vectors along one
+    axis.
+    """
     axis = node.parameters["keywords"].get("axis", -1) % node.ndim
     return [tuple(range(node.ndim)), *((axis,) for _ in node.operands[1:])]
 
 
 def _updated(node: Any) -> list[AxisMap]:
-    """Axes that the update has as a whole stay."""
+    """Return axis maps of a dynamic update: axes that the update covers as a whole are mapped."""
     x, update, *starts = node.operands
     own = tuple(axis if size == update.shape[axis] else None for axis, size in enumerate(x.shape))
     return [own, own, *((None,) * start.ndim for start in starts)]
 
 
 def _folded(node: Any) -> list[AxisMap]:
-    """Several arrays are reduced by one function."""
+    """Return axis maps of a reduction of several arrays by one function."""
     gone = node.parameters["arguments"][-1]
     return [axes.without(operand.ndim, gone) if operand.ndim else () for operand in node.operands]
 
 
 def _along_keyword(node: Any) -> list[AxisMap]:
-    """Work goes along the axis that a keyword of the call names, or along the first."""
+    """Return axis maps of all axes except the one in the keyword ``axis``, by default the first."""
     return axes.all_but(node, node.parameters["keywords"].get("axis", 0))
 
 
 def _along_argument(place: int) -> AxesRule:
-    """Work goes along the axis that an argument of the call names."""
+    """Return a rule that maps all axes except the one in an argument of the call."""
     return lambda node: axes.all_but(node, node.parameters["arguments"][place])
 
 
-# A row names its rule for axes by one of these words.
+# The rules for axis maps, by the words that rows use.
 WORDS: dict[str, Callable[[Any], list[AxisMap]]] = {
     "padded": _padded,
     "of second": _of_second,
@@ -124,14 +126,16 @@ _CALL = {"function": ANY, "arguments": ANY, "keywords": ANY}
 
 _GIVEN = "given"
 
-IN_CHUNKS = "_in_chunks"  # the end of the name of what does the same work chunk by chunk
+IN_CHUNKS = "_in_chunks"  # suffix of functions that do the same work chunk by chunk
 
-# A call of which nothing is known: of a function of the user's own, or of one that brings no row.
+# The row of calls of which nothing is known: functions of the user's, and functions without a row.
 UNKNOWN = Operation("prelude", ("*operands",), _CALL, axes=axes.nothing, is_costly=True)
 
 
 def function_row(opcode: str, parameters: Parameters) -> Operation:
-    """The row of a call by name, of opcode ``prelude`` or ``library``; ``UNKNOWN`` for a function without one."""
+    """Return the row of a call by name, of opcode ``prelude`` or ``library``; ``UNKNOWN`` for a function without
+    one.
+    """
     function = parameters["function"]
     rows = _library() if opcode == "library" else _prelude()
     if not isinstance(function, str):
@@ -141,30 +145,32 @@ def function_row(opcode: str, parameters: Parameters) -> Operation:
 
 
 def _named_after(row: Operation, arguments: Sequence[Any], rows: Mapping[str, Operation]) -> Operation:
-    """Return the row of a function that applies another, if it is given one, whose results it gives."""
+    """Return the row with the default names of the first prelude function among the arguments, which the function
+    applies.
+    """
     applied = (rows[each.name] for each in arguments if isinstance(each, PreludeName) and each.name in rows)
     return replace(row, default_names=next(applied, row).default_names)
 
 
 def _row_in_chunks(function: str) -> Operation:
-    """Return the row of a function that works chunk by chunk: it has the name of the one that works at once, and
-    nothing else of it is known.
+    """Return the row of a function that works chunk by chunk: ``UNKNOWN`` with the default names of the function
+    without the suffix.
     """
     row = _prelude().get(function.removesuffix(IN_CHUNKS), UNKNOWN)
     return replace(UNKNOWN, default_names=row.default_names)
 
 
 def rows_of(path: Path, opcode: str) -> dict[str, Operation]:
-    """The rows that a file declares. Raises ValueError where a row is malformed."""
+    """Return the rows that a file declares. Raises ValueError if a row is malformed."""
     with path.open("rb") as file:
         return {name: _row(opcode, row) for name, row in tomllib.load(file).items()}
 
 
-_FOLDERS: dict[Path, None] = {}  # of preludes that targets bring
+_FOLDERS: dict[Path, None] = {}  # of the targets' preludes
 
 
 def declare_prelude(folder: Path) -> None:
-    """Have the rows of the functions in a folder known, where it has a ``rows.toml``; the shared prelude's go first."""
+    """Register the ``rows.toml`` of a prelude folder, if it has one; rows of the shared prelude take precedence."""
     _FOLDERS[folder] = None
 
 
@@ -206,13 +212,13 @@ def _row(opcode: str, declared: Mapping[str, Any]) -> Operation:
         is_quiet=declared.get("quiet", False),
         hides=declared.get("hides", False),
         is_costly=opcode == "prelude",
-        allocates=opcode == "library",  # a function of the prelude may give what it was given
+        allocates=opcode == "library",  # a prelude function may return its argument
         **rules,
     )
 
 
 def _apart(declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rules of a row that says shape and element type each by its own words."""
+    """Return the rules of a row with separate words for shape and element type."""
     word, types = declared["shape"], declared.get("type", "same")
     if isinstance(types, list):
         return {"results": _results_rule(word, types)}
@@ -221,7 +227,7 @@ def _apart(declared: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _together(word: str) -> dict[str, Any]:
-    """Return the rules of a function that gives one array, or a tuple of several."""
+    """Return the rules of a row whose word ``results`` gives shapes and types together, of one array or of several."""
     rule = RESULTS[word]
 
     def shape(operands: Sequence[Operand], parameters: Parameters) -> Shape | None:
@@ -316,7 +322,7 @@ class Signature:
         self.results = [_names(group) for group in _GROUP.findall(results)]
 
     def shapes(self, operands: Sequence[Operand]) -> list[Shape]:
-        """The shapes of the results. Raises ValueError where those of the operands do not fit."""
+        """Return the shapes of the results. Raises ValueError if the shapes of the operands do not fit."""
         sizes: dict[str, int] = {}
         batch: Shape = ()
         for operand, names in zip(operands, self.operands, strict=True):
@@ -329,7 +335,7 @@ class Signature:
         return [(*batch, *(sizes.get(name, least) for name in names)) for names in self.results]
 
     def axes(self, node: Any) -> list[AxisMap]:
-        """The axes before those that the signature names are a batch."""
+        """Return axis maps of the batch axes, those before the axes that the signature names."""
         return [axes.leading(len(o.shape), len(names)) for o, names in zip(node.operands, self.operands, strict=True)]
 
 
@@ -361,7 +367,9 @@ _TYPES: dict[str, TypeRule] = {"same": type_of_first, "real": _real, "complex": 
 
 
 def _results_rule(word: str | list[str], types: Sequence[str]) -> ResultsRule | None:
-    """The rule for several results, where the row says all of their shapes and types; one shape may be that of all."""
+    """Return the rule for several results; None unless the row gives all of their shapes and types. One shape may hold
+    for all.
+    """
     type_rules = [rule for rule in map(_type_rule, types) if rule is not None]
     shape_rules = _shape_rules(word, len(types))
     if len(type_rules) < len(types) or shape_rules is None:
@@ -378,7 +386,7 @@ def _results_rule(word: str | list[str], types: Sequence[str]) -> ResultsRule | 
 def _shape_rules(
     word: str | list[str], count: int
 ) -> Callable[[Sequence[Operand], Parameters], Sequence[Shape]] | None:
-    """The rule for the shapes of several results: of a signature, of one word for all, or of a word for each."""
+    """Return the rule for the shapes of several results: by a signature, by one word for all, or by a word for each."""
     if isinstance(word, str) and "->" in word:
         signature = Signature(word)
         return lambda operands, parameters: signature.shapes(operands)

@@ -1,4 +1,4 @@
-"""Shapes by HLO's rules, for functions of the prelude that do what an operation of HLO does."""
+"""Shapes by HLO's rules, for functions of the prelude that compute an HLO operation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..operation import Operand, Shape
 
 
 def sizes_of(opcode: str, shapes: Sequence[ArrayShape], attributes: Mapping[str, Any]) -> Shape:
-    """Return the sizes of the array that an operation of HLO gives for operands of these shapes.
+    """Return the dimensions of the result of an HLO operation on operands of these shapes.
 
-    Raises ValueError where the operands do not fit it.
+    Raises ValueError if the operands do not fit the operation.
     """
     try:
         result = infer_shape(opcode, shapes, attributes)
@@ -25,6 +25,6 @@ def sizes_of(opcode: str, shapes: Sequence[ArrayShape], attributes: Mapping[str,
 
 
 def array_shape(operand: Operand) -> ArrayShape:
-    """Return the shape of an operand in HLO's terms."""
+    """Return the HLO shape of an operand."""
     assert operand.element_type is not None
     return ArrayShape(operand.element_type, operand.shape)

@@ -1,4 +1,4 @@
-"""Indexing: reading and writing parts of arrays, and elements by their positions."""
+"""Indexing: reads and updates of parts of arrays, and gathers and scatters by position."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPERATIONS = Table(moves=True)
 
 
 def index_axes(index: Sequence[Any], ndim: int) -> AxisMap:
-    """Return the axes of ``x[index]`` that are taken as they are."""
+    """Return the axis map of ``x[index]``: whole axes are mapped."""
     result: list[int | None] = []
     place = 0
     for item in index:
@@ -64,7 +64,7 @@ def _taken(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 
 
 def taken_shape(values: Shape, index: Shape, axis: int) -> Shape:
-    """Return the shape of what an index takes along one axis of values."""
+    """Return the shape of ``np.take`` of values along an axis with an index."""
     return (*values[:axis], *index, *values[axis + 1 :])
 
 
@@ -157,7 +157,7 @@ _updating: Row = {"parameters": {"index": INDEX, "ufunc": ANY}, "axes": axes.not
 OPERATIONS.define(
     "setitem", "x value *indices", parameters={"index": INDEX}, interval=_written, axes=_written_axes, **_writing
 )
-_distinct = {"parameters": {**_updating["parameters"], "distinct": FLAG.optional}}  # no place twice
+_distinct = {"parameters": {**_updating["parameters"], "distinct": FLAG.optional}}  # distinct: no position occurs twice
 OPERATIONS.define("update_at", "x value *indices", **{**_updating, **_distinct})
-# Updates one after the other, of which those outside of the array are left out; without a ufunc the last one stays.
+# Updates in order; those out of bounds are dropped. Without a ufunc the last one wins.
 OPERATIONS.define("scatter", "x value *indices", **_updating)

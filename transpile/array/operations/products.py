@@ -15,7 +15,7 @@ OPERATIONS = Table()
 
 
 def matmul_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """The shape of ``a @ b``. Raises ValueError where the contracted sizes differ."""
+    """Return the shape of ``a @ b``. Raises ValueError if the contracted sizes differ."""
     a, b = operands[0].shape, operands[1].shape
     if a[-1] != b[max(len(b) - 2, 0)]:
         raise ValueError(f"{a} @ {b}")
@@ -24,7 +24,7 @@ def matmul_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 
 
 def matmul_axes(node: Any) -> list[AxisMap]:
-    """Batches are broadcast; the contracted axes are needed whole."""
+    """Return axis maps of ``a @ b``: batches are broadcast, contracted axes are needed whole."""
     a, b = node.operands[:2]
     first = 0 if a.ndim == 1 else 1
     batch = node.shape[: node.ndim - first - (b.ndim > 1)]
@@ -50,7 +50,7 @@ def _tensordot_axes(node: Any) -> list[AxisMap]:
 
 
 def einsum_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """The shape that ``subscripts`` say. Raises ValueError where an axis has several sizes."""
+    """Return the shape of an ``einsum`` by its ``subscripts``. Raises ValueError if an axis has several sizes."""
     given, result = parameters["subscripts"].split("->")
     sizes: dict[str, int] = {}
     for letters, operand in zip(given.split(","), operands, strict=True):
@@ -71,7 +71,7 @@ _product: Row = {
     "allocates": True,
     "default_names": ("dot",),
 }
-_precision = {"precision": WORD.optional}  # in which float32 is multiplied, where that is less
+_precision = {"precision": WORD.optional}  # of float32 products, if it is reduced
 OPERATIONS.define(
     "matmul",
     "a b",

@@ -1,4 +1,4 @@
-"""Operations along axes: reductions, running totals, sorts and transforms."""
+"""Operations along axes: reductions, running reductions, sorts and transforms."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ OPERATIONS.define("argsort", "x", names="order", after="{}_order", traits="quiet
 
 
 def transformed_shape(shape: Shape, kind: str, lengths: Sequence[int]) -> Shape:
-    """Return the shape of the Fourier transform of signals of these lengths along the last axes."""
+    """Return the shape of Fourier transforms of these lengths along the last axes."""
     last = lengths[-1]
     terms = last // 2 + 1 if last and kind.lower() == "rfft" else last
     return (*shape[: len(shape) - len(lengths)], *lengths[:-1], terms)

@@ -1,4 +1,4 @@
-"""Operations that make arrays of numbers alone, and those that move elements about."""
+"""Operations that make arrays from numbers, and operations that move elements."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ OPERATIONS.define("tri", names="mask", traits="generated allocates", parameters=
 OPERATIONS.define("eye", names="identity", traits="generated allocates", parameters={"diagonal": INT})
 
 
-# -- what has the elements of one operand
+# -- data movement of one operand
 
 
 def _transposed(operands: Sequence[Operand], parameters: Parameters) -> Shape:
@@ -121,7 +121,9 @@ def _transposed_axes(node: Any) -> list[AxisMap]:
 
 
 def _reshaped_axes(node: Any) -> list[AxisMap]:
-    """Axes that are neither merged nor split; lengths have none."""
+    """Return the axis map of a reshape: axes that are neither merged nor split are mapped. Size operands have no
+    axes.
+    """
     return [_kept_axes(node), *[() for _ in node.operands[1:]]]
 
 
@@ -179,7 +181,7 @@ OPERATIONS.define(
 OPERATIONS.define(
     "view",
     "x",
-    parameters={"size": INT.optional},  # of the last axis, where the elements have another width
+    parameters={"size": INT.optional},  # of the last axis, if the elements have another width
     shape=_viewed,
     axes=_bits_axes,
     is_view=True,

@@ -1,6 +1,4 @@
-"""Functions that go over windows, convolutions and pools: the shapes of their results, by HLO's own arithmetic, and
-their axis maps.
-"""
+"""Functions of windows (convolutions and pools): their shapes, by HLO's own arithmetic, and their axis maps."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from ...hlo.shapes import ArrayShape
 from ..operation import AxisMap, Operand, Parameters, Shape
 from .hlo_rules import array_shape, sizes_of
 
-# The keywords of the prelude's functions, by the field of a window's dimension that they give for each dimension.
+# The keywords of the prelude's functions, by the field of `WindowDimension` that they hold for each dimension.
 _OF_POOLS = {"stride": "strides", "base_dilation": "base_dilation", "window_dilation": "window_dilation"}
 _OF_CONVOLUTIONS = {"stride": "strides", "base_dilation": "input_dilation", "window_dilation": "kernel_dilation"}
 _KEYWORDS = frozenset(("padding", *_OF_POOLS.values()))
@@ -23,7 +21,7 @@ Keywords = tuple[tuple[str, Any], ...]
 
 
 def _of_call(parameters: Parameters) -> Keywords:
-    """Return the keywords of a call, by which shapes are remembered: layers of a network have the same."""
+    """Return the keywords of a call as a cache key: the layers of a network often have the same."""
     return tuple(parameters["keywords"].items())
 
 
@@ -43,7 +41,7 @@ def _window(sizes: Sequence[int], keywords: Parameters, names: dict[str, str]) -
 
 
 def window_places(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Return the shape that a window of the sizes in the last argument gives: how many places it takes."""
+    """Return the number of positions along each axis of a window whose sizes are the last argument."""
     return _places(operands[0].shape, parameters["arguments"][-1], _of_call(parameters))
 
 
@@ -54,7 +52,7 @@ def _places(shape: Shape, sizes: tuple[int, ...], keywords: Keywords) -> Shape:
 
 
 def window_axes(node: Any) -> list[AxisMap]:
-    """Axes along which windows have one element and do not move stay."""
+    """Return axis maps of pools: axes along which the window has one element and does not move are mapped."""
     arguments, keywords = node.parameters["arguments"], node.parameters["keywords"]
     still = []
     for axis, size in enumerate(arguments[-1]):
@@ -71,7 +69,9 @@ def window_axes(node: Any) -> list[AxisMap]:
 
 
 def convolution_axes(parameters: Parameters, ndim: int) -> tuple[str, str, str]:
-    """A letter for each axis of the images, of the kernel and of the result, as in the layout of a ``convolution``."""
+    """Return a letter for each axis of the images, of the kernel and of the result, as in the layout of a
+    ``convolution``.
+    """
     count, keywords = ndim - 2, parameters["keywords"]
     spatial = "DHW"[-count:] if 0 < count <= 3 else "".join(chr(ord("a") + k) for k in range(count))
     layout = keywords.get("layout", f"N{spatial}C,{spatial}IO->N{spatial}C")
@@ -82,7 +82,7 @@ def convolution_axes(parameters: Parameters, ndim: int) -> tuple[str, str, str]:
 
 
 def convolved(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Return the shape of a convolution, by the rule of HLO's."""
+    """Return the shape of a convolution by HLO's rule."""
     images, kernel = map(array_shape, operands)
     return _convolved(images, kernel, _of_call(parameters))
 
@@ -111,7 +111,7 @@ def _convolved(images: ArrayShape, weights: ArrayShape, given: Keywords) -> Shap
 
 
 def convolved_axes(node: Any) -> list[AxisMap]:
-    """Batches and output channels are independent of each other, but for groups."""
+    """Return axis maps of a convolution: batches and output channels are independent, except with groups."""
     keywords = node.parameters["keywords"]
     x, kernel, result = convolution_axes(node.parameters, node.ndim)
     grouped = "feature_groups" in keywords or "batch_groups" in keywords
