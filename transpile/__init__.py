@@ -1,1 +1,1 @@
-"""HLO in, Python out. Knows no array library."""
+"""The compiler from HLO to Python, independent of array libraries."""

@@ -1,4 +1,4 @@
-"""Python's collector of reference cycles while a program is read or emitted, or code is imported."""
+"""Control of Python's garbage collector while a program is read or emitted, or code is imported."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def collection_paused(*, lives_on: bool = False) -> Iterator[None]:
-    """Pause the search for cycles of garbage.
+    """Pause the collector of reference cycles.
 
-    The graphs of a program live until it is written, and modules until the process ends: looking through them again and
-    again takes a third of the time and frees nothing. What ``lives_on`` counts as old at once.
+    The graphs of a program live until it is written, and modules until the process ends: scanning them again and again
+    takes a third of the time and frees nothing. With ``lives_on``, new objects move to the oldest generation at once.
     """
     was_enabled = gc.isenabled()
     gc.disable()

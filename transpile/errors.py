@@ -34,7 +34,7 @@ class UsageError(XlaToPythonError):
 
 
 class OpenSizes(UsageError):
-    """The sizes of a program's arguments are left open (XP425); ``names`` are those that need numbers."""
+    """The sizes of a program's arguments are symbolic (XP425); ``names`` are the sizes that need numbers."""
 
     def __init__(self, names: Sequence[str], *diagnostics: Diagnostic) -> None:
         super().__init__(*diagnostics)

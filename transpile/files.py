@@ -1,4 +1,4 @@
-"""Reading files, and writing them so that nobody loses work; what the system refuses is a coded error."""
+"""Files: reading, and atomic writing. Errors of the operating system become coded errors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .errors import Diagnostic, UsageError
 
 
 def file_error(action: str, path: str | Path, error: OSError) -> UsageError:
-    """``XP401``: the system refused to read or write a file."""
+    """Return the error ``XP401`` for a file that the system does not read or write."""
     return UsageError(Diagnostic("XP401", f"cannot {action} {path}: {error.strerror or error}"))
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file. Raises :class:`UsageError` (``XP401``) where the system refuses."""
+    """Return the content of a file. Raises :class:`UsageError` (``XP401``) if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -25,7 +25,9 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """The content of a file of text. Raises :class:`UsageError` (``XP401``) where it is none."""
+    """Return the content of a text file. Raises :class:`UsageError` (``XP401``) if it cannot be read or is not
+    UTF-8.
+    """
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError as error:
@@ -35,8 +37,8 @@ def read_text(path: Path) -> str:
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file's content in one step; a reader sees the old bytes or the new ones.
 
-    Creates missing folders, follows symbolic links, keeps the mode of an existing file and writes straight into what
-    is no regular file (a pipe, /dev/null). Raises :class:`UsageError` (``XP401``) where the system refuses.
+    Creates missing folders, follows symbolic links, keeps the mode of an existing file and writes directly into
+    anything but a regular file (a pipe, /dev/null). Raises :class:`UsageError` (``XP401``) if the system refuses.
     """
     with replacing(path) as stream:
         stream.write(content)
@@ -44,8 +46,8 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose content becomes a file's, as :func:`write_atomically` says, where the body raises nothing."""
-    import tempfile  # brings what compresses files with it
+    """Yield a stream whose content replaces a file's, as in :func:`write_atomically`, unless the body raises."""
+    import tempfile  # slow to import: it brings compression modules
 
     try:
         place = path.resolve()
@@ -69,7 +71,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _mode(path: Path) -> int:
-    """The permission bits of a file, or those that a new file gets."""
+    """Return the permission bits of a file, or those that a new file gets."""
     with suppress(FileNotFoundError):
         return path.stat().st_mode & 0o7777
     umask = os.umask(0)

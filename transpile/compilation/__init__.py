@@ -1,4 +1,4 @@
-"""From a module to a target's program: the only way there, for the emission, inspection, documents and tests."""
+"""``compile``: from a module to a target's program. Emission, inspection, documents and tests all use this function."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _FIRST_OF_TARGET = next(k for k, stage in enumerate(STAGES) if stage.name == "ow
 class Compilation:
     """A module compiled for a target: the program, its plan and its diagnostics.
 
-    ``target`` is the one that the program is written for: for a program of several replicas it may not be the
-    one that was asked for. ``refusals`` are everything that the target cannot express; where there are any, the program
-    has not been through the target's own stages, and where the module could not be lowered, there is none. ``plan``
-    is how a program runs in chunks, on targets where programs do.
+    ``target`` is the target that the program is written for; for a program of several replicas it may differ from the
+    requested one. ``refusals`` are all operations that the target does not support. If there are any, the target's own
+    stages have not run on the program; if the module could not be lowered, there is no program. ``plan`` is the plan of
+    a program in chunks, on targets that run programs in chunks.
     """
 
     module: HloModule
@@ -61,19 +61,19 @@ class Compilation:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Return one for each instruction that the target cannot express, those of one reason together."""
+        """The diagnostics of all refusals, grouped by message."""
         found = in_groups(refusal.diagnostic for refusal in self.refusals)
         return tuple(replace(diagnostic, source=diagnostic.source or self.module.source) for diagnostic in found)
 
     @property
     def program(self) -> Program:
-        """The target's program. Raises UnsupportedError with all diagnostics where the target cannot express it."""
+        """The target's program. Raises UnsupportedError with all diagnostics if the target does not support it."""
         self.require_support()
         assert self.lowered is not None
         return self.lowered
 
     def require_support(self, *more: Diagnostic) -> None:
-        """Raise UnsupportedError with all diagnostics, and more of the caller's, if there are any."""
+        """Raise UnsupportedError with all diagnostics and the caller's, if there are any."""
         found = (*self.diagnostics, *more)
         if found:
             raise UnsupportedError(*found)
@@ -86,11 +86,11 @@ def compile(
     observe: Observer | None = None,
     begin: Begin | None = None,
 ) -> Compilation:
-    """Lower a verified module and give it the form in which the target runs it.
+    """Compile a verified module to the target's program.
 
-    ``observe`` is told the name of each stage and the program after it as text, ``begin`` the name before a stage runs.
-    Raises UsageError (XP641) for a disabled stage that there is not, UnsupportedError (XP740) where no chunks are small
-    enough for the limits.
+    ``observe`` receives the name of each stage and the text of the program after it, ``begin`` the name before a stage
+    runs. Raises UsageError (XP641) for an unknown name among the disabled passes, UnsupportedError (XP740) if no chunks
+    are small enough for the limits.
     """
     options = options or Options()
     require_names(options.disable_passes, optional_names())
@@ -112,10 +112,10 @@ def compile(
 
 
 def _support(module: HloModule, target: Target, options: Options) -> Support:
-    """Return what a target supports in a style: where there are kernels, nothing that would stand in their way."""
+    """Return what a target supports in a style. If there are kernels, they must support a node too."""
     kernels, sizes_are_fixed = kernels_in(options.style, target), not module.free_sizes
     is_trusted = options.edge_cases == LIBRARY and target.features.indices_are_free
-    # A rewrite that only large arrays get would give different text at different sizes.
+    # A rewrite of large arrays only would give different text at different sizes.
     are_passes = target.features.operations_are_passes and kernels is None and sizes_are_fixed
     features = replace(
         target.features,
@@ -132,7 +132,7 @@ def _support(module: HloModule, target: Target, options: Options) -> Support:
 
 @contextmanager
 def _at_source(module: HloModule) -> Iterator[None]:
-    """Give the diagnostics of an UnsupportedError the text that their places are in."""
+    """Attach the module's text to the diagnostics of an UnsupportedError, for their spans."""
     try:
         yield
     except UnsupportedError as error:

@@ -1,4 +1,4 @@
-"""The loops of a program that a style leaves to Python, and what prevents more."""
+"""The loops of a program that a style leaves to Python, and the reasons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .support import origin
 
 @dataclass(frozen=True, slots=True)
 class PythonLoop:
-    """A loop that is not compiled: its instruction, the reason, and the instruction that is in the way."""
+    """A loop that is not compiled: its instruction, the reason, and the instruction that is the reason, if any."""
 
     loop: Instruction | None
     reason: str
@@ -24,7 +24,7 @@ class PythonLoop:
 
 
 def python_loops(compilation: Compilation, style: str) -> Iterator[PythonLoop]:
-    """The loops of a compiled program that are no functions of their own, once for each thing that prevents it."""
+    """Yield the loops of a compiled program that are not functions of their own, one entry for each reason."""
     kernels = kernels_in(style, compilation.target)
     if kernels is None:
         return

@@ -1,4 +1,4 @@
-"""The refusal of what a target cannot express, all of it at once."""
+"""Diagnostics for everything in a program that a target does not support, collected all at once."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ..target import Target
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Something that a target cannot express: an operation, of HLO if it comes from an instruction, and the report."""
+    """An unsupported operation and its diagnostic. ``opcode`` is HLO's if the operation comes from an instruction."""
 
     opcode: str
     diagnostic: Diagnostic
 
 
 def written_as(target: Target, module: HloModule) -> Target:
-    """The target that a module is written for: for several replicas it may be another."""
+    """Return the target that a module is written for: of several replicas, the target of a replica's body."""
     return target.replicas if target.replicas is not None and device_count(module) > 1 else target
 
 
 def module_refusals(module: HloModule, hooks: Mapping[str, str]) -> Iterator[Refusal]:
-    """The instructions that no target can express (XP301, XP305, XP308), one refusal for each."""
+    """Yield a refusal for each instruction that no target supports (XP301, XP305, XP308)."""
     for instruction in module.instructions():
         opcode = instruction.opcode
         if opcode == "custom-call":
@@ -43,7 +43,9 @@ def module_refusals(module: HloModule, hooks: Mapping[str, str]) -> Iterator[Ref
 
 
 def program_refusals(program: Program, target: Target) -> Iterator[Refusal]:
-    """Return everything in a program that a target refuses (XP301), each instruction once for each reason."""
+    """Yield the refusals (XP301) of functions and operations that the target does not support: one per instruction and
+    reason.
+    """
     for function in program.functions:
         reason = target.refuses_function(function)
         if reason is not None:
@@ -54,7 +56,7 @@ def program_refusals(program: Program, target: Target) -> Iterator[Refusal]:
 
 
 def capture_refusals(program: Program, target: Target) -> Iterator[Refusal]:
-    """Return what keeps a program from being captured as a graph (XP307), each instruction once for each reason."""
+    """Yield the refusals (XP307) of operations that cannot be captured in a graph: one per instruction and reason."""
     assert target.graphs is not None
     for opcode, reason, instruction in _refused(program, target.graphs.cannot_hold):
         yield _refusal(opcode, instruction, f"{opcode} cannot be captured: {reason}", "XP307")
@@ -64,7 +66,7 @@ def capture_refusals(program: Program, target: Target) -> Iterator[Refusal]:
 
 
 def in_groups(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics, those of equal messages together, otherwise in their order."""
+    """Return the diagnostics with those of equal messages together, otherwise in their order."""
     groups: dict[str, list[Diagnostic]] = {}
     for diagnostic in diagnostics:
         groups.setdefault(diagnostic.message, []).append(diagnostic)
@@ -86,7 +88,7 @@ def _refused(program: Program, refuses: Callable[[Node], str | None]) -> list[_R
 
 
 def origin(function: Function, node: Node) -> Instruction | None:
-    """The instruction a node comes from; a parameter's own for what is read from a tuple that is one."""
+    """Return the instruction that a node comes from; for an item of a tuple parameter, the parameter."""
     while node.opcode == "item" and node not in function.graph.origins:
         (node,) = node.operands
     if "argument" in node.parameters:

@@ -1,4 +1,4 @@
-"""Draws: random numbers that follow from a key and the number of the element, which a kernel computes as it goes."""
+"""Draws: random numbers that a kernel computes from a key and the number of the element."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FUNCTIONS = frozenset(("random_bits", "random_uniform", "random_normal"))
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The random numbers of ``key``: bits; or floats in [``low``, ``high``) of these, which may be made normal."""
+    """Random numbers from ``key``: bits, or floats in [``low``, ``high``) made of these, possibly made normal."""
 
     key: Node
     limits: tuple[float, ...] | None = None
@@ -18,7 +18,7 @@ class Draw:
 
 
 def draw_of(node: Node) -> Draw | None:
-    """Return what an operation draws; None for another operation."""
+    """Return the draw that an operation is; None for any other operation."""
     if node.opcode != "prelude" or node.parameters["function"] not in _FUNCTIONS:
         return None
     (key,), (_, _, *limits) = node.operands, node.parameters["arguments"]

@@ -1,6 +1,6 @@
-"""Gathers: operations that read an array where other arrays say, element by element.
+"""Gathers: operations that read an array at computed indices, element by element.
 
-A kernel computes the indices of an element as it computes anything else, and reads one element of the array.
+A kernel computes the indices of an element like any other value, and reads one element of the array.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from ..dataclass import dataclass
 from ..hlo.element_types import S32, S64, ElementType
 from .index_maps import ANYWHERE, Index, Map
 
-_MOST_ELEMENTS = 2**31  # an index that counts from the end has a sum of 32 bits
+_MOST_ELEMENTS = 2**31  # an index that counts from the end is added up in 32 bits
 _TYPES = frozenset("s8 s16 s32 s64 u8 u16 u32".split())
 
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """What an operation takes of ``array``.
+    """An operation that reads ``array`` at computed indices.
 
-    ``indices`` has the computed index along an axis of the array; the other axes are those of the result that ``kept``
-    names, None where the index is computed. Indices are broadcast to the axes ``first`` to ``first + count`` of the
-    result. They are ``clamped``, or those below zero count from the end; where there is a ``fill``, it stands for
-    elements outside.
+    ``indices`` has the computed index for axes of the array. ``kept`` has for each axis of the array the axis of the
+    result, None if the index is computed. Indices are broadcast to the axes ``first`` to ``first + count`` of the
+    result. Indices are clamped if ``is_clamped``, else negative ones count from the end. ``fill``, if given, replaces
+    elements out of bounds.
     """
 
     array: Node
@@ -38,7 +38,9 @@ class Gather:
     fill: Any = None
 
     def read_at(self, at: Map) -> list[tuple[Node, Map]]:
-        """What is read if the operation is computed at ``at``, and where: the array anywhere, then its indices."""
+        """Return what is read if the operation is computed at ``at``, and where: the array anywhere, then its
+        indices.
+        """
         batch = at[self.first : self.first + self.count]
         return [
             (self.array, ANYWHERE),
@@ -46,7 +48,7 @@ class Gather:
         ]
 
     def array_at(self, at: Map) -> Map:
-        """Where the array is read if the operation is computed at ``at``: at 0 along axes whose index is computed."""
+        """Return where the array is read if the operation is computed at ``at``; 0 along axes with computed indices."""
         return tuple(Index() if axis is None else at[axis] for axis in self.kept)
 
 
@@ -56,18 +58,19 @@ def _aligned(index: Node, batch: Map) -> Map:
 
 
 def index_type(index: Node) -> ElementType:
-    """The type in which an index is computed: a sign, and no less than its own."""
+    """Return the type in which an index is computed: signed, and not narrower than its own."""
     return S64 if index.type.name in ("s64", "u32") else S32
 
 
 def is_within(index: Node, low: int, stop: int) -> bool:
-    """Tell whether an index is known to be from ``low`` to below ``stop``."""
+    """Return whether an index is known to be in ``low <= index < stop``."""
     return index.interval is not None and low <= index.interval[0] and index.interval[1] < stop
 
 
 def counted_axis(index: Node, size: int, count: int) -> int | None:
-    """The axis, of ``count`` to which indices are broadcast, along which an index counts from 0 to ``size`` - 1; None
-    for an index that does anything else."""
+    """Return the axis, of the ``count`` axes that indices are broadcast to, along which an index is ``arange(size)``;
+    None for any other index.
+    """
     longer = [axis for axis, length in enumerate(index.shape) if length != 1]
     source = index.operands[0] if index.opcode == "expand" else index
     is_whole = source.opcode == "arange" and source.ndim == 1 and source.shape == (size,) and len(longer) == 1
@@ -75,7 +78,9 @@ def counted_axis(index: Node, size: int, count: int) -> int | None:
 
 
 def gather_of(node: Node) -> Gather | None:
-    """Return what an operation gathers; None for another operation, and for one that kernels cannot do."""
+    """Return the gather that an operation is; None for any other operation, and for gathers that kernels do not
+    support.
+    """
     found = _FORMS[node.opcode](node) if node.opcode in _FORMS else None
     if found is None or not 0 < prod(found.array.shape) < _MOST_ELEMENTS:
         return None

@@ -1,8 +1,8 @@
-"""Index maps: which element of an array a step of a loop reads, by an index for each axis, linear in the axes of the
+"""Index maps: which element of an array a step of a loop reads, as one index per axis that is linear in an axis of the
 loop.
 
 Views (slices, transposes, unit axes, broadcasts) cost nothing in a kernel: they change the index at which an array is
-read, and that is arithmetic with constants.
+read, which is arithmetic with constants.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """``start + step * (index along axis)`` of the loop; ``axis`` is None where the index is ``start`` everywhere."""
+    """``start + step * (index along axis)`` of the loop; ``axis`` is None if the index is ``start`` everywhere."""
 
     start: int = 0
     step: int = 0
@@ -24,7 +24,7 @@ class Index:
 
 
 Map = tuple[Index, ...]  # one for each axis of an array
-ANYWHERE: Map = (Index(axis=-1),)  # an array that is read where computed indices say; equal to no other
+ANYWHERE: Map = (Index(axis=-1),)  # the map of an array that is read at computed indices; equal to no other
 
 VIEWS = frozenset(("expand", "getitem", "transpose", "broadcast_to"))
 
@@ -35,13 +35,13 @@ def identity(shape: Sequence[int]) -> Map:
 
 
 def is_in_order(at: Map) -> bool:
-    """Tell whether the elements of an array come in the order in which a loop comes to them."""
+    """Return whether the loop visits the elements of an array in memory order."""
     axes = [index.axis for index in at if index.axis is not None]
     return axes == sorted(axes)
 
 
 def is_view(node: Node) -> bool:
-    """A node that only selects and orders elements of its operand, in a way known before the program runs."""
+    """Return whether a node only selects and permutes elements of its operand at static positions."""
     if node.opcode not in VIEWS or len(node.operands) != 1:
         return False
     return all(
@@ -85,7 +85,7 @@ def broadcast(operand: Node, user: Node, at: Map) -> Map:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The elements from ``start`` to ``stop`` of an axis."""
+    """The range from ``start`` to below ``stop`` of an axis."""
 
     axis: int
     start: int
@@ -93,12 +93,12 @@ class Bound:
 
 
 def pieces(node: Node) -> list[Node]:
-    """Return what a concatenation, stack, roll or pad is made of; what fills a pad comes last."""
+    """Return the pieces of a concatenation, stack, roll or pad; the fill of a pad comes last."""
     return [*node.operands] * (2 if node.opcode == "roll" else 1)
 
 
 def bounds(node: Node, number: int) -> tuple[Bound, ...]:
-    """Return which elements are of a piece, if they are of none before it."""
+    """Return the bounds of the elements of a piece that are in no earlier piece."""
     if node.opcode == "pad":
         widths = enumerate(node.parameters["widths"]) if number == 0 else ()
         return tuple(Bound(axis, low, node.shape[axis] - high) for axis, (low, high) in widths if low or high)
@@ -106,7 +106,7 @@ def bounds(node: Node, number: int) -> tuple[Bound, ...]:
 
 
 def _sizes(node: Node) -> list[int]:
-    """Return how many elements are of each piece, along the axis on which they follow each other."""
+    """Return the size of each piece along the axis of concatenation."""
     axis = node.parameters["axis"]
     if node.opcode == "roll":
         size, shift = node.shape[axis], node.parameters["shift"]
@@ -115,7 +115,7 @@ def _sizes(node: Node) -> list[int]:
 
 
 def piece(node: Node, number: int, at: Map) -> Map:
-    """Return where a piece is read, if the element at ``at`` comes from it."""
+    """Return where a piece is read for the element at ``at`` of the whole."""
     operand = pieces(node)[number]
     if node.opcode == "pad":
         lows = [low for low, _ in node.parameters["widths"]]
@@ -134,13 +134,15 @@ def _moved(index: Index, by: int) -> Index:
 
 
 def _in_units(operand: Node, at: Map) -> Map:
-    """Axes of one element have but that."""
+    """Return the map with index 0 along axes of one element."""
     return tuple(Index() if size == 1 else place for size, place in zip(operand.shape, at, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """The element is between bounds of an axis of ``size``: ``place`` is its index there, as a number and by axes."""
+    """The test whether an element is within a bound: ``place`` is the position along the axis of ``size``, as a number;
+    ``index`` as an index map.
+    """
 
     place: Offset
     index: Index
@@ -150,7 +152,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """``at / divisor % modulus * factor`` of the number ``at`` of an element; no modulus where it is None."""
+    """``at / divisor % modulus * factor`` of the number ``at`` of an element; no modulus if it is None."""
 
     divisor: int
     modulus: int | None
@@ -159,19 +161,19 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """The place of an element among those of an array in row-major order: a constant and terms, outermost first."""
+    """The offset of an element in row-major order: a constant and terms, outermost first."""
 
     start: int
     terms: tuple[Term, ...]
 
     @property
     def is_own(self) -> bool:
-        """Tell whether it is element ``at`` itself."""
+        """Whether the offset is the number of the element itself."""
         return self.start == 0 and self.terms == (Term(1, None, 1),)
 
 
 def offset(at: Map, shape: Sequence[int], loop: Sequence[int]) -> Offset:
-    """The place that ``at`` is in an array of ``shape``, for a loop over the elements of ``loop``."""
+    """Return the offset of ``at`` in an array of ``shape``, for a loop over the elements of ``loop``."""
     start, factors = 0, [0] * len(loop)
     stride = 1
     for index, size in zip(reversed(at), reversed(shape), strict=True):
@@ -180,8 +182,8 @@ def offset(at: Map, shape: Sequence[int], loop: Sequence[int]) -> Offset:
             factors[index.axis] += index.step * stride
         stride *= size
     terms: list[Term] = []
-    inner = 1  # elements of the loop behind the axis
-    size, factor, divisor = 1, 0, 1  # of the axes taken together so far
+    inner = 1  # the stride of the axis in the loop
+    size, factor, divisor = 1, 0, 1  # of the axes merged so far
     for length, own in zip(reversed(loop), reversed(factors), strict=True):
         if length != 1:
             if size > 1 and own == factor * size:

@@ -1,7 +1,7 @@
-"""Masks of positions that stand for an interval of a loop: what they do not select is not computed.
+"""Interval masks as loop bounds: elements that a mask of positions does not select are not computed.
 
-``np.where((k >= a) & (k < b), x, 0).sum()``, over the positions ``k``, is a sum from ``a`` to below ``b``: what is
-outside changes nothing, NaN and infinity neither. A product with a mask is none of this: ``0 * nan`` is NaN.
+``np.where((k >= a) & (k < b), x, 0).sum()``, over the positions ``k``, is a sum from ``a`` to below ``b``: elements
+outside do not contribute, not even NaN and infinity. A product with a mask does not qualify: ``0 * nan`` is NaN.
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ from .index_maps import Index
 _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 _KEEP_ZERO = frozenset("square abs negate convert multiply".split())
 
-Bounds = tuple[Node, ...]  # the first position of an interval and the one behind its last; or nothing
+Bounds = tuple[Node, ...]  # the first position of an interval and the one behind its last; or empty
 
 
 @dataclass(frozen=True, slots=True)
 class LineIntervals:
-    """Finds the intervals along one ``axis`` of the ``loop`` of a kernel, whose function has a ``graph``."""
+    """The analysis of intervals along one ``axis`` of the ``loop`` of a kernel, whose function has a ``graph``."""
 
     graph: Graph
     loop: tuple[int, ...]
     axis: int
 
     def reduced(self, x: Node, neutral: np.ndarray) -> tuple[Node, Bounds]:
-        """What is to be reduced, and between which bounds: outside of these all elements are ``neutral``."""
+        """Return the values to reduce and the bounds outside of which all elements are ``neutral``; no bounds if
+        unknown.
+        """
         if x.opcode == "select":
             other = x.operands[2]
             return self.chosen(x) if other.is_literal and bool(literal_value(other) == neutral) else (x, ())
@@ -45,7 +47,9 @@ class LineIntervals:
         return (self._node(x.opcode, values, x, **x.parameters), bounds[0]) if len({*bounds}) == 1 else (x, ())
 
     def chosen(self, x: Node) -> tuple[Node, Bounds]:
-        """What a ``select`` is where its mask may choose the first of two values, and between which bounds that is."""
+        """Return the values of a ``select`` inside the interval that its mask implies, and the bounds of the interval;
+        ``x`` and no bounds if there is none.
+        """
         mask, value, other = x.operands
         parts = [(part, self._bound(part)) for part in conjuncts(mask)]
         lows, highs = ([bound[1] for _, bound in parts if bound and bound[0] == how] for how in ("maximum", "minimum"))
@@ -59,7 +63,9 @@ class LineIntervals:
         return value, (low, high)
 
     def _bound(self, mask: Node) -> tuple[str, Node] | None:
-        """The bound that a comparison of positions with a number is, by how two of its kind are joined."""
+        """Return the bound that a comparison of positions with a number gives, with the opcode that joins bounds of its
+        kind; None if it is no bound.
+        """
         if mask.opcode != "compare":
             return None
         (left, right), direction = mask.operands, mask.parameters["direction"]
@@ -71,16 +77,16 @@ class LineIntervals:
         return how, self._within(how, right, int(direction in ("GT", "LE")))
 
     def _is_position(self, node: Node) -> bool:
-        """Tell whether a node counts the elements of a line."""
+        """Return whether a node is the index along the axis."""
         is_plain = node.opcode == "arange" and node.type is not U64
         return is_plain and node.parameters["indices"] == (Index(0, 1, self.axis),)
 
     def _is_outside(self, node: Node) -> bool:
-        """Tell whether a bound is known before the loop along the axis begins."""
+        """Return whether a bound is known before the loop along the axis begins."""
         return all(axis < self.axis for each in topological([node]) for axis in _axes(each, self.loop))
 
     def _within(self, how: str, number: Node, more: int) -> Node:
-        """``number + more``, or the end of the line that it lies behind."""
+        """Return ``number + more``, clamped at the end of the line."""
         end = (0 if how == "maximum" else self.loop[self.axis]) - more
         low, high = number.interval or type_interval(number.type) or (-inf, inf)
         if not (end <= low if how == "maximum" else high <= end):
@@ -98,14 +104,14 @@ class LineIntervals:
 
 
 def conjuncts(mask: Node) -> list[Node]:
-    """The truths that must all hold for a mask to select."""
+    """Return the operands of the conjunction that a mask is; other masks are their only conjunct."""
     if mask.opcode != "and" or mask.element_type is not PRED:
         return [mask]
     return [part for operand in mask.operands for part in conjuncts(operand)]
 
 
 def _axes(node: Node, loop: tuple[int, ...]) -> Iterator[int]:
-    """The axes of a loop that a node of a kernel asks for."""
+    """Yield the axes of a loop that a node of a kernel depends on."""
     if node.opcode == "parameter" and node.shape == loop:
         yield from range(len(loop))
     indices = [index for index in node.parameters.get("indices", ()) if index is not None]

@@ -1,4 +1,4 @@
-"""A kernel: operations on the elements of arrays in one loop nest, which reads and writes memory once."""
+"""Kernels: operations on the elements of arrays in one loop nest, which reads and writes memory once."""
 
 from __future__ import annotations
 
@@ -19,64 +19,62 @@ from .lines import Lines
 class Kernel:
     """A loop nest over the elements of ``loop``, which a ``kernel`` node calls.
 
-    ``function`` computes one element: its parameters are what is read at that element, a ``read`` node reads an array
-    elsewhere. ``inputs`` are the nodes of the caller that the parameters stand for, ``outputs`` those that the results
-    stand for. Where there are ``reductions`` in the function, each is of the elements of one of the loop's ``lines``;
-    a line may be cut in several ``parts``, of which each gives a result. Where there are ``rows``, elements are added
-    to a table; those of rows outside of it are left out.
+    ``function`` computes one element: its parameters are the inputs' values at that element; a ``read`` node reads an
+    array elsewhere. ``inputs`` are the nodes of the caller that the parameters stand for, ``outputs`` those that the
+    results stand for. Each of the ``reductions`` in the function combines the elements of one of the loop's ``lines``;
+    a line may be cut into several ``parts``, each of which gives a result. With ``rows``, elements are added to a
+    table, and those of rows out of bounds are dropped.
     """
 
     function: Function
     loop: tuple[int, ...]
     inputs: list[Node] = field(default_factory=list)
     outputs: list[Node] = field(default_factory=list)
-    whole: set[Node] = field(default_factory=set)  # parameters: arrays that are read by `read` nodes
+    whole: set[Node] = field(default_factory=set)  # parameters: arrays that `read` nodes read
     lines: Lines | None = None
-    parts: int = 1  # that each line is cut in
-    reductions: set[Node] = field(default_factory=set)  # of lines: nodes of the function
+    parts: int = 1  # of each line
+    reductions: set[Node] = field(default_factory=set)  # nodes of the function that reduce lines
     of_lines: set[Node] = field(default_factory=set)  # results that have one element for each line, or part of it
     shapes: list[tuple[int, ...]] = field(default_factory=list)  # of the results, as the kernel gives them
-    stands_for: Function | None = None  # the operations that it was made of, in the array dialect
-    is_inline: bool = False  # its lines stand where it is called, in a loop that is compiled as a whole
-    at: list[Map] = field(
-        default_factory=list
-    )  # where each result has the element of a step; no map for parts of lines
-    parallel: str = "1"  # into how many parts the outermost loop falls that run at once: a number, or ``auto``
-    by_caller: list[int] = field(default_factory=list)  # the numbers of the results whose arrays the caller makes
-    at_once: int = 1  # neighbouring elements of a large loop that are computed together
+    stands_for: Function | None = None  # the fused operations, in the array dialect
+    is_inline: bool = False  # its code is inlined at the call, in a loop that is compiled as a whole
+    at: list[Map] = field(default_factory=list)  # where a step's element is in each result; no map for parts of lines
+    parallel: str = "1"  # the number of threads of the outermost loop, or ``auto``
+    by_caller: list[int] = field(default_factory=list)  # the numbers of the results whose arrays the caller allocates
+    at_once: int = 1  # neighbouring elements of a large loop that one thread computes
     rows: Node | None = None  # parameter: the row of a table of zeros to which each row of the only result is added
-    cut: frozenset[int] = frozenset()  # the axes of the loop along which arrays are parts, of any size
+    cut: frozenset[int] = frozenset()  # the axes of the loop along which arrays are blocks of any size
 
     @property
     def has_loop(self) -> bool:
-        """The results are what a loop carries."""
+        """Whether the results are loop-carried values."""
         return any(node.opcode == "item" for node in tree_nodes(self.function.results))
 
     @property
     def by_lines(self) -> bool:
-        """The loop is one over lines, and over the elements of each."""
+        """Whether the loop is one over lines, and over the elements of each."""
         return self.lines is not None
 
     @property
     def makes_results(self) -> bool:
-        """The caller gives no arrays to write into."""
+        """Whether the kernel allocates its results, and the caller does not."""
         return self.by_lines or self.at_once > 1
 
     @property
     def is_of_any_shape(self) -> bool:
-        """Tell whether no element asks where it is: the loop may be over arrays of another shape."""
+        """Whether no element depends on its position: the kernel may run on arrays of another shape."""
         nodes = topological(tree_nodes(self.function.results))
         asks = {"at", "places", "tests"}
         return self.lines is None and not self.whole and all(asks.isdisjoint(node.parameters) for node in nodes)
 
     @property
     def is_read_whole(self) -> bool:
-        """Tell whether no input has the shape of the loop: the call says how large it is."""
+        """Whether no input has the shape of the loop, so the call must pass the size."""
         return all(p in self.whole or p.shape != self.loop for p in self.function.parameters)
 
     @property
     def key(self) -> Hashable:
-        """Return what kernels share that compute the same of other arrays; one with ways of its own has an own one."""
+        """A key that is equal for kernels of the same code; a kernel with branches or loops has a unique one."""
         nodes = topological(tree_nodes(self.function.results))
         if any(node.opcode in ("conditional", "loop") for node in nodes):
             return id(self)
@@ -109,7 +107,9 @@ class Kernel:
 
 
 def given_type(node: Node) -> ElementType | None:
-    """The type in which an array is handed to a kernel: the library's own, where nothing asks for another."""
+    """Return the element type of an array passed to a kernel: the node's, but int64 or uint64 for a ``plain`` node,
+    which the library computes in its default type.
+    """
     if node.element_type is None or not node.parameters.get("plain"):
         return node.element_type
     return S64 if node.type.is_signed else U64

@@ -1,4 +1,4 @@
-"""Lines: the elements of an array that a reduction takes together, whichever axes it goes along."""
+"""Lines: the elements of an array that a reduction combines, along any axes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..dataclass import dataclass
 
 
 def reduced_axes(node: Node) -> tuple[int, ...]:
-    """The axes along which a reduction goes."""
+    """Return the axes of a reduction."""
     if node.opcode == "prelude":
         return (node.parameters["keywords"]["axis"],)
     if "axis" in node.parameters:
@@ -19,16 +19,18 @@ def reduced_axes(node: Node) -> tuple[int, ...]:
 
 
 def is_splittable(node: Node) -> bool:
-    """A reduction of parts, reduced again, is that of the whole; without rounding in between to a narrow type."""
+    """Return whether a reduction of parts can be reduced again to that of the whole, without rounding to a narrow type
+    in between.
+    """
     return node.opcode in ("sum", "prod", "max", "min", "mean") and node.operands[0].type.bits >= 32
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Neighbouring axes of an array that are all reduced, or all kept, as one.
+    """Adjacent axes of an array that are all reduced, or all kept, merged into one.
 
-    Each element is ``stride`` elements of the array behind the last; ``behind`` are the elements of the axes behind it
-    that are reduced or kept like it.
+    ``stride`` is the stride in the array. ``behind`` is the stride among the elements of a line, or among the lines:
+    the number of elements of the inner axes that are reduced, or kept, alike.
     """
 
     size: int
@@ -41,20 +43,20 @@ class Stretch:
 class Lines:
     """The elements of an array that are reduced together, by the stretches of its axes, outermost first.
 
-    Lines whose last axis is reduced are rows, the others columns. Elements of a line, and lines, are numbered in the
-    order of the array.
+    If the last axis is reduced, lines are rows, otherwise columns. Lines, and the elements of a line, are numbered in
+    the order of the array.
     """
 
     stretches: tuple[Stretch, ...]
 
     @staticmethod
     def of(node: Node) -> Lines | None:
-        """The lines that a reduction takes; None where these have nothing to reduce."""
+        """Return the lines of a reduction; None if they have at most one element."""
         return Lines.along(node.operands[0].shape, reduced_axes(node))
 
     @staticmethod
     def along(shape: Sequence[int], axes: Sequence[int]) -> Lines | None:
-        """The lines along some axes; None where these have nothing to reduce."""
+        """Return the lines along some axes; None if they have at most one element."""
         found: list[Stretch] = []
         behind, stride = {True: 1, False: 1}, 1
         for axis, size in reversed(list(enumerate(shape))):
@@ -72,33 +74,34 @@ class Lines:
 
     @property
     def length(self) -> int:
-        """Return how many elements a line has."""
+        """The number of elements of a line."""
         return prod(part.size for part in self.stretches if part.is_reduced)
 
     @property
     def count(self) -> int:
-        """Return how many there are."""
+        """The number of lines."""
         return prod(part.size for part in self.stretches if not part.is_reduced)
 
     @property
     def are_rows(self) -> bool:
-        """The last axis is reduced: neighbouring elements are of one line."""
+        """Whether the last axis is reduced: adjacent elements are in one line."""
         return self.stretches[-1].is_reduced
 
     @property
     def terms(self) -> list[tuple[str, int, int | None, int]]:
-        """The place of an element in the array: a sum of ``variable / divisor % modulus * stride``."""
+        """The offset of an element in the array: a sum of ``variable / divisor % modulus * stride``."""
         spelled = (self.spelled(part.stride, part.size) for part in self.stretches)
         return [(*text, part.stride) for text, part in zip(spelled, self.stretches, strict=True)]
 
     def element(self, line: int, along: int) -> int:
-        """The number, in the array, of element ``along`` of a line."""
+        """Return the offset, in the array, of element ``along`` of a line."""
         places = ((along if part.is_reduced else line, part) for part in self.stretches)
         return sum(number // part.behind % part.size * part.stride for number, part in places)
 
     def spelled(self, divisor: int, modulus: int | None) -> tuple[str, int, int | None]:
-        """``at / divisor % modulus`` of the number ``at`` of an element, by the number of its ``row`` or ``column``
-        where that tells it: that variable or ``at``, and divisor and modulus of it."""
+        """Return ``at / divisor % modulus`` of the element number ``at``, in terms of its ``row`` or ``column`` if
+        possible: the variable (else ``at``), its divisor and its modulus.
+        """
         end = divisor * modulus if modulus is not None else self.length * self.count
         for part in self.stretches:
             if divisor % part.stride == 0 and part.stride * part.size % end == 0:
@@ -111,5 +114,5 @@ class Lines:
         return self.length if reduced else self.count
 
     def is_along(self, divisor: int, modulus: int | None) -> bool:
-        """Tell whether ``at / divisor % modulus`` differs between the elements of a line."""
+        """Return whether ``at / divisor % modulus`` differs between the elements of a line."""
         return self.spelled(divisor, modulus)[0] != ("row" if self.are_rows else "column")

@@ -1,7 +1,7 @@
-"""In which loops over a line its reductions are done: one after the other where one needs another.
+"""The loops over a line in which its reductions are computed: one after another if one depends on another.
 
-What a loop needs of an earlier one is kept for each element, or computed again from memory where a line is too long for
-that.
+Values of an earlier loop that a later one needs are kept for each element, or recomputed from memory if a line is too
+long for that.
 """
 
 from __future__ import annotations
@@ -22,35 +22,37 @@ _WORD = 32  # bits
 
 @dataclass(slots=True)
 class Phase:
-    """One loop over a line, and what is computed before it, once for the line."""
+    """One loop over a line, and the values computed before it, once for the line."""
 
     before: list[Node] = field(default_factory=list)
     inside: list[Node] = field(default_factory=list)  # in the order of the computation
     reductions: list[Node] = field(default_factory=list)
-    results: list[Node] = field(default_factory=list)  # elements that are written
+    results: list[Node] = field(default_factory=list)  # elements that the loop writes
 
 
 @dataclass(slots=True)
 class Phases:
-    """The loops of a kernel; ``kept`` is what later ones take from earlier ones."""
+    """The loops of a kernel; ``kept`` are the values that later loops take from earlier ones."""
 
     loops: list[Phase]
     kept: set[Node]
-    words: int  # of 32 bits, for what is kept of each element, at most
+    words: int  # of 32 bits, the most that are kept for one element
 
 
 def everything(node: Node) -> bool:
-    """Keep whatever a later loop needs again."""
+    """Keep every value that a later loop needs again."""
     return True
 
 
 def nothing(node: Node) -> bool:
-    """Keep nothing: later loops compute again what they need."""
+    """Keep no value: later loops recompute what they need."""
     return False
 
 
 def phases(kernel: Kernel, keeps: Callable[[Node], bool]) -> Phases:
-    """The loops of a kernel; of what later ones need again they keep what ``keeps`` accepts, and compute the rest."""
+    """Return the loops of a kernel. Of the values that later loops need again, those that ``keeps`` accepts are kept,
+    the others recomputed.
+    """
     results = tree_nodes(kernel.function.results)
     nodes = topological(results)
     level: dict[Node, int] = {}
@@ -67,8 +69,8 @@ def phases(kernel: Kernel, keeps: Callable[[Node], bool]) -> Phases:
         if node not in kernel.of_lines:
             made[level[node]].results.append(node)
     read = _from_memory(nodes, once)
-    computed: dict[Node, int] = {}  # in which loop
-    last: dict[Node, int] = {}  # that takes what is kept
+    computed: dict[Node, int] = {}  # the loop that computes it
+    last: dict[Node, int] = {}  # the last loop that uses it
     for number, phase in enumerate(made):
         wanted = [node.operands[0] for node in phase.reductions] + phase.results
         ends = {node for node in computed if node in read and keeps(node)}
@@ -85,13 +87,13 @@ def phases(kernel: Kernel, keeps: Callable[[Node], bool]) -> Phases:
 
 
 def _needed(wanted: Iterable[Node], once: set[Node], ends: set[Node]) -> list[Node]:
-    """Return what must be computed in a loop, and the ``ends`` at which that begins."""
+    """Return the nodes that a loop computes for ``wanted``, including the ``ends`` where the computation begins."""
     order = topological(wanted, lambda node: () if node in ends or node in once else node.operands)
     return [node for node in order if node not in once]
 
 
 def once_for_a_line(kernel: Kernel, nodes: Iterable[Node]) -> set[Node]:
-    """Return what is the same for all elements of a line, of nodes in the order of the computation."""
+    """Return the nodes that are the same for all elements of a line, given the nodes in topological order."""
     found: set[Node] = set()
     assert kernel.lines is not None
     for node in nodes:
@@ -103,7 +105,7 @@ def once_for_a_line(kernel: Kernel, nodes: Iterable[Node]) -> set[Node]:
 
 
 def _places(node: Node) -> Iterator[Offset]:
-    """The places that a node asks for: where it reads, its indices, and which piece an element is of."""
+    """Yield the offsets that a node depends on: its read, its indices, and the tests of pieces."""
     if "at" in node.parameters:
         yield node.parameters["at"]
     yield from node.parameters.get("places", ())
@@ -111,7 +113,9 @@ def _places(node: Node) -> Iterator[Offset]:
 
 
 def _from_memory(nodes: Iterable[Node], once: set[Node]) -> set[Node]:
-    """Return what is read for each element, or computed of that; the rest follows from the number of the element."""
+    """Return the nodes that are read for each element, or computed from such reads; other nodes follow from the number
+    of the element.
+    """
     found: set[Node] = set()
     for node in nodes:
         if node not in once and ("at" in node.parameters or any(operand in found for operand in node.operands)):

@@ -1,4 +1,4 @@
-"""The operations of kernels on NumPy's scalars, by the definitions of HLO."""
+"""Reference implementations of kernel operations on NumPy scalars, by the definitions of HLO."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COMPARISONS: dict[str, Function] = {
 
 
 def _uniform_of(*operands: Any) -> Any:
-    from ...templates.prelude import keys  # brings NumPy's generators with it
+    from ...templates.prelude import keys  # imports NumPy's generators
 
     return keys.uniform_of(*operands)
 
@@ -34,12 +34,12 @@ def _clamp(low: Any, x: Any, high: Any) -> Any:
 
 
 def _divide(a: Any, b: Any) -> Any:
-    """Divide; integers as Python does: what may divide by zero is another function."""
+    """Divide; integers as Python does. A division that may be by zero is another function."""
     return a // b if np.asarray(a).dtype.kind in "iu" else np.divide(a, b)
 
 
 def _remainder(a: Any, b: Any) -> Any:
-    """The remainder of ``_divide``: of integers not negative where ``b`` is not, of floats with the sign of ``a``."""
+    """Return the remainder of ``_divide``: for integers nonnegative if ``b`` is, for floats with the sign of ``a``."""
     return np.remainder(a, b) if np.asarray(a).dtype.kind in "iu" else np.fmod(a, b)
 
 
@@ -107,7 +107,7 @@ SCALARS: dict[str, Function] = {
     "scalar": lambda x: x,
     "select": lambda which, a, b: a if which else b,
 }
-# Functions of the prelude: those of NumPy's, which tests hold to HLO.
+# Functions of NumPy's prelude, which tests compare with HLO.
 OF_INTEGERS: dict[str, Function] = {
     function.__name__: function
     for function in (
@@ -157,8 +157,8 @@ CONVERSIONS: dict[str, Function] = {"to_int": conversion.to_int, "round_to": con
 
 
 def scalar_of(node: Node, operands: list[Any]) -> Any:
-    """Return what an operation of elements gives, of the type of the node. Raises KeyError for one that is not known
-    here.
+    """Return the result of an operation on elements, in the type of the node. Raises KeyError for an unknown
+    operation.
     """
     dtype = node.type.dtype
     if node.opcode == "compare":
@@ -175,6 +175,6 @@ def scalar_of(node: Node, operands: list[Any]) -> Any:
 
 
 def quotient_of(node: Node, total: Any) -> Any:
-    """A mean, a variance or a standard deviation, of the sum over a line."""
+    """Return a mean, a variance or a standard deviation from the sum over a line."""
     made = np.divide(total, node.type.dtype.type(node.parameters["count"]))
     return np.sqrt(made) if node.opcode == "std" else made

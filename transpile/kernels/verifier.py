@@ -1,6 +1,6 @@
-"""Checks kernels: operations against their rows, places against arrays and loops, results against lines.
+"""The verifier of kernels: operations against their rows, offsets against arrays and loops, results against lines.
 
-Fusion makes only kernels that keep these rules: what is found here is a bug in it, named before any text is written.
+Fusion makes only valid kernels, so an error found here is a bug in fusion, reported before any text is written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class InvalidKernelError(AssertionError):
 
 
 def verify_kernels(function: Function) -> None:
-    """Raise InvalidKernelError for the first kernel that a function calls and that breaks a rule."""
+    """Raise InvalidKernelError for the first invalid kernel that a function calls."""
     for node in topological(roots(function)):
         if node.opcode == "kernel":
             verify_kernel(node.parameters["kernel"])
@@ -63,7 +63,9 @@ def _signature_problems(kernel: Kernel, results: list[Node]) -> Iterator[str]:
 
 
 def _line_problems(kernel: Kernel, nodes: list[Node], results: list[Node]) -> Iterator[str]:
-    """A result of lines is the same for all elements of a line; all others have an element for each of the loop's."""
+    """Yield violations of: a result of lines is the same for all elements of a line; any other has one element for each
+    of the loop's.
+    """
     lines, elements = kernel.lines, prod(kernel.loop)
     if lines is None:
         if kernel.reductions or kernel.of_lines or kernel.parts != 1:
@@ -128,7 +130,9 @@ def _reduction_problems(kernel: Kernel, node: Node) -> Iterator[str]:
 
 
 def _row_problems(kernel: Kernel) -> Iterator[str]:
-    """The elements of each row of a table come from as many neighbours in the loop, which are computed together."""
+    """Yield violations of: the elements of each row of a table come from adjacent elements of the loop, which are
+    computed together.
+    """
     assert kernel.rows is not None
     if kernel.lines is not None or len(kernel.shapes) != 1:
         yield "it adds lines, or several results, to rows"

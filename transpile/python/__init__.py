@@ -1,1 +1,1 @@
-"""Python as a dialect: expressions and statements as trees, made of templates with holes."""
+"""Python as a dialect: expressions and statements as syntax trees, made of templates with holes."""

@@ -1,4 +1,4 @@
-"""Black's layout of statements, which may stand anywhere in a function."""
+"""Black's layout of single statements at any depth of a function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEAD = re.compile(r"(def|class|for|while|if|elif|else|with)\b")
 
 @lru_cache(maxsize=1024)
 def wrapped(text: str) -> str:
-    """One statement, or the head of a compound one, as black breaks it at the depth at which it stands."""
+    """Return one statement, or the head of a compound one, in black's layout at its indentation."""
     found = broken(text, LINE_LENGTH)
     if found is not None:
         return found
@@ -34,13 +34,13 @@ def wrapped(text: str) -> str:
 
 
 def defines(text: str) -> bool:
-    """Tell whether there is a function or a class in a text."""
+    """Return whether a text contains a function or a class."""
     return _BLOCK.search(text) is not None
 
 
 def by_black(source: str, line_length: int, *, keeps_commas: bool = True) -> str:
-    """Return whole statements in black's layout, where it ``keeps_commas`` with lines broken at each of these."""
-    import black  # takes as long as a small program does, and few of those need it
+    """Return whole statements in black's layout. With ``keeps_commas``, magic trailing commas break lines."""
+    import black  # importing it takes as long as a small program does, and few need it
     from black.mode import TargetVersion
 
     mode = black.Mode({TargetVersion.PY311}, line_length, magic_trailing_comma=keeps_commas)

@@ -1,4 +1,4 @@
-"""The calls in a text: how often it calls a function and names it otherwise, and calls with fewer arguments."""
+"""The calls in a text: uses of functions by call or by name, and removal of arguments."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from itertools import accumulate
 from .names import words
 from .templates import Expression, Made, Template, hole, template, template_of
 
-Lost = Mapping[str, Mapping[str, int]]  # of functions, the parameters that they have no longer and their places
+Lost = Mapping[str, Mapping[str, int]]  # by function: the removed parameters and their positions
 
 
 def uses_of(text: str, names: Collection[str]) -> Counter[tuple[str, bool]]:
-    """Return how often an expression or a statement names these, and whether it calls them."""
+    """Return the number of uses of these names in an expression or a statement, by name and whether it is called."""
     if not isinstance(text, Made) or not text.operands:
         own = _own_uses(template_of(text)) if not words(text).isdisjoint(names) else {}
         return Counter({(name, is_called): count for (name, is_called), count in own.items() if name in names})
@@ -32,13 +32,13 @@ def uses_of(text: str, names: Collection[str]) -> Counter[tuple[str, bool]]:
 
 @lru_cache(maxsize=1 << 10)
 def _own_uses(made: Template) -> Counter[tuple[str, bool]]:
-    """The uses of the names of a template, holes among them."""
+    """Return the uses of the names of a template, including holes."""
     called = {id(node.func) for node in ast.walk(made.tree) if isinstance(node, ast.Call)}
     return Counter((node.id, id(node) in called) for node in made.names)
 
 
 def without_arguments(text: str, lost: Lost) -> str:
-    """The same expression or statement, whose calls do not give what functions take no longer."""
+    """Return the expression or statement without the arguments for parameters in ``lost``."""
     if words(text).isdisjoint(lost):
         return text
     other = template(_shortened(template_of(text), lost))
@@ -51,7 +51,7 @@ def without_arguments(text: str, lost: Lost) -> str:
 
 
 def _shortened(made: Template, lost: Lost) -> str:
-    """The text of a template without the arguments."""
+    """Return the text of a template without these arguments."""
     text = made.text.encode()
     starts = list(accumulate((len(row) + 1 for row in text.split(b"\n")), initial=0))
     is_gone = bytearray(len(text))
@@ -69,7 +69,9 @@ def _is_lost(place: int, part: ast.expr | ast.keyword, lost: Mapping[str, int]) 
 
 
 def gone(extents: Sequence[tuple[int, int]], are_lost: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """Yield from where to where arguments go: with the commas before them, or behind those that nothing is before."""
+    """Yield the spans to delete for removed arguments: with the comma before, or with the comma after if no kept
+    argument precedes.
+    """
     is_first = True
     for k, is_lost in enumerate(are_lost):
         if is_lost and not is_first:

@@ -1,4 +1,4 @@
-"""The integers and strings of an expression, by which others that are the same otherwise may count."""
+"""The integers and strings of an expression; expressions that differ only in these may form a counted sequence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .templates import template
 class Parts(NamedTuple):
     """The integers and strings of an expression, and the text around them.
 
-    ``lists`` has the name of what each is an index of, "" where that has none, and None where it is no index.
+    ``lists`` has an entry for each constant: None if it is not an index, else the name of the indexed variable, or ""
+    if the indexed expression is not a name.
     """
 
     gaps: list[str]
@@ -23,7 +24,7 @@ class Parts(NamedTuple):
 
 @lru_cache(maxsize=1 << 10)
 def counted_parts(text: str) -> Parts:
-    """Return the parts of an expression in one line."""
+    """Return the parts of an expression on one line."""
     data, found, end = text.encode(), Parts([], [], []), 0
     tree = template(text).tree
     indices: dict[ast.AST, ast.expr] = {
@@ -41,7 +42,7 @@ def counted_parts(text: str) -> Parts:
 
 
 def _constants(node: ast.AST) -> Iterator[ast.Constant]:
-    """The integers and strings in a node; none of format strings."""
+    """Yield the integers and strings in a node, except in format strings."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, str):
         yield node
     for part in ast.iter_child_nodes(node) if not isinstance(node, ast.JoinedStr) else ():
@@ -49,7 +50,9 @@ def _constants(node: ast.AST) -> Iterator[ast.Constant]:
 
 
 def first_item(text: str) -> tuple[str, str, int] | None:
-    """Return the list and the number of the item that an expression begins with, and the text behind it."""
+    """Return the list and the number of the item that an expression begins with, and the text behind it; None if it
+    does not begin with an item.
+    """
     for node in ast.walk(template(text).tree):
         match node:
             case ast.Subscript(ast.Name(name), ast.Constant(number), col_offset=0) if type(number) is int:

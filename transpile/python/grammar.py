@@ -1,7 +1,7 @@
-"""Python's grammar: how tightly expressions bind, and where one must stand in parentheses.
+"""Python's grammar: precedence of expressions, and where parentheses are required.
 
-Levels, weakest first: 1 tuple without parentheses, 2 conditional, 3 or, 4 and, 5 not, 6 comparison, 7 ``|``, 8 ``^``,
-9 ``&``, 10 shift, 11 ``+ -``, 12 ``* / // % @``, 13 sign, 14 ``**``, 16 call, index and attribute, 17 atom.
+Levels, weakest first: 1 tuple without parentheses, 2 conditional, 3 or, 4 and, 5 not, 6 comparison, 7 ``|``, 8 ``^``, 9
+``&``, 10 shift, 11 ``+ -``, 12 ``* / // % @``, 13 sign, 14 ``**``, 16 call, index and attribute, 17 atom.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ TUPLE, CHOICE, OR, AND, NOT, COMPARISON = range(1, 7)
 BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, SIGN, POWER = range(7, 15)
 PRIMARY, ATOM = 16, 17
 
-Place = frozenset[int]  # the levels of expressions that need no parentheses there
+Place = frozenset[int]  # the precedence levels that need no parentheses at a place
 
 _OPERATORS: dict[type[ast.operator], int] = {
     ast.BitOr: BIT_OR,
@@ -42,7 +42,7 @@ _LEVELS: dict[type[ast.expr], int] = {
 
 
 def level(node: ast.expr) -> int:
-    """Return how tightly an expression binds that is in no parentheses."""
+    """Return the precedence level of an expression without parentheses."""
     match node:
         case ast.BinOp(op=op):
             return _OPERATORS[type(op)]
@@ -58,7 +58,7 @@ def _from(weakest: int) -> Place:
 
 
 ANYWHERE = _from(0)
-# Few know by heart what comes first of a power and the sign before it, and of ``& | ^`` and other operators.
+# Few know the precedence of a power and the sign before it, or of ``& | ^`` and other operators.
 _BEHIND_SIGN = _from(SIGN) - {POWER}
 
 
@@ -67,7 +67,7 @@ def _beside_bits(weakest: int) -> Place:
 
 
 def _operands(operator: type[ast.operator]) -> tuple[Place, Place]:
-    """The places on the left and on the right of an operator."""
+    """Return the places of the left and the right operand of an operator."""
     own = _OPERATORS[operator]
     if own in (BIT_OR, BIT_XOR, BIT_AND):
         return _beside_bits(own), _beside_bits(own + 1)
@@ -83,7 +83,7 @@ _TRUTH, _CHOSEN, _COMPARED, _ALONE, _PRIMARY = map(_from, (NOT, OR, BIT_OR, CHOI
 
 
 def places(parent: ast.AST) -> Iterator[tuple[ast.AST, Place]]:
-    """Yield the parts of a node that may not be just any expression, each with its place."""
+    """Yield the children of a node that some expressions need parentheses for, each with its place."""
     match parent:
         case ast.BinOp(left, operator, right):
             yield from zip((left, right), _PLACES[type(operator)], strict=True)

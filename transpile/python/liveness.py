@@ -1,7 +1,7 @@
-"""Which names of a function are needed at once: those that one variable must not stand for.
+"""Liveness and interference of the names of a function: which names may share a variable.
 
-The statements of the function are gone through backwards, as a compiler does for its registers: a name is live where a
-later statement may read it before another binds it. Two names interfere where one is bound while the other is live.
+Statements are visited backwards, as in a compiler's register allocation: a name is live if a later statement may read
+it before another binds it. Two names interfere if one is bound while the other is live.
 """
 
 from __future__ import annotations
@@ -21,26 +21,28 @@ _NONE: Live = frozenset()
 
 @dataclass(slots=True)
 class Block:
-    """A statement with what stands inside it."""
+    """A statement with its nested statements."""
 
-    tree: ast.AST  # of the statement itself, or of the head of a compound one
+    tree: ast.AST  # of a simple statement, or of the head of a compound one
     names: Names
     body: list[Block] = field(default_factory=list)
     otherwise: list[Block] = field(default_factory=list)
 
     def walk(self) -> Iterator[Block]:
-        """Yield the statement and those inside."""
+        """Yield the statement and all nested ones."""
         yield self
         for inner in (*self.body, *self.otherwise):
             yield from inner.walk()
 
     def all(self) -> set[str]:
-        """Return all names, those inside, too."""
+        """Return all names, including those in nested statements."""
         return {name for block in self.walk() for name in block.names.all}
 
 
 def blocks(rows: Sequence[tuple[int, str]]) -> list[Block]:
-    """The statements of a body; each row has its indentation and its text, which for a compound one is its head."""
+    """Return the statements of a body. Each row has its indentation and its text, which for a compound statement is its
+    head.
+    """
     found, end = _blocks(rows, 0, rows[0][0] if rows else 0)
     assert end == len(rows)
     return found
@@ -70,8 +72,8 @@ def _blocks(rows: Sequence[tuple[int, str]], begin: int, indent: int) -> tuple[l
 class LiveNames:
     """The liveness of the ``tracked`` names of a function.
 
-    ``interfering``: by name, those that are needed beside it. ``fixed`` are names that must stay as they are: closures
-    read them, or statements bind them in ways that are not followed here.
+    ``interfering``: for each name, the names that interfere with it. ``fixed``: the names that must stay as they are,
+    because closures read them or statements bind them in ways that are not analysed here.
     """
 
     tracked: Set[str]
@@ -79,11 +81,13 @@ class LiveNames:
     fixed: set[str] = field(default_factory=set)
 
     def read(self, rows: Sequence[tuple[int, str]], parameters: Iterable[str]) -> None:
-        """Read the rows of a whole function, whose parameters are bound before its body."""
+        """Analyse the rows of a whole function, whose parameters are bound before its body."""
         self._bind(frozenset(parameters), self._block(blocks(rows), _NONE, (_NONE, _NONE)))
 
     def _block(self, statements: Sequence[Block], after: Live, around: tuple[Live, Live]) -> Live:
-        """The names that are live before statements; ``around`` are those behind the loop around, and at its head."""
+        """Return the names that are live before statements. ``around`` has those live behind the enclosing loop and at
+        its head.
+        """
         for statement in reversed(statements):
             self.fixed |= self.tracked & statement.names.fixed
             after = self._before(statement, after, around)
@@ -111,14 +115,16 @@ class LiveNames:
             case ast.Assign():
                 for own, given in names.copies:
                     if {own, given} <= self.tracked:
-                        self._interfere([own], {given})  # as one name this would be ``x = x``
+                        self._interfere([own], {given})  # sharing a variable would give ``x = x``
                 return self._bind(names.bound, after | (self.tracked & names.behind)) | read
         inside = self.tracked & block.all()
         self.fixed |= inside if block.body else _NONE
         return after | inside
 
     def _loop(self, targets: Live, reads: Set[str], body: Sequence[Block], end: Live, behind: Live) -> Live:
-        """The names that are live at the head of a loop: a round may follow a round, or none."""
+        """Return the names that are live at the head of a loop, by iteration to a fixed point: the body may run again,
+        or not at all.
+        """
         head = end | reads
         while True:
             first = self._bind(targets, self._block(body, head, (behind, head)))
@@ -127,7 +133,7 @@ class LiveNames:
             head |= first
 
     def _bind(self, bound: Set[str], live: Live) -> Live:
-        """Bind names, all at once, while others are live behind that; what is live before."""
+        """Bind names all at once while ``live`` are live behind; return the names live before."""
         own = self.tracked & bound
         self._interfere(own, live | own)
         return live - own

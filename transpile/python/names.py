@@ -1,5 +1,5 @@
-"""The names that a text reads and binds, and other names in their places: asked of the tree of its template once, and
-of its operands.
+"""The names that a text reads and binds, and renaming. Results are computed once per template, then combined with those
+of the operands.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import lru_cache
 from ..dataclass import dataclass
 from .templates import Expression, Made, Template, hole, template, template_of
 
-_LATER = (ast.Lambda, ast.FunctionDef, ast.GeneratorExp)  # these may read names after their statement has run
-_OWN_SCOPE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.JoinedStr)  # of format strings, names have no known place
+_LATER = (ast.Lambda, ast.FunctionDef, ast.GeneratorExp)  # these may read names after their statement
+_OWN_SCOPE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.JoinedStr)  # names in format strings have no known position
 _BINDING = (ast.NamedExpr, ast.With, ast.Try, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Delete)
 _NOT_FOLLOWED = (*_LATER, *_OWN_SCOPE, *_BINDING)
 
@@ -25,9 +25,9 @@ _NONE: frozenset[str] = frozenset()
 class Names:
     """The names of an expression or a statement without its body.
 
-    ``behind`` are those of what is read that targets read, ``x`` and ``i`` of ``x[i] = y``; ``fixed`` those that are
-    read or bound in a way that is not followed, ``later`` those that may be read when the statement has run; ``copies``
-    pairs of a name and the other whose value it is given.
+    ``behind``: the names that assignment targets read, ``x`` and ``i`` in ``x[i] = y``. ``fixed``: the names that are
+    read or bound in a way that is not analysed. ``later``: the names that may be read after the statement, by closures.
+    ``copies``: pairs of a name and the name whose value it is assigned.
     """
 
     read: frozenset[str]
@@ -68,7 +68,7 @@ def names_of(text: str) -> Names:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """The same expression or statement with other names."""
+    """Return the same expression or statement with other names."""
     if names.keys().isdisjoint(words(text)):
         return text
     if isinstance(text, Expression):
@@ -79,7 +79,7 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 def renamed_expression(text: Expression, names: Mapping[str, str]) -> Expression:
-    """The same expression with other names."""
+    """Return the same expression with other names."""
     if names.keys().isdisjoint(words(text)):
         return text
     other = _with_names(template_of(text), names)
@@ -89,12 +89,12 @@ def renamed_expression(text: Expression, names: Mapping[str, str]) -> Expression
 
 
 def words(text: str) -> set[str]:
-    """Return the words of a text, names among them."""
+    """Return the identifiers and keywords of a text."""
     return {*_WORD.findall(text)}
 
 
 def _with_names(made: Template, names: Mapping[str, str]) -> str:
-    """The text of a template with other names, put there from the back."""
+    """Return the text of a template with other names, replaced from the back so that positions stay valid."""
     if names.keys().isdisjoint(_own_names(made).all):
         return made.text
     rows = made.text.split("\n")
@@ -109,7 +109,7 @@ def _with_names(made: Template, names: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=1 << 10)
 def _own_names(made: Template) -> Names:
-    """The names of a template, holes among them."""
+    """Return the names of a template, including holes."""
     bound = frozenset(name.id for name in made.names if isinstance(name.ctx, ast.Store))
     read = frozenset(name.id for name in made.names if not isinstance(name.ctx, ast.Store))
     not_followed = [node for node in ast.walk(made.tree) if isinstance(node, _NOT_FOLLOWED)]
@@ -129,8 +129,8 @@ def _in(node: ast.AST) -> Iterator[ast.Name]:
 
 
 def _copies(target: ast.expr, value: ast.expr) -> list[tuple[str, str]]:
-    """The names that an assignment gives the value of another, ``x = y`` or a part of ``x, i = y, 0``; several that a
-    hole gives, too.
+    """Return pairs (target, source) of names that an assignment copies: ``x = y``, a part of ``x, i = y, 0``, or
+    several targets from one name, which may be a hole for a tuple.
     """
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         return [pair for own, given in zip(target.elts, value.elts, strict=True) for pair in _copies(own, given)]

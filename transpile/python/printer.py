@@ -1,5 +1,5 @@
-"""Functions written again: statements stand at other depths and some parts are exchanged; the rest stays as its author
-wrote it.
+"""Rewriting of functions by spans: statements move to other depths and some parts are replaced; the rest keeps its
+author's text.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from .grammar import ANYWHERE, ATOM, Place, places
 from .templates import template
 
 _INDENT = "    "
-_REMEMBERED = 1 << 15  # what is known of the texts and trees of the prelude, which are the same for every module
+_REMEMBERED = 1 << 15  # facts about the prelude's texts and trees, which are the same for every module
 
 
 class Printer:
-    """Writes the statements of a function again, whose ``source`` is plain ASCII.
+    """A rewriter of the statements of a function, whose ``source`` is plain ASCII.
 
-    Subclasses say what becomes of a statement (:meth:`statement`) and of an expression (:meth:`exchanged`).
+    Subclasses give the replacement of a statement (:meth:`statement`) and of an expression (:meth:`exchanged`).
     """
 
     def __init__(self, source: str) -> None:
@@ -32,17 +32,17 @@ class Printer:
     # -- what subclasses decide
 
     def statement(self, node: ast.stmt, depth: int) -> list[str] | None:
-        """The lines in place of a statement, None where it stays as it is but for its parts."""
+        """Return the lines that replace a statement; None to rewrite only its parts."""
         return None
 
     def exchanged(self, node: ast.expr) -> str | None:
-        """The text in place of an expression, None where it stays as it is but for its parts."""
+        """Return the text that replaces an expression; None to rewrite only its parts."""
         return None
 
     # -- statements
 
     def block(self, body: list[ast.stmt], depth: int, above: int) -> list[str]:
-        """The lines of statements; comments behind line ``above`` and before a statement belong to it."""
+        """Return the lines of statements. Comments between line ``above`` and a statement belong to that statement."""
         lines: list[str] = []
         for node in body:
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
@@ -50,7 +50,7 @@ class Printer:
             written = self.statement(node, depth)
             if written is None:
                 written = self.plain(node, depth)
-            if written and written[0].lstrip().startswith("elif "):  # its own if was always true
+            if written and written[0].lstrip().startswith("elif "):  # the `if` before it has been folded away
                 written[0] = written[0].replace("elif ", "if ", 1)
             if written:
                 lines += [_INDENT * depth + line if line else "" for line in comments]
@@ -61,7 +61,7 @@ class Printer:
         return lines
 
     def plain(self, node: ast.stmt, depth: int) -> list[str]:
-        """A statement as it is, but for its parts."""
+        """Return the lines of a statement with only its parts rewritten."""
         parts = list(_bodies(node))
         if not parts:
             return self.moved(self.text(node) + self.comment_behind(node), node, depth)
@@ -82,11 +82,11 @@ class Printer:
         return lines
 
     def inner(self, body: list[ast.stmt], depth: int, above: int) -> list[str]:
-        """The lines of a block within a statement."""
+        """Return the lines of a block nested in a statement."""
         return self.block(body, depth, above)
 
     def chained(self, node: ast.stmt, depth: int) -> list[str]:
-        """The lines of an ``elif``."""
+        """Return the lines of an ``elif``."""
         written = self.statement(node, depth)
         if written is None:
             return self.plain(node, depth)
@@ -95,7 +95,9 @@ class Printer:
         return [_INDENT * depth + "else:", *(_INDENT + line if line else "" for line in written)]
 
     def _end_of_head(self, start: int, first: int) -> int:
-        """Return where the head ends whose body begins in line ``first``: behind its colon and the comment there."""
+        """Return the end of a compound statement's head, including the comment behind its colon. The body begins in
+        line ``first``.
+        """
         end = self.starts[first - 1] - 1
         lines = self.source[start:end].split("\n")
         while len(lines) > 1 and (not lines[-1].strip() or lines[-1].strip().startswith("#")):
@@ -103,7 +105,7 @@ class Printer:
         return start + len("\n".join(lines))
 
     def moved(self, text: str, node: ast.stmt, depth: int) -> list[str]:
-        """The lines of a statement's text at another depth."""
+        """Return the lines of a statement's text at another depth."""
         by = depth * len(_INDENT) - node.col_offset
         first, *rest = text.split("\n")
         lines = [_INDENT * depth + first]
@@ -112,11 +114,11 @@ class Printer:
         return lines
 
     def returned(self, node: ast.Assign, depth: int) -> list[str]:
-        """The lines that return the value of an assignment."""
+        """Return the lines of a return statement for the value of an assignment."""
         return self.moved(f"return {self.text(node.value)}", node, depth)
 
     def comment_behind(self, node: ast.stmt) -> str:
-        """The comment at the end of a statement's last line."""
+        """Return the comment at the end of a statement's last line, or ""."""
         rest = self.lines[(node.end_lineno or 1) - 1][node.end_col_offset :]
         return rest.rstrip() if rest.lstrip().startswith("#") else ""
 
@@ -126,7 +128,7 @@ class Printer:
         return self.starts[line - 1] + column
 
     def text(self, node: ast.AST) -> str:
-        """A node as it is written, with its parts exchanged."""
+        """Return the text of a node with its parts rewritten."""
         if isinstance(node, ast.expr):
             exchanged = self.exchanged(node)
             if exchanged is not None:
@@ -136,7 +138,7 @@ class Printer:
         return self.between(node, start, end)
 
     def between(self, node: ast.AST, start: int, end: int) -> str:
-        """The text from ``start`` to ``end`` of the source, with those parts of ``node`` exchanged that lie there."""
+        """Return the source from ``start`` to ``end`` with the parts of ``node`` in that span rewritten."""
         found, at = [], start
         for part in _placed_parts(node):
             first, last = self.extent(part)
@@ -165,7 +167,7 @@ class Printer:
 
 @lru_cache(_REMEMBERED)
 def level_of(text: str) -> int:
-    """Return how tightly an expression binds."""
+    """Return the precedence level of an expression."""
     with suppress(SyntaxError):  # a starred expression, an assignment within an expression
         return template(text).level
     return ATOM
@@ -178,7 +180,7 @@ def _places(node: ast.AST) -> dict[ast.AST, Place]:
 
 @lru_cache(_REMEMBERED)
 def _placed_parts(node: ast.AST) -> tuple[ast.expr, ...]:
-    """The expressions below a node, outermost ones only, in the order of the text; none within f-strings."""
+    """Return the outermost expressions below a node, in the order of the text; none within f-strings."""
     if isinstance(node, ast.JoinedStr):
         return ()
     found: list[ast.expr] = []
@@ -193,7 +195,7 @@ def _placed_parts(node: ast.AST) -> tuple[ast.expr, ...]:
 
 
 def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The blocks of a compound statement, in the order of the text."""
+    """Yield the blocks of a compound statement, in the order of the text."""
     for name in ("body", "handlers", "orelse", "finalbody"):
         part = getattr(node, name, [])
         if name == "handlers":
@@ -203,7 +205,9 @@ def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def head(function: ast.FunctionDef, lost: frozenset[str], required: frozenset[str] = frozenset()) -> str:
-    """``def`` and the parameters that are left, in one line; ``required`` ones are always given, and never None."""
+    """Return ``def`` with the remaining parameters, on one line. Callers always pass ``required`` parameters, never as
+    None.
+    """
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
@@ -232,19 +236,19 @@ def head(function: ast.FunctionDef, lost: frozenset[str], required: frozenset[st
 
 
 def _declared(part: ast.arg, default: ast.expr | None) -> str:
-    """A parameter with its type and its default."""
+    """Return a parameter with its annotation and default."""
     kind = f": {_unparsed(part.annotation)}" if part.annotation is not None else ""
     between = " = " if kind else "="
     return part.arg + kind + (f"{between}{_unparsed(default)}" if default is not None else "")
 
 
 def _unparsed(node: ast.expr) -> str:
-    """The text of an expression, strings in the quotes that black writes."""
+    """Return the text of an expression with double-quoted strings, as black writes them."""
     return ast.unparse(node).replace("'", '"')
 
 
 def _never_none(part: ast.arg) -> ast.arg:
-    """A parameter without ``| None`` in its annotation."""
+    """Return a parameter without ``| None`` in its annotation."""
     kind = part.annotation
     is_optional = isinstance(kind, ast.BinOp) and isinstance(kind.op, ast.BitOr) and ast.unparse(kind.right) == "None"
     return ast.arg(part.arg, kind.left if is_optional else kind)  # type: ignore[union-attr]

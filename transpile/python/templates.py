@@ -1,7 +1,7 @@
-"""Texts with holes, parsed once: what a macro writes of its operands' names, and what their own texts make of it.
+"""Texts with holes, parsed once: a macro is rendered over names of holes, and operands are filled in afterwards.
 
-A macro writes an expression or a statement over the names of holes. Python's grammar says where a hole is and so which
-operands need parentheses there, and how tightly the whole binds; no macro knows of either.
+Python's grammar says where each hole is, and so whether an operand needs parentheses there, and which precedence the
+whole has; macros need not know either.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 
 from .grammar import ANYWHERE, ATOM, POWER, Place, level, places
 
-_MARK = "ʘ"  # a letter that is in no name and no string of emitted text
+_MARK = "ʘ"  # a letter that occurs in no name and no string of emitted text
 _HOLE = re.compile(rf"{_MARK}(\d+)_(\d+)_")
 _SIMPLE = r"(?:\d[\w.]*(?:(?<=e)-\d+)?|[^\W\d][\w.]*)"  # a number, or a name with attributes
 _SIMPLE_BASE = re.compile(_SIMPLE)
@@ -22,12 +22,14 @@ _SIMPLE_EXPONENT = re.compile(rf"[-+~]?{_SIMPLE}(?![\w.(\[])")
 
 
 def hole(depth: int, number: int) -> str:
-    """Return the name of an operand of a macro that is called while so many others are run."""
+    """Return the name of the hole for an operand of a macro, by the nesting depth of macro calls and the operand's
+    number.
+    """
     return f"{_MARK}{depth}_{number}_"
 
 
 class Made(str):
-    """A text, and what it is made of: a template of a macro that was called at some depth, and its operands."""
+    """A text with its provenance: the template, the depth of the macro call, and the operands."""
 
     template: Template | None = None
     depth: int = 0
@@ -35,11 +37,11 @@ class Made(str):
 
 
 class Statement(Made):
-    """The final text of a statement; of a compound one that of its head."""
+    """The final text of a statement, or of the head of a compound statement."""
 
 
 class Expression(Made):
-    """The final text of an expression, and how tightly it binds."""
+    """The final text of an expression, and its precedence level."""
 
     level: int
 
@@ -50,18 +52,18 @@ class Expression(Made):
 
     @property
     def text(self) -> str:
-        """The text that stands in the module."""
+        """The text in the module."""
         return str(self)
 
 
 class Hole(Expression):
-    """What a macro is given for an operand: a name, for which the operand's text is written afterwards."""
+    """The placeholder that a macro gets for an operand: a name that is later replaced by the operand's text."""
 
     operand: Expression
 
     @classmethod
     def at(cls, depth: int, number: int, operand: Expression) -> Hole:
-        """Return what the macro is given for an operand."""
+        """Return the placeholder for an operand."""
         made = str.__new__(cls, hole(depth, number))
         made.level, made.operand = ATOM, operand
         return made
@@ -79,8 +81,8 @@ class Template:
 
     @cached_property
     def tree(self) -> ast.AST:
-        """The expression, or else the statement; the head of a compound one has a body that does nothing, and what
-        continues one is an ``if``, or a ``pass`` for ``else``.
+        """The expression, or else the statement. The head of a compound statement has a body that does nothing;
+        ``elif`` becomes an ``if``, and ``else`` a ``pass``.
         """
         try:
             return ast.parse(self.text, mode="eval").body
@@ -89,29 +91,29 @@ class Template:
 
     @cached_property
     def continues(self) -> bool:
-        """Whether it is ``elif`` or ``else``, which continue the statement before them."""
+        """Whether the text is ``elif`` or ``else``, which continue the statement before them."""
         return self.row_of_tree > 1
 
     @property
     def is_else(self) -> bool:
-        """Whether it is ``else``, which is no statement of its own."""
+        """Whether the text is ``else``."""
         return self.continues and isinstance(self.tree, ast.Pass)
 
     @cached_property
     def row_of_tree(self) -> int:
-        """The number that the syntax tree has for the first row."""
+        """The line number of the first row in the syntax tree."""
         is_continued = isinstance(self.tree, ast.If | ast.Pass) and _whole_statement(self.text) is None
         return 2 if is_continued else 1
 
     @cached_property
     def names(self) -> list[ast.Name]:
-        """Its names, those of holes among them, in the order of the text."""
+        """The name nodes, including holes, in the order of the text."""
         names = [node for node in ast.walk(self.tree) if isinstance(node, ast.Name)]
         return sorted(names, key=lambda node: (node.lineno, node.col_offset))
 
     @cached_property
     def level(self) -> int:
-        """How tightly the text binds as an expression."""
+        """The precedence level of the text as an expression."""
         tree = self.tree
         if not isinstance(tree, ast.expr) or ast.get_source_segment(self.text, tree) != self.text:
             return ATOM  # in parentheses
@@ -125,7 +127,7 @@ class Template:
 
     @cached_property
     def holes(self) -> list[tuple[int, int, Place]]:
-        """Depth and number of each hole in the text, and its place."""
+        """The depth, the number and the place of each hole in the text."""
         found = {}
         for parent in ast.walk(self.tree):
             found.update({id(node): place for node, place in places(parent)})
@@ -150,7 +152,7 @@ class Template:
         return made
 
     def filled(self, depth: int, operands: Sequence[Expression]) -> str:
-        """The text with operands in the holes of a depth."""
+        """Return the text with operands in the holes of a depth, in parentheses where their level requires it."""
         if len(self.pieces) == 1:
             return self.text
         if self.text == hole(depth, 0):
@@ -168,7 +170,7 @@ class Template:
 
     @cached_property
     def is_power(self) -> bool:
-        """Whether it is a power of two holes, where black's layout depends on the operands."""
+        """Whether the text is a power of two holes, whose layout in black depends on the operands."""
         return isinstance(self.tree, ast.BinOp) and self.level == POWER and self.pieces == ["", " ** ", ""]
 
 
@@ -179,7 +181,7 @@ def template(text: str) -> Template:
 
 
 def template_of(text: str) -> Template:
-    """Return the template that a text was made of, or of the text itself."""
+    """Return the template that a text was made of, else a template of the text itself."""
     return (isinstance(text, Made) and text.template) or template(text)
 
 
@@ -198,6 +200,6 @@ def _continued(text: str) -> ast.stmt:
 
 
 def power_text(base: str, exponent: str) -> str:
-    """Return ``x**2``; with spaces where an operand is more than a name or a number."""
+    """Return ``x**2``, with spaces if an operand is more than a name or a number."""
     is_simple = _SIMPLE_BASE.fullmatch(base) and _SIMPLE_EXPONENT.match(exponent)
     return f"{base}**{exponent}" if is_simple else f"{base} ** {exponent}"

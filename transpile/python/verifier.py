@@ -1,6 +1,4 @@
-"""Whether functions of an emitted module are sound: each name is bound before it is read, and hides none of the
-module's.
-"""
+"""The verifier of emitted functions: each name is bound before it is read, and hides no name of the module."""
 
 from __future__ import annotations
 
@@ -20,13 +18,13 @@ class UnsoundModuleError(AssertionError):
 
 
 def require_sound(source: str, names: Container[str]) -> None:
-    """Raise UnsoundModuleError where functions of a module, those of these names, are not sound."""
+    """Raise UnsoundModuleError if functions of these names in a module are not sound."""
     if found := problems(source, names):
         raise UnsoundModuleError("; ".join(found))
 
 
 def problems(source: str, names: Container[str]) -> list[str]:
-    """Return what is wrong with functions of a module, those of these names, a line each; none where they are sound."""
+    """Return the problems of functions of these names in a module, one per line; an empty list if they are sound."""
     tree = parsed(source).tree
     module = {name for statement in tree.body for name in _bound_at_top(statement)}
     functions = [node for node in parsed(source).functions if node.name in names]
@@ -43,7 +41,7 @@ def _bound_at_top(statement: ast.stmt) -> Iterator[str]:
 
 
 def _stored(node: ast.AST) -> Iterator[str]:
-    """The names that a node binds, but for those of scopes inside it."""
+    """Yield the names that a node binds, except in nested scopes."""
     for inner in _of_scope(node):
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
             yield inner.id
@@ -56,7 +54,7 @@ def _stored(node: ast.AST) -> Iterator[str]:
 
 
 def _of_scope(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and all inside it, but for what stands in scopes of their own."""
+    """Yield a node and all nodes below it, except in nested scopes."""
     yield node
     if not isinstance(node, (*_SCOPES, ast.FunctionDef, ast.ClassDef)):
         for inner in ast.iter_child_nodes(node):
@@ -69,7 +67,7 @@ def _parameters(arguments: ast.arguments) -> Iterator[str]:
 
 
 class _Function:
-    """A function and the names that are bound around it."""
+    """A function and the names that are bound outside of it."""
 
     def __init__(self, tree: ast.FunctionDef, around: Iterable[str]) -> None:
         self.tree = tree
@@ -86,7 +84,7 @@ class _Function:
         return found + [f"{name}: {each} is read before it is bound" for each in unbound]
 
     def _body(self, body: Sequence[ast.stmt], bound: set[str], unbound: dict[str, None]) -> set[str] | None:
-        """Return the names that are bound behind statements; None where nothing comes behind them."""
+        """Return the names that are bound behind statements; None if control never reaches that point."""
         for statement in body:
             behind = self._statement(statement, bound, unbound)
             if behind is None:
@@ -114,7 +112,7 @@ class _Function:
                 self._body(statement.body, bound | targets, unbound)
                 return bound | {name for each in statement.body for name in _stored(each)} | targets
             case ast.With() | ast.Try() | ast.Match():
-                return bound | set(_stored(statement))  # the prelude's alone
+                return bound | set(_stored(statement))  # only prelude functions have these
             case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
                 self._read([statement], bound, unbound)
                 return None
@@ -123,7 +121,7 @@ class _Function:
         return (bound | set(_stored(statement))) - {name.id for name in names if isinstance(name.ctx, ast.Del)}
 
     def _read(self, nodes: Iterable[ast.AST], bound: set[str], unbound: dict[str, None]) -> None:
-        """Note the names that nodes read and nobody has bound."""
+        """Record the names that nodes read without a binding."""
         for node in nodes:
             inside = set(_stored_in_scopes(node))
             names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
@@ -132,7 +130,7 @@ class _Function:
 
 
 def _stored_in_scopes(node: ast.AST) -> Iterator[str]:
-    """The names that scopes inside a node bind for themselves."""
+    """Yield the names that nested scopes of a node bind."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.comprehension):
             yield from _stored(inner.target)

@@ -1,4 +1,4 @@
-"""How black breaks statements of a few forms, of which most are: without black, whose import takes as long as a small
+"""Black's line breaks for the most common forms of statements, without importing black, which takes as long as a small
 program does.
 """
 
@@ -8,13 +8,15 @@ import ast
 from typing import NamedTuple
 
 _INDENT = "    "
-_LEAST_VALUES = 3  # of a tuple that is broken between them: of two, black may break the last instead
+_LEAST_VALUES = 3  # of a tuple that is broken between its values; with two, black may break inside the last instead
 _UNUSUAL = ("\n", "#", ",]", ",}", '"""')
 _DEF = "def "
 
 
 class _Break(NamedTuple):
-    """Where a statement is broken: what stands before and behind some parts, which may have to stand apart."""
+    """The pieces of a broken statement: the text before and behind some parts. With ``apart``, each part gets a
+    line.
+    """
 
     before: str
     parts: list[str]
@@ -23,9 +25,9 @@ class _Break(NamedTuple):
 
 
 def broken(text: str, line_length: int) -> str | None:
-    """Return the head of a function that is too long as black breaks it, at its parameters, or a statement, at the
-    arguments of its only call or between the values that it returns; None for others, where that is not enough, and
-    for what fits.
+    """Return a too long statement in black's layout: a function head broken at its parameters, a statement at the
+    arguments of its only call or between the values that it returns. None for other forms, if these breaks are not
+    enough, and if the text fits.
     """
     statement = text.lstrip()
     is_inner = statement.startswith(_DEF) and text != statement  # black puts an empty line before it
