@@ -1,3 +1,3 @@
-"""Another name of :mod:`xla2py.transpile.target`, for targets that are installed apart."""
+"""An alias of :mod:`xla2py.transpile.target`, for targets in separate packages."""
 
 from ..transpile.target import *  # noqa: F403

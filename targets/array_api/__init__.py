@@ -1,6 +1,6 @@
-"""The target of the Python array API standard (2024.12): one module for the arrays of any library that follows it.
+"""The target of the Python array API standard (2024.12): one module for the arrays of any library that implements it.
 
-A function takes the namespace from its arguments, ``xp = array_namespace(x)``, and makes arrays on their device.
+A function takes the namespace from its arguments, ``xp = array_namespace(x)``, and makes new arrays on their device.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def own_function(node: Node) -> OwnCall | None:
-    """The call of the prelude that stands for a node, or None."""
+    """Return the call of a prelude function that replaces a node, or None."""
     if node.opcode == "einsum":
         return OwnCall("einsum", (node.parameters["subscripts"], Slot(0), Slot(1)))
     return None

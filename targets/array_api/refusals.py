@@ -1,4 +1,4 @@
-"""The operations that the array API standard supports, and those that it leaves to its libraries.
+"""The operations that the array API standard supports, with the reasons for the others.
 
 Source: Python array API standard, version 2024.12.
 """
@@ -10,9 +10,9 @@ from ...transpile.array.program import Function
 from ...transpile.hlo.element_types import PRED, ElementType
 from ..refusals import Rule, lacks, refused_by, supports
 
-# The element types that the standard has.
+# The element types of the standard.
 HELD = frozenset("pred s8 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128".split())
-# Functions of the standard that have NumPy's name and arguments.
+# Functions of the standard with the name and the arguments of NumPy's.
 LIBRARY = frozenset(
     "trunc conj copysign hypot nextafter log2 log10 signbit diff linalg.det linalg.slogdet linalg.trace".split()
 )
@@ -24,7 +24,7 @@ PRELUDE = frozenset(
 
 
 def refuses(node: Node) -> str | None:
-    """The reason why the standard does not support a node, or None."""
+    """Return the reason why the standard does not support a node, or None if it does."""
     types = [node.element_type, *(element_type for _, element_type in node.results)]
     for element_type in types:
         if element_type is not None and element_type.name not in HELD:
@@ -37,13 +37,15 @@ def refuses(node: Node) -> str | None:
 
 
 def refuses_function(function: Function) -> str | None:
-    """The reason why a function as a whole cannot be written: its arrays say which library computes."""
+    """Return why a function cannot be written, or None: one of its arguments must be an array, which gives the
+    namespace.
+    """
     has_array = any(not node.is_python_int for node in function.parameters)
     return None if has_array else "no argument says which library it is computed with"
 
 
 def _mixes(node: Node) -> str | None:
-    """The standard promotes integers among themselves and floats among themselves."""
+    """Return a reason if a node promotes between kinds of types: the standard promotes only within a kind."""
     given = node.operands[1:] if node.opcode == "select" else node.operands
     kinds = {_kind(operand.type) for operand in given if not operand.is_literal and not operand.is_python_int}
     complexes = [operand for operand in given if operand.element_type is not None and operand.type.is_complex]
@@ -70,7 +72,9 @@ def _logical_shift(node: Node) -> str | None:
 
 
 def _quotient(node: Node) -> str | None:
-    """``//`` rounds down; core asks for it only of integers where that is no matter, but not about zero."""
+    """Return a reason if the divisor of integers may be 0. ``//`` rounds down, but only quotients for which that makes
+    no difference get here.
+    """
     if not node.type.is_integral or node.is_python_int:
         return _mixes(node)
     bounds = node.operands[1].interval
@@ -106,7 +110,9 @@ def _of_reals(node: Node) -> str | None:
 
 
 def _einsum(node: Node) -> str | None:
-    """``products.einsum`` of the prelude does it for two arrays whose letters are in two of the three places."""
+    """Return a reason unless the prelude's ``products.einsum`` computes it: two arrays, each letter in two of the three
+    parts.
+    """
     given, result = node.parameters["subscripts"].split("->")
     parts = (*given.split(","), result)
     is_plain = len(parts) == 3 and all(len(set(part)) == len(part) for part in parts)
@@ -148,7 +154,7 @@ RULES: dict[str, Rule] = {
     # reductions and contractions
     **dict.fromkeys("prod cumsum cumprod mean var std matmul tensordot".split(), _of_numbers),
     **dict.fromkeys("max min argmax argmin sort argsort".split(), _of_reals),
-    **supports("sum any all fft qr"),  # booleans are made numbers before they are summed up
+    **supports("sum any all fft qr"),  # booleans are converted to numbers before a sum
     **lacks("cummax cummin", "the standard accumulates sums and products only"),
     **lacks("bitwise_reduce", "the standard has no reduction of bits"),
     **lacks("median", "the standard has no median"),
@@ -156,6 +162,6 @@ RULES: dict[str, Rule] = {
     # several replicas, and the host
     **lacks("collective send recv replica-id partition-id", "the standard has no replicas"),
     **lacks("infeed outfeed to_host from_host", "the standard has no host beside it"),
-    # control: the host waits for conditions
+    # control flow: the host waits for conditions
     **supports("loop conditional"),
 }

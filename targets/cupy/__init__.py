@@ -1,5 +1,4 @@
-"""The CuPy target: the shared text on ``cp``, where CuPy means by it what HLO means, and nothing that waits for the
-device."""
+"""The CuPy target: the shared macros on ``cp`` where CuPy and HLO agree, and no statement that waits for the device."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -16,35 +15,37 @@ from .library import LIBRARY
 from .packages import CUDNN
 from .refusals import refuses
 
-# The dtypes of CuPy 14; bfloat16 is the only one of ml_dtypes.
+# The dtypes of CuPy 14; of those of ml_dtypes, only bfloat16.
 HELD = frozenset("pred s8 s16 s32 s64 u8 u16 u32 u64 bf16 f16 f32 f64 c64 c128".split())
 LACKING = frozenset(ELEMENT_TYPES) - HELD
 
 
 def held(array: Any) -> Any:
-    """A NumPy array in a dtype that CuPy has: narrow types in their carriers."""
+    """Return a NumPy array in a dtype that CuPy has: narrow types in their carriers."""
     return carried(array) if from_dtype(array.dtype).name in LACKING else array
 
 
 def on_device(array: Any) -> Any:
-    """A copy of a NumPy array on the current device. Raises what CuPy raises where there is none."""
+    """Return a copy of a NumPy array on the current device. Raises CuPy's exception if there is no device."""
     found = held(array)
-    # CuPy fills an array of one number with it, and loses the sign of -0.
+    # For a 0-d array, CuPy fills the array with the number, which loses the sign of -0.
     return import_module("cupy").asarray(found) if found.ndim else import_module("cupy").asarray(found[None])[0]
 
 
 def _missing() -> str:
-    """Return what CuPy lacks to run here, or nothing; without CuPy itself there is no twin either."""
+    """Return what prevents CuPy from running here, or "". "" also if CuPy is not installed: then there is no twin
+    either.
+    """
     try:
         return "" if import_module("cupy").cuda.runtime.getDeviceCount() else "no GPU"
     except ImportError:
         return ""
-    except Exception:  # what a driver that is missing, too old or broken raises
+    except Exception:  # a missing, old or broken driver may raise anything
         return "no GPU"
 
 
 def _of_twin(name: str, module: str = "modules") -> Callable[..., Any]:
-    """A function of the twin, which is imported when it is called: it needs CuPy."""
+    """Return a function of the twin whose module is imported at the first call, since the import needs CuPy."""
     return lambda *arguments: getattr(import_module(f"{__name__}.twin.{module}"), name)(*arguments)
 
 
@@ -57,13 +58,13 @@ TARGET = Target(
     refuses=refuses,
     features=Features(
         elements_are_numbers=False,
-        slices_are_fast=False,  # a kernel for each, where one reduces all lines
+        slices_are_fast=False,  # each slice is a launch; one launch reduces all lines
         starts_are_free=False,
         narrow_products=("gemm", "contract"),  # by cuBLAS, in tensor cores
         has_linear_recurrences=True,
-        operations_are_passes=False,  # which are many at once
+        operations_are_passes=False,  # one launch computes many operations
     ),
-    largest_folded=0,  # every cp.array(..) in a function copies from the host again
+    largest_folded=0,  # each call of cp.array(..) in a function copies from the host
     prelude=(TEMPLATES / "cupy" / "prelude",),
     own_function=own_function,
     packages={"cudnn": CUDNN},

@@ -1,8 +1,8 @@
-"""What a CUDA graph cannot hold of a program: with anything of it, ``main`` is not captured.
+"""The operations that a CUDA graph cannot hold: ``main`` is not captured if the program has one of them.
 
-Source: CuPy 14.2, where ``cublas.pyx`` and ``cusolver.pyx`` refuse to work on a stream that is being captured, as
-``memory.pyx`` does copies from and to the host, and ``_routines_manipulation.pyx`` copies addresses to the device.
-cuBLAS itself can be captured, and ``gemm`` calls it without CuPy there (``templates/cupy/prelude/graphs``).
+Source: CuPy 14.2. While a stream is captured, ``cublas.pyx`` and ``cusolver.pyx`` refuse to work on it, ``memory.pyx``
+refuses copies from and to the host, and ``_routines_manipulation.pyx`` copies addresses to the device. cuBLAS itself
+can be captured: ``gemm`` calls it without CuPy (``templates/cupy/prelude/graphs``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ADDRESSES = "CuPy copies the addresses of more than 8 small arrays from the host
 
 
 def cannot_be_captured(node: Node) -> str | None:
-    """The reason why a node cannot be in a CUDA graph, or None."""
+    """Return the reason why a node cannot be in a CUDA graph, or None."""
     if node.opcode != "prelude":
         return _RULES[node.opcode](node) if node.opcode in _RULES else None
     function = node.parameters["function"]
@@ -38,14 +38,18 @@ def cannot_be_captured(node: Node) -> str | None:
 
 
 def captured_product(node: Node) -> OwnCall | None:
-    """Return ``gemm`` or ``contract`` for a product of floats that would go by CuPy's own calls of cuBLAS."""
+    """Return the call of ``gemm`` or ``contract`` for a product of floats, since CuPy's own calls of cuBLAS refuse
+    captures.
+    """
     if node.opcode not in _PRODUCTS or len(node.operands) != 2 or not _goes_by_gemm(node):
         return None
     return product_by_gemm(node)
 
 
 def _product(node: Node) -> str | None:
-    """Matrices of integers are multiplied by kernels of CuPy's own."""
+    """Return a reason unless a product is captured: by ``gemm``, or of integers, which CuPy multiplies in its own
+    kernels.
+    """
     return None if _is_of_integers(node) or captured_product(node) is not None else BLAS
 
 
@@ -76,13 +80,15 @@ def _joined(node: Node) -> str | None:
 
 
 def _scan(node: Node) -> str | None:
-    """Return why a scan of many steps cannot be captured: what they give is stacked by their addresses."""
+    """Return a reason for a scan of more than 8 steps: its stacked results are joined by an array of their addresses.
+    """
     axis = node.parameters["keywords"].get("axis", 0)
     return ADDRESSES if node.operands[0].shape[axis] > 8 else None
 
 
 def _scatter(node: Node) -> str | None:
-    """A combiner of the program's own works in rounds, each of which asks for the next."""
+    """Return a reason for a scatter with the program's own combiner: the host asks after each round whether to go on.
+    """
     return WAIT if any(isinstance(argument, Function) for argument in node.parameters["arguments"]) else None
 
 

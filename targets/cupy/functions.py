@@ -1,4 +1,4 @@
-"""Operations that CuPy computes otherwise than HLO: the functions of its prelude that are called instead.
+"""Operations for which CuPy and HLO differ: the functions of CuPy's prelude that replace them.
 
 Source: CuPy 14.2, its ufunc tables and the bodies of their loops.
 """
@@ -18,13 +18,13 @@ Rule = Callable[[Node], OwnCall | None]
 
 
 def own_function(node: Node) -> OwnCall | None:
-    """The call that stands for a node, or None where the shared text is right."""
+    """Return the call that replaces a node, or None if the shared macro is right."""
     rule = _CALLS.get(node.parameters["function"]) if node.opcode == "prelude" else _FUNCTIONS.get(node.opcode)
     return rule(node) if rule is not None and not node.is_python_int else None
 
 
 def _shift(function: str) -> Rule:
-    """C++ leaves shifts by the width or more undefined; HLO gives 0, or the sign."""
+    """Return the rule of a shift: C++ leaves shifts by the width or more undefined; HLO gives 0, or the sign."""
 
     def rule(node: Node) -> OwnCall | None:
         bounds = node.operands[1].interval
@@ -36,7 +36,7 @@ def _shift(function: str) -> Rule:
 
 def _place(function: str) -> Rule:
     """Return the rule of an arg-reduction, which calls ``function`` for floats: which of several NaN CuPy finds depends
-    on the order of its threads, and it has no bfloat16 there.
+    on the order of its threads, and it has no bfloat16.
     """
 
     def rule(node: Node) -> OwnCall | None:
@@ -48,7 +48,9 @@ def _place(function: str) -> Rule:
 
 
 def _running(opcode: str, narrow_only: bool = False) -> Rule:
-    """CuPy's ``maximum`` and ``minimum`` do not accumulate, its sums do not in bfloat16."""
+    """Return the rule of a cumulative ufunc: CuPy's ``maximum`` and ``minimum`` have no ``accumulate``, and its
+    cumulative sums and products have no bfloat16.
+    """
 
     def rule(node: Node) -> OwnCall | None:
         if narrow_only and node.type.name not in _NARROW:
@@ -59,15 +61,17 @@ def _running(opcode: str, narrow_only: bool = False) -> Rule:
 
 
 def _bitwise(node: Node) -> OwnCall | None:
-    """CuPy's bitwise functions have no reduce."""
+    """Return the call of a bitwise reduction: CuPy's bitwise ufuncs have no ``reduce``."""
     combine, axes = node.parameters["ufunc"], tuple(node.parameters["axes"])
     ones = 2**node.type.bits - 1 if node.type.is_unsigned else -1
     return OwnCall("bitwise_reduce", (Slot(0), Ufunc(combine), axes, ones if combine == "and" else 0))
 
 
 def _sort(node: Node) -> OwnCall | None:
-    """CuPy sorts vectors of floats by their bits: NaN with a sign come first. Rows it merges, where a block of threads
-    for each, or one radix sort of all of them, is faster.
+    """Return the call of a sort, or None.
+
+    CuPy sorts float vectors by their bits, so that NaN with a sign come first. It merges rows, where a block of threads
+    for each row, or one radix sort of all rows, is faster.
     """
     if rows := _rows_of(node.operands[0], node.parameters["axis"]):
         return OwnCall(f"sort_{rows}", (Slot(0), node.parameters["axis"]))
@@ -77,22 +81,24 @@ def _sort(node: Node) -> OwnCall | None:
 def _argsort(node: Node) -> OwnCall | None:
     (x,) = node.operands
     if x.parameters.get("function") == "sort_key" and x.operands[0].type.bits <= 32:
-        (x,) = x.operands  # in whose order the rows are sorted
+        (x,) = x.operands  # the order of the keys is the order of x
     if rows := _rows_of(x, node.parameters["axis"]):
         return OwnCall(f"argsort_{rows}", (Slot(0), node.parameters["axis"], node.type), operands=(x,))
     return OwnCall("argsort_vector", (Slot(0), node.type)) if _is_vector(node.operands[0]) else None
 
 
 def _sort_by_keys(node: Node) -> OwnCall | None:
-    """Return the call that sorts rows of several arrays by keys of up to 32 bits, a block of threads for each row."""
+    """Return the call that sorts rows of several arrays by keys of up to 32 bits, one block of threads for each row."""
     keys, operands, axis = node.parameters["arguments"]
     are_short = all(_rows_of(node.operands[key.index], axis) == "rows" for key in keys)
     return OwnCall("sort_rows_by_keys", (keys, operands, axis)) if are_short else None
 
 
 def _rows_of(x: Node, axis: int) -> str | None:
-    """Return what sorts rows of numbers of up to 32 bits: a block of threads the ``rows`` that fit its memory, a radix
-    sort ``long_rows`` where a row, a number and a column have 64 bits together; None where it is CuPy.
+    """Return the suffix of the function that sorts the rows of numbers of up to 32 bits, or None for CuPy's own sort.
+
+    ``rows``: a block of threads sorts a row in shared memory. ``long_rows``: a radix sort of 64-bit keys, which consist
+    of the row, the number and the column.
     """
     if x.ndim < 2 or x.type.bits > 32 or 0 in x.shape:
         return None
@@ -107,8 +113,10 @@ def _is_vector(node: Node) -> bool:
 
 
 def _product(node: Node) -> OwnCall | None:
-    """CuPy has no fast product of booleans; that of float32 tells where one of the terms is true. Batches of 16-bit
-    floats it refuses or casts, and where the result is one number, it rounds each term.
+    """Return the call of a matrix product, or None.
+
+    CuPy has no fast product of booleans: a float32 product tells where a term is true. CuPy refuses or casts batches of
+    16-bit floats, and rounds each term if the result is a single number.
     """
     if node.element_type is PRED:
         return OwnCall("matmul")
@@ -122,7 +130,7 @@ def _product(node: Node) -> OwnCall | None:
 
 
 def _product_in(node: Node) -> OwnCall | None:
-    """Bytes that are added up in int32 are multiplied by tensor cores."""
+    """Return ``gemm`` for a product of int8 summed in int32, which tensor cores compute."""
     a, b = node.operands
     is_of_bytes = node.type is S32 and a.type is b.type is S8 and len({a.shape[:-2], b.shape[:-2]} - {()}) <= 1
     return OwnCall("gemm", node.parameters["arguments"]) if is_of_bytes and has_rows_of_words(a, b, None) else None
@@ -137,8 +145,8 @@ def _is_in_tf32(node: Node) -> bool:
 
 
 def product_by_gemm(node: Node) -> OwnCall | None:
-    """Return the call of a product of two arrays that has no other way than ``gemm``; None for batches that are
-    repeated along one of several axes. Factors are rounded to TF32 where the node asks for that.
+    """Return the call of ``gemm`` or ``contract`` for a product of two arrays; None for batches that are broadcast
+    along one of several axes. Factors are rounded to TF32 if the node has that precision.
     """
     keywords = (("tf32", True),) if _is_in_tf32(node) else ()
     if is_of_matrices(node):
@@ -148,7 +156,7 @@ def product_by_gemm(node: Node) -> OwnCall | None:
 
 
 def copied_product(node: Node) -> OwnCall | None:
-    """Return ``gemm`` for an ``@`` of batches for which CuPy copies a turned operand or works out addresses."""
+    """Return ``gemm`` for an ``@`` of batches for which CuPy copies a transposed operand or computes addresses."""
     if node.opcode != "matmul" or node.ndim < 3 or any(operand.ndim < 2 for operand in node.operands):
         return None
     if _is_in_tf32(node):
@@ -161,7 +169,9 @@ def copied_product(node: Node) -> OwnCall | None:
 
 
 def _of_one_matrix(node: Node) -> OwnCall | None:
-    """All rows of a batch by one matrix are one product; a single number CuPy would add up otherwise."""
+    """Return ``tensordot`` for a batch times one matrix, which is one product of all rows; None for a single number,
+    which CuPy sums in another way.
+    """
     a, b = node.operands
     if b.ndim > 2 or _is_turned(a) or node.type.is_integral or prod(node.shape) == 1:
         return None
@@ -169,12 +179,13 @@ def _of_one_matrix(node: Node) -> OwnCall | None:
 
 
 def _is_turned(node: Node) -> bool:
-    """Tell whether the axes of matrices are in another order in memory, or they are parts of others."""
+    """Return whether matrices are transposed or parts of larger arrays, so that they are not contiguous."""
     return node.opcode in ("transpose", "getitem")
 
 
 def _pad(node: Node) -> OwnCall | None:
-    """``cp.pad`` takes a number of the host to fill with."""
+    """Return the call of a pad whose value is an array or an extension type: ``cp.pad`` takes only numbers of the host.
+    """
     filling = node.operands[1]
     if filling.is_literal and not filling.type.is_extension:
         return None
@@ -182,15 +193,16 @@ def _pad(node: Node) -> OwnCall | None:
 
 
 def _log_add_exp(node: Node) -> OwnCall | None:
-    """CuPy gives NaN for two infinities of the same sign."""
+    """Return the call of ``logaddexp`` unless an operand is finite: CuPy gives NaN for two infinities of the same sign.
+    """
     finite = any(operand.is_literal and isfinite(literal_value(operand)) for operand in node.operands)
     return None if finite else OwnCall("log_add_exp")
 
 
 def _update(node: Node) -> OwnCall | None:
-    """CuPy's ``add.at`` goes by atomic functions, which it has for few dtypes."""
+    """Return the call of a repeated update: CuPy's ``add.at`` uses atomic functions, which it has for few dtypes."""
     if node.parameters.get("distinct"):
-        return None  # which needs none
+        return None  # distinct places need no atomic functions
     index: tuple[Any, ...] = tuple(node.parameters["index"])
     where = index if len(index) > 1 else index[0]
     found = _scattered(node, where, node.parameters["ufunc"])
@@ -198,7 +210,7 @@ def _update(node: Node) -> OwnCall | None:
 
 
 def _scatter(node: Node) -> OwnCall | None:
-    """Sums and extremes that a GPU has atomic functions for, and replacements, are one kernel."""
+    """Return the call of a scatter in one kernel: sums and extremes by atomic functions, or replacements."""
     _, index, _, *combine = node.parameters["arguments"]
     return _scattered(node, index, *combine)
 
@@ -217,8 +229,8 @@ def _scattered(node: Node, index: Any, combine: Any = None) -> OwnCall | None:
 
 
 def _pool_gradient(node: Node) -> OwnCall | None:
-    """Return the call of a pool's gradient where elements are found by comparison and summed up: one kernel finds what
-    a window chooses, one writes it.
+    """Return the call of a pool's gradient that selects by comparison and adds: one kernel finds the selected element
+    of each window, another writes the result.
     """
     given = dict(node.parameters["keywords"])
     select = given.pop("select", Ufunc("greater-equal"))
@@ -229,7 +241,7 @@ def _pool_gradient(node: Node) -> OwnCall | None:
 
 
 def _pool(node: Node) -> OwnCall | None:
-    """Windows of few elements are gone through by a thread each."""
+    """Return the call of a pool with small windows, in which one thread combines all elements of a window."""
     combine, window = node.parameters["arguments"][2:4]
     ordered = node.type.name in _ORDERED and combine in (Ufunc("maximum"), Ufunc("minimum"))
     if not (ordered or (node.type.name in _ADDED and combine in (Ufunc("add"), Ufunc("multiply")))):
@@ -242,7 +254,7 @@ def _pool(node: Node) -> OwnCall | None:
 _NARROW = frozenset(("bf16", "f16"))
 _BY_CUBLAS = frozenset(("f32", "f64"))  # beside narrow floats
 BY_GEMM = _NARROW | _BY_CUBLAS
-_ADDED = frozenset("s32 u32 s64 u64 f32 f64 f16 bf16".split())  # by atomic functions, narrow floats as float32
+_ADDED = frozenset("s32 u32 s64 u64 f32 f64 f16 bf16".split())  # have atomic sums, narrow floats in float32
 _SCATTERS = {Ufunc("add"): "scatter_add", Ufunc("maximum"): "scatter_max", Ufunc("minimum"): "scatter_min"}
 _ORDERED = _ADDED | frozenset("s8 s16 u8 u16".split())
 _STAYS = {Ufunc("greater-equal"): ">=", Ufunc("greater"): ">", Ufunc("less-equal"): "<=", Ufunc("less"): "<"}

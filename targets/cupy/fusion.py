@@ -1,4 +1,5 @@
-"""The operations that kernels of the style ``fast`` support: those which C++ computes exactly as ``cp`` does."""
+"""The operations that kernels of the style ``fast`` support: those for which C++ computes exactly the same as ``cp``.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ _FIRST: dict[str, frozenset[str]] = {
     "real": _COMPLEX,
     "imag": _COMPLEX,
 }
-# The same for functions of the prelude.
+# The element types of the first operand of a prelude function.
 _FUNCTIONS: dict[str, frozenset[str]] = {
     **dict.fromkeys("int_divide int_remainder int_power popcount count_leading_zeros mulhi".split(), _INTEGERS),
     **dict.fromkeys("shift_left shift_right_logical shift_right_arithmetic".split(), _INTEGERS),
@@ -56,27 +57,27 @@ _TABLE = ElementTable(_ANY, _FIRST, _FUNCTIONS, RULES)
 
 
 def fuses(node: Node) -> bool:
-    """Tell whether there is C++ for a node."""
+    """Return whether a node can be written in C++."""
     return _TABLE.has(node) or draw_of(node) is not None
 
 
-_COLUMNS = 32  # that a block has beside each other
+_COLUMNS = 32  # adjacent columns of a block
 _MOST_OF_A_BLOCK = 2**18  # elements
-_MOST_OF_A_BLOCK_OF_FEW = 2**16  # where there are too few to keep a device busy
+_MOST_OF_A_BLOCK_OF_FEW = 2**16  # elements, if there are too few blocks to occupy a device
 _MANY_BLOCKS = 264  # two for each multiprocessor of an H200
-_PART = 2**13  # elements, of a line that several blocks share, or more
+_PART = 2**13  # elements at least, of a part of a line
 _MOST_PARTS = 1024
 _LARGE_LOOP = 2**20  # elements
 _SHORT_COLUMN = 16  # elements
-_BITS_AT_ONCE = 128  # that a thread reads and writes
-_LONGEST_LINE = 2**30  # elements: steps beyond still have 32 bits
+_BITS_AT_ONCE = 128  # of one read or write of a thread
+_LONGEST_LINE = 2**30  # elements: a step past the end still fits 32 bits
 _PLACES = frozenset(("argmax", "argmin", "first_largest", "first_smallest"))
 _REDUCTIONS = ReductionTable(_FLOATS | _INTEGERS, _PLACES, _WIDE)
 
 
 def parts(lines: Lines) -> int:
-    """Return how many blocks share a line, or as many columns as lie side by side: more than one if that is long, or if
-    there are few blocks of columns.
+    """Return how many blocks share a line, or a group of adjacent columns: more than one if it is long, or if there are
+    few groups of columns.
     """
     together = 1 if lines.are_rows else min(lines.count, _COLUMNS)
     elements, blocks = lines.length * together, -(-lines.count // together)
@@ -87,9 +88,10 @@ def parts(lines: Lines) -> int:
 
 
 def at_once(kernel: Kernel, least: int = _LARGE_LOOP) -> int:
-    """Return how many elements are 16 bytes of the widest array, where a loop has the ``least`` of elements, from which
-    on CuPy's threads of one each are too many, each array has an element for each of the loop, or one, and there is no
-    rest.
+    """Return how many adjacent elements a thread computes: as many as have 16 bytes in the widest array, or 1.
+
+    It is 1 for loops of fewer than ``least`` elements (for these, CuPy's single elements a thread are enough), for
+    kernels by lines, if an array is neither a scalar nor of the shape of the loop, or if there would be a remainder.
     """
     read = [node for node in kernel.function.parameters if node not in kernel.whole]
     bits = max(node.type.bits for node in (*read, *kernel.outputs))
@@ -101,8 +103,8 @@ def at_once(kernel: Kernel, least: int = _LARGE_LOOP) -> int:
 
 
 def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
-    """Tell whether kernels save an array, or the library's several launches of a pad, or sums of few columns, for which
-    the library has too few blocks, or of short ones, for each of which it has a block.
+    """Return whether kernels are worth it: they save an array, replace the several launches of a pad, or sum few or
+    short columns, for which CuPy has too few blocks or one block a column.
     """
     return saved > 0 or any(n.opcode == "pad" or _is_of_few_columns(n) or _is_of_short_columns(n) for n in nodes)
 
@@ -123,7 +125,7 @@ def _is_of_short_columns(node: Node) -> bool:
 
 
 def reduces(node: Node) -> bool:
-    """The threads of a block reduce its rows or columns, or parts of them."""
+    """Return whether the threads of a block can compute a reduction, of rows, of columns or of parts of them."""
     if len(node.operands) != 1 or node.element_type is None or not _REDUCTIONS.has(node):
         return False
     lines = Lines.of(node)
@@ -131,12 +133,14 @@ def reduces(node: Node) -> bool:
 
 
 def _whole(lines: Lines) -> int:
-    """Lines of any length are not cut: how many parts there should be is not known."""
+    """Return 1: lines of unknown length are not divided."""
     return 1
 
 
 def _reduces_several(node: Node) -> bool:
-    """Lines of any length are reduced by kernels where there are several: of one, the library makes parts."""
+    """Return whether kernels reduce lines of unknown length: only if there are several, since CuPy divides a single
+    line.
+    """
     if not reduces(node):
         return False
     lines = Lines.of(node)
@@ -148,8 +152,7 @@ def _language() -> Any:
 
 
 def _declarations(*arguments: Any) -> Any:
-    """Return the writer of kernels in CUDA C++; it stands above the targets, and is imported where a module has
-    kernels.
+    """Return the writer of kernels in CUDA C++. It depends on emission, so it is imported only if a module has kernels.
     """
     return import_module(f"{__package__}.cuda.declarations").CudaDeclarations(*arguments)
 
@@ -161,8 +164,8 @@ KERNELS = Kernels(
     parts,
     pays,
     own_function=copied_product,
-    most_elements=2**31,  # they are numbered by 32 bits
-    most_arguments=32,  # they take up to 4 KB
+    most_elements=2**31,  # element numbers have 32 bits
+    most_arguments=32,  # the arguments of a launch have at most 4 KB
     refuses=hides_elements,
     take_any_shape=True,
     saves_launches=True,

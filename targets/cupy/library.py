@@ -1,4 +1,4 @@
-"""How modules for CuPy run: on a GPU."""
+"""The requirements of modules for CuPy: packages, and a GPU."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ...transpile.target import Library
 
 
 def _make_context() -> None:
-    """Make the context on the device, if there is one."""
+    """Make the context on the device. Raises CuPy's exception if there is none."""
     import_module("cupy").zeros(1)
 
 
 def _devices() -> str:
-    """Return the devices that CuPy sees. Asking it is the only sure way, and may fail without a driver."""
+    """Return a description of the GPUs that CuPy finds. Only CuPy can tell, and it may fail without a driver."""
     try:
         runtime = import_module("cupy").cuda.runtime
         count = runtime.getDeviceCount()

@@ -1,4 +1,4 @@
-"""Packages beside CuPy that modules may import where a program's owner allows it."""
+"""Packages besides CuPy that modules may import if the user allows it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _TYPES = frozenset("f16 bf16 f32".split())
 
 
 def _convolution(node: Node) -> OwnCall | None:
-    """The call of cuDNN that stands for a convolution along two or three axes, of one group and with no negative
-    padding; or None.
+    """Return the cuDNN call that replaces a convolution, or None. It has two or three spatial axes, one group and no
+    negative padding.
     """
     if node.opcode != "prelude" or node.parameters["function"] != "convolution":
         return None
@@ -22,7 +22,7 @@ def _convolution(node: Node) -> OwnCall | None:
     edges = keywords.get("padding", ((0, 0),) * rank)
     if rank not in (2, 3) or any(edge < 0 for pair in edges for edge in pair):
         return None
-    if "input_dilation" in keywords:  # the gradient of images, whose padding is what is left of the kernel
+    if "input_dilation" in keywords:  # the gradient of images: the padding of the forward pass must not be negative
         spans = zip(_kernel_sizes(node), keywords.get("kernel_dilation", (1,) * rank), edges, strict=True)
         if "strides" in keywords or any(low > (size - 1) * gap for size, gap, (low, _) in spans):
             return None
@@ -30,7 +30,7 @@ def _convolution(node: Node) -> OwnCall | None:
 
 
 def _kernel_sizes(node: Node) -> list[int]:
-    """How large the kernel of a convolution is along each spatial axis."""
+    """Return the size of a convolution's kernel along each spatial axis."""
     shape, layout = node.operands[1].shape, node.parameters["keywords"].get("layout")
     if layout is None:
         return list(shape[:-2])

@@ -7,7 +7,7 @@ from ..refusals import ELEMENTWISE, Rule, refused_by, supports
 
 
 def refuses(node: Node) -> str | None:
-    """The reason why the CuPy target does not support a node, or None."""
+    """Return the reason why the CuPy target does not support a node, or None if it does."""
     if node.parameters.get("function") == "image_filter":
         return "one kernel adds up all shifted images faster"
     if node.parameters.get("function") == "top_values":
@@ -15,7 +15,7 @@ def refuses(node: Node) -> str | None:
     return refused_by(RULES, None, node)
 
 
-# Functions of CuPy that give what NumPy's of the same name do.
+# Functions of CuPy that are the same as NumPy's of that name.
 LIBRARY = frozenset(
     "angle arccos arccosh arcsin arcsinh arctan arctanh conj copysign diff fmod full_like hypot linalg.cholesky "
     "linalg.eigh linalg.eigvalsh linalg.solve linalg.svd nextafter log10 log2 pad repeat signbit tile trunc".split()
@@ -30,7 +30,7 @@ def _called_by_name(node: Node) -> str | None:
 
 
 def _remainder(node: Node) -> str | None:
-    """CuPy gives what is divided by 0 itself, NumPy and HLO's front ends 0."""
+    """Return a reason if integers may be divided by 0: CuPy gives the dividend, NumPy and HLO's frontends give 0."""
     bounds = node.operands[1].interval
     if not node.type.is_integral or node.is_python_int or (bounds is not None and bounds[0] > 0):
         return None
@@ -52,6 +52,6 @@ RULES: dict[str, Rule] = {
     **supports("matmul tensordot einsum sort argsort fft"),
     # several replicas, and the host
     **supports("collective send recv replica-id partition-id infeed outfeed to_host from_host"),
-    # control; a loop without a known count and a branch wait for their condition
+    # control flow; a branch, and a loop of unknown trip count, wait for the condition
     **supports("loop conditional"),
 }

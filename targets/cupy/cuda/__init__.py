@@ -1,1 +1,1 @@
-"""Kernels in CUDA C++: launches, macros' helpers and declarations. Imported where a module has kernels."""
+"""Kernels in CUDA C++: launches, renderers and declarations. Imported only if a module has kernels."""

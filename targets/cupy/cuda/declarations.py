@@ -1,4 +1,6 @@
-"""Kernels as CuPy's ``ElementwiseKernel`` and the prelude's ``RowKernel``, and the C++ functions that they share."""
+"""Declarations of kernels: ``ElementwiseKernel``, the prelude's ``RowKernel`` and ``WideKernel``, and shared C++
+functions.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,13 @@ from .renderer import CudaRenderer
 from .words import DOUBLE_WORDS, WORDS
 
 FOLDER = TEMPLATES / "cupy" / "fast"  # of the macros
-# The headers of CuPy with types that C++ does not have.
-_AROUND = 10  # columns of a line that a string of parameters does not take: its indent, quotes and comma
+# CuPy's headers for element types that C++ lacks.
+_AROUND = 10  # columns beside a string of parameters: indent, quotes and comma
 _HEADERS = {"f16": "float16", "bf16": "bfloat16", "c64": "complex", "c128": "complex"}
 
 
 class CudaDeclarations(Declarations):
-    """Declares kernels as ``ElementwiseKernel`` and ``RowKernel``."""
+    """Declares the kernels of a module as ``ElementwiseKernel``, ``RowKernel`` or ``WideKernel``."""
 
     def __init__(
         self, target: Target, renderer: Renderer, library: Prelude, annotate: str, source_names: SourceNames
@@ -58,7 +60,7 @@ class CudaDeclarations(Declarations):
         launch = launched_at_any_size if self.caller_renderer.sizes_are_free else launched
         self.renderer.at_once = kernel.at_once
         self.renderer.launch, found = launch(kernel) if kernel.by_lines else (None, None)
-        self.shapes[self.caller_renderer.kernel_names[kernel]] = {}  # sizes are handed to it
+        self.shapes[self.caller_renderer.kernel_names[kernel]] = {}  # sizes are arguments
         given_to_all = kernel, self.renderer, Names(words), self.annotate, constants, self.source_names
         writer = KernelWriter(*given_to_all) if found is None else LineWriter(*given_to_all, found)
         self.renderer.to_wrap = to_wrap(writer.plan.nodes)
@@ -82,7 +84,7 @@ class CudaDeclarations(Declarations):
         )
 
     def _of_lines(self, writer: LineWriter) -> str:
-        """The declaration of a kernel whose threads compute lines together."""
+        """Return the declaration of a kernel whose threads compute lines together."""
         kernel, renderer = writer.kernel, writer.renderer
         class_name = "SizedRowKernel" if self.caller_renderer.sizes_are_free else "RowKernel"
         self.caller_renderer.used_prelude[class_name] = None
@@ -103,7 +105,7 @@ class CudaDeclarations(Declarations):
         )
 
     def _of_neighbours(self, writer: KernelWriter) -> str:
-        """The declaration of a kernel whose threads compute several elements beside each other."""
+        """Return the declaration of a kernel in which each thread computes several adjacent elements."""
         kernel, renderer = writer.kernel, self.renderer
         assert renderer is not None
         class_name = "WideKernel" if kernel.rows is None else "AddingKernel"
@@ -135,12 +137,12 @@ class CudaDeclarations(Declarations):
         )
 
     def _results(self, kernel: Kernel) -> list[tuple[Sequence[int], str]]:
-        """The shapes and dtypes of the arrays that a kernel makes."""
+        """Return the shape and the dtype of each array that a kernel makes."""
         pairs = zip(kernel.outputs, kernel.shapes, strict=True)
         return [(shape, self.caller_renderer.dtype(output.type)) for output, shape in pairs]
 
     def _declared(self, writer: KernelWriter, nodes: Sequence[Node], names: Sequence[str]) -> list[str]:
-        """The parameters of a kernel, in lines."""
+        """Return the parameters of a kernel, wrapped into lines."""
         whole = writer.kernel.whole
         parts = [
             writer.renderer.statement("declared", node in whole, _dtype_name(node), name)
@@ -151,7 +153,7 @@ class CudaDeclarations(Declarations):
         return [line.replace("~", " ") + (" " if k + 1 < len(lines) else "") for k, line in enumerate(lines)]
 
     def shared(self) -> list[str]:
-        """The texts of functions that kernels call: those of the prelude, then those of its kernels."""
+        """Return the declarations of the device functions that kernels call, sorted by name."""
         if self.renderer is None:
             return []
         functions = sorted(self.renderer.shared_functions)
@@ -162,7 +164,7 @@ class CudaDeclarations(Declarations):
 
 
 class _Elements:
-    """An array in a kernel whose threads compute neighbours: what they call its element, its memory and their share."""
+    """An array in a kernel that computes adjacent elements: the names of its element, its pointer and its group."""
 
     def __init__(self, ctype: str, name: str, is_whole: bool, is_number: bool, names: Names) -> None:
         self.ctype, self.name, self.is_whole, self.is_number = ctype, name, is_whole, is_number
@@ -171,13 +173,13 @@ class _Elements:
 
 
 def _headers(kernel: Kernel, preamble: Container[str]) -> list[str]:
-    """The headers that a kernel needs, but for those that what it is compiled with brings."""
+    """Return the headers that a kernel needs, without those whose text is already in its preamble."""
     needed = {_HEADERS[kind] for kind in _kinds(kernel) if kind in _HEADERS}
     return sorted(header for header in needed if header.upper() not in preamble)
 
 
 def _kinds(kernel: Kernel) -> set[str]:
-    """The element types that a kernel computes with."""
+    """Return the names of the element types that a kernel computes with."""
     nodes = kernel.function.graph.nodes_since(0)
     return {node.type.name for node in nodes if node.element_type is not None}
 
@@ -187,7 +189,7 @@ def _dtype_name(node: Node) -> str:
 
 
 def _parts(library: Prelude, name: str) -> tuple[Any, ...]:
-    """Letters of types, parameters, result and operation of a kernel of the prelude."""
+    """Return the type letters, parameters, result and operation of a kernel of the prelude."""
     return _parsed(library.definitions[name].source)
 
 

@@ -9,25 +9,25 @@ from ....transpile.kernels.kernel import Kernel
 from ....transpile.kernels.lines import Lines
 from ....transpile.kernels.phases import Phases, everything, nothing, phases
 
-_WARP = 32  # threads that exchange numbers without memory
-_SMALL_BLOCK = 128  # threads, of several short lines
+_WARP = 32  # threads that exchange numbers in registers
+_SMALL_BLOCK = 128  # threads
 _LARGEST_BLOCK = 1024  # threads
-_MANY_BLOCKS = 512  # that keep a device busy also if they are small
-_MANY_ROWS = 1024  # of which a thread each is enough threads
-_MORE_ROWS = 1 << 14  # of which a part of a warp each is
-_MOST_KEPT = 32  # registers, of elements and of what is reduced
-_AT_ONCE, _NARROW_AT_ONCE = 4, 8  # neighbouring elements that a thread reads at once, also of floats of two bytes
-_SHORT_SHARE, _LONGEST_SHARE = 8, 16  # elements of a line that a thread keeps
-_SHARE = 12  # elements of a row of a part of a warp
+_MANY_BLOCKS = 512  # enough to occupy a device with small blocks
+_MANY_ROWS = 1024  # enough to occupy a device with one thread a row
+_MORE_ROWS = 1 << 14  # enough to occupy a device with a part of a warp a row
+_MOST_KEPT = 32  # registers for elements and running reductions
+_AT_ONCE, _NARROW_AT_ONCE = 4, 8  # adjacent elements of one read, and those of 16-bit floats
+_SHORT_SHARE, _LONGEST_SHARE = 8, 16  # elements of a line that a thread keeps in registers
+_SHARE = 12  # elements of a row that a thread keeps if a part of a warp has the row
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """``width`` threads share a line, ``together`` lines a block; each keeps ``each`` elements, or none if that is 0.
+    """How threads share lines: ``width`` threads a line, ``together`` lines a block, ``parts`` blocks a line.
 
-    ``in_loops`` tells whether threads go over their shares in loops; otherwise each has one element. Of what they keep,
-    ``neighbours`` lie beside each other. Where ``in_groups``, these are all, and are read and written as one. Where
-    ``sizes_are_free``, lines may be of any length and count.
+    A thread keeps ``each`` elements of its line in registers, or none if that is 0; ``neighbours`` of these are
+    adjacent, and are one read and write if ``in_groups``. If ``in_loops``, a thread loops over its share of the line;
+    otherwise it has one element. If ``sizes_are_free``, the kernel works for any length and number of lines.
     """
 
     lines: Lines
@@ -35,7 +35,7 @@ class Launch:
     together: int
     each: int
     in_loops: bool
-    parts: int = 1  # of a line, each for a block
+    parts: int = 1
     sizes_are_free: bool = False
     neighbours: int = 1
     in_groups: bool = False
@@ -46,8 +46,8 @@ class Launch:
 
     @property
     def bounds(self) -> tuple[int, ...]:
-        """Return what the compiler is told of a block: its threads and, where they keep elements, how many blocks are
-        to run together, so that it does not save registers by memory.
+        """The arguments of ``__launch_bounds__``: the threads of a block and, if threads keep elements, the least
+        number of resident blocks, so that the compiler does not spill registers.
         """
         return (self.threads, -(-_LARGEST_BLOCK // self.threads)) if self.each > 1 else (self.threads,)
 
@@ -57,27 +57,29 @@ class Launch:
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """Return the number of blocks, and of those that share their lines."""
+        """The size of the grid: the blocks, and the blocks that share a line if there are several."""
         return (self.blocks, self.parts) if self.parts > 1 else (self.blocks,)
 
     @property
     def has_spare_lines(self) -> bool:
-        """The last block may have fewer lines than the others."""
+        """Whether the last block may have fewer lines than the others."""
         return self.together > 1 if self.sizes_are_free else self.lines.count % self.together != 0
 
     @property
     def has_spare_threads(self) -> bool:
-        """Tell whether threads have no element. In loops, those without a line do what those of the last do."""
+        """Whether there are threads without an element. In loops there are none: a thread without a line repeats the
+        last line.
+        """
         return not self.in_loops and (self.width != self.lines.length or self.has_spare_lines)
 
 
 def launched(kernel: Kernel) -> tuple[Launch, Phases]:
-    """The threads of a kernel that computes by lines, and their loops."""
+    """Return the launch of a kernel that computes by lines, and the phases of its loops."""
     lines = kernel.lines
     assert lines is not None
     found = phases(kernel, everything)
     registers = _MOST_KEPT - len(kernel.reductions)
-    most = max(registers, 0) // max(found.words, 1)  # elements of a thread
+    most = max(registers, 0) // max(found.words, 1)  # elements that a thread can keep
     are_many = lines.are_rows and lines.length <= _LONGEST_SHARE and lines.count >= _MANY_ROWS
     if are_many and kernel.of_lines.issuperset(tree_nodes(kernel.function.results)):
         each, found = (lines.length, found) if lines.length <= most else (0, phases(kernel, nothing))
@@ -98,7 +100,8 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
 
 
 def launched_at_any_size(kernel: Kernel) -> tuple[Launch, Phases]:
-    """The threads of a kernel whose lines may be of any length: those of a block go over each line in loops."""
+    """Return the launch and the phases of a kernel for lines of any length: the threads of a block loop over each line.
+    """
     assert kernel.lines is not None
     together = 1 if kernel.lines.are_rows else _WARP
     width = _SMALL_BLOCK if kernel.lines.are_rows else _LARGEST_BLOCK // _WARP
@@ -106,7 +109,9 @@ def launched_at_any_size(kernel: Kernel) -> tuple[Launch, Phases]:
 
 
 def _short_rows(lines: Lines) -> Launch:
-    """A thread for each element; several rows in a block, or one that is all there is."""
+    """Return a launch of one thread for each element, with several short rows in a block or one row of up to 1024
+    elements.
+    """
     if lines.length > _WARP or lines.count == 1:
         return Launch(lines, _in_warps(lines.length), 1, 1, in_loops=False)
     width = _power(lines.length)
@@ -114,9 +119,10 @@ def _short_rows(lines: Lines) -> Launch:
 
 
 def _at_once(kernel: Kernel) -> int:
-    """Return how many neighbours are read at once. The compiler joins the reads of numbers of 32 and 64 bits. Floats of
-    two bytes are classes of C++, whose reads it does not join: they are read in groups, of rows that lie behind each
-    other.
+    """Return how many adjacent elements one read takes.
+
+    The compiler vectorizes reads of 32-bit and 64-bit numbers. 16-bit floats are C++ classes, which it does not: these
+    are read as explicit groups, if rows are contiguous.
     """
     types = {node.type for node in (*kernel.function.parameters, *kernel.outputs)}
     narrow = {each for each in types if is_narrow_float(each)}
@@ -127,13 +133,13 @@ def _at_once(kernel: Kernel) -> int:
 
 
 def is_narrow_float(element_type: ElementType) -> bool:
-    """Tell whether numbers are floats of two bytes, which are classes of C++."""
+    """Return whether an element type is a 16-bit float, which is a C++ class."""
     return element_type.is_floating and element_type.bits == 16
 
 
 def _of_rows(lines: Lines, most: int, at_once: int) -> tuple[int, int, int]:
-    """A warp for each row, or a part of one, where its threads can keep all of it, several in a block; else a block for
-    each row. Threads read neighbours at once where rows are as long as some of them.
+    """Return (width, together, neighbours) of rows: a warp or a part of one for each row whose elements its threads can
+    keep, with several rows in a block; a block for each longer row.
     """
     width = _part_of_warp(lines)
     most_at_once = min(most, at_once, lines.length // width)
@@ -151,15 +157,17 @@ def _of_rows(lines: Lines, most: int, at_once: int) -> tuple[int, int, int]:
 
 
 def _part_of_warp(lines: Lines) -> int:
-    """Return how many threads of a warp share a row: as few as can have it in short shares of whole groups, if the rows
-    of all warps keep a device busy.
+    """Return how many threads of a warp share a row: as few as can keep it in short shares of whole groups, if there
+    are enough rows to occupy a device.
     """
     sizes = [n for n in (_WARP // 4, _WARP // 2) if lines.length % (n * _AT_ONCE) == 0 and lines.length <= n * _SHARE]
     return sizes[0] if sizes and lines.count >= _MORE_ROWS else _WARP
 
 
 def _of_columns(lines: Lines) -> tuple[int, int]:
-    """Neighbouring threads have neighbouring columns; of long ones, several groups of rows."""
+    """Return (width, together) of columns: adjacent threads have adjacent columns; the rows of long columns are divided
+    among groups of threads.
+    """
     if lines.length <= _LONGEST_SHARE:
         return 1, _SMALL_BLOCK
     together = min(_power(lines.count), _WARP)
@@ -168,7 +176,7 @@ def _of_columns(lines: Lines) -> tuple[int, int]:
 
 
 def _power(count: int) -> int:
-    """The power of two that is not below a number."""
+    """Return the least power of two that is not below a number."""
     return 1 << (count - 1).bit_length()
 
 

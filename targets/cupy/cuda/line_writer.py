@@ -1,4 +1,5 @@
-"""The lines of a kernel whose threads compute rows or columns together: in one go, or in loops between reductions."""
+"""The body of a kernel whose threads compute rows or columns together: one element each, or loops between reductions.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _ALONG = ("column", 1, None)
 
 
 class LineWriter(KernelWriter):
-    """Writes the function of one such kernel."""
+    """Writes the body of such a kernel."""
 
     renderer: CudaRenderer
 
@@ -43,16 +44,16 @@ class LineWriter(KernelWriter):
         self.launch = renderer.launch
         self.loops = found.loops
         self.kept = found.kept if self.launch.in_loops else set()
-        self.plan.named.update(kernel.reductions)  # all threads come by them: not inside of `?:`
+        self.plan.named.update(kernel.reductions)  # all threads must execute them: never inside `?:`
         self.plan.named.update(self.kept)
-        if self.launch.in_loops:  # what is known once for a line is not computed again in them
+        if self.launch.in_loops:  # values of a whole line are computed before its loop, not in it
             once = {node for phase in self.loops for node in phase.before if self.plan.work.get(node, 0)}
             self.plan.named.update(x for phase in self.loops for n in phase.inside for x in n.operands if x in once)
-        self.earlier: dict[Node, Expression] = {}  # names in loops that have ended
-        self.arrays: dict[Node, str] = {}  # the arrays that results are written into
-        # For each array whose neighbours are read at once, their name, and whether each row has its own.
+        self.earlier: dict[Node, Expression] = {}  # names of values of loops that have ended
+        self.arrays: dict[Node, str] = {}  # the output array of each result
+        # For each array that is read in groups: the name of the group, and whether each row has its own elements.
         self.neighbours: dict[str, tuple[str, bool]] = {}
-        self.made: dict[Node, str] = {}  # the names of neighbours that are written at once
+        self.made: dict[Node, str] = {}  # the names of groups that are written at once
 
     def _name(self, node: Node) -> Expression:
         return self.earlier.get(node) or super()._name(node)
@@ -81,7 +82,7 @@ class LineWriter(KernelWriter):
         self.lines[:0] = [Line(self.indent, text) for text in self._first_lines()]
 
     def _name_groups(self) -> None:
-        """Name the neighbours that a thread reads of arrays of narrow floats, and those that it writes."""
+        """Name the groups of adjacent narrow floats that a thread reads and those that it writes."""
         for node in self.plan.nodes:
             if node.opcode == "read" and is_narrow_float(node.type) and self._is_along(node.parameters["at"]):
                 array = str(self.texts[node.operands[0]])
@@ -95,11 +96,12 @@ class LineWriter(KernelWriter):
                 self.made[node] = self.names.fresh(f"{self.texts[node]}_here")
 
     def _is_along(self, at: Offset) -> bool:
-        """Tell whether a read goes along a row of the array, or the only one of another."""
+        """Return whether a read goes along a row of the loop, or along the single row of an array that all rows share.
+        """
         return at.is_own or (not at.start and [self.renderer.spelled(term) for term in at.terms] == [_ALONG])
 
     def _first_lines(self) -> list[str]:
-        """Return where the thread is, as far as the other lines ask."""
+        """Return the definitions of the thread's position that later lines use."""
         statement, launch = self.renderer.statement, self.launch
         groups = [statement("define_group", name, array, is_own) for array, (name, is_own) in self.neighbours.items()]
         asked = self._words(0).union(*map(_WORDS.findall, groups))
@@ -111,7 +113,7 @@ class LineWriter(KernelWriter):
         return [statement("define_line"), *inside, *([statement("define_at")] if "at" in asked else [])]
 
     def _long_arrays(self) -> list[str]:
-        """The arrays in which neighbours of a line may lie beside each other."""
+        """Return the names of arrays whose last axis is the line, so that its elements may be adjacent."""
         length = self.launch.lines.length
         given = [self.texts[node] for node in self.kernel.function.parameters if node.shape[-1:] == (length,)]
         pairs = zip(self.results, self.written_names, strict=True)
@@ -119,7 +121,7 @@ class LineWriter(KernelWriter):
         return [str(name) for name in (*given, *made) if str(name) not in self.neighbours]
 
     def _words(self, begin: int) -> set[str]:
-        """The words of the lines from ``begin`` on."""
+        """Return the words in the lines from ``begin`` on."""
         return set(_WORDS.findall("\n".join(line.text for line in self.lines[begin:])))
 
     def _statements(self, nodes: Iterable[Node]) -> None:
@@ -136,7 +138,7 @@ class LineWriter(KernelWriter):
                 self.line(statement("write_element", self.arrays[node], self.text(node)))
 
     def _loop(self, phase: Phase) -> None:
-        """A loop over the thread's share of the line; then what the threads of the line have, taken together."""
+        """Write the loop over a thread's share of the line, then the reductions across the threads of the line."""
         renderer = self.renderer
         for node in phase.reductions:
             self.texts[node] = self.texts.get(node) or super()._name(node)
@@ -176,7 +178,7 @@ class LineWriter(KernelWriter):
         self.indent += 1
 
     def _number_elements(self, begin: int) -> None:
-        """Say which elements a loop's lines from ``begin`` on are about, as far as they ask."""
+        """Insert at ``begin`` the definitions of element positions that the lines from there on use."""
         statement, launch = self.renderer.statement, self.launch
         asked = self._words(begin)
         first = [statement("define_at")] if "at" in asked else []

@@ -1,4 +1,4 @@
-"""Whole numbers that may overflow, which C++ takes for impossible: a compiler may hold ``x + 1 > x`` for true."""
+"""Signed integers that may overflow, which is undefined in C++: a compiler may assume that ``x + 1 > x``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ....transpile.hlo.element_types import S32, S64, U32, U64
 
 WITHOUT_SIGN = {S32: U32, S64: U64}
 _OVERFLOWS = frozenset("add subtract multiply negate sum prod".split())
-# The low bits of these results depend on the low bits of the operands alone, so an operand may have overflowed.
+# The low bits of these results depend only on the low bits of the operands, so an operand may overflow.
 _OF_LOW_BITS = _OVERFLOWS | frozenset("and or xor not shift-left".split())
 
 
 def to_wrap(nodes: Sequence[Node]) -> frozenset[Node]:
-    """The nodes to compute without a sign, of those of a kernel (operands first): they may overflow, and something else
-    than their low bits is asked for.
+    """Return the nodes to compute in unsigned arithmetic, of the nodes of a kernel (operands first): those that may
+    overflow, with a user that needs more than the low bits.
     """
     asked: set[Node] = set()
     for node in reversed(nodes):

@@ -1,4 +1,4 @@
-"""Texts of expressions in the CUDA C++ of a kernel."""
+"""The renderer of expressions in the CUDA C++ of kernels."""
 
 from __future__ import annotations
 
@@ -39,28 +39,28 @@ CTYPES = {
     "c64": "complex<float>",
     "c128": "complex<double>",
 }
-# What C++ computes in a wider type: rounded or cut after every operation, as libraries of arrays do.
+# C++ computes these in a wider type; array libraries round or truncate after each operation, so a cast follows.
 _NARROW = frozenset("s8 u8 s16 u16 f16 bf16".split())
-_NATIVE = frozenset("add subtract multiply divide negate".split())  # operators of bfloat16
+_NATIVE = frozenset("add subtract multiply divide negate".split())  # operators of the class bfloat16
 _EXACT = frozenset(
     "select maximum minimum clamp square read draw gather guarded_gather prelude convert arange and or xor".split()
 )
 
 
 def _parenthesised(text: str, level: int) -> str:
-    """An operand of C++, in parentheses where it binds more weakly."""
+    """Return an operand in C++, in parentheses if its precedence is below ``level``."""
     return f"({text})" if isinstance(text, Expression) and text.level < level else text
 
 
 class CudaRenderer(KernelRenderer):
-    """The macros of CUDA C++."""
+    """Renders the macros of CUDA C++."""
 
     def __init__(self, folder: Path, beside: Renderer) -> None:
-        self.to_wrap: frozenset[Node] = frozenset()  # the nodes of the current kernel to compute without a sign
+        self.to_wrap: frozenset[Node] = frozenset()  # nodes of the current kernel to compute in unsigned arithmetic
         self.launch: Launch | None = None  # of the current kernel, if its threads compute lines together
         self.at_once = 1  # elements that a thread of the current kernel computes
-        self.preamble: dict[str, None] = {}  # the constants with the functions that the current kernel calls
-        self.shared_functions: dict[str, str] = {}  # of the prelude's kernels: the constant with their C++
+        self.preamble: dict[str, None] = {}  # constants with the C++ of the functions that the current kernel calls
+        self.shared_functions: dict[str, str] = {}  # prelude kernels that are called, with the constants of their C++
         super().__init__(folder, beside)
 
     def own_globals(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class CudaRenderer(KernelRenderer):
 
     @cached_property
     def _levels(self) -> dict[str, int]:
-        """How tightly C++ binds what macros write, where that is no call, index or atom."""
+        """The precedences in C++ of macros that write operators; other macros write calls, subscripts or atoms."""
         levels: dict[str, int] = self.macros.constant("levels", "add")
         return levels
 
@@ -89,7 +89,7 @@ class CudaRenderer(KernelRenderer):
         return Expression(self.statement(name, *arguments), self._levels.get(name, PRIMARY))
 
     def statement(self, name: str, *arguments: Any) -> str:
-        """Return what a macro writes: operands stand in it as they are, or behind the filter ``p``."""
+        """Return the text of a macro. Operands are inserted as they are, or in parentheses by the filter ``p``."""
         return self.macros[name](*arguments)
 
     def spelled(self, term: Term) -> tuple[str, int, int | None]:
@@ -98,19 +98,19 @@ class CudaRenderer(KernelRenderer):
         return self.launch.lines.spelled(term.divisor, term.modulus)
 
     def type_name(self, element_type: ElementType) -> str:
-        """``float``."""
+        """Return the C++ type of an element type, such as ``float``."""
         return CTYPES[element_type.name]
 
     def columns_of_definition(self, node: Node) -> int:
         return len(self.type_name(node.type)) + len(" ;")
 
     def device(self, constant: str, function: str) -> str:
-        """The name of a function whose C++ is in a constant of the prelude."""
+        """Return ``function``, after its C++, which is in a constant of the prelude, is added to the preamble."""
         self.used_prelude[constant] = self.preamble[constant] = None
         return function
 
     def shared_function(self, function: str) -> str:
-        """The name of a function that computes what a kernel of the prelude does."""
+        """Return the name of a C++ function that computes the same as a prelude kernel of that name."""
         self.shared_functions[function] = function.upper()
         self.preamble[function.upper()] = None
         return function
@@ -127,7 +127,7 @@ class CudaRenderer(KernelRenderer):
         return self._cast(text, node.type)
 
     def accumulated(self, node: Node, total: Expression, x: Expression) -> Expression:
-        """The text of a running sum, product or extreme that takes in one number more."""
+        """Return the update of a running sum, product or extreme by one more number."""
 
         def text(operands: Sequence[Expression]) -> Expression:
             return Expression(self.statement("accumulated", node, *operands), SUM)
@@ -137,7 +137,7 @@ class CudaRenderer(KernelRenderer):
     def _wrapped(
         self, node: Node, operands: Sequence[Expression], text: Callable[[Sequence[Expression]], Expression]
     ) -> Expression:
-        """The text of a node whose operands are read as unsigned, cast back to its own type."""
+        """Return the text of a node with its operands cast to unsigned, cast back to the node's type."""
         unsigned = WITHOUT_SIGN[node.type]
         return self._cast(text([self._cast(operand, unsigned) for operand in operands]), node.type)
 
@@ -145,7 +145,7 @@ class CudaRenderer(KernelRenderer):
         return Expression(self.statement("cast", self.type_name(element_type), text), SIGN)
 
     def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
-        """A constant of exactly its type."""
+        """Return a literal of exactly its type."""
         text = self._literal(value, element_type)
         level = SIGN if text.startswith("-") else PRIMARY if text.endswith(")") else ATOM
         return Expression(text, level)
@@ -170,5 +170,5 @@ class CudaRenderer(KernelRenderer):
         return self.statement("real_number", kind, digits if re.search("[.e]", digits) else f"{digits}.0")
 
     def weak_literal(self, value: np.ndarray) -> Expression:
-        """C++ has no weak types: only literals of unknown type would end here."""
+        """Never called: kernels have no literals of unknown type, and C++ has no weak types."""
         raise AssertionError("a kernel has typed constants only")

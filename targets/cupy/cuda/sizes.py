@@ -1,4 +1,4 @@
-"""Sizes in the C++ of kernels: they are handed over as numbers of 64 bits, before the arrays."""
+"""Numbers that depend on sizes, in C++ kernels. Sizes are 64-bit arguments, before the arrays."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _NARROW = ("float16", "bfloat16")
 
 
 class CudaSizes:
-    """Writes numbers that follow from sizes in C++."""
+    """Writes numbers that depend on sizes in C++."""
 
     reserved = WORDS | DOUBLE_WORDS | {"row", "column", "inside", "step", "there"}
 
     def integer(self, found: SizeExpression, level: int, kind: str, before: str) -> str:
-        """A whole number: without a sign, and in a narrow float, it is converted."""
+        """Return an integer; it is cast if its type is unsigned or if it initializes a narrow float."""
         kind = "float" if before in _NARROW else _TYPES.get(kind, "")
         text = found.within(POWER if kind else level).replace(" // ", " / ")
         return f"({kind}){text}" if kind else text
 
     def real(self, values: Sequence[float], names: dict[str, Sequence[int]], level: int, kind: str) -> str | None:
-        """A float, which rounds as if it had been worked out in float64; None where it would not."""
+        """Return a float with the rounding of float64 arithmetic; None if no expression of the sizes gives it."""
         is_double = kind == ""
         found = number_expression(values, names, np.float64 if is_double else np.float32)
         if found is None:

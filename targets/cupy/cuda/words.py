@@ -1,6 +1,6 @@
 """Words that a name in a CUDA kernel cannot be."""
 
-# Words that mean something in C++ for CUDA; the functions of the macros are those of its mathematics.
+# Reserved words of CUDA C++, and functions that the macros call.
 WORDS = frozenset(
     "alignas alignof asm auto bool case catch char class const constexpr const_cast decltype default delete do double "
     "dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace "
@@ -13,7 +13,7 @@ WORDS = frozenset(
     "round_half_away abs isfinite isnan min max half bool_ linux unix j0 j1 jn y0 y1 yn gamma signbit isinf "
     "round".split()
 )
-DOUBLE_WORDS = frozenset(  # functions of double, which a float32 kernel does not call
+DOUBLE_WORDS = frozenset(  # functions of double, which only float64 kernels call
     "exp expm1 log log1p sqrt cbrt sin cos tan tanh sinh cosh asin acos asinh acosh atanh floor ceil rint erf pow "
     "atan2 fabs fmod".split()
 )

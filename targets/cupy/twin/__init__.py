@@ -1,8 +1,8 @@
-"""A twin of CuPy on a machine without a GPU: NumPy underneath, CuPy's names, types and refusals on top.
+"""A twin of CuPy for machines without a GPU: it computes with NumPy, and has CuPy's names, types and refusals.
 
-Emitted modules run on it unchanged. Ufuncs choose the loop that the installed CuPy would choose, by its own tables.
-What CuPy would refuse or silently wait for fails here: names, signatures and loops that it does not have, NumPy
-arrays, and whatever brings a value back to the host elsewhere than in the head of a ``while`` or an ``if``. Where
-CuPy computes something else than NumPy, so does the twin (``differences``). Kernels are compiled for the host
-(``host_kernels``) by g++. The package cupy must be installed; tests, ``check`` and ``fuzz`` use the twin.
+Emitted modules run on the twin unchanged. Ufuncs choose the loop that the installed CuPy would choose, by CuPy's own
+tables. The twin raises for everything that CuPy would refuse or silently wait for: names, signatures and loops that
+CuPy lacks, NumPy arrays, and values fetched to the host outside the head of a ``while`` or an ``if``. Where CuPy's
+results differ from NumPy's, so do the twin's (``differences``). g++ compiles kernels for the host (``host_kernels``).
+The package cupy must be installed; tests, ``check`` and ``fuzz`` use the twin.
 """

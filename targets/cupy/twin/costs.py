@@ -1,7 +1,7 @@
-"""The costs of a call of ``main`` on a GPU, counted while it runs on the twin: launches, bytes, host calls,
-allocations.
+"""The costs of a call of ``main`` on a GPU, counted on the twin: launches, bytes, host calls, allocations.
 
-Source of how many kernels a function launches: CuPy 14.2, its definitions. A sort, a scan and a product count as one.
+Source of the number of kernels that a function launches: CuPy 14.2, its definitions. A sort, a scan and a product count
+as one.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from .modules import sends_addresses, to_device, twin
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _PRODUCTS = frozenset(("matmul", "tensordot", "einsum"))
-_BY_CUBLAS = "gemm"  # reads operands where they are
-_NOTHING = frozenset(("empty", "empty_like", "written"))  # is launched
-_ADDS = frozenset(("scatter", "put_along_axis", "copyto"))  # to an array that it is given
-# They read what they give, not all there is.
+_BY_CUBLAS = "gemm"  # reads strided operands without a copy
+_NOTHING = frozenset(("empty", "empty_like", "written"))  # launch nothing
+_ADDS = frozenset(("scatter", "put_along_axis", "copyto"))  # change an argument and return nothing
+# These read as many bytes as they write, not all of their operands.
 _GATHERS = frozenset(("getitem", "take", "take_along_axis", "scatter", "copyto"))
-# How many kernels, where it is more than one.
+# The number of kernels, if more than one.
 _LAUNCHES = {"var": 2, "std": 3, "take_along_axis": 2, "put_along_axis": 2, "pad": 3}
 
 
 class Counted:
-    """Adds up work as it is done."""
+    """Counts the work that it observes."""
 
     def __init__(self) -> None:
         self.launches = self.bytes_moved = self.host_calls = self.allocations = 0
@@ -62,15 +62,15 @@ class Counted:
 
 
 def _addresses(a: Array, b: Array) -> int:
-    """The kernels that work out where the matrices of a batch are, of both operands and the result: one for each axis
-    of the batch, where one operand has fewer matrices than the other.
+    """Return the number of kernels that compute the addresses of the matrices in a batch: one for each batch axis of
+    both operands and the result if the operands' batches differ, else none.
     """
     axes = max(a.ndim, b.ndim) - 2
     return 3 * axes if axes > 0 and a.shape[:-2] != b.shape[:-2] else 0
 
 
 def bytes_of(array: Array) -> int:
-    """The bytes of the memory that an array shows: what is broadcast, or is in several windows, counts once."""
+    """Return the bytes of memory behind an array: broadcast elements, and those in several windows, count once."""
     pairs = zip(array.shape, array.strides, strict=True)
     shown = array.dtype.itemsize * int(np.prod([size if stride or not size else 1 for size, stride in pairs]))
     first, end = np.lib.array_utils.byte_bounds(array)
@@ -78,9 +78,10 @@ def bytes_of(array: Array) -> int:
 
 
 def costs_of(load: Callable[[], Any], arguments: Sequence[Any]) -> Costs:
-    """The costs of a call of ``main`` of the module that ``load`` gives, for arrays of NumPy, in nests.
+    """Return the costs of a call of ``main`` of the module that ``load`` returns, with nested NumPy arrays as
+    arguments.
 
-    Making the module, its constants among it, does not count. Raises what ``main`` raises.
+    The costs of loading the module and its constants do not count. Raises the exceptions of ``main``.
     """
     counted = Counted()
     with twin():

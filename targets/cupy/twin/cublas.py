@@ -1,10 +1,10 @@
-"""``cupy.cuda.cublas`` on the twin: the product of batches of matrices that lie anywhere in memory.
+"""``cupy.cuda.cublas`` on the twin: strided batched matrix products.
 
-It reads and writes memory by addresses, flags and distances, as cuBLAS does, so that a wrong one gives wrong numbers.
+The twin reads and writes memory by addresses, flags and strides, as cuBLAS does, so a wrong one gives wrong numbers.
 
 Source: cuBLAS's documentation of cublasGemmStridedBatchedEx, and CuPy 14.2, ``cublas.pyx``. Operands of a batch may
-overlap, and results may lie between each other (Shi, Niranjan, Anandkumar, Cecka: Tensor contractions with extended
-BLAS kernels on CPU and GPU, 2016): that documentation wants no more than that results do not overlap.
+overlap and results may interleave (Shi, Niranjan, Anandkumar, Cecka: Tensor contractions with extended BLAS kernels on
+CPU and GPU, 2016): cuBLAS's documentation only requires that results do not overlap.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DTYPES: dict[int, np.dtype[Any]] = {
     _RUNTIME.CUDA_R_8I: np.dtype(np.int8),
     10: np.dtype(np.int32),  # CUDA_R_32I
 }
-# The numbers of cublas_api.h.
+# The values of cublas_api.h.
 _CONSTANTS = {
     "CUBLAS_OP_N": 0,
     "CUBLAS_OP_T": 1,
@@ -39,7 +39,7 @@ _CONSTANTS = {
     "CUBLAS_COMPUTE_64F": 70,
     "CUBLAS_COMPUTE_32I": 72,
 }
-# The types of operands and results that go with a way to compute.
+# The (operand, result) types that each compute type supports.
 _TYPES = {
     68: {("bfloat16", "bfloat16"), ("float16", "float16"), ("bfloat16", "float32"), ("float16", "float32")}
     | {("float32", "float32")},
@@ -47,7 +47,7 @@ _TYPES = {
     70: {("float64", "float64")},
     72: {("int8", "int32")},
 }
-# The type of the factors and sums of a way to compute, where it is not float32.
+# The type of alpha, beta and sums of a compute type, if not float32.
 _SUMS: dict[int, tuple[type[np.generic], type[ctypes._SimpleCData[Any]]]] = {
     70: (np.float64, ctypes.c_double),
     72: (np.int32, ctypes.c_int32),
@@ -56,24 +56,28 @@ HANDLE = 0x5EED
 
 
 class CublasError(RuntimeError):
-    """cuBLAS would answer with CUBLAS_STATUS_INVALID_VALUE or CUBLAS_STATUS_NOT_SUPPORTED."""
+    """cuBLAS would return CUBLAS_STATUS_INVALID_VALUE or CUBLAS_STATUS_NOT_SUPPORTED."""
 
 
 class Cublas:
-    """The module; what it does not have, the twin does not either."""
+    """The module ``cupy.cuda.cublas``, with no name that CuPy's lacks."""
 
     def __getattr__(self, name: str) -> int:
         return _CONSTANTS[name]
 
     def gemmStridedBatchedEx(self, *arguments: int) -> None:
-        """Multiply on the current stream. Raises TypeError, CublasError; CaptureError while a stream is captured."""
+        """Multiply on the current stream. Raises TypeError and CublasError, and CaptureError while a stream is
+        captured.
+        """
         graphs.not_captured("cuBLAS is called")
         multiply(*arguments)
 
 
 def multiply(*arguments: int) -> None:
-    """C = alpha op(A) op(B) + beta C, column by column, for each of a batch, by the arguments of
-    ``gemmStridedBatchedEx``. Raises TypeError, CublasError.
+    """Compute C = alpha op(A) op(B) + beta C for each matrix of a batch, from the arguments of
+    ``gemmStridedBatchedEx``.
+
+    Matrices are column-major. Raises TypeError, CublasError.
     """
     given = dict(zip(cublas_arguments("gemmStridedBatchedEx"), arguments, strict=True))
     if given["handle"] != HANDLE:
@@ -101,7 +105,7 @@ def multiply(*arguments: int) -> None:
 
 
 def _matrices(given: dict[str, int], name: str, shape: tuple[int, int], flag: int) -> np.ndarray:
-    """One of the three batches, [count, rows, columns], where it is in memory. Raises CublasError."""
+    """Return a view of the memory of one of the three batches, [count, rows, columns]. Raises CublasError."""
     dtype, apart = _DTYPES[given[f"{name}type"]], given[f"ld{name.lower()}"]
     is_turned = flag == _CONSTANTS["CUBLAS_OP_T"]
     rows, columns = shape[::-1] if is_turned else shape
@@ -117,8 +121,8 @@ def _matrices(given: dict[str, int], name: str, shape: tuple[int, int], flag: in
 
 
 def _overlap(*axes: tuple[int, int]) -> bool:
-    """Tell whether axes, each with a size and the distance of its elements, have elements at one place: where the
-    elements of an axis are not farther apart than all of those of the axes with smaller distances.
+    """Return whether several elements have the same address, given the size and the stride of each axis: an axis whose
+    stride is not larger than the span of the axes with smaller strides.
     """
     span = 0
     for step, size in sorted((step, size) for size, step in axes if size > 1):
@@ -132,7 +136,7 @@ _LENT: dict[int, weakref.ref[np.ndarray]] = {}
 
 
 def address_of(array: np.ndarray) -> int:
-    """The address of an array, which may be read and written from there on up to the end of the memory it is in."""
+    """Return the address of an array. From there, memory may be read and written up to the end of the array's owner."""
     if not array.size:
         return 0
     owner = array
@@ -144,7 +148,9 @@ def address_of(array: np.ndarray) -> int:
 
 
 def memory(address: int, dtype: np.dtype[Any], count: int) -> np.ndarray:
-    """The numbers at an address that was lent. Raises CublasError where they are not all in the same memory."""
+    """Return an array of ``count`` numbers at an address from ``address_of``. Raises CublasError if they are not all in
+    the memory of that array's owner.
+    """
     owner = _LENT[address]() if address in _LENT else None
     end = 0 if owner is None else np.lib.array_utils.byte_bounds(owner)[1]
     if address + count * dtype.itemsize > end or address % dtype.itemsize:
@@ -154,7 +160,7 @@ def memory(address: int, dtype: np.dtype[Any], count: int) -> np.ndarray:
 
 
 def _operand(x: np.ndarray, compute: int) -> np.ndarray:
-    """Return what a product reads of an operand: in TF32 it has ten bits behind the point."""
+    """Return an operand as a product reads it: TF32 rounds it to ten mantissa bits."""
     if compute != _CONSTANTS["CUBLAS_COMPUTE_32F_FAST_TF32"]:
         return x
     bits = x.view(np.uint32)

@@ -1,11 +1,11 @@
-"""cuBLAS's own library on the twin, as ``ctypes`` finds and calls it, past CuPy.
+"""The library of cuBLAS on the twin, as ``ctypes`` finds and calls it without CuPy.
 
-What is declared of its functions must be what C declares, and what they are given must fit that. A handle works on the
-stream that it was given last, which has to be the current one. While that is captured, it must have been given memory
-to work in that belongs to the graph, since its own is used by others at the same time.
+``argtypes`` must be C's declarations, and arguments must fit them. A handle works on the stream that was set last,
+which must be the current one. While that stream is captured, the handle must have a workspace of the graph's own, since
+other calls use the default workspace at the same time.
 
-Source: cuBLAS's documentation, "CUDA Graphs Support", cublasSetStream and cublasSetWorkspace; the declarations that
-CuPy 14.2, ``cublas.pyx``, has of the same functions.
+Source: cuBLAS's documentation, "CUDA Graphs Support", cublasSetStream and cublasSetWorkspace; the declarations of the
+same functions in CuPy 14.2, ``cublas.pyx``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., None], list[Any]]] = {
 
 
 class _Function:
-    """One function of the library: it answers 0, and raises where it would answer anything else."""
+    """A function of the library: it returns 0, or raises where cuBLAS would return an error."""
 
     argtypes: Any = None
 
@@ -85,7 +85,7 @@ class _Library:
 
 
 def loaded(name: str, *arguments: Any, **keywords: Any) -> Any:
-    """``ctypes.CDLL``, which loads whatever else is asked for."""
+    """Return the twin's library for its path, as ``ctypes.CDLL`` does for other libraries."""
     return _Library() if name == _PATH else _load(name, *arguments, **keywords)
 
 

@@ -1,7 +1,7 @@
-"""NVIDIA's package ``cudnn`` on the twin: graphs of one convolution, or of one of its gradients, by their definitions.
+"""NVIDIA's package ``cudnn`` on the twin: graphs of a single convolution or gradient of one, computed by definition.
 
-Memory is what its sizes and strides say: batch, channels, places. Padding is not negative, channels lie beside each
-other, and what comes out has the size that the others give, as cuDNN wants it.
+Sizes and strides describe memory, in the order batch, channels, spatial axes. As in cuDNN, padding must not be
+negative, channels must be contiguous, and the sizes of the result must follow from those of the operands.
 
 Source: NVIDIA's documentation of cuDNN's frontend, operations ConvolutionFwd, ConvolutionDgrad and ConvolutionWgrad.
 """
@@ -24,7 +24,7 @@ _HANDLE = SimpleNamespace(stream=0)
 
 
 class CudnnError(RuntimeError):
-    """What cuDNN refuses."""
+    """cuDNN would refuse the graph."""
 
 
 class Tensor:
@@ -49,7 +49,7 @@ class Tensor:
         return self
 
     def at(self, address: int) -> np.ndarray:
-        """The array that begins at an address."""
+        """Return a view of the array that begins at an address."""
         dtype = np.dtype(_DTYPES[self.data_type])
         flat = memory(address, dtype, 1 + sum((n - 1) * step for n, step in zip(self.dim, self.stride, strict=True)))
         return np.lib.stride_tricks.as_strided(flat, self.dim, [step * dtype.itemsize for step in self.stride])
@@ -77,7 +77,9 @@ class Graph:
         return self._convolution((image, None, loss), geometry)
 
     def _convolution(self, parts: tuple[Tensor | None, ...], geometry: dict[str, list[int]]) -> Tensor:
-        """A convolution of images with weights that gives losses, of which one is not known."""
+        """Record a convolution of images with weights that gives losses; the one of the three that is None is the
+        result.
+        """
         if any(low < 0 for name in ("pre_padding", "post_padding") for low in geometry[name]):
             raise CudnnError("padding is negative")
         self.geometry, self.made = geometry, Tensor("made", [], [], "")
@@ -111,7 +113,7 @@ class Graph:
         return 16
 
     def execute(self, arrays: dict[Tensor, int], workspace: int, handle: Any) -> None:
-        """Compute on the current stream, which the handle has to have been given."""
+        """Compute on the current stream, which must also be the handle's."""
         assert self.is_built and handle is _HANDLE
         if handle.stream != graphs.current_stream():
             raise CudnnError("the handle works on another stream than the current one")
@@ -140,7 +142,9 @@ class Graph:
         graphs.work("cudnn", compute, [part for part in (image, weight, loss) if part is not made], [made])
 
     def _taps(self, images: Any, sizes: Any, counts: Any) -> Iterator[tuple[Any, list[slice], list[slice]]]:
-        """Each element of a kernel with the places of the images that it meets, and those where it meets them."""
+        """Yield each element of the convolution's kernel, the slices of the images that it multiplies, and those of the
+        losses.
+        """
         before, _, strides, dilations = self.geometry.values()
         for tap in product(*map(range, sizes)):
             seen, places = [], []

@@ -1,4 +1,4 @@
-"""Arrays of the twin: NumPy underneath, CuPy's methods, loops and refusals on top."""
+"""Arrays of the twin: NumPy arrays with CuPy's methods, loops and refusals."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _VIEWS = frozenset("T mT real imag".split())
 
 
 class HiddenWait(AssertionError):
-    """The host would wait for the device, and no reader of the code could tell."""
+    """The host would wait for the device in a place where a reader of the code cannot see it."""
 
 
 def _comparison(ufunc: np.ufunc) -> Any:
-    """An operator that takes an array of NumPy without axes as the number in it, as CuPy's other operators do not."""
+    """Return an operator that accepts 0-d NumPy arrays as numbers, which CuPy's other operators do not."""
 
     def compare(self: DeviceArray, other: Any) -> Any:
         return ufunc(self, other.item() if isinstance(other, np.ndarray) and not other.ndim else other)
@@ -37,7 +37,7 @@ def _comparison(ufunc: np.ufunc) -> Any:
 
 
 class DeviceArray(NDArrayOperatorsMixin):
-    """An array like ``cupy.ndarray`` that only the device can look into."""
+    """An array like ``cupy.ndarray``, whose values only the device can read."""
 
     __slots__ = ("_host",)
     _host: np.ndarray
@@ -48,7 +48,7 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     @property
     def on_host(self) -> np.ndarray:
-        """The values, for tests."""
+        """The values, for tests and for the twin."""
         return self._host
 
     def __getattr__(self, name: str) -> Any:
@@ -125,13 +125,13 @@ class DeviceArray(NDArrayOperatorsMixin):
 
 
 def _is_in_condition(text: str, line: int) -> bool:
-    """Tell whether a line is one of several that the condition of a statement has."""
+    """Return whether a line is part of a condition that spans several lines."""
     conditions = (node.test for node in ast.walk(ast.parse(text)) if isinstance(node, ast.While | ast.If))
     return any(each.lineno <= line <= (each.end_lineno or 0) > each.lineno for each in conditions)
 
 
 def functions() -> Iterator[str]:
-    """The names of the functions that are running, innermost first."""
+    """Yield the names of the running functions, innermost first."""
     frame = sys._getframe(1)
     while frame.f_back is not None:
         frame = frame.f_back
@@ -139,14 +139,14 @@ def functions() -> Iterator[str]:
 
 
 def supported(dtype: np.dtype[Any]) -> None:
-    """Raise as CuPy does for a dtype that it does not have."""
+    """Raise CuPy's exception for a dtype that it lacks."""
     from cupy._core import _scalar
 
     _scalar.get_typename(dtype)
 
 
 def operand(value: Any) -> Any:
-    """The host's array or number for what may be an operand."""
+    """Return the host's array or number of an operand. Raises TypeError for a value that CuPy does not accept."""
     if isinstance(value, DeviceArray):
         return value.on_host
     if not isinstance(value, _SCALARS):
@@ -155,7 +155,9 @@ def operand(value: Any) -> Any:
 
 
 def _index(index: Any, reads: bool) -> Any:
-    """Whole numbers, slices of such, and arrays of whole numbers."""
+    """Return an index with the host's arrays. Raises TypeError, IndexError for an index that CuPy refuses, and
+    HiddenWait for bounds on the device, or for a mask if ``reads``.
+    """
     parts = index if isinstance(index, tuple) else (index,)
     for part in parts:
         for bound in (part.start, part.stop, part.step) if isinstance(part, slice) else ():
@@ -171,7 +173,7 @@ def _index(index: Any, reads: bool) -> Any:
 
 
 def call_ufunc(name: str, operands: tuple[Any, ...]) -> DeviceArray:
-    """The ufunc that CuPy calls so, in the loop that CuPy chooses for the operands."""
+    """Return the result of a CuPy ufunc, computed in the loop that CuPy chooses for the operands."""
     values = [operand(each) for each in operands]
     if name == "matmul":
         if not all(value.dtype.kind in "iu" for value in values):
@@ -201,7 +203,8 @@ def written(out: DeviceArray, result: DeviceArray) -> DeviceArray:
 
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Narrow floats are summed in float32; a batch of bfloat16 is refused."""
+    """Return a product; narrow floats are summed in float32. Raises TypeError for products that CuPy refuses or rounds.
+    """
     dtype = np.result_type(a.dtype, b.dtype)
     if dtype.name == "bfloat16" and max(a.ndim, b.ndim) > 2:
         raise TypeError("a batched product of bfloat16 is not supported")
@@ -215,13 +218,13 @@ def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def fetched(array: DeviceArray) -> np.ndarray:
-    """A copy on the host."""
+    """Return the array on the host."""
     graphs.not_captured("an array is copied to the host")
     return array.on_host
 
 
 def _unwrapped(value: Any) -> Any:
-    """Arrays become the host's; lists and tuples are gone through; dtypes, axes and texts stay."""
+    """Return a nest of arguments with the host's arrays; other values stay. Raises TypeError for NumPy arrays."""
     if isinstance(value, list | tuple):
         return type(value)(map(_unwrapped, value))
     if isinstance(value, np.ndarray):
@@ -230,7 +233,7 @@ def _unwrapped(value: Any) -> Any:
 
 
 def _part(host: np.ndarray, places: Any) -> np.ndarray:
-    """Return what an index says; single elements are views, too, as in CuPy."""
+    """Return the elements at an index. A single element is a view, as in CuPy."""
     found = host[places]
     if isinstance(found, np.ndarray):
         return found
@@ -239,7 +242,7 @@ def _part(host: np.ndarray, places: Any) -> np.ndarray:
 
 
 def wrapped(value: Any) -> Any:
-    """Return on the device what a function gives back."""
+    """Return a result with device arrays in place of the host's."""
     if isinstance(value, np.ndarray | np.generic):
         return DeviceArray(value)
     if isinstance(value, tuple | list):

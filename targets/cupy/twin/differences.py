@@ -1,6 +1,6 @@
-"""Where CuPy computes something else than NumPy: what the twin does in its place, by name.
+"""The functions whose results differ between CuPy and NumPy, as the twin computes them, by name.
 
-Source: CuPy 14.2, the bodies of its loops (``cupy.add._ops``), and what NVRTC makes of C++ casts.
+Source: CuPy 14.2, the bodies of its loops (``cupy.add._ops``), and NVRTC's compilation of C++ casts.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from cupy._sorting import search
 
-_GARBAGE = 0x5A  # what C++ leaves undefined
+_GARBAGE = 0x5A  # in place of results that are undefined in C++
 
 
 def astype(x: np.ndarray, dtype: np.dtype[Any], copy: bool = True) -> np.ndarray:
-    """A cast as the device does it: floats saturate at 32 or 64 bits, and what is narrower is cut from that; subnormals
-    are lost between float32 and float64.
+    """Return an array cast as the device does it. Floats saturate at 32 or 64 bits and are truncated from there to
+    narrower integers; subnormals are flushed between float32 and float64.
     """
     if x.dtype.char + dtype.char in ("fd", "df"):
         return flushed(flushed(x).astype(dtype))
@@ -33,12 +33,12 @@ def astype(x: np.ndarray, dtype: np.dtype[Any], copy: bool = True) -> np.ndarray
     return result.astype(dtype)
 
 
-KEEP_SUBNORMALS = frozenset("signbit copysign nextafter".split())  # what works on bits
+KEEP_SUBNORMALS = frozenset("signbit copysign nextafter".split())  # work on bits
 
 
 def flushed(x: np.ndarray) -> np.ndarray:
-    """Subnormals of float32 as zeros of their sign: CuPy compiles all kernels with ``-ftz=true``, and computes bfloat16
-    in float32.
+    """Return an array with the subnormals of float32 and bfloat16 as signed zeros: CuPy compiles all kernels with
+    ``-ftz=true``, and computes bfloat16 in float32.
     """
     if x.dtype.char not in "fE":
         return x
@@ -47,7 +47,7 @@ def flushed(x: np.ndarray) -> np.ndarray:
 
 
 def _shift(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Undefined by the width or more."""
+    """Return a shift that gives garbage for amounts of the width or more, which are undefined in C++."""
 
     def shifted(x: np.ndarray, amount: np.ndarray) -> Any:
         inside = (amount >= 0) & (amount < 8 * x.dtype.itemsize)
@@ -61,21 +61,21 @@ def _floor_divide(a: np.ndarray, b: np.ndarray) -> Any:
 
 
 def _fmod(a: np.ndarray, b: np.ndarray) -> Any:
-    """Return the remainder of integers by way of float64, as CuPy does."""
+    """Return the remainder of integers, computed in float64 as CuPy does."""
     if a.dtype.kind not in "iu":
         return np.fmod(a, b)
     return astype(np.fmod(a.astype(np.float64), b.astype(np.float64)), a.dtype)
 
 
 def _clip(x: Any, low: Any = None, high: Any = None, **_: Any) -> Any:
-    """Passes bounds that are NaN over, and takes the lower one of two in the wrong order."""
+    """Return clipped values. NaN bounds have no effect; if the bounds are in the wrong order, the lower one wins."""
     array = np.asarray(x)
     result = array if high is None else np.where(array > high, np.asarray(high).astype(array.dtype), array)
     return result if low is None else np.where(array < low, np.asarray(low).astype(array.dtype), result)
 
 
 def _where(condition: Any, *choices: Any) -> Any:
-    """Chooses in one of CuPy's loops, of which none is of bfloat16."""
+    """Return a choice, in the result type of CuPy's loop; there is none for bfloat16."""
     if len(choices) != 2:
         raise AssertionError("where with one argument waits for the count")
     if isinstance(condition, bool):
@@ -87,12 +87,12 @@ def _where(condition: Any, *choices: Any) -> Any:
 
 
 def _full(shape: Any, fill: Any, dtype: Any = None) -> Any:
-    """Zeros are written as zero bytes, so that -0 loses its sign."""
+    """Return a filled array. Zeros are written as zero bytes, so -0 loses its sign."""
     return np.full(shape, fill, dtype) if np.any(fill) else np.zeros(shape, dtype or np.asarray(fill).dtype)
 
 
 def empty(shape: Any, dtype: Any = float, order: str = "C") -> np.ndarray:
-    """Nothing that anybody would take for a result: whoever reads what nobody wrote is found."""
+    """Return an array of implausible values, so that a test finds a read of elements that were never written."""
     array: np.ndarray = np.empty(shape, dtype, order)  # type: ignore[call-overload]
     array.ravel(order="K").view(np.uint8)[...] = 0x7D if array.dtype != np.bool_ else 1
     return array
@@ -108,7 +108,7 @@ def _no_bfloat16(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _reduction(name: str) -> Callable[..., Any]:
-    """Narrow floats are summed in float32."""
+    """Return a reduction that sums narrow floats in float32."""
 
     def reduce(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" and dtype is None:
@@ -119,7 +119,9 @@ def _reduction(name: str) -> Callable[..., Any]:
 
 
 def tensordot(a: np.ndarray, b: np.ndarray, axes: Any = 2) -> np.ndarray:
-    """Narrow floats are summed in float32, but for a single number, whose terms CuPy rounds one by one."""
+    """Return a product; narrow floats are summed in float32. Raises TypeError for a narrow float product that is one
+    number, whose terms CuPy rounds one by one.
+    """
     dtype = np.result_type(a.dtype, b.dtype)
     is_narrow = dtype.itemsize == 2 and dtype.kind not in "iu"
     wide = np.float32 if is_narrow else dtype
@@ -130,7 +132,7 @@ def tensordot(a: np.ndarray, b: np.ndarray, axes: Any = 2) -> np.ndarray:
 
 
 def einsum(subscripts: str, *operands: np.ndarray) -> np.ndarray:
-    """Products of batches, which CuPy does not have in bfloat16."""
+    """Return a product. Raises TypeError for bfloat16, which CuPy lacks."""
     if any(x.dtype.name == "bfloat16" for x in operands):
         raise TypeError("einsum of bfloat16 is not supported")
     result: np.ndarray = np.einsum(subscripts, *operands)
@@ -138,7 +140,9 @@ def einsum(subscripts: str, *operands: np.ndarray) -> np.ndarray:
 
 
 def _argsort(x: np.ndarray, axis: int = -1, kind: Any = None) -> Any:
-    """Vectors of floats go by their bits, NaN with a sign first; in arrays of more axes all NaN are last."""
+    """Return the order of a sort. CuPy sorts float vectors by bits, so that NaN with a sign come first; in arrays of
+    more axes all NaN come last.
+    """
     order = np.argsort(x, axis, kind="stable")
     if x.ndim != 1 or x.dtype.kind != "f":
         return order
@@ -160,7 +164,8 @@ def _scatter(ufunc: np.ufunc, dtypes: str) -> Callable[..., Any]:
 
 
 def _cholesky(a: np.ndarray) -> np.ndarray:
-    """Without an exception: what is left of a matrix that is not positive definite has no defined value."""
+    """Return Cholesky factors without an exception: the factor of a matrix that is not positive definite is arbitrary.
+    """
     result = np.empty_like(a)
     for index in np.ndindex(a.shape[:-2]):
         try:
@@ -171,7 +176,7 @@ def _cholesky(a: np.ndarray) -> np.ndarray:
 
 
 def _triangular(a: np.ndarray, b: np.ndarray, trans: Any = 0, lower: bool = False, **options: Any) -> np.ndarray:
-    """cuBLAS's trsm, which divides by zero as floats do."""
+    """Return the solution of cuBLAS's trsm, which divides by zero as floats do."""
     matrix = np.tril(a) if lower else np.triu(a)
     if options.get("unit_diagonal"):
         diagonal = np.arange(a.shape[-1])

@@ -1,9 +1,9 @@
-"""CUDA graphs on the twin: what CuPy lets a stream do while it is captured, and replays of what was captured.
+"""CUDA graphs on the twin: the work that CuPy lets a stream capture, and launches of captured graphs.
 
-While a stream is captured, each piece of the device's work is noted with the arrays that it writes, and what it wrote
-is spoilt at the end, since a device would not have done it. A launch does all of it again on the same arrays, so that
-what the host had worked out stays as it was. Stricter than CuPy: what is captured must have run before, in memory of a
-pool of its own, and what one stream does must wait for all that others have done.
+While a stream is captured, each piece of device work is recorded with the arrays that it writes. At the end of the
+capture these arrays are spoilt, since a device would not have written them. A launch repeats the work on the same
+arrays, so values that the host computed stay the same. Stricter than CuPy: captured work must have run before, it must
+use memory of its own pool, and each stream must wait for all work of the others.
 
 Source: CuPy 14.2, stream.pyx, graph.pyx, memory.pyx, cublas.pyx, cusolver.pyx, and its own tests of graphs.
 """
@@ -20,19 +20,19 @@ from typing import Any
 import numpy as np
 
 Compute = Callable[[], Any]
-# Told of work by its name: the arrays that it reads, those that it fills, and whether it was given these.
+# Called for each piece of work: its name, the arrays that it reads and fills, and whether the latter are arguments.
 Observe = Callable[[str, list[np.ndarray], list[np.ndarray], bool], None]
 
 
-NOTHING = frozenset(("empty", "empty_like"))  # is done on the device
+NOTHING = frozenset(("empty", "empty_like"))  # no work on the device
 
 
 class CaptureError(AssertionError):
-    """CuPy or CUDA would refuse this while a stream is captured, or the graph would go wrong later."""
+    """CuPy or CUDA would refuse this while a stream is captured, or the graph would compute wrong results later."""
 
 
 class Event:
-    """``cupy.cuda.Event``: a place in the work of a stream, what is done when it is reached, and when that was."""
+    """``cupy.cuda.Event``: a position in the work of a stream, the work that is done there, and its time."""
 
     def __init__(self) -> None:
         self.done: Counter[Stream] = Counter()
@@ -47,7 +47,7 @@ class Event:
 
 
 class Stream:
-    """``cupy.cuda.Stream``: how much work it was given, and of how much of others it knows that it is done."""
+    """``cupy.cuda.Stream``: the amount of its work, and the amount of other streams' work that it has waited for."""
 
     def __init__(self, null: bool = False, non_blocking: bool = False) -> None:
         self.is_null, self.count, self.device = null, 0, _DEVICE.number
@@ -89,12 +89,12 @@ class Stream:
 
 
 class Graph:
-    """Work, each with the arrays that it fills; and the memory that it was given in."""
+    """The captured work with the arrays that each piece fills, and the memory pools that it uses."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.work: list[tuple[Compute, list[np.ndarray | None]]] = []
-        self.given: list[np.ndarray] = []  # to fill
+        self.given: list[np.ndarray] = []  # arguments that the work fills
         self.pools: set[weakref.ref[MemoryPool]] = set()
 
     def launch(self, stream: Stream | None = None) -> None:
@@ -107,7 +107,7 @@ class Graph:
                     array[...] = new
 
     def spoil(self) -> None:
-        """Fill what was captured with what nobody wrote yet."""
+        """Fill all arrays of the graph with the pattern of unwritten memory."""
         made = [array for _, arrays in self.work for array in arrays if array is not None]
         for array in (*made, *self.given):
             if array.size:
@@ -116,14 +116,14 @@ class Graph:
 
 
 class MemoryPool:
-    """``cupy.cuda.MemoryPool``. The twin's arrays are NumPy's: ``malloc`` only tells whose pool is used."""
+    """``cupy.cuda.MemoryPool``. The twin's arrays are NumPy's: ``malloc`` only identifies the pool."""
 
     def malloc(self, size: int) -> bytearray:
         return bytearray(size)
 
 
 class Device:
-    """``cupy.cuda.Device``, the current one without a number."""
+    """``cupy.cuda.Device``; without a number, the current device."""
 
     def __init__(self, device: int | None = None) -> None:
         self.id = _DEVICE.number if device is None else device
@@ -138,7 +138,7 @@ class Device:
         _DEVICE.number, _DEVICE.stream = self.outer
 
     def synchronize(self) -> None:
-        """All that was asked for has been done."""
+        """Do nothing, since all work is done at once. Raises CaptureError while a stream is captured."""
         not_captured("the host waits for the device")
 
 
@@ -169,7 +169,7 @@ def using_allocator(allocator: Any = None) -> Iterator[None]:
 
 
 def leaves(result: Any) -> list[np.ndarray]:
-    """The arrays in what work gives."""
+    """Return the arrays in a nested result."""
     if isinstance(result, tuple | list):
         return [leaf for part in result for leaf in leaves(part)]
     return [np.asarray(result)] if isinstance(result, np.ndarray | np.generic) else []
@@ -184,7 +184,7 @@ def _begin(stream: Stream) -> None:
 
 @contextlib.contextmanager
 def observed(observe: Observe) -> Iterator[None]:
-    """All work is told to ``observe``, in its order, when it is done."""
+    """Call ``observe`` for each piece of work when it is done, in order."""
     _DEVICE.observe = observe
     try:
         yield
@@ -193,9 +193,9 @@ def observed(observe: Observe) -> Iterator[None]:
 
 
 def work(name: str, compute: Compute, reads: Any = (), writes: Any = None) -> Any:
-    """Return what ``compute`` gives on the host's arrays, on the device, and note the work if it is captured.
+    """Compute on the host's arrays and return the result; record the work if a stream is captured.
 
-    ``reads`` and ``writes`` are nests of the arrays that it takes and fills; by default it fills what it gives.
+    ``reads`` and ``writes`` are nests of the arrays that the work reads and fills; by default, it fills its result.
     """
     graph = _DEVICE.captured
     if graph is None:
@@ -217,24 +217,24 @@ def work(name: str, compute: Compute, reads: Any = (), writes: Any = None) -> An
         return made
     graph.given += leaves(writes)
     made = np.asarray(made) if isinstance(made, np.generic) else made
-    again = leaves(compute())  # parts of other arrays are the same again: nothing has to be written there
+    again = leaves(compute())  # a result that is a view shares memory with itself here: launches need not write it
     own = [None if np.may_share_memory(*pair) else pair[0] for pair in zip(leaves(made), again, strict=True)]
     graph.work.append((compute, own))
     return made
 
 
 def is_captured() -> bool:
-    """Tell whether a stream is captured."""
+    """Return whether a stream is captured."""
     return _DEVICE.captured is not None
 
 
 def current_stream() -> int:
-    """The pointer of the current stream."""
+    """Return the pointer of the current stream."""
     return _DEVICE.stream.ptr
 
 
 def not_captured(what: str) -> None:
-    """Raise CaptureError for what has no place in a graph, if one is captured."""
+    """Raise CaptureError if a stream is captured. ``what`` cannot be part of a graph."""
     if _DEVICE.captured is not None:
         raise CaptureError(f"{what} while a stream is captured")
 

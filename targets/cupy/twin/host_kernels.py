@@ -1,9 +1,9 @@
-"""Kernels of emitted modules on the CPU: their C++ bodies under g++, the threads in several orders.
+"""The kernels of emitted modules on the CPU: their C++ is compiled with g++, and their threads run in several orders.
 
-``ElementwiseKernel`` runs its operation in a loop over the elements, forwards and backwards; ``RawKernel`` gives every
-CUDA thread of a block a stack of its own (``hostcuda.h``), so that barriers, shuffles and atomics mean what they mean
-on a device, and runs the threads in several orders. Results that depend on the order are errors: a barrier is missing
-or two threads write one place; so is what is written beside an array. Parameter lists and types are CuPy's own.
+``ElementwiseKernel`` loops over the elements, forwards and backwards. ``RawKernel`` gives every CUDA thread of a block
+its own stack (``hostcuda.h``), so that barriers, shuffles and atomics work as on a device. A result that depends on the
+order is an error: a barrier is missing, or two threads write to the same place. A write outside of an array is an error
+too. CuPy's own code reads the parameter lists and types.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEADER = Path(__file__).with_name("hostcuda.h")
 COMPILER = shutil.which("g++")
 FLAGS = (
     *("-O1", "-w", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-shared", "-fPIC"),
-    # g++ takes longer for what no kernel uses (libraries, exceptions, code at exit) than for a kernel.
+    # g++ takes longer for libraries, exceptions and code at exit, which no kernel uses, than for a kernel.
     *("-std=c++14", "-fno-exceptions", "-nodefaultlibs", "-nostartfiles", "-fno-use-linker-plugin"),
 )
 LIBRARIES = ("-lm", "-lgcc", "-lc")
@@ -48,23 +48,25 @@ _C_TYPES = {
 }
 
 
-# What a kernel cannot be called: CuPy declares it ``extern "C"``.
+# Names that a kernel cannot have, since CuPy declares it ``extern "C"``.
 _MATHEMATICS = frozenset(
     "exp exp2 exp10 expm1 log log2 log10 log1p sqrt rsqrt cbrt rcbrt hypot sin cos tan asin acos atan atan2 sinh cosh "
     "tanh asinh acosh atanh pow erf erfc erfinv erfcinv erfcx normcdf normcdfinv lgamma tgamma fma fmod floor "
     "remainder ceil trunc round rint fabs fmin fmax abs min max copysign ldexp j0 j1 y0 y1".split()
 )
 
-_HEADERS = re.compile(r"#include <cupy/\w+\.cuh>")  # hostcuda.h has what they have
+_HEADERS = re.compile(r"#include <cupy/\w+\.cuh>")  # hostcuda.h replaces them
 
 
 class OrderMatters(AssertionError):
-    """The threads give another result in another order."""
+    """The result of a kernel depends on the order of its threads."""
 
 
 @cache
 def compiled(source: str) -> ctypes.CDLL:
-    """The shared library of C++ source, from a folder of earlier ones if it is there."""
+    """Return the shared library of C++ source, from a cache folder if it was compiled before. Raises UsageError (XP465)
+    without g++.
+    """
     if COMPILER is None:
         raise UsageError(Diagnostic("XP465", "g++ is not installed, which compiles kernels where there is no GPU"))
     folder = Path(tempfile.gettempdir()) / f"xla2py-host-kernels-{os.getuid()}"
@@ -85,7 +87,8 @@ def compiled(source: str) -> ctypes.CDLL:
 
 @cache
 def _header(folder: Path) -> Path:
-    """A copy of the header with its precompiled form beside it, from which g++ takes it in a fifth of the time."""
+    """Return the path of a copy of the header with its precompiled form beside it, which makes g++ five times as fast.
+    """
     assert COMPILER is not None
     text = HEADER.read_text("utf-8")
     copy = folder / f"hostcuda-{hashlib.sha256(text.encode()).hexdigest()[:16]}.h"
@@ -100,7 +103,7 @@ def _header(folder: Path) -> Path:
 
 
 class ElementwiseKernel:
-    """Stands for ``cupy.ElementwiseKernel``."""
+    """A replacement for ``cupy.ElementwiseKernel``."""
 
     def __init__(self, in_params: str, out_params: str, operation: str, name: str = "kernel", **options: Any) -> None:
         assert name not in _MATHEMATICS, f"NVRTC refuses a kernel that is called {name}, as a function of C is"
@@ -122,12 +125,12 @@ class ElementwiseKernel:
             if not isinstance(value, np.ndarray | np.generic):
                 raise TypeError(f"{self.name} of a bare {type(value).__name__}")
         given_out = values[count:]
-        # Letters stand for the types of arrays: a number takes the type that they give its letter.
+        # Letters are type variables: arrays determine them, and a number is converted to the type of its letter.
         are_arrays = [isinstance(each, DeviceArray) for each in arguments]
         types = tuple(value.dtype if is_array else None for value, is_array in zip(values, are_arrays, strict=True))
         in_types, out_types, _ = self.real._decide_params_type(types[:count], types[count:])
         raw = [param.raw for param in self.params]
-        orders = ORDERS[:1] if any(raw[count:]) else ORDERS[:2]  # what is written in no order may depend on it
+        orders = ORDERS[:1] if any(raw[count:]) else ORDERS[:2]  # a raw output may depend on the order
         shapes = [
             np.shape(value)
             for value, is_raw, is_array in zip(values, raw, are_arrays, strict=False)
@@ -171,9 +174,9 @@ class ElementwiseKernel:
         assert not is_outside, f"{self.name} reads or writes beside an array"
 
     def source(self, types: tuple[np.dtype[Any], ...]) -> str:
-        """The loop around the operation, with the letters of types replaced by what they stand for.
+        """Return C++ with a loop around the operation, and the type letters defined.
 
-        Its own names begin with an underscore, which no parameter's does.
+        Names of the loop begin with an underscore, as no parameter's name does.
         """
         _require_headers(f"{self.preamble}{self.operation}", [dtype.name for dtype in types])
         letters = {}
@@ -201,8 +204,8 @@ class ElementwiseKernel:
 
 
 def _require_headers(text: str, dtypes: Sequence[str]) -> None:
-    """CuPy brings the headers of half-width types where an argument is of one; raise AssertionError where a kernel
-    needs another.
+    """Raise AssertionError if a kernel uses a 16-bit float without its header. CuPy includes the header of each
+    argument type.
     """
     code = re.sub("//.*", "", text)
     for name in ("float16", "bfloat16"):
@@ -211,19 +214,21 @@ def _require_headers(text: str, dtypes: Sequence[str]) -> None:
 
 
 def _size(param: Any, number: int) -> Any:
-    """A whole number as a kernel gets it: where its parameter says of which type it is, or else as it is."""
+    """Return an integer argument of a kernel in the type of its parameter, or as it is if the parameter has no fixed
+    type.
+    """
     return number if param.dtype is None or param.raw else np.dtype(param.dtype).type(number)
 
 
 def _flushing(dtypes: Iterable[str]) -> str:
-    """Return the statement by which a kernel flushes subnormals; of float64 a GPU flushes none, but the CPU knows no
-    difference.
+    """Return the statement by which a kernel flushes subnormals. A GPU does not flush those of float64, but a CPU can
+    only flush both or none.
     """
     return "" if {"float64", "complex128"} & set(dtypes) else "Flushing flushing; "
 
 
 def _agree(results: list[list[np.ndarray]], name: str, *, are_sums: bool = False) -> None:
-    """Raise OrderMatters for results that differ, or for sums by atomic functions that do by more than rounding."""
+    """Raise OrderMatters if results differ. Sums by atomic functions may differ by rounding."""
     first, *others = results
     for other in others:
         for one, two in zip(first, other, strict=True):
@@ -233,7 +238,9 @@ def _agree(results: list[list[np.ndarray]], name: str, *, are_sums: bool = False
 
 
 class _Fenced:
-    """A copy of an array between bytes that nobody may write: NaN to those who read them, another for each array."""
+    """A copy of an array between two fences of bytes that must not change. Read as floats they are NaN, different for
+    each array.
+    """
 
     FENCE = 1024  # bytes
 
@@ -250,7 +257,7 @@ class _Fenced:
 
 
 class RawKernel:
-    """Stands for ``cupy.RawKernel``: called with a grid, a block and arguments, arrays and numbers of C types."""
+    """A replacement for ``cupy.RawKernel``, called with a grid, a block, and arrays and numbers of C types."""
 
     def __init__(self, code: str, name: str, **options: Any) -> None:
         self.code, self.name, self.options = code, name, options
@@ -302,11 +309,11 @@ class RawKernel:
             raise OrderMatters(f"the threads of {self.name} wait at different barriers")
 
     def _dtypes(self) -> list[str]:
-        """Return the dtypes of arrays."""
+        """Return the dtypes of the parameters that are arrays."""
         return [_ELEMENTS[kind.replace("const", "").strip()] for kind, is_pointer in self.signature if is_pointer]
 
     def source(self) -> str:
-        """The kernel as a function that a scheduler calls for each thread."""
+        """Return the kernel as a C++ function that a scheduler calls for each thread."""
         code = re.sub(r'extern\s+"C"\s+__global__\s+void(\s+__launch_bounds__\([^)]*\))?', "static void", self.code)
         code = re.sub(r"extern\s+__shared__\s+(\w+)\s+(\w+)\[\];", r"\1 *\2 = (\1 *)hostcuda_dynamic_shared;", code)
         parameters = [f"{kind} {'*' if is_pointer else ''}a{k}" for k, (kind, is_pointer) in enumerate(self.signature)]
@@ -347,7 +354,7 @@ _NUMBERS: dict[str, Any] = {
 
 
 def _parameters(code: str, name: str) -> list[tuple[str, bool]]:
-    """(type, is a pointer) of each parameter of a kernel."""
+    """Return (type, is a pointer) of each parameter of a kernel."""
     found = re.search(rf"__global__[^;{{]*?\b{re.escape(name)}\s*\(([^)]*)\)", code)
     assert found, f"no kernel is called {name}"
     parameters = []

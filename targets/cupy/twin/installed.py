@@ -1,4 +1,4 @@
-"""The functions of the installed CuPy, asked without a device, and those of them that make the host wait."""
+"""The functions of the installed CuPy, inspected without a device, and the names that make the host wait."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from typing import Any
 
 import cupyx
 
-# What makes the host wait for the device, or copies from it.
+# Functions and methods that make the host wait for the device, or copy from it.
 WAITS = frozenset(
     "item get tolist asnumpy nonzero argwhere flatnonzero unique compress extract bincount synchronize choose "
     "put array_equal allclose trim_zeros".split()
 )
-# What says that it waits: for the size of a result, for a matrix that the host factors; what fetches results.
+# Functions of emitted modules whose names tell that they wait (for a size, or for a matrix that the host factors), and
+# those that fetch results.
 VISIBLE = frozenset(("crop", "dynamic_reshape", "gees", "to_numpy", "run_generated"))
 
 
 @cache
 def cupyx_function(dotted: str) -> Any:
-    """A function of cupyx, by its definition's text where its module needs CUDA libraries to be imported."""
+    """Return a function of cupyx. If its module needs CUDA libraries to be imported, return a stub of the same
+    signature.
+    """
     module, _, name = dotted.rpartition(".")
     return (
         getattr(_CUPYX[module], name)
@@ -40,12 +43,12 @@ def _importable(names: tuple[str, ...]) -> Iterator[tuple[str, ModuleType]]:
             yield name, importlib.import_module(name)
 
 
-_CUPYX = dict(_importable(("cupyx", "cupyx.scipy.linalg")))  # kept: the twin takes the place of what is imported later
+_CUPYX = dict(_importable(("cupyx", "cupyx.scipy.linalg")))  # imported now, before the twin replaces the modules
 _CUPYX_FOLDER = Path(cupyx.__file__).parent
 
 
 def _defined_below(folder: Path, name: str) -> Callable[..., Any]:
-    """A function with the signature that a ``def`` in a folder's modules has."""
+    """Return a stub with the signature of the ``def`` in a folder's modules. Raises AttributeError if there is none."""
     for path in sorted(folder.glob("*.py")):
         for node in ast.parse(path.read_text("utf-8")).body:
             if isinstance(node, ast.FunctionDef) and node.name == name:
@@ -58,27 +61,27 @@ def _defined_below(folder: Path, name: str) -> Callable[..., Any]:
 
 @cache
 def _cublas() -> bytes:
-    """The compiled module ``cupy.cuda.cublas``: importing it needs cuBLAS."""
+    """Return the bytes of the compiled module ``cupy.cuda.cublas``, since importing it needs cuBLAS."""
     (compiled,) = (_CUPYX_FOLDER.parent / "cupy_backends" / "cuda" / "libs").glob("cublas.*")
     return compiled.read_bytes()
 
 
 def has_cublas(name: str) -> bool:
-    """Tell whether ``cupy.cuda.cublas`` has a name, by the names in its compiled module."""
+    """Return whether ``cupy.cuda.cublas`` has a name, according to the strings in its compiled module."""
     return name.encode() + b"\x00" in _cublas()
 
 
 @cache
 def cublas_arguments(name: str) -> tuple[str, ...]:
-    """The names of the arguments of a function of ``cupy.cuda.cublas``, by the text that it has for ``help``.
+    """Return the names of the parameters of a function of ``cupy.cuda.cublas``, from its docstring.
 
-    Raises AttributeError where there is no such function.
+    Raises AttributeError if there is no such function.
     """
     return tuple(part.rpartition(" ")[2] for part in _cublas_parameters(name))
 
 
 def cublas_types(name: str) -> tuple[str, ...]:
-    """The types of these arguments in C, addresses as whole numbers."""
+    """Return the C types of these parameters, with addresses as integers."""
     return tuple(part.rpartition(" ")[0] for part in _cublas_parameters(name))
 
 

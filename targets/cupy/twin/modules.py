@@ -1,4 +1,4 @@
-"""The modules ``cupy`` and ``cupyx`` of the twin, and how values come to it and back."""
+"""The modules ``cupy`` and ``cupyx`` of the twin, and the conversion of values to and from its arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .device_array import DeviceArray, HiddenWait, call_ufunc, called, fetched, 
 from .differences import DIFFERENT
 from .installed import VISIBLE, WAITS, cupyx_function
 
-# Functions of cupy that take arrays of their own library and nothing else, at these places.
+# Functions of cupy that accept only CuPy's arrays, and the arguments for which that holds.
 _ARRAYS_ONLY: dict[str, Callable[..., Any]] = {
     "concatenate": lambda parts, *_, **__: parts,
     "stack": lambda parts, *_, **__: parts,
@@ -39,7 +39,7 @@ _NUMBERS_TOO = frozenset("where full full_like clip asarray array result_type".s
 
 
 class Namespace(ModuleType):
-    """``cupy`` or a module in it, by the names of the real one."""
+    """The twin of ``cupy`` or of one of its modules, with the names of the real one."""
 
     def __init__(self, real: ModuleType) -> None:
         super().__init__(real.__name__)
@@ -97,7 +97,9 @@ class Namespace(ModuleType):
 
 
 def sends_addresses(parts: Any) -> bool:
-    """CuPy joins many small arrays of one type in one kernel, which is given their addresses in an array."""
+    """Return whether CuPy joins arrays in one kernel, which gets an array of their addresses: many small ones of one
+    type.
+    """
     arrays = list(parts)
     total = sum(array.nbytes for array in arrays)
     return len(arrays) > 8 and len({array.dtype for array in arrays}) == 1 and total < len(arrays) << 21
@@ -120,7 +122,7 @@ class Ufunc:
 
 @cache
 def ufunc(name: str) -> Ufunc:
-    """Return one and the same object for a ufunc."""
+    """Return the same object at each call for a ufunc."""
     return Ufunc(name)
 
 
@@ -129,7 +131,7 @@ _CLASSES: dict[str, Any] = {"ndarray": DeviceArray, "ufunc": Ufunc, **host_kerne
 
 
 class Extras(ModuleType):
-    """``cupyx`` and the modules in it."""
+    """The twin of ``cupyx`` or of one of its modules."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -154,7 +156,7 @@ class Extras(ModuleType):
 
 @contextlib.contextmanager
 def twin() -> Iterator[None]:
-    """Have ``import cupy`` find the twin."""
+    """Make ``import cupy`` find the twin while the context is entered."""
     cupyx = Extras("cupyx")
     modules = {
         "cupy": Namespace(cupy),
@@ -171,7 +173,9 @@ def twin() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _imported_as(modules: Mapping[str, Any]) -> Iterator[None]:
-    """Have imports find modules by these names. What else is imported meanwhile stays: not all can be loaded twice."""
+    """Replace these modules in ``sys.modules``. Other modules imported meanwhile stay, since some cannot be loaded
+    twice.
+    """
     before = {name: sys.modules.get(name) for name in modules}
     sys.modules.update(modules)
     try:
@@ -185,7 +189,7 @@ def _imported_as(modules: Mapping[str, Any]) -> Iterator[None]:
 
 
 def to_device(value: Any) -> Any:
-    """Arguments as ``main`` takes them, nested in any way."""
+    """Return nested arguments with device arrays, as ``main`` takes them."""
     if isinstance(value, builtins.tuple | list):
         return type(value)(map(to_device, value))
     return DeviceArray(graphs.work("to the device", lambda: held(np.array(value)))) if value is not None else None
