@@ -1,4 +1,4 @@
-"""The requirements of kernels on the operations that they compute element by element, whatever language they are in."""
+"""The conditions under which kernels compute an operation element by element, independent of their language."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Rule = Callable[[Node], bool]
 
 @dataclass(frozen=True, slots=True)
 class ElementTable:
-    """The operations of a language of kernels.
+    """The operations that a language of kernels supports.
 
-    ``kinds`` are the element types that it has. ``operations`` says of which types the first operand of an operation
-    may be, ``functions`` the same for functions of the prelude, and ``rules`` what else an operation must be like.
+    ``kinds`` are its element types. ``operations`` has the element types of the first operand of each operation,
+    ``functions`` those of prelude functions, and ``rules`` additional conditions.
     """
 
     kinds: Kinds
@@ -27,7 +27,7 @@ class ElementTable:
     rules: Mapping[str, Rule]
 
     def has(self, node: Node) -> bool:
-        """The language says what a node computes."""
+        """Return whether the language can compute a node."""
         if gather_of(node) is not None:
             return node.type.name in self.kinds
         types = [each.element_type for each in (node, *node.operands)]
@@ -42,15 +42,15 @@ class ElementTable:
 _EXTREMES = frozenset(("max", "min"))
 _SUMS = frozenset(("sum", "prod"))
 _OF_SUMS = frozenset(("mean", "var", "std"))
-REDUCED = _EXTREMES | _SUMS | _OF_SUMS  # what languages of kernels may reduce, but for places
+REDUCED = _EXTREMES | _SUMS | _OF_SUMS  # the reductions that kernels may compute, without arg-reductions
 
 
 @dataclass(frozen=True, slots=True)
 class ReductionTable:
-    """The reductions of a language of kernels.
+    """The reductions that a language of kernels supports.
 
-    ``kinds`` are the element types that it reduces, ``places`` the operations and functions that find where an element
-    is, ``averaged`` the element types of which it computes means and variances.
+    ``kinds`` are the element types that it reduces, ``places`` the arg-reductions, ``averaged`` the element types of
+    means and variances.
     """
 
     kinds: Kinds
@@ -58,7 +58,9 @@ class ReductionTable:
     averaged: Kinds
 
     def has(self, node: Node) -> bool:
-        """The language says what a reduction of one operand computes: in its type, or for sums in a wider one."""
+        """Return whether the language can compute a reduction with one operand: in its type, or sums of integers in a
+        wider one.
+        """
         (operand,) = node.operands
         if operand.element_type is None or operand.type.name not in self.kinds:
             return False
@@ -74,8 +76,10 @@ class ReductionTable:
 
 
 def called_function(node: Node) -> str:
-    """The prelude function that a node calls on its operands alone; the type that it converts to does not count, or the
-    format that it rounds to."""
+    """Return the name of the prelude function that a node calls with its operands as the only arguments, else "".
+
+    An argument that is the result type does not count, nor do the keywords of ``reduce_precision``.
+    """
     function = node.parameters["function"]
     slots = tuple(argument for argument in node.parameters["arguments"] if argument != node.element_type)
     plain = slots == tuple(Slot(k) for k in range(len(node.operands)))
@@ -88,13 +92,15 @@ def _always(node: Node) -> bool:
 
 
 def compares(node: Node) -> bool:
-    """Complex numbers have no order, and languages have not the total order of floats."""
+    """Return whether a comparison is supported: no order of complex numbers, and no total order of floats."""
     is_order = node.parameters["direction"] not in ("EQ", "NE")
     return node.parameters.get("type") != "TOTALORDER" and not (is_order and node.operands[0].type.is_complex)
 
 
 def converts(node: Node) -> bool:
-    """Tell whether it converts without saturating, as floats to integers do: that is the prelude's ``to_int``."""
+    """Return whether a conversion is supported. From floats to integers it would saturate: the prelude's ``to_int``
+    does that.
+    """
     source, result = node.operands[0].type, node.type
     if source.is_complex:
         return result.is_complex
@@ -102,35 +108,37 @@ def converts(node: Node) -> bool:
 
 
 def has_one_type(node: Node) -> bool:
-    """Tell whether all operands have the type of the result."""
+    """Return whether all operands have the type of the result."""
     return all(operand.element_type is node.element_type for operand in node.operands)
 
 
 def joins(node: Node) -> bool:
-    """Tell whether pieces may be joined: each is an arm of an ``if``, so there must not be many."""
+    """Return whether operands may be joined. Each operand is a branch of an ``if``, so there must be few."""
     few = 1 < len(node.operands) <= _MOST_PIECES
     return has_one_type(node) and few and all(0 not in each.shape for each in node.operands)
 
 
 def rolls(node: Node) -> bool:
-    """Tell whether it rolls along one axis, and by something."""
+    """Return whether a node rolls along one axis by a non-zero shift."""
     axis, shift = node.parameters["axis"], node.parameters["shift"]
     return isinstance(axis, int) and isinstance(shift, int) and shift % node.shape[axis] != 0
 
 
 def pads(node: Node) -> bool:
-    """Tell whether an array is padded with a number, and something of it is left."""
+    """Return whether an array that is not empty is padded with a number."""
     return has_one_type(node) and 0 not in node.operands[0].shape and not node.operands[1].ndim
 
 
 def selects(node: Node) -> bool:
-    """Tell whether it selects by a truth value, between values of one type."""
+    """Return whether a node selects by a boolean between values of one type."""
     values = node.operands[1:]
     return node.operands[0].type is PRED and all(operand.element_type is node.element_type for operand in values)
 
 
 def divides(node: Node) -> bool:
-    """Tell whether it divides floats, or integers without a sign: others each language rounds in its own way."""
+    """Return whether a node divides floats or non-negative integers: for negative ones, the rounding depends on the
+    language.
+    """
     interval = node.operands[0].interval
     no_sign = not node.type.is_signed or (interval is not None and interval[0] >= 0)
     return has_one_type(node) and (not node.type.is_integral or no_sign)
@@ -151,7 +159,7 @@ RULES: dict[str, Rule] = {
 
 
 def hides_elements(node: Node) -> str | None:
-    """The reason why kernels could not join a node with what is around it, or None."""
+    """Return the reason why kernels could not fuse a node with its neighbours, or None."""
     if node.operation.hides:
         return "it hides what kernels compute element by element"
     given = node.operands[1:] if node.opcode == "select" else node.operands

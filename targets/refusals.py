@@ -1,4 +1,4 @@
-"""The rules of which targets make their tables: each gives the reason why a node is not supported, or None."""
+"""The rules of a target's table: each returns the reason why a node is not supported, or None."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ..transpile.array.operations import OPERATIONS
 
 Rule = Callable[[Node], str | None]
 
-# The element-wise operations by their traits, and two that change only the type. A library that writes them as NumPy
-# does has all of them; a target of one that does not has a row for each.
+# All element-wise operations, and two that change only the type. The target of a library whose operations are NumPy's
+# supports all of them; other targets have a row for each.
 ELEMENTWISE = " ".join([*(name for name, row in OPERATIONS.items() if row.is_elementwise), "retype", "scalar"])
 
 
@@ -20,14 +20,14 @@ def supports(operations: str) -> dict[str, Rule]:
 
 
 def lacks(operations: str, reason: str) -> dict[str, Rule]:
-    """Return rows for operations that a target never supports, all for the same reason."""
+    """Return rows for operations that a target never supports, with one reason."""
     return dict.fromkeys(operations.split(), lambda node: reason)
 
 
 def refused_by(rules: Mapping[str, Rule], traps: Mapping[str, str] | None, node: Node) -> str | None:
-    """The reason that a table gives for a node; what it does not list is refused by name.
+    """Return the reason that a table gives for a node, or None. An operation without a row is refused.
 
-    ``traps`` says what would go wrong without a function of the prelude, by its name; None for a target that has them.
+    ``traps`` has reasons for prelude functions by name; a target without ``traps`` supports all of them.
     """
     if node.opcode == "prelude" and traps is None:
         return None

@@ -80,14 +80,16 @@ def _joined(node: Node) -> str | None:
 
 
 def _scan(node: Node) -> str | None:
-    """Return a reason for a scan of more than 8 steps: its stacked results are joined by an array of their addresses.
+    """Return a reason for a scan of more than 8 steps: its stacked results are joined by an array of their
+    addresses.
     """
     axis = node.parameters["keywords"].get("axis", 0)
     return ADDRESSES if node.operands[0].shape[axis] > 8 else None
 
 
 def _scatter(node: Node) -> str | None:
-    """Return a reason for a scatter with the program's own combiner: the host asks after each round whether to go on.
+    """Return a reason for a scatter with the program's own combiner: the host asks after each round whether to
+    go on.
     """
     return WAIT if any(isinstance(argument, Function) for argument in node.parameters["arguments"]) else None
 

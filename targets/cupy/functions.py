@@ -184,7 +184,8 @@ def _is_turned(node: Node) -> bool:
 
 
 def _pad(node: Node) -> OwnCall | None:
-    """Return the call of a pad whose value is an array or an extension type: ``cp.pad`` takes only numbers of the host.
+    """Return the call of a pad whose value is an array or an extension type: ``cp.pad`` takes only numbers of
+    the host.
     """
     filling = node.operands[1]
     if filling.is_literal and not filling.type.is_extension:
@@ -193,7 +194,8 @@ def _pad(node: Node) -> OwnCall | None:
 
 
 def _log_add_exp(node: Node) -> OwnCall | None:
-    """Return the call of ``logaddexp`` unless an operand is finite: CuPy gives NaN for two infinities of the same sign.
+    """Return the call of ``logaddexp`` unless an operand is finite: CuPy gives NaN for two infinities of the
+    same sign.
     """
     finite = any(operand.is_literal and isfinite(literal_value(operand)) for operand in node.operands)
     return None if finite else OwnCall("log_add_exp")

@@ -1,4 +1,5 @@
-"""The operations that kernels of the style ``fast`` support: those for which C++ computes exactly the same as ``cp``.
+"""The operations that kernels of the style ``fast`` support: those for which C++ computes exactly the same as
+``cp``.
 """
 
 from __future__ import annotations
@@ -152,7 +153,8 @@ def _language() -> Any:
 
 
 def _declarations(*arguments: Any) -> Any:
-    """Return the writer of kernels in CUDA C++. It depends on emission, so it is imported only if a module has kernels.
+    """Return the writer of kernels in CUDA C++. It depends on emission, so it is imported only if a module has
+    kernels.
     """
     return import_module(f"{__package__}.cuda.declarations").CudaDeclarations(*arguments)
 

@@ -1,4 +1,4 @@
-"""The Dask target: the shared text on ``da``; ``main`` takes arrays in any chunks and returns lazy arrays."""
+"""The Dask target: the shared macros on ``da``. ``main`` takes arrays with any chunks and returns lazy arrays."""
 
 from dataclasses import replace
 
@@ -27,8 +27,7 @@ TARGET = Target(
     refuses=refuses,
     own_function=search_of_many,
     arrange=arrange,
-    # What is to be cut must be seen, tasks read arrays in no order, an index tells which chunk is meant, slices make
-    # tasks of their own.
+    # The plan must see into functions, tasks read arrays in any order, an index selects a chunk, and a slice is a task.
     features=Features(
         functions_are_called=False,
         arrays_are_mutable=False,
@@ -40,6 +39,6 @@ TARGET = Target(
     scalars="np",
     kernels=KERNELS,
     library=LIBRARY,
-    # One replica is plain NumPy; a cluster runs several.
+    # A replica is plain NumPy; a cluster runs several.
     replicas=replace(numpy.TARGET, name="dask", title="Dask", runners=("run_local", "run_replicas")),
 )

@@ -1,6 +1,6 @@
-"""Parts at computed places, in forms that there are chunked functions for.
+"""Rewrites of reads and writes at computed positions to forms that chunked functions exist for.
 
-Parts that are read are taken along one axis after the other; parts that are written are slices of the array's own rank.
+A read is split into reads along one axis each; a write becomes a slice update of the array's rank.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ Operands = tuple[Node, ...]
 
 
 def slot_of(item: Any) -> Slot | None:
-    """The operand that an item of an index has as its number, or as the start of so many elements; None for others."""
+    """Return the operand that gives the number or the start of an item of an index; None if the item has no operand."""
     start = item[0] if isinstance(item, tuple) else item
     return start if isinstance(start, Slot) else None
 
 
 def is_read_along_several(node: Node, chunks: Chunks) -> bool:
-    """Tell whether ``x[i, j : j + 4]`` needs what is cut whole, and indexes more than one axis at once."""
+    """Return whether ``x[i, j : j + 4]`` indexes several axes, and needs an axis whole that is cut."""
     items = [item for item in node.parameters["index"] if item != FULL]
     return len(items) > 1 and _are_computed(node.operands[1:]) and bool(chunks.unmet(node))
 
 
 def is_slice_written(node: Node, chunks: Chunks) -> bool:
-    """Tell whether ``x[i, j : j + 4] = value`` needs what is cut whole.
+    """Return whether ``x[i, j : j + 4] = value`` needs an axis whole that is cut.
 
-    ``x[i, j] = value`` is a scatter of one element, which is done along the first axis alone.
+    ``x[i, j] = value`` is a scatter of one element, which may be cut along the first axis.
     """
     is_plain = all(item == FULL or slot_of(item) is not None or isinstance(item, int) for item in _items(node))
     if not is_plain or not _are_computed(node.operands[2:]):
@@ -43,18 +43,18 @@ def is_slice_written(node: Node, chunks: Chunks) -> bool:
 
 
 def _are_computed(places: Operands) -> bool:
-    """Tell whether all are numbers, and ``main`` has some of them as arrays."""
+    """Return whether all positions are scalars, and at least one of them is an array in ``main``."""
     return not any(place.ndim for place in places) and not all(map(is_known_on_host, places))
 
 
 def _items(node: Node) -> list[Any]:
-    """The items of an index, one for each axis."""
+    """Return the items of an index, one for each axis."""
     x, items = node.operands[0], node.parameters["index"]
     return [*items, *[FULL] * (x.ndim - len(items))]
 
 
 def read_one_by_one(graph: Graph, node: Node, operands: Operands) -> Node:
-    """``x[i, j : j + 4]`` as ``x[i][j : j + 4]``."""
+    """Return ``x[i, j : j + 4]`` as ``x[i][j : j + 4]``."""
     x, items = operands[0], node.parameters["index"]
     x = getitem(graph, x, [item if slot_of(item) is None else FULL for item in items])
     axis = 0
@@ -68,7 +68,7 @@ def read_one_by_one(graph: Graph, node: Node, operands: Operands) -> Node:
 
 
 def written_as_slice(graph: Graph, node: Node, operands: Operands) -> Node:
-    """``x[i, j : j + 4] = value`` as ``dynamic_update_slice(x, value[None], (i, j))``."""
+    """Return ``x[i, j : j + 4] = value`` as ``dynamic_update_slice(x, value[None], (i, j))``."""
     x, value, *places = operands
     items, kept = _items(node), tuple(_sizes_written(node))
     if value.shape != kept:
@@ -86,14 +86,14 @@ def written_as_slice(graph: Graph, node: Node, operands: Operands) -> Node:
 
 
 def _sizes_written(node: Node) -> Iterator[int]:
-    """Yield the size of each axis that is written, but of those where it is one number."""
+    """Yield the written size of each axis that is not indexed by a single number."""
     for item, n in zip(_items(node), node.shape, strict=True):
         if item == FULL or isinstance(item, tuple):
             yield item[1] if isinstance(item, tuple) else n
 
 
 def _start(item: Any) -> Any:
-    """The place at which an item of an index begins: a number, or the operand that it is."""
+    """Return the start of an item of an index: a number or an operand."""
     if item == FULL:
         return 0
     return item[0] if isinstance(item, tuple) else item

@@ -1,4 +1,4 @@
-"""How modules for Dask run: on arrays in chunks, to lazy ones."""
+"""How modules for Dask run: on chunked arrays, with lazy results."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ...transpile.target import Library
 
 
 def _in_blocks(array: Any) -> Any:
-    """A dask array of two blocks along each dimension, of different size where it is odd."""
+    """Return a dask array with two blocks along each dimension, of different sizes if the dimension is odd."""
     return import_module("dask.array").from_array(array, chunks=tuple(max(1, size - size // 2) for size in array.shape))
 
 
 def _computed(results: Any, in_this_thread: bool) -> Any:
-    """The values of lazy results; other threads have registers of their own."""
+    """Return the values of lazy results. ``in_this_thread`` keeps the floating-point settings of this thread."""
     scheduler = {"scheduler": "synchronous"} if in_this_thread else {}
     return import_module("dask").compute(results, **scheduler)
 

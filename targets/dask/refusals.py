@@ -1,4 +1,6 @@
-"""The calls that the Dask target refuses though its library has them: they hide what can be done in chunks."""
+"""The calls that the Dask target refuses although dask.array has them, since they hide operations that chunks can
+share.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,14 @@ from .planning.nodes import bytes_of, name_of
 
 OPERATIONS = frozenset("median range std var".split())
 
-# Functions of the array library.
+# Library functions.
 LIBRARY = frozenset(
     "bincount convolve correlate cross diff linalg.cholesky linalg.det linalg.eigh linalg.eigvalsh linalg.norm "
     "linalg.slogdet linalg.solve linalg.svd linalg.svdvals nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd "
     "nansum nanvar pad polyval repeat searchsorted tile".split()
 )
 
-# Functions of the prelude.
+# Prelude functions.
 FUNCTIONS = frozenset(
     "batch_norm_grad batch_norm_inference batch_norm_training get_or_fill log_softmax logsumexp softmax "
     "take_or_fill".split()
@@ -22,11 +24,11 @@ FUNCTIONS = frozenset(
 
 TABLES = {"library": LIBRARY, "prelude": FUNCTIONS}
 
-LARGEST_TABLE = 16 << 20  # bytes that each task may be given to search in
+LARGEST_TABLE = 16 << 20  # bytes of a table that each task may search
 
 
 def refuses(node: Node) -> str | None:
-    """The reason why the Dask target does not support a node, or None."""
+    """Return the reason why the Dask target does not support a node, or None if it does."""
     if name_of(node) in ("search_sorted", "search_many") and bytes_of(node.operands[0]) > LARGEST_TABLE:
         return "each task would need the whole table"
     hides = name_of(node) in TABLES[node.opcode] if node.opcode in TABLES else node.opcode in OPERATIONS

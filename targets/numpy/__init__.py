@@ -1,4 +1,6 @@
-"""The NumPy target: everything, on NumPy alone (ml_dtypes where the program has narrow types), or by Numba's loops."""
+"""The NumPy target, which supports everything: with NumPy alone (ml_dtypes for narrow types), or with loops in
+Numba.
+"""
 
 from ...transpile.target import TEMPLATES, Target
 from .functions import own_function, readable_function

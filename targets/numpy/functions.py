@@ -1,4 +1,4 @@
-"""Operations for which the prelude has a function that is faster on NumPy."""
+"""The prelude functions that replace operations since they are faster on NumPy."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 from ...transpile.array.node import Node, PreludeName, Slot, Ufunc, literal_value
 from ...transpile.target import OwnCall
 
-_LONG_ROW = 32  # elements that are combined at once rather than by the ufunc's ``at``
-_LEAST_ELEMENTS = 2**12  # elements for which Numba's loops are worth their start
-_OF_ROWS = frozenset(("softmax", "log_softmax"))  # along the last axis, unless they are told another
+_LONG_ROW = 32  # elements from which on rows are combined one by one, not by the ufunc's ``at``
+_LEAST_ELEMENTS = 2**12  # elements from which on a call of a Numba function pays
+_OF_ROWS = frozenset(("softmax", "log_softmax"))  # along the last axis by default
 _FACTORED = frozenset("f32 f64 c64 c128".split())
 _MANY_EQUATIONS = 128
-_MANY_ELEMENTS = 2**17  # of which arrays do not stay in the cache
+_MANY_ELEMENTS = 2**17  # elements of an array that does not fit the cache
 _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
 COMBINERS = frozenset("add multiply maximum minimum".split())
-_LEAST_OF_ROW = 32  # elements of a row for each of the largest
-_WARNING = frozenset("nanmax nanmin nanmean nanstd nanvar".split())  # through warnings.warn, not as floats do
-_MOST_WINDOWED = 2  # axes along which the loops of pools have windows
+_LEAST_OF_ROW = 32  # elements of a row for each one that a heap selects
+_WARNING = frozenset("nanmax nanmin nanmean nanstd nanvar".split())  # call warnings.warn, which np.errstate ignores
+_MOST_WINDOWED = 2  # axes with windows that the loops of pools support
 
 
 def compiled_function(node: Node) -> OwnCall | None:
-    """Return the call of the function with loops of Numba that stands for a node, or None."""
+    """Return the call of the Numba function that replaces a node, or None."""
     results = (shape for shape, _ in node.results) if node.results else (node.shape,)
     if max(prod(shape) for shape in (*results, *(each.shape for each in node.operands))) < _LEAST_ELEMENTS:
         return None
@@ -65,8 +65,9 @@ def _scattered(node: Node, arguments: tuple[Any, ...]) -> OwnCall | None:
 
 
 def _counted_from_end(index: Node, size: int) -> Node | None:
-    """Return the integers that count from the end of an axis where they are negative, of which an index is made by
-    adding the axis's size to these; None for any other index."""
+    """Return the integers from which an index is made by adding the size of the axis to negative ones; None for any
+    other index.
+    """
     if index.opcode != "select":
         return None
     which, moved, plain = index.operands
@@ -80,7 +81,9 @@ def _is_number(node: Node, number: int) -> bool:
 
 
 def _pool(node: Node) -> OwnCall | None:
-    """Windows along one or two axes are gone through directly, if they are not much longer than their steps."""
+    """Return the compiled pool for windows along one or two axes that are not much longer than their strides, or
+    None.
+    """
     keywords = node.parameters["keywords"]
     combine, window = node.parameters["arguments"][2:4]
     strides = keywords.get("strides", (1,) * len(window))
@@ -100,14 +103,14 @@ def _pool_gradient(node: Node) -> OwnCall | None:
 
 
 def _windowed(window: tuple[int, ...], keywords: dict[str, Any]) -> int:
-    """Return along how many axes windows are more than elements."""
+    """Return the number of axes along which windows are not single elements."""
     strides = keywords.get("strides", (1,) * len(window))
     padding = keywords.get("padding", ((0, 0),) * len(window))
     return sum(each != (1, 1, (0, 0)) for each in zip(window, strides, padding, strict=True))
 
 
 def _search(node: Node) -> OwnCall | None:
-    """Values of one type are looked for in a table that is not empty."""
+    """Return the compiled search if the values have the type of the table, which is not empty; or None."""
     table, values = node.operands
     if table.type.name not in _NUMBERS or values.element_type is not table.element_type or not table.shape[0]:
         return None
@@ -115,7 +118,9 @@ def _search(node: Node) -> OwnCall | None:
 
 
 def top_k_by_heap(node: Node) -> OwnCall | None:
-    """Numbers of up to 32 bits go through a heap for each row, whatever size they have."""
+    """Return the call that selects the largest with a heap for each row, for numbers of up to 32 bits; or None. It does
+    not ask for the size.
+    """
     (x,), (_, k, *_) = node.operands, node.parameters["arguments"]
     if x.type.name not in _NUMBERS or x.type.bits > 32 or 0 in x.shape or not k:
         return None
@@ -124,13 +129,13 @@ def top_k_by_heap(node: Node) -> OwnCall | None:
 
 
 def takes_few(node: Node) -> bool:
-    """Tell whether a choice of the largest takes so few of a row that a heap finds them sooner than a partition."""
+    """Return whether a ``top_k`` selects so few elements of a row that a heap is faster than a partition."""
     k: int = node.parameters["arguments"][1]
     return _LEAST_OF_ROW * k <= node.operands[0].shape[-1]
 
 
 def _few_of_rows(node: Node) -> OwnCall | None:
-    """A heap is faster than to take all of a row apart where few are wanted, as then few are put into it."""
+    """Return the selection by a heap if few elements are selected: then few are inserted into the heap."""
     return top_k_by_heap(node) if takes_few(node) else None
 
 
@@ -148,7 +153,7 @@ _CALLS: dict[str, Callable[[Node], OwnCall | None]] = {
 
 
 def own_function(node: Node) -> OwnCall | None:
-    """The call of the prelude that stands for a node, or None."""
+    """Return the prelude call that replaces a node in all styles, or None."""
     if node.opcode == "library" and node.parameters["function"] in _WARNING and "package" not in node.parameters:
         keywords = tuple(node.parameters["keywords"].items())
         return OwnCall(node.parameters["function"], node.parameters["arguments"], keywords)
@@ -162,7 +167,7 @@ def own_function(node: Node) -> OwnCall | None:
 
 
 def search_of_many(node: Node) -> OwnCall | None:
-    """The call that looks for many values in a table, or None."""
+    """Return the call that searches many values in a table, or None."""
     is_search = node.opcode == "prelude" and node.parameters["function"] == "search_sorted"
     if not is_search or prod(node.shape) < _MANY_ELEMENTS or not node.operands[0].type.is_floating:
         return None
@@ -170,8 +175,9 @@ def search_of_many(node: Node) -> OwnCall | None:
 
 
 def readable_function(node: Node) -> OwnCall | None:
-    """The call that computes a function of many single elements, rows or equations block by block, or looks for many
-    values, or None."""
+    """Return the call that replaces a node where there are no kernels, or None: a function of many elements, rows or
+    equations that works block by block, or a search of many values.
+    """
     if (search := search_of_many(node)) is not None:
         return search
     if node.opcode == "prelude" and node.parameters["function"] == "cholesky":

@@ -1,4 +1,4 @@
-"""Advice on how this machine runs modules for NumPy faster, for ``xla2py doctor``."""
+"""Advice for ``xla2py doctor``: settings with which modules for NumPy run faster on this machine."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 from ...transpile.target import Library
 
-_WIDE_KERNELS = frozenset(("SkylakeX", "Cooperlake", "SapphireRapids"))  # OpenBLAS's for AVX-512
+_WIDE_KERNELS = frozenset(("SkylakeX", "Cooperlake", "SapphireRapids"))  # OpenBLAS kernels for AVX-512
 _NAMES_OF_KERNELS = ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename")
 _KEEPS_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "17179869184"}
 _ABOUT_MEMORY = (*_KEEPS_MEMORY, "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES", "LD_PRELOAD")
 
 
 def _advice() -> tuple[str, ...]:
-    """All that holds here."""
+    """Return all advice that applies here."""
     texts = (
         advice_on_numba(find_spec("numba") is not None),
         advice_on_kernels(_kernels(), _processor()),
@@ -28,12 +28,12 @@ def _advice() -> tuple[str, ...]:
 
 
 def advice_on_numba(is_installed: bool) -> str:
-    """Empty where the style ``fast`` works."""
+    """Return how to install Numba; "" if it is installed."""
     return "" if is_installed else "--style fast needs Numba: pip install 'xla2py[fast]'"
 
 
 def advice_on_kernels(kernels: str, processor: frozenset[str]) -> str:
-    """Empty unless OpenBLAS, whose kernels have a name, leaves half of the processor unused."""
+    """Return how to choose wider kernels; "" unless OpenBLAS's kernels do not use the processor's AVX-512."""
     if not kernels or kernels in _WIDE_KERNELS or "avx512f" not in processor:
         return ""
     return (
@@ -43,7 +43,9 @@ def advice_on_kernels(kernels: str, processor: frozenset[str]) -> str:
 
 
 def advice_on_memory(libc: str, environment: Mapping[str, str]) -> str:
-    """Empty unless the C library gives each large array that is freed back to the system."""
+    """Return how to keep freed memory; "" unless the C library returns each large array to the system when it is
+    freed.
+    """
     if libc != "glibc" or any(name in environment for name in _ABOUT_MEMORY):
         return ""
     settings = " ".join(f"{name}={value}" for name, value in _KEEPS_MEMORY.items())
@@ -51,7 +53,7 @@ def advice_on_memory(libc: str, environment: Mapping[str, str]) -> str:
 
 
 def _kernels() -> str:
-    """Return what the OpenBLAS beside NumPy calls the kernels it picked, or nothing where there is none that tells."""
+    """Return the name of the kernels that NumPy's OpenBLAS selected; "" if it cannot be found out."""
     spec = find_spec("numpy")
     if spec is None or spec.origin is None:
         return ""
@@ -69,7 +71,7 @@ def _kernels() -> str:
 
 
 def _processor() -> frozenset[str]:
-    """Return the features of the processor, as Linux lists them."""
+    """Return the features of the processor, as Linux lists them; none on other systems."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:

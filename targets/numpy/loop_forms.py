@@ -1,4 +1,6 @@
-"""What operations are in loops that Numba compiles: expressions of elements and places in place of calls."""
+"""The forms of operations in loops that Numba compiles: element-wise expressions and indices in place of library
+calls.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from ...transpile.array.value import FULL, NEW, getitem, permute
 from ...transpile.hlo.element_types import PRED, S32
 from ...transpile.kernels.gathers import is_within
 
-_MOST_WRITTEN_OUT = 8  # rows, columns and terms of a product: below, the call of BLAS takes longer
-_MOST_PRODUCTS = 2**18  # of a convolution: above, those of whole matrices are faster
+_MOST_WRITTEN_OUT = 8  # rows, columns and terms of a product, up to which a call of BLAS takes longer
+_MOST_PRODUCTS = 2**18  # of a convolution, up to which matrix products are slower
 _SUMMED = frozenset("f32 f64 c64 c128".split())
 _CONVOLVED = frozenset(("f32", "f64"))
 _STARTS = frozenset("s32 s64 u32".split())
@@ -21,13 +23,13 @@ _AS_IT_IS = frozenset(("strides", "padding", "kernel_dilation", "reverse_kernel"
 
 
 def loop_form(graph: Graph, node: Node) -> Node | None:
-    """Return what stands for a node in a loop, or None where that is the node."""
+    """Return the node that replaces a node in a loop, or None."""
     rule = _FORMS.get(node.parameters["function"] if node.opcode == "prelude" else node.opcode)
     return rule(graph, node) if rule is not None else None
 
 
 def _truth(graph: Graph, node: Node) -> Node | None:
-    """``any`` and ``all`` along axes, as counts: kernels add up lines of numbers."""
+    """Return ``any`` or ``all`` along axes as a comparison of a count, since kernels sum lines of numbers."""
     (x,) = node.operands
     if not node.ndim or 0 in x.shape or x.element_type is not PRED:
         return None
@@ -40,7 +42,7 @@ def _truth(graph: Graph, node: Node) -> Node | None:
 
 
 def _count(graph: Graph, node: Node) -> Node | None:
-    """A sum of truths, as one of numbers."""
+    """Return a sum of booleans as a sum of integers."""
     (x,) = node.operands
     if x.element_type is not PRED or not node.type.is_integral or 0 in x.shape:
         return None
@@ -49,7 +51,7 @@ def _count(graph: Graph, node: Node) -> Node | None:
 
 
 def _of_numbers(graph: Graph, node: Node) -> Node | None:
-    """What is taken of 0, 1, 2, .. is the place itself, moved inside."""
+    """Return ``take`` of 0, 1, 2, .. as the index itself, clamped."""
     x, index = node.operands
     if x.opcode != "arange" or index.is_python_int or index.type.name not in _STARTS:
         return None
@@ -62,7 +64,7 @@ def _of_numbers(graph: Graph, node: Node) -> Node | None:
 
 
 def _product(graph: Graph, node: Node) -> Node | None:
-    """A product of small matrices, or of chosen parts of vectors: the sum of what is multiplied element by element."""
+    """Return a product of small matrices, or of selected parts of vectors, as a sum of element-wise products."""
     x, y = node.operands
     if min(x.ndim, y.ndim) < 1 or node.type.name not in _SUMMED or 0 in (*x.shape, *y.shape):
         return None
@@ -81,7 +83,9 @@ def _product(graph: Graph, node: Node) -> Node | None:
 
 
 def _contraction(graph: Graph, node: Node) -> Node | None:
-    """A product along any axes: the sum of what is multiplied where terms are few, a product of matrices else."""
+    """Return a contraction along any axes as a sum of element-wise products if there are few terms, else as a matrix
+    product.
+    """
     text = subscripts(node)
     kinds = {each.element_type for each in (node, *node.operands)}
     if text is None or len(kinds) > 1 or node.type.name not in _SUMMED or 0 in (*node.shape, *node.operands[0].shape):
@@ -103,7 +107,7 @@ def _contraction(graph: Graph, node: Node) -> Node | None:
         last = range(product.ndim - len(summed), product.ndim)
         made = graph.add("sum", (product,), axes=tuple(last)) if summed else product
     elif batch:
-        return None  # products of many matrices are the library's
+        return None  # the library computes batched products
     else:
         orders, shapes = (rows + summed, summed + columns), ((height, terms), (terms, width))
         matrices = (
@@ -116,7 +120,7 @@ def _contraction(graph: Graph, node: Node) -> Node | None:
 
 
 def _part(graph: Graph, node: Node) -> Node | None:
-    """A part that begins where numbers say, moved inside."""
+    """Return a dynamic slice as an index with clamped starts."""
     x, *starts = node.operands
     _, slots, sizes = node.parameters["arguments"]
     found = _places(graph, x, [starts[slot.index - 1] for slot in slots], sizes, first=1)
@@ -127,7 +131,7 @@ def _part(graph: Graph, node: Node) -> Node | None:
 
 
 def _changed_part(graph: Graph, node: Node) -> Node | None:
-    """An update that begins where numbers say, moved inside."""
+    """Return a dynamic update of a slice as an assignment with clamped starts."""
     x, value, *starts = node.operands
     slots = node.parameters["arguments"][2]
     found = _places(graph, x, [starts[slot.index - 2] for slot in slots], value.shape, first=2)
@@ -140,7 +144,9 @@ def _changed_part(graph: Graph, node: Node) -> Node | None:
 def _places(
     graph: Graph, x: Node, starts: list[Node], sizes: tuple[int, ...], first: int
 ) -> tuple[tuple[object, ...], list[Node]] | None:
-    """The index of a part, and where it begins along each axis that is cut: operands from the ``first`` slot on."""
+    """Return the index of a part, and its clamped start along each sliced axis. The starts are operands from slot
+    ``first``.
+    """
     index: list[object] = []
     places: list[Node] = []
     for start, size, whole in zip(starts, sizes, x.shape, strict=True):
@@ -157,7 +163,9 @@ def _places(
 
 
 def _convolution(graph: Graph, node: Node) -> Node | None:
-    """One along one or two axes, of few products: channels last, and the window as it is laid over the array."""
+    """Return a convolution with few products along one or two axes as the prelude's, with channels last and the kernel
+    in its correlation order.
+    """
     x, kernel = node.operands
     keywords = dict(node.parameters["keywords"])
     kinds = {each.type.name for each in (node, *node.operands)}
@@ -182,7 +190,7 @@ def _convolution(graph: Graph, node: Node) -> Node | None:
     settings = [keywords.get(name, (1,) * axes) for name in ("strides", "kernel_dilation")]
     before = tuple(low for low, _ in keywords.get("padding", ((0, 0),) * axes))
     shape = tuple(node.shape[of_result.index(letter)] for letter in ("N", *letters, "C"))
-    if axes == 1:  # along the second of two
+    if axes == 1:  # add an axis before the only one
         x, kernel = getitem(graph, x, [FULL, NEW, FULL, FULL]), getitem(graph, kernel, [NEW, FULL, FULL, FULL])
         settings, before, shape = [(1, *each) for each in settings], (0, *before), (shape[0], 1, *shape[1:])
     arguments = (Slot(0), Slot(1), settings[0], before, settings[1], shape)

@@ -1,6 +1,4 @@
-"""Calls of SciPy where a module may import it: in place of NumPy's that are slower, and of special functions that would
-be copied into the module.
-"""
+"""Calls of SciPy, if a module may import it: faster than NumPy's, or in place of special functions in the module."""
 
 from __future__ import annotations
 
@@ -12,13 +10,13 @@ from typing import Any
 from ...transpile.array.node import Node, Slot
 from ...transpile.target import OwnCall, Package
 
-_LEAST_ELEMENTS = 2**12  # for which another function is worth the longer call
+_LEAST_ELEMENTS = 2**12  # elements from which on a faster function is worth the longer call
 _SOLVED = frozenset("f32 f64 c64 c128".split())
 _RANKS = {1: "", 2: "2"}
 
 
 def _faster_function(node: Node) -> OwnCall | None:
-    """The call of SciPy that stands for a node, or of a function of the prelude that calls it; or None."""
+    """Return the call of SciPy, or of a prelude function that uses it, that replaces a node; or None."""
     if not node.operands or max(prod(each.shape) for each in (node, *node.operands)) < _LEAST_ELEMENTS:
         return None
     if node.opcode == "fft":
@@ -49,7 +47,7 @@ _CALLS: dict[str, Callable[[Node], OwnCall | None]] = {
     "solve": _of_one_matrix("solve_by_lapack"),
 }
 
-# By functions of the prelude: those of SciPy that give the same for every number, also where it is singular.
+# SciPy's functions by prelude functions: those that agree for every number, also at singularities.
 _SPECIAL = {
     **dict.fromkeys(("erf", "erf_float64"), "erf"),
     **dict.fromkeys(("erfc", "erfc_float64"), "erfc"),
@@ -60,7 +58,7 @@ _SPECIAL = {
     **dict.fromkeys(("erfcx", "erfcx_float64"), "erfcx"),
     **{name: name for name in ("entr", "ndtri", "xlogy", "xlog1py")},
 }
-# Those that give something else at infinities and poles.
+# Those that differ at infinities and poles.
 _SPECIAL_INSIDE = {
     "lgamma": "gammaln",
     **{name: name for name in ("digamma", "gammainc", "gammaincc", "betainc", "zeta")},
@@ -69,7 +67,7 @@ _SPECIAL_INSIDE = {
 
 
 def _special_function(names: Mapping[str, str], node: Node) -> OwnCall | None:
-    """The special function of SciPy that a call of the prelude's is, of those named; or None."""
+    """Return the special function of SciPy that replaces a prelude call, of those in ``names``; or None."""
     name = names.get(node.parameters["function"]) if node.opcode == "prelude" else None
     is_known = name is not None and all(each.type.name in ("f32", "f64") for each in (node, *node.operands))
     return OwnCall(f"special.{name}", package="scipy") if is_known else None

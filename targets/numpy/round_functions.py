@@ -1,4 +1,4 @@
-"""Functions of the prelude that loops call which are compiled as a whole: on small arrays, in every round."""
+"""The prelude functions that compiled loops call: on small arrays, in every iteration."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
 _PLACES = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
 _FACTORED = frozenset(("f32", "f64"))
 _MOST_EQUATIONS = 32
-_MOST_OF_TRIANGLES = 64  # rows of a triangular factor, which takes a third of the steps
+_MOST_OF_TRIANGLES = 64  # rows of a triangular factor, which takes a third of the operations
 _TRANSFORMED = frozenset("f32 f64 c64 c128".split())
 _SMALL_FACTORS = (2, 3, 5, 7, 11, 13)
-_LONGEST = 512  # numbers in a line that is transformed
+_LONGEST = 512  # elements of a line of a Fourier transform
 _MOST_AXES = 2
 _SUMS = frozenset(("add", "multiply"))
 Rule = Callable[[Node], OwnCall | None]
 
 
 def round_function(node: Node) -> OwnCall | None:
-    """Return the call that stands for a node in a loop that Numba compiles, or None."""
+    """Return the call that replaces a node in a loop that Numba compiles, or None."""
     rule = _RULES.get(node.parameters["function"] if node.opcode in ("prelude", "library") else node.opcode)
     return rule(node) if rule is not None else None
 
@@ -34,7 +34,7 @@ def _same(function: str) -> Rule:
 
 
 def _drawn(array: str, number: str) -> Rule:
-    """Numbers of a shape are an array, and one alone is a number."""
+    """Return the rule of random numbers: a function of an ``array`` with a shape, another for a single ``number``."""
 
     def rule(node: Node) -> OwnCall:
         key, shape, *rest = node.parameters["arguments"]
@@ -54,13 +54,13 @@ def _update(node: Node) -> OwnCall | None:
 
 
 def _assignment(node: Node) -> OwnCall | None:
-    """At places of arrays; others are assigned to as in NumPy."""
+    """Return the scatter of an assignment that has index arrays; None for other assignments, which Numba supports."""
     is_scatter = any(place.ndim for place in node.operands[2:])
     return _scattered(node, node.parameters["index"], Slot(1)) if is_scatter else None
 
 
 def _scattered(node: Node, index: tuple[Any, ...], value: Any, combiner: Ufunc | None = None) -> OwnCall | None:
-    """Updates of one type at places along the first axes, one after the other."""
+    """Return a scatter along the first axes that applies updates one after the other, or None."""
     if not all(isinstance(part, Slot) for part in (*index, value)):
         return None
     x, *given = (node.operands[part.index] for part in (Slot(0), value, *index))
@@ -107,7 +107,9 @@ def _top_k(node: Node) -> OwnCall | None:
 
 
 def _equations(function: str, rank: int = 2, most: int = _MOST_EQUATIONS) -> Rule:
-    """Call ``function`` for small matrices alone: LAPACK solves larger ones faster, and its call costs little then."""
+    """Return the rule of ``function`` for small matrices; LAPACK is faster for larger ones, and its call overhead
+    matters less.
+    """
 
     def rule(node: Node) -> OwnCall | None:
         matrix = node.operands[0]
@@ -122,7 +124,7 @@ def _equations(function: str, rank: int = 2, most: int = _MOST_EQUATIONS) -> Rul
 
 
 def _given(node: Node) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
-    """The arguments and keywords of a call."""
+    """Return the arguments and keywords of a call."""
     return node.parameters.get("arguments", ()), tuple(node.parameters.get("keywords", {}).items())
 
 
@@ -139,7 +141,9 @@ def _tridiagonal(node: Node) -> OwnCall | None:
 
 
 def _transform(node: Node) -> OwnCall | None:
-    """Short ones along one axis or two, of lengths with small factors alone: the library's call takes longer then."""
+    """Return a short Fourier transform along one or two axes whose lengths have small prime factors, for which a
+    library call takes longer; or None.
+    """
     kind, lengths = node.parameters["kind"], node.parameters["lengths"]
     (x,) = node.operands
     is_known = x.type.name in _TRANSFORMED and _has_elements(x) and all(map(_is_short, lengths))

@@ -17,7 +17,7 @@ _MANY_ROWS = 1024  # enough to occupy a device with one thread a row
 _MORE_ROWS = 1 << 14  # enough to occupy a device with a part of a warp a row
 _MOST_KEPT = 32  # registers for elements and running reductions
 _AT_ONCE, _NARROW_AT_ONCE = 4, 8  # adjacent elements of one read, and those of 16-bit floats
-_SHORT_SHARE, _LONGEST_SHARE = 8, 16  # elements of a line that a thread keeps in registers
+_SHORT_SHARE, _LONGEST_SHARE = 8, 16  # elements of a line that a thread keeps in registers in registers
 _SHARE = 12  # elements of a row that a thread keeps if a part of a warp has the row
 
 
@@ -100,7 +100,8 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
 
 
 def launched_at_any_size(kernel: Kernel) -> tuple[Launch, Phases]:
-    """Return the launch and the phases of a kernel for lines of any length: the threads of a block loop over each line.
+    """Return the launch and the phases of a kernel for lines of any length: the threads of a block loop over
+    each line.
     """
     assert kernel.lines is not None
     together = 1 if kernel.lines.are_rows else _WARP

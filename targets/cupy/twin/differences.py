@@ -164,7 +164,8 @@ def _scatter(ufunc: np.ufunc, dtypes: str) -> Callable[..., Any]:
 
 
 def _cholesky(a: np.ndarray) -> np.ndarray:
-    """Return Cholesky factors without an exception: the factor of a matrix that is not positive definite is arbitrary.
+    """Return Cholesky factors without an exception: the factor of a matrix that is not positive definite is
+    arbitrary.
     """
     result = np.empty_like(a)
     for index in np.ndindex(a.shape[:-2]):

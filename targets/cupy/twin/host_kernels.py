@@ -87,7 +87,8 @@ def compiled(source: str) -> ctypes.CDLL:
 
 @cache
 def _header(folder: Path) -> Path:
-    """Return the path of a copy of the header with its precompiled form beside it, which makes g++ five times as fast.
+    """Return the path of a copy of the header with its precompiled form beside it, which makes g++ five times as
+    fast.
     """
     assert COMPILER is not None
     text = HEADER.read_text("utf-8")

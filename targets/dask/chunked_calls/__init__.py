@@ -1,6 +1,6 @@
-"""Operations that functions of the prelude do in chunks: a file for each topic, found by lying in this folder.
+"""Operations that prelude functions compute in chunks. Every module of this folder is loaded.
 
-Each has a table ``IMPLEMENTATIONS`` by the operation of a node, or the function of the prelude that it calls.
+Each module has a table ``IMPLEMENTATIONS``, by the opcode of a node or by the prelude function that it calls.
 """
 
 from __future__ import annotations
@@ -24,5 +24,5 @@ for _name, _found in _rows():
 
 
 def implementations_of(node: Node) -> tuple[ChunkedImplementation, ...]:
-    """The ways in which a node may be done in chunks, the first choice first."""
+    """Return the chunked implementations of a node, in order of preference."""
     return IMPLEMENTATIONS.get(node.parameters["function"] if node.opcode == "prelude" else node.opcode, ())

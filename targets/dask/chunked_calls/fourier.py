@@ -1,4 +1,4 @@
-"""Fourier transforms along axes in several chunks: tasks read their lines from files."""
+"""Fourier transforms along axes with several chunks: tasks read their lines from files."""
 
 from __future__ import annotations
 

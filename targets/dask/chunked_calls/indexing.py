@@ -1,4 +1,4 @@
-"""Parts of arrays that are read at computed places along axes in several chunks."""
+"""Reads at computed positions along axes with several chunks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..computed_places import slot_of
 from ..planning.chunked_implementation import Arguments, ChunkedImplementation, Implementations, OperandAxes, as_it_is
 from ..planning.nodes import is_filled
 
-PLACES = 5  # blocks in a look-up of narrow rows: their places, masks, parts and what is joined of them
+PLACES = 5  # blocks that a look-up of narrow rows holds: positions, masks, parts and the joined parts
 
 
 def _are_arrays(indices: Sequence[Node]) -> bool:
-    """Tell whether none is a number, which ``main`` has as Python's."""
+    """Return whether all indices are arrays in ``main``, not Python numbers."""
     return not any(index.is_literal or is_known_on_host(index) for index in indices)
 
 
@@ -30,7 +30,7 @@ def _take(node: Node) -> Arguments:
 
 
 def _first_indexed(node: Node) -> OperandAxes:
-    """The first axis that has an index in ``x[.., i, j]``."""
+    """Return the first indexed axis of ``x[.., i, j]``."""
     index = node.parameters["index"]
     plain = all(item == FULL or isinstance(item, Slot) for item in index) and _are_arrays(node.operands[1:])
     return {(0, index.count(FULL)): None} if plain else {}
@@ -43,7 +43,9 @@ def _take_elements(node: Node) -> Arguments:
 
 
 def _place(node: Node) -> tuple[int, Any] | None:
-    """The one axis of ``x[:, i]`` or ``x[:, i : i + 4]`` that has a computed place, and its item."""
+    """Return the axis of ``x[:, i]`` or ``x[:, i : i + 4]`` that has a computed position, and its item; None if there
+    are several or another kind of index.
+    """
     found = [(axis, item) for axis, item in enumerate(node.parameters["index"]) if item != FULL]
     is_alone = len(found) == 1 and slot_of(found[0][1]) is not None and not node.operands[1].ndim
     return found[0] if is_alone and _are_arrays(node.operands[1:]) else None
@@ -55,7 +57,7 @@ def _indexed_axis(node: Node) -> int:
 
 
 def _row(node: Node) -> OperandAxes:
-    """The axis of ``x[:, i]`` that has a computed number."""
+    """Return the axis of ``x[:, i]`` with the computed number."""
     place = _place(node)
     return {(0, place[0]): None} if place is not None and isinstance(place[1], Slot) else {}
 
@@ -66,7 +68,7 @@ def _take_row(node: Node) -> Arguments:
 
 
 def _rows(node: Node) -> OperandAxes:
-    """The axis of ``x[:, i : i + 4]`` along which a slice begins at a computed number."""
+    """Return the axis of ``x[:, i : i + 4]`` whose slice begins at a computed number."""
     place = _place(node)
     return {(0, place[0]): None} if place is not None and isinstance(place[1], tuple) and is_filled(node) else {}
 

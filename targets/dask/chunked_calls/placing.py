@@ -1,4 +1,4 @@
-"""Arrays that are moved, joined or written into each other along axes in several chunks."""
+"""Arrays that are moved, joined or written into others along axes with several chunks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..planning.scatters import is_scatter
 
 
 class _Box(NamedTuple):
-    """A piece of an array: where it begins along each axis (a number, or the operand that ``main`` has as one), its
-    shape, and in which steps it goes.
+    """A box in an array: its start (a number, or an operand that is a number in ``main``), shape and step along each
+    axis.
     """
 
     starts: tuple[int | Slot, ...]
@@ -30,12 +30,12 @@ class _Box(NamedTuple):
 
     @property
     def is_dense(self) -> bool:
-        """Tell whether it takes one element after the other."""
+        """Whether all steps are 1."""
         return set(self.steps) == {1}
 
 
 def _box(node: Node) -> _Box | None:
-    """Return the box that an index takes where that is a piece of the array, and None where it is anything else."""
+    """Return the box that an index selects, or None if the index does not select a box."""
     x, items = node.operands[0], node.parameters["index"]
     parts = [_part(node, item, n) for item, n in zip(items, x.shape, strict=False)]
     parts += [(0, n, 1) for n in x.shape[len(items) :]]
@@ -44,12 +44,12 @@ def _box(node: Node) -> _Box | None:
 
 
 def _part(node: Node, item: Any, size: int) -> tuple[int | Slot, int, int] | None:
-    """Return where an item of an index begins, how many elements it takes, and in which steps."""
+    """Return the start, length and step that an item of an index selects; None for items of other kinds."""
     if item == FULL:
         return 0, size, 1
     if not isinstance(item, tuple):
         return None
-    if len(item) == 2:  # so many elements from a place
+    if len(item) == 2:  # a start and a length
         start, length = item
         if not isinstance(start, Slot):
             return start, length, 1
@@ -62,7 +62,7 @@ def _part(node: Node, item: Any, size: int) -> tuple[int | Slot, int, int] | Non
 
 
 def _all_axes(node: Node) -> OperandAxes:
-    """All axes of all operands that are arrays of the same rank."""
+    """Return all axes of all operands that have the rank of the result."""
     arrays = [k for k, operand in enumerate(node.operands) if operand.ndim == node.ndim]
     filled = all(0 not in node.operands[k].shape for k in arrays)
     sizes = {(k, axis): node.operands[k].shape[axis] for k in arrays for axis in range(node.ndim)}
@@ -83,7 +83,7 @@ def _concatenate(node: Node) -> Arguments:
 
 def _padded(node: Node) -> OperandAxes:
     if node.opcode != "pad" or not node.operands[1].is_literal:
-        return {}  # a function of the prelude pads between elements, too
+        return {}  # the prelude's pad also pads between elements
     is_grown = all(side >= 0 for width in node.parameters["widths"] for side in width)
     return _all_axes(node) if is_filled(node) and is_grown else {}
 
@@ -93,7 +93,9 @@ def _pad(node: Node) -> Arguments:
 
 
 def _sliced(node: Node) -> OperandAxes:
-    """Slices of the same rank; dask.array turns blocks that are computed where they are."""
+    """Return the axes of a slice that keeps the rank. dask.array reverses computed arrays in place, so that is left to
+    it.
+    """
     x = node.operands[0]
     is_turned = x.shape == node.shape and not is_argument(x)
     return _all_axes(node) if len(x.shape) == node.ndim and not is_turned and _box(node) is not None else {}
@@ -118,7 +120,7 @@ def _write(node: Node) -> Arguments:
 
 
 def _reshaped(node: Node) -> OperandAxes:
-    """All axes that are merged or split."""
+    """Return all axes: a reshape may merge or split any of them."""
     return {(0, axis): None for axis in range(node.operands[0].ndim)} if is_filled(node) else {}
 
 

@@ -1,4 +1,4 @@
-"""Running combinations along an axis in several chunks."""
+"""Cumulative reductions along an axis with several chunks."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def _accumulate_logarithms(node: Node) -> Arguments:
 
 
 def _running(node: Node) -> OperandAxes:
-    """The operands are arrays, and as many numbers to begin with."""
+    """Return the axis of the operands that are arrays; the other half are their initial numbers."""
     arrays = node.operands[: len(node.operands) // 2]
     axis = node.parameters["keywords"].get("axis", 0)
     return {(k, axis): axis for k, array in enumerate(arrays) if 0 not in array.shape}
 
 
 def _scanned(node: Node) -> OperandAxes:
-    """All operands are arrays, along one axis."""
+    """Return the scanned axis of all operands."""
     axis = node.parameters["keywords"].get("axis", 0)
     return {(k, axis): axis for k, array in enumerate(node.operands) if 0 not in array.shape}
 

@@ -1,4 +1,4 @@
-"""Sorts along an axis in several chunks: sorted chunks wait in files to be merged."""
+"""Sorts along an axis with several chunks: sorted chunks are written to files and merged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..planning.chunked_implementation import (
     axis_of_all,
 )
 
-CACHED_BYTES = 4 << 30  # of an array whose file the system keeps in memory while it is read again and again
+CACHED_BYTES = 4 << 30  # of a file that stays in the page cache while it is read repeatedly
 
 
 def _axis(node: Node) -> int:
@@ -28,7 +28,7 @@ def _axis(node: Node) -> int:
 
 
 def _axis_of_call(node: Node) -> int:
-    """The axis is the one of the arguments that is a number."""
+    """Return the sorted axis of a call: its only argument that is a number."""
     return next(part for part in node.parameters["arguments"] if isinstance(part, int))
 
 
@@ -53,10 +53,10 @@ def _whole_lines(
     needs: Lengths,
     target: int,
 ) -> Lengths:
-    """Cut the other axes, the first ones most, so that a task sorts whole lines, where one is small enough.
+    """Propose chunks of whole lines, cut along the other axes (the first ones most), if a line fits into a task.
 
-    Of a large file, each task would read a few bytes of every page: its chunks are sorted and merged instead, and so
-    are those of arrays whose other axes something else needs.
+    There is no proposal for large files, of which each task would read a few bytes of every page, and none if a node
+    needs another axis whole: their chunks are sorted and merged.
     """
     operand, sorted_axis = node.operands[0], axis(node)
     itemsize, n = operand.type.dtype.itemsize, operand.shape[sorted_axis]
@@ -76,8 +76,8 @@ def _whole_lines(
 def _bytes_of_a_line(
     axis: Callable[[Node], int], holds: int, element_bytes: int, node: Node, block: Sequence[int]
 ) -> int:
-    """Return the bytes that a task holds of a line that it sorts as a whole, though a block has no room for it; 0 for
-    lines that are sorted otherwise.
+    """Return the bytes that a task holds to sort a whole line that is longer than a block; 0 if the line is sorted in
+    runs.
     """
     line, room = node.operands[0].shape[axis(node)], prod(block)
     itemsizes = sum(operand.type.dtype.itemsize for operand in node.operands)
@@ -91,7 +91,7 @@ def _in_runs(
     element_bytes: int = 24,
     holds: int = 2,
 ) -> tuple[ChunkedImplementation]:
-    """A function that sorts chunks along an ``axis`` and merges these."""
+    """Return the implementation by a function that sorts chunks along an ``axis`` and merges them."""
     return (
         ChunkedImplementation(
             *(function, lambda node: axis_of_all(node, axis(node)), arguments),

@@ -1,4 +1,4 @@
-"""Factors and triangular systems of matrices in square tiles."""
+"""Factorizations and triangular systems of matrices in square tiles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SquareAxes = dict[tuple[int, int], int | None]
 
 
 def _sides(node: Node) -> SquareAxes:
-    """The axes of operands that are sides of tiles, and the axis of the result that is cut like each."""
+    """Return the axes of operands that are sides of tiles, each with the axis of the result that is cut alike."""
     rows, columns = node.ndim - 2, node.ndim - 1
     if len(node.operands) == 1:
         return {(0, rows): rows, (0, columns): columns}
@@ -21,7 +21,7 @@ def _sides(node: Node) -> SquareAxes:
 
 
 def _same_chunks(node: Node) -> Iterator[tuple[Axis, Axis]]:
-    """All sides are cut alike."""
+    """Yield pairs that make all sides of tiles alike."""
     for place in _sides(node).values():
         if place is not None:
             yield (node.operands[0], node.ndim - 1), (node, place)
@@ -30,7 +30,7 @@ def _same_chunks(node: Node) -> Iterator[tuple[Axis, Axis]]:
 def _propose(
     node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, needs: Lengths, target: int
 ) -> Lengths:
-    """Cut matrices that are too large into square tiles, and right-hand sides into square pieces."""
+    """Propose square tiles for matrices that are too large, and square pieces for right-hand sides."""
     side = isqrt(target // node.type.dtype.itemsize)
     rows, columns = node.ndim - 2, node.ndim - 1
     if sizes.get(classes.find(node.operands[0], columns), 1) <= side:

@@ -1,4 +1,4 @@
-"""Factors of tall matrices whose rows come in several chunks."""
+"""Factorizations of tall matrices whose rows are in several chunks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import partial
 from ....transpile.array.node import Node
 from ..planning.chunked_implementation import ChunkedImplementation, Implementations, OperandAxes, first_operand
 
-COPIES = 10  # blocks of float32 in np.linalg.qr, which copies them for LAPACK as float64
+COPIES = 10  # blocks of float32 that np.linalg.qr holds, with LAPACK's copies in float64
 
 
 def _rows(node: Node) -> OperandAxes:
-    """The rows of a matrix that has at least twice as many of them as columns, and those of the factor that is as tall.
+    """Return the row axis of a matrix with at least twice as many rows as columns, and that of its tall factor.
 
-    There are none where that factor is wanted square.
+    There is none if the tall factor is to be square.
     """
     sizes = node.operands[0].shape
     if len(sizes) != 2 or not sizes[0] >= 2 * sizes[1] > 0:
@@ -25,7 +25,7 @@ def _rows(node: Node) -> OperandAxes:
 
 
 def _least_bytes(node: Node, block: Sequence[int]) -> int:
-    """What a task holds of the fewest rows that are factored at a time, twice as many as there are columns."""
+    """Return the bytes that a task holds for the fewest rows of one factorization, twice the number of columns."""
     matrix = node.operands[0]
     return COPIES * 2 * matrix.shape[1] ** 2 * matrix.type.dtype.itemsize
 

@@ -1,4 +1,4 @@
-"""Parts of arrays that are written at computed places along axes in several chunks."""
+"""Writes at computed positions along axes with several chunks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..planning.scatters import combiner, count_of_update_axes, first_slots, is_
 
 
 def _along_updates(node: Node) -> Iterator[Sequence[tuple[int, int]]]:
-    """Return for each axis along which there are updates that of the values and those of the indices."""
+    """Yield, for each axis of the updates, the (operand, axis) pairs of the values and indices that have it."""
     if not is_scatter(node):
         return
     x, values, *indices = node.operands
@@ -40,9 +40,10 @@ def _same_chunks(node: Node) -> Iterator[tuple[Axis, Axis]]:
 
 
 def _updates(node: Node) -> OperandAxes:
-    """The axes of updates, where each chunk of them can be scattered into an array of its own.
+    """Return the axes of updates, if each chunk of updates can be scattered into its own array and these arrays
+    combined.
 
-    These are combined, which rounds otherwise than to combine one update after the other.
+    That changes the rounding, so narrow floats are excluded.
     """
     ufunc, element_type = combiner(node) if is_scatter(node) else None, node.element_type
     if not isinstance(ufunc, Ufunc) or element_type is None:
@@ -56,7 +57,9 @@ def _updates(node: Node) -> OperandAxes:
 
 
 def _rows_and_updates(node: Node) -> OperandAxes:
-    """The first axis of the array, and the axes of updates: the first where they must stay in order."""
+    """Return the first axis of the array and the axes of updates; only the first axis of updates if they must stay in
+    order.
+    """
     if not is_scatter(node):
         return {}
     return {(0, 0): 0, **(_updates(node) or dict.fromkeys(next(_along_updates(node), ())))}

@@ -1,1 +1,1 @@
-"""How a program is cut into chunks: sizes, phases, and what each operation does with its blocks."""
+"""The plan of a program in chunks: chunk sizes, strategies and phases."""

@@ -1,4 +1,4 @@
-"""The axes of all arrays of a function, in classes that are cut into chunks alike."""
+"""The equivalence classes of the axes of a function: the axes of a class are cut alike."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Axis = tuple[Node, int]
 
 
 def nodes_of(function: Function) -> list[Node]:
-    """The nodes of a function that may be cut, operands first: also what a loop only writes, which its body does not
-    need.
+    """Return the nodes of a function that may be cut, operands first. Carries that a loop only writes are included,
+    though the loop's body does not use them.
     """
     needed = topological(roots(function))
     loops: list[Loop] = [node.parameters["loop"] for node in needed if node.opcode == "loop"]
@@ -25,11 +25,11 @@ def nodes_of(function: Function) -> list[Node]:
 
 
 class AxisClasses:
-    """A union-find of axes, with what is known of a function before chunks are chosen.
+    """A union-find of axes, with the facts about a function that do not depend on chunks.
 
-    ``nodes`` come operands first, ``axis_maps`` are those of each node, and ``scans`` are the loops that go through
-    arrays in steps which the bytes of ``memory`` have room for. Where sizes are free, ``planned`` are the shapes of the
-    nodes at those that the plan is made for: how many bytes something has is decided by these.
+    ``nodes`` are in order, operands first; ``axis_maps`` has the axis maps of each node; ``scans`` are the loops that
+    run over arrays in steps that fit ``memory`` bytes. With free sizes, ``planned`` are the shapes of the nodes at the
+    sizes of the plan, from which byte counts follow.
     """
 
     def __init__(
@@ -50,24 +50,24 @@ class AxisClasses:
                     self.scans[node] = scan
 
     def planned_shape(self, node: Node) -> tuple[int, ...]:
-        """The shape of an array at the sizes that the plan is made for."""
+        """Return the shape of an array at the sizes of the plan."""
         return self._planned.get(node) or shape_of(node)
 
     def items(self, node: Node, index: int) -> list[Node]:
-        """The nodes that read one of the results of a node."""
+        """Return the ``item`` nodes of one of the results of a node."""
         return self._items.get((node, index), [])
 
     def find(self, node: Node, axis: int) -> Axis:
-        """The axis that stands for all that are cut like this one."""
+        """Return the representative of an axis's class."""
         found = start = (node, axis)
         while found in self._parents:
             found = self._parents[found]
-        while start != found:  # what was passed on the way is next to it from now on
+        while start != found:  # path compression
             self._parents[start], start = found, self._parents[start]
         return found
 
     def join(self, left: Axis, right: Axis) -> None:
-        """Have two axes cut alike from now on, and so all that are cut like one of them."""
+        """Merge the classes of two axes."""
         left, right = self.find(*left), self.find(*right)
         if left != right:
             self._parents[right] = left

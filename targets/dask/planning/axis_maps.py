@@ -1,7 +1,7 @@
-"""Axis maps: which axis of its result each axis of an operand is, as rows say it, and as only chunks ask it.
+"""Axis maps, from the rows of operations and from rules that only chunks need.
 
-Where a block of the result needs the block at the same place of an operand and nothing else of it, their axes are
-the same; any other axis is needed whole, which is always right.
+An operand axis maps to a result axis if a block of the result needs only the block at the same position along it.
+Otherwise the operand is needed whole along the axis, which is always correct.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ....transpile.array.operations import axes
 from .nodes import name_of, shape_of
 from .scatters import is_scatter, scatter_axes
 
-# Functions of one matrix, or of many, each by itself, and how many axes of the first operand are not their numbers.
+# Functions of one matrix or of a batch, with the number of axes of the first operand that are not batch axes.
 FACTORED = {
     **dict.fromkeys(
         "eigh eigvalsh geev gees gehrd geqp3 geqrf gesdd getrf orgqr ormqr potrf qr svd svdvals syevd sytrd".split(), 2
@@ -22,7 +22,9 @@ FACTORED = {
 
 
 def axis_maps(node: Node) -> list[AxisMap]:
-    """The axis map of each operand of a node: which axis of the result each axis is, None for one needed whole."""
+    """Return the axis map of each operand of a node: the result axis of each operand axis, None if it is needed
+    whole.
+    """
     if node.opcode == "item":
         shared, (call,) = axes_of_its_call(node), node.operands
         return [tuple(axis if axis < shared else None for axis in range(len(shape_of(call))))]
@@ -35,10 +37,10 @@ def axis_maps(node: Node) -> list[AxisMap]:
 
 
 def axes_of_its_call(item: Node) -> int:
-    """Return how many of the first axes of a result are those that its call is said to have.
+    """Return how many leading axes of an item are those of its call's axis map.
 
-    All are of a call with several results whose axes are all the same as its operands', and of the first result of a
-    factorisation; of other factors only those are that number the matrices.
+    These are all axes if all results have the same axes as the operands, and for the first factor of a factorization;
+    of other factors, the batch axes.
     """
     (call,) = item.operands
     if call.operation.shares_axes:
@@ -52,6 +54,6 @@ def axes_of_its_call(item: Node) -> int:
 
 
 def count_of_batches(node: Node) -> int:
-    """Return how many axes number the matrices that are factored, each by itself."""
+    """Return the number of batch axes of a function of matrices."""
     name = name_of(node)
     return node.operands[0].ndim - FACTORED[name] if name in FACTORED and node.operands[0].ndim else 0

@@ -1,4 +1,4 @@
-"""The arrays that one block function computes, what its tasks take, and how they go through their blocks by rows."""
+"""The phases that a block function computes: their arrays, the cost of their tasks, and their tiling into rows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..writing.tracing import INNER, CutAxis, IndexSymbol, Place, Trace
 from .nodes import is_argument, is_plain_number, name_of, shape_of
 from .strategy import Cost, Root
 
-MUCH = 16  # times as large as an argument
-WHOLE_ELEMENTS = 1 << 15  # computed anew for every few rows, at most
-CACHE_LINE = 64  # bytes, which are read together
+MUCH = 16  # times the size of an argument
+WHOLE_ELEMENTS = 1 << 15  # at most, that are recomputed for each tile
+CACHE_LINE = 64  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """The rows of a block that a call takes.
+    """The rows of a block that one call of a block function takes.
 
-    They lie along ``symbol``, which is the axis ``cut`` in each source (None where there is none); ``joined`` has for
-    each result the axis along which the rows are joined, or NumPy's function that combines them. ``rows`` are the most
-    for a call, where more would make too much of little.
+    The rows are along ``symbol``, which is the axis ``cut`` in each source, None if the source does not have it. For
+    each result, ``joined`` is the axis along which the rows are concatenated, or NumPy's function that combines them.
+    ``rows`` limits the rows of a call that makes large intermediate arrays of small rows.
     """
 
     symbol: IndexSymbol
@@ -35,7 +35,7 @@ class Tiles:
 
 @dataclass(frozen=True)
 class BlockPhase:
-    """Nodes that are ready at the same time and come in the same chunks, and are computed together."""
+    """Nodes that one block function computes together: they are ready at the same time and have the same chunks."""
 
     region: Region
     roots: tuple[Root, ...]
@@ -43,26 +43,25 @@ class BlockPhase:
 
     @property
     def first(self) -> Node:
-        """The array that the phase is named after."""
+        """The array that gives the phase its name."""
         return self.roots[0].node
 
     @property
     def accumulates(self) -> bool:
-        """Tell whether the block function is called for a chunk of what is summed over at a time."""
+        """Whether the block function is called for one chunk of the summed axis at a time."""
         return any(root.strategy.accumulates for root in self.roots)
 
     @cached_property
     def note(self) -> str:
-        """Return what is not done in chunks."""
+        """A description of the operations that need whole arrays, or ""."""
         return self.trace.needed_whole()
 
     @cached_property
     def tiles(self) -> Tiles | None:
-        """Rows along the first axis that is cut.
+        """Rows along the first cut axis.
 
-        There are none where too much would be computed again for all of them, or read again, as they are columns of a
-        few bytes; and for products: those that sum up the blocks along an axis, and those that have nothing to compute
-        before; and for what is only turned, which is a view of what it is made of.
+        None if too much would be recomputed for each tile, if rows would be columns of a few bytes, for products that
+        accumulate or that only multiply arrays, and for transposes, which are views.
         """
         if self.accumulates or self._is_plain_product() or self._is_turned():
             return None
@@ -89,11 +88,13 @@ class BlockPhase:
 
     @property
     def takes_pieces(self) -> bool:
-        """Tell whether its tasks take a few rows of their blocks at a time, and may find them in files."""
+        """Whether the tasks take a few rows of their blocks at a time, and so may read blocks from files."""
         return self.tiles is not None and not self.accumulates and not self.note
 
     def _most_rows(self, cut: CutAxis | None) -> int | None:
-        """Return as many rows as fit into the cache, where a block function makes much more of them than they are."""
+        """Return the number of rows that fit the cache if a block function makes much larger arrays than it is given,
+        else None.
+        """
         assert cut is not None
         given, made = (self._largest(places, cut) for places in (self.trace.sources, self.trace.order))
         if made <= max(TILE_BYTES, MUCH * given):
@@ -102,13 +103,13 @@ class BlockPhase:
 
     @cached_property
     def _reads_scattered(self) -> bool:
-        """Tell whether rows would be columns of a few bytes: a block is read at once then, and dask copies it."""
+        """Whether rows would be columns of a few bytes. A block is then read at once, and dask copies it."""
         symbols = [symbol for symbol in self.roots[0].index if symbol.is_cut]
         pairs = ((source, symbol.cut) for symbol in symbols for source in self.trace.sources)
         return any(self._is_scattered(source, cut) for source, cut in pairs if cut in source[1])
 
     def _is_scattered(self, place: Place, cut: CutAxis | None) -> bool:
-        """Tell whether the rows of a call lie in a block in pieces that are shorter than what is read together."""
+        """Return whether the rows of a call are stored in pieces that are shorter than a cache line."""
         sizes, axis = self.trace.sizes_at(place), place[1].index(cut)
         rows = max(1, sizes[axis] * TILE_BYTES // max(1, self.trace.bytes_at(place)))
         piece = rows * prod(sizes[axis + 1 :]) * place[0].type.dtype.itemsize
@@ -118,31 +119,33 @@ class BlockPhase:
         return max((self.trace.bytes_at(place) for place in places if cut in place[1]), default=0)
 
     def _is_plain_product(self) -> bool:
-        """Tell whether this multiplies arrays as they lie there: BLAS goes through them in blocks of its own."""
+        """Return whether the phase multiplies arrays without other work: BLAS does its own blocking."""
         before = [node for node, _ in self.trace.order if node is not self.first]
         is_alone = len(self.roots) == 1 and self.first.opcode == "matmul"
         return is_alone and all(node.opcode == "transpose" and node.ndim == 2 for node in before)
 
     @property
     def is_transpose(self) -> bool:
-        """Tell whether this is the transpose of a matrix, and nothing else."""
+        """Whether the phase is only a transpose of a matrix."""
         nodes = {self.first, *(node for node, _ in self.trace.order)}
         return len(nodes) == len(self.roots) == 1 and self.first.opcode == "transpose" and self.first.ndim == 2
 
     def _is_turned(self) -> bool:
-        """Tell whether this has all elements of its blocks in another order of the axes."""
+        """Return whether the phase only transposes or expands its blocks."""
         nodes = [root.node for root in self.roots] + [node for node, _ in self.trace.order]
         return all(node.opcode in ("transpose", "expand") for node in nodes)
 
     @cached_property
     def cost(self) -> Cost:
-        """Return what its tasks take: blocks given, results, and what lies between, of a few rows at a time."""
+        """The cost of the tasks: the blocks that they are given, their results, and intermediate arrays, for a tile at
+        a time.
+        """
         chunks, sources = self.trace.chunks, [source.node for source in self.trace.sources.values()]
         parts = sum(chunks.block_bytes(root.node) for root in self.roots if root.strategy.gives_parts)
         blocks = sum(chunks.block_bytes(root.node) for root in self.roots if not root.strategy.gives_parts)
         held, share, tiles = parts, 1.0, self.tiles
         if self.accumulates:
-            held += 2 * blocks  # the sum and what is added
+            held += 2 * blocks  # the sum and a summand
         if tiles is not None:
             cut = tiles.symbol.cut
             assert cut is not None
@@ -169,7 +172,9 @@ class BlockPhase:
 
 
 def _joined(root: Root, symbol: IndexSymbol) -> int | str | None:
-    """Return how the rows of all calls become one block; None where every sum of sums would round."""
+    """Return how the results of all tiles become one block; None for sums of narrow floats, where each partial sum
+    would round.
+    """
     axis = root.index.index(symbol)
     if axis not in root.summed:
         return axis

@@ -1,4 +1,4 @@
-"""The chunks of a program by the places of its nodes, so that the same program at other sizes can be cut alike."""
+"""The chunks of a program by the positions of its nodes, so that the same program at other sizes can be cut alike."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .chunks import Chunks
 from .nodes import name_of, shape_of
 from .propagation import Choices, classified, propagated
 
-NodeStructure = tuple[str, int, tuple[int, ...]]  # operation, number of axes, numbers of operands
+NodeStructure = tuple[str, int, tuple[int, ...]]  # operation, number of axes, positions of operands
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
     """One choice of chunks for a function.
 
-    ``structure``, ``shapes`` and ``strategies`` have an entry for each of its nodes, operands first; ``lengths`` has
-    the number of a node, one of its axes, and how long the chunks of its class are.
+    ``structure``, ``shapes`` and ``strategies`` have an entry for each node, operands first. An entry of ``lengths`` is
+    the position of a node, one of its axes, and the chunk length of the axis's class.
     """
 
     structure: tuple[NodeStructure, ...]
@@ -31,7 +31,7 @@ class Round:
 
     @classmethod
     def of(cls, chunks: Chunks, choices: Choices) -> Round:
-        """Return the choice that gives these chunks."""
+        """Return the round that describes these chunks."""
         nodes = chunks.classes.nodes
         numbers = {node: number for number, node in enumerate(nodes)}
         return cls(
@@ -44,7 +44,7 @@ class Round:
     def applied(self, function: Function, memory: int | None) -> tuple[Chunks, Choices]:
         """Return the chunks of the same function at other sizes.
 
-        Raises UnsupportedError (XP424) where it is not the same, or something is done in another way.
+        Raises UnsupportedError (XP424) if the function's structure differs, or if a node needs another strategy.
         """
         if _structure(nodes_of(function)) != self.structure:
             raise UnsupportedError(Diagnostic("XP424", "the program does not compute the same at all sizes"))
@@ -59,13 +59,13 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class ChunkLayout:
-    """The choices of chunks for a program, one after the other: it is rewritten for each but the last."""
+    """The rounds of chunks for a program: it is legalized after each round but the last."""
 
     rounds: tuple[Round, ...]
 
 
 def _structure(nodes: Sequence[Node]) -> tuple[NodeStructure, ...]:
-    """Return what must be the same at all sizes."""
+    """Return the parts of a function that must be the same at all sizes."""
     numbers = {node: number for number, node in enumerate(nodes)}
     rows = ((name_of(x), len(shape_of(x)), tuple(numbers[operand] for operand in x.operands)) for x in nodes)
     return tuple(rows)

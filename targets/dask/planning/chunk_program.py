@@ -1,4 +1,4 @@
-"""A program in chunks as data: what is computed in which order and how, in which chunks, and what that takes."""
+"""A program in chunks as data: its order, strategies, chunks and costs."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from .legalize import legalized
 from .phases import Schedule, scheduled
 from .propagation import classified, propagated
 
-CHUNK_BYTES = 128 << 20  # as dask.array takes by itself
-FEW = 256  # chunks: instead of more, larger ones
+CHUNK_BYTES = 128 << 20  # the default of dask.array
+FEW = 256  # a result that would have more reusable chunks gets larger ones
 SMALLEST_CHUNK_BYTES = 1 << 16
-KEPT = 0.4  # of what tasks hold, that malloc keeps besides when they have freed it: up to so much was measured
-MOST_TASKS = 3  # times as many as without that room; where smaller chunks take more, it is not left
+KEPT = 0.4  # of the bytes that tasks hold: freed memory that malloc keeps, the largest share that was measured
+MOST_TASKS = 3  # times the tasks of a plan without that share; if a plan with it needs more, the share is not reserved
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkProgram:
-    """A program over arrays in ``chunks``: its phases, how each array is made, and the ``plan`` that is shown to users.
+    """A program over arrays in ``chunks``: its ``schedule`` of phases, and the ``plan`` that users see.
 
-    Everything that is said of it and everything that is written reads this value. By its ``layout`` the same program
-    at other sizes can be cut alike.
+    Both the report and the writer read this value. With its ``layout``, the same program at other sizes can be cut
+    alike.
     """
 
     program: Program
@@ -54,14 +54,14 @@ class ChunkProgram:
 def chunk_program(
     program: Program, limits: Limits, layout: ChunkLayout | None = None, process_bytes: int = PROCESS_BYTES
 ) -> ChunkProgram:
-    """Choose the largest chunks with which a program keeps to its limit in a process that takes ``process_bytes``
-    itself, or take those of a ``layout`` that was chosen for it at other sizes.
+    """Choose the largest chunks with which a program stays within its limit, or those of a ``layout`` from other sizes.
 
-    It does wherever its arguments come from, or if no chunks along these axes are small enough for that, where these
-    are files. What cannot be computed block by block and is to be cut is rewritten to what can.
+    The process itself takes ``process_bytes``. The limit holds for all kinds of arguments; if no chunks are small
+    enough for that, it holds for arguments in files. Operations that cannot be computed block by block are legalized if
+    they are cut.
 
-    Raises UnsupportedError (XP740) where no chunks are small enough for ``limits.memory``, UsageError (XP741) for a
-    size that is none, UnsupportedError (XP424) where the program is not that of the layout.
+    Raises UnsupportedError (XP740) if no chunks are small enough for ``limits.memory``, UsageError (XP741) for an
+    invalid size, UnsupportedError (XP424) if the program is not that of the layout.
     """
     without_computed_stores(program.entry)
     if layout is not None:
@@ -74,7 +74,7 @@ def chunk_program(
 
 
 def _repeated(program: Program, limits: Limits, layout: ChunkLayout, process_bytes: int) -> ChunkProgram:
-    """The program in the chunks of a layout, rewritten for them as it was for the layout."""
+    """Return the program in the chunks of a layout, legalized in the same rounds."""
     function, memory = program.entry, _bytes(limits)
     for earlier in layout.rounds[:-1]:
         legalized(function, earlier.applied(function, memory)[0])
@@ -92,16 +92,17 @@ def _threads(limits: Limits) -> int:
 
 
 def _chosen(program: Program, limits: Limits, rounds: list[Round], process_bytes: int) -> ChunkProgram | None:
-    """The program in the largest chunks that keep to the limit; None if it had to be rewritten for them.
+    """Return the program in the largest chunks within the limit; None if it was legalized, so that chunks must be
+    chosen anew.
 
-    ``rounds`` are the chunks for which it was rewritten before; those that it is rewritten for now are added.
+    ``rounds`` are the earlier rounds; if the program is legalized, the current one is appended.
     """
     function, memory = program.entry, _bytes(limits)
     classes = classified(function, memory)
     length = chunk_length(limits.chunks)
     reused = _reused(function, classes) if not limits.chunks else frozenset()
     for_files: ChunkProgram | None = None
-    close: ChunkProgram | None = None  # within the limit if malloc keeps nothing
+    close: ChunkProgram | None = None  # within the limit only if malloc keeps nothing
     plans: list[Plan] = []
 
     def fits(peak_bytes: int) -> bool:
@@ -112,7 +113,7 @@ def _chosen(program: Program, limits: Limits, rounds: list[Round], process_bytes
         this = Round.of(chunks, choices)
         kept = for_files or close
         if kept is not None and not kept.chunks.lengths.keys() <= chunks.lengths.keys():
-            return kept  # other axes, along which more is to be done
+            return kept  # smaller chunks cut other axes, which takes more work
         if legalized(function, chunks):
             rounds.append(this)
             return None
@@ -139,9 +140,9 @@ def _tasks(plan: Plan) -> int:
 
 
 def _targets(limits: Limits) -> Iterator[int]:
-    """Yield ever fewer bytes of a chunk, in steps of a quarter and a third."""
+    """Yield decreasing chunk sizes in bytes, in steps of a quarter and a third."""
     if chunk_length(limits.chunks) is not None:
-        yield CHUNK_BYTES  # the length is what counts
+        yield CHUNK_BYTES  # has no effect: the length is given
         return
     target = size_in_bytes(limits.chunks) if limits.chunks else CHUNK_BYTES
     while target > SMALLEST_CHUNK_BYTES:
@@ -152,9 +153,8 @@ def _targets(limits: Limits) -> Iterator[int]:
 
 
 def _reused(function: Function, classes: AxisClasses) -> frozenset[Node]:
-    """The results whose chunks are to be small enough for their memory to be used again.
-
-    These are the ones of which a task makes a chunk at once, unless that gives too many of them.
+    """Return the results whose chunks should be small enough for malloc to reuse their memory: those that a task
+    computes at once, unless they would have too many chunks.
     """
     results = [result for result in tree_nodes(function.results) if result.element_type is not None]
     sizes = {result: prod(result.shape) * result.type.dtype.itemsize for result in results}
@@ -181,8 +181,9 @@ def _refusal(plan: Plan, limits: Limits, process_bytes: int) -> UnsupportedError
 
 
 def without_computed_stores(function: Function) -> None:
-    """Stores at computed places become values that are carried, as any other: in a block function these are written
-    in place all the same."""
+    """Turn the stores of loops at computed positions into carried values. A block function updates these in place all
+    the same.
+    """
     for node in topological(roots(function)):
         if node.opcode == "loop":
             loop: Loop = node.parameters["loop"]
@@ -206,7 +207,7 @@ def _carry(function: Function, loop: Loop, store: Store) -> None:
 
 
 def chunk_length(text: str) -> int | None:
-    """The number of elements along every axis that chunks are to have, where that is what is asked for.
+    """Return the chunk length along every axis if the text is a number of elements, else None.
 
     Raises UsageError (XP741) for 0.
     """
@@ -219,7 +220,7 @@ def chunk_length(text: str) -> int | None:
 
 
 def size_in_bytes(text: str) -> int:
-    """``2GiB``, ``500 MB`` or ``1048576`` in bytes. Raises UsageError (XP741)."""
+    """Return ``2GiB``, ``500 MB`` or ``1048576`` as a number of bytes. Raises UsageError (XP741)."""
     found = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([KMGT]?)(i?)B?", text.strip(), re.IGNORECASE)
     if found is None:
         hint = "a number of bytes with a unit, such as 2GiB or 500MB"

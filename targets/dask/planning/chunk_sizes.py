@@ -1,4 +1,4 @@
-"""Chooses how long the chunks of each class of axes are."""
+"""Chooses the chunk length of each class of axes."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .axis_classes import Axis, AxisClasses
 from .legalize import axes_with_gaps
 from .nodes import shape_of
 
-SHORTEST_PIECE = 4096  # bytes of a chunk that should lie together
-# Of results. malloc hands the memory of smaller arrays out again; the first few larger ones have fresh pages, which the
-# system clears first: that can take as long as twenty operations.
+SHORTEST_PIECE = 4096  # bytes of a chunk that should be contiguous in a file
+# Chunks of results that malloc reuses. Larger ones get fresh pages, which the system clears first: that can take as
+# long as twenty operations.
 REUSED_BYTES = 31 << 20
 
-IN_PIECES, WHOLE = 1, 2  # how badly an axis is needed whole: some strategy takes pieces of it, or none does
+IN_PIECES, WHOLE = 1, 2  # needs of an axis that maps to none of the result: a strategy can divide it, or none can
 
 
 def choose_chunk_sizes(
     classes: AxisClasses, forced: int | None, target: int, reused: Collection[Node] = ()
 ) -> dict[Axis, int]:
-    """The classes of axes to cut and the lengths of their chunks.
+    """Return the classes of axes to cut, with the lengths of their chunks.
 
-    Axes are cut until no array has more than ``target`` bytes in a block, and none of those that are ``reused`` more
-    than REUSED_BYTES. ``forced`` cuts every axis that nothing needs whole into chunks of so many elements instead.
+    Axes are cut until no block has more than ``target`` bytes, and no block of the ``reused`` arrays more than
+    REUSED_BYTES. If ``forced`` is given, every axis that may be cut has chunks of that many elements instead.
     """
     needs, held = _needs(classes), _held(classes)
     sizes = {
@@ -50,10 +50,9 @@ def choose_chunk_sizes(
 
 
 class _Halving:
-    """Shortens the chunks of one class of axes after the other, until blocks are small enough.
+    """Shortens the chunks of one class of axes at a time until all blocks are small enough.
 
-    It takes an axis that nothing needs whole before one that something does, one of many arrays that are too large
-    before one of few, then the longest.
+    It prefers axes that no node needs whole, then axes that many arrays share which are too large, then the longest.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class _Halving:
     ) -> None:
         self.sizes, self.needs, self.held, self.lengths = sizes, needs, held, lengths
         self.allowed: dict[Node, int] = {}
-        self.keys: dict[Node, list[Axis]] = {}  # of all axes
+        self.keys: dict[Node, list[Axis]] = {}  # the class of each axis
         for node in classes.nodes:
             if node.element_type is None or node.is_python_int:
                 continue
@@ -76,7 +75,7 @@ class _Halving:
             self.keys[node] = [classes.find(node, axis) for axis in range(node.ndim)]
 
     def run(self) -> None:
-        """Change ``lengths`` until all blocks are small enough, or cannot be made smaller."""
+        """Change ``lengths`` until all blocks are small enough or cannot shrink."""
         while too_large := self._too_large():
             largest = max(too_large, key=lambda node: too_large[node])
             excess, keys = too_large[largest], self.keys[largest]
@@ -102,7 +101,7 @@ class _Halving:
         return [min(size, self.lengths.get(key, size)) for size, key in pairs]
 
     def _too_large(self) -> dict[Node, float]:
-        """The arrays whose blocks are too large, but could be smaller, and by which factor."""
+        """Return the arrays whose blocks are too large and can shrink, with the factor of the excess."""
         found: dict[Node, float] = {}
         for node, allowed in self.allowed.items():
             block = self._block(node)
@@ -114,7 +113,7 @@ class _Halving:
         return found
 
     def _scattering(self, node: Node, key: Axis, excess: float) -> int:
-        """Return what speaks against chunks along an axis that would lie in many short pieces in a file."""
+        """Return the penalty for an axis whose chunks would be stored in many short pieces."""
         block = self._block(node)
         first = next(axis for axis, size in enumerate(block) if size > 1)
         last = max(axis for axis, own in enumerate(self.keys[node]) if own == key)
@@ -123,13 +122,13 @@ class _Halving:
 
 
 def _rounded(length: int) -> int:
-    """Down to a multiple of a power of two, by at most an eighth."""
+    """Return a length rounded down to a multiple of a power of two, by at most an eighth."""
     unit: int = 1 << max(0, length.bit_length() - 4)
     return length - length % unit
 
 
 def _held(classes: AxisClasses) -> set[Axis]:
-    """Return what the steps of loops that go through arrays need whole: all but the axes along which they go."""
+    """Return the axes that loops over the rows of arrays need whole: all but the axis that each loop steps along."""
     found: set[Axis] = set()
     for node, scan in classes.scans.items():
         along = set(scan.axes)
@@ -141,12 +140,14 @@ def _held(classes: AxisClasses) -> set[Axis]:
 
 
 def _needs(classes: AxisClasses) -> dict[Axis, int]:
-    """Return how badly each class of axes is needed whole."""
+    """Return for each class of axes that some node needs whole whether a strategy can divide it (IN_PIECES) or not
+    (WHOLE).
+    """
     found = dict.fromkeys(_held(classes), WHOLE)
     readers = frozenset(node for scan in classes.scans.values() for node in scan.readers)
     for node in classes.nodes:
         if node.opcode == "item" or node in readers or node in classes.scans:
-            continue  # the call of an item says what it needs, and a scan reads its own positions
+            continue  # an item needs no more than its call, and a scan reads the positions of its own step
         divided = {axis for strategy in STRATEGIES for axis in strategy.divides(node)} | {*axes_with_gaps(node)}
         for k, (operand, axis_map) in enumerate(zip(node.operands, classes.axis_maps[node], strict=True)):
             for axis, place in enumerate(axis_map):

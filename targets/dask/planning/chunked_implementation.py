@@ -1,4 +1,6 @@
-"""How a function of the prelude that takes and gives lazy arrays does an operation along axes in several chunks."""
+"""Chunked implementations: prelude functions that compute an operation on lazy arrays along axes with several
+chunks.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from ....transpile.array.node import Node, Slot
 from ....transpile.dataclass import dataclass
 from .axis_classes import Axis, AxisClasses
 
-OperandAxes = Mapping[tuple[int, int], int | None]  # an operand and its axis: the axis of the result that is cut alike
+OperandAxes = Mapping[tuple[int, int], int | None]  # (operand, axis) with the axis of the result that is cut alike
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 Lengths = Mapping[Axis, int]
 
@@ -17,17 +19,17 @@ EVERY_OPERAND = 1 << 10
 
 
 def as_it_is(node: Node) -> Arguments:
-    """The arguments and keywords of the call that is done in chunks."""
+    """Return the arguments and keywords of the original call."""
     return node.parameters["arguments"], node.parameters["keywords"]
 
 
 def first_operand(node: Node) -> Arguments:
-    """The first operand alone."""
+    """Return the first operand as the only argument."""
     return (Slot(0),), {}
 
 
 def axis_of_all(node: Node, axis: int) -> OperandAxes:
-    """One axis, of each operand that has any elements, which the result has as well."""
+    """Return one axis of each operand that has elements, mapped to the same axis of the result."""
     return {(k, axis): axis for k, operand in enumerate(node.operands) if 0 not in operand.shape}
 
 
@@ -47,20 +49,21 @@ def _no_lengths(
 
 @dataclass(frozen=True, slots=True)
 class ChunkedImplementation:
-    """A ``function`` of the prelude, where it can be used, and what it takes.
+    """A prelude ``function`` that computes an operation in chunks, with its conditions and costs.
 
-    ``divides`` gives the axes of operands that may come in several chunks though they are needed whole, ``arguments``
-    the arguments and keywords of the call, and ``same_chunks`` pairs of axes that have to be cut alike besides.
-    ``propose`` gives lengths of chunks that suit it, as :meth:`.strategy.Strategy.propose` does. Tasks read so many
-    of the first operands themselves as ``reads`` says, if these are arguments of ``main``.
+    ``divides`` returns the axes of operands that may have several chunks although they are needed whole, ``arguments``
+    the arguments and keywords of the call, ``same_chunks`` additional pairs of axes that must be cut alike, and
+    ``propose`` chunk lengths, as :meth:`.strategy.Strategy.propose` does. Tasks read the first ``reads`` operands
+    themselves if these are arguments of ``main``.
 
-    For the plan: a task holds a block of each operand and ``holds`` of the result (as many of all operands, where there
-    are several results), ``holds_of_operands`` more of all operands, and ``element_bytes`` for each element, but never
-    less than ``least_bytes`` says for the shape of a block; and there are ``tasks`` for each chunk of the result and of
-    the operand ``each``, if any. Where it ``is_sized``, the call is told the ``chunks`` of the result, which may be cut
-    along any axis. Where it ``takes_files``, arrays that are computed lie in files for it; ``by_rows`` it goes through
-    what lies in files a little at a time. Where all that uses its result reads it a few rows at a time, the call is
-    told that tasks are those of the class ``for_pieces``, if there is one.
+    For the plan, a task holds a block of each operand, ``holds`` blocks of the result (if there are several results,
+    ``holds - 1`` more of all operands), ``holds_of_operands`` more of all operands, and ``element_bytes`` for each
+    element, but no less than ``least_bytes`` for the shape of a block. There are ``tasks`` for each chunk of the result
+    and of the operand ``each``, if any.
+
+    If it ``is_sized``, the call gets the ``chunks`` of the result, which may be cut along any axis. If it
+    ``takes_files``, computed operands are stored in files for it; ``by_rows`` means that it reads files a few rows at a
+    time. ``for_pieces`` is the class of its tasks if all users of its result read a few rows at a time.
     """
 
     function: str
@@ -81,4 +84,4 @@ class ChunkedImplementation:
     for_pieces: str = ""
 
 
-Implementations = Mapping[str, tuple[ChunkedImplementation, ...]]  # by operation or function, the first choice first
+Implementations = Mapping[str, tuple[ChunkedImplementation, ...]]  # by opcode or function, in order of preference

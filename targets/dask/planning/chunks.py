@@ -1,4 +1,4 @@
-"""Chunks: which axes come in several, and how long these are."""
+"""Chunks: the axes that are cut, and the lengths of their chunks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from .nodes import shape_of
 class Chunks:
     """The chunks of all arrays of a function.
 
-    ``lengths`` has the length of chunks for each class of axes that is to be cut. ``is_cut_along`` says for each node
-    which axes of its result come in several chunks, and ``fused`` are the nodes that block functions compute from
-    blocks at the same place, together with what these are made of.
+    ``lengths`` has the chunk length of each class of axes to cut. ``is_cut_along`` tells for each node which axes of
+    its result are cut. ``fused`` are the nodes that block functions compute together with their users, block by block.
     """
 
     classes: AxisClasses
@@ -26,22 +25,22 @@ class Chunks:
     fused: frozenset[Node] = frozenset()
 
     def is_cut(self, node: Node) -> bool:
-        """Tell whether a node comes in several chunks."""
+        """Return whether a node has several chunks."""
         return any(self.is_cut_along[node])
 
     def is_planned(self, node: Node, axis: int) -> bool:
-        """Tell whether an axis is of a class that is to be cut."""
+        """Return whether an axis belongs to a class that is to be cut."""
         return shape_of(node)[axis] > 1 and self.classes.find(node, axis) in self.lengths
 
     def unmet(self, node: Node) -> set[tuple[int, int]]:
-        """The operands of a node and their axes that come in several chunks though they are needed whole."""
+        """Return the (operand, axis) pairs of a node that are cut although the node needs them whole."""
         rows = zip(node.operands, self.classes.axis_maps[node], strict=True)
         axes = ((k, axis, place) for k, (_, axis_map) in enumerate(rows) for axis, place in enumerate(axis_map))
         return {(k, axis) for k, axis, place in axes if place is None and self.is_cut_along[node.operands[k]][axis]}
 
     def followed(self, node: Node) -> tuple[bool, ...]:
-        """Return the axes of a result that come in several chunks: those that do of an operand, and where an array is
-        made anew, those that are to be cut.
+        """Return which axes of a result are cut: those that are cut in an operand and, for a new array, those to be
+        cut.
         """
         found = list(self.is_cut_along[node])
         for operand, axis_map in zip(node.operands, self.classes.axis_maps[node], strict=True):
@@ -54,8 +53,8 @@ class Chunks:
         return tuple(found)
 
     def length(self, node: Node, axis: int) -> int:
-        """Return how many elements the longest chunk of an axis has, at the sizes that the plan is made for; of an axis
-        that is not cut, how many it has here.
+        """Return the length of the longest chunk of an axis at the sizes of the plan; the size of an axis that is not
+        cut.
         """
         if not self.is_cut_along[node][axis]:
             return shape_of(node)[axis]
@@ -63,13 +62,13 @@ class Chunks:
         return min(size, self.lengths.get(self.classes.find(node, axis), size))
 
     def lengths_of(self, node: Node) -> tuple[int, ...]:
-        """The lengths of chunks along each axis, -1 for a whole one."""
+        """Return the chunk length of each axis, -1 for an axis that is not cut."""
         return tuple(self.length(node, axis) if cut else -1 for axis, cut in enumerate(self.is_cut_along[node]))
 
     def block_shape(self, node: Node) -> tuple[int, ...]:
-        """The shape of the largest chunk."""
+        """Return the shape of the largest chunk."""
         return tuple(self.length(node, axis) for axis in range(len(shape_of(node))))
 
     def block_bytes(self, node: Node) -> int:
-        """The bytes of the largest chunk; 0 for what is no array."""
+        """Return the bytes of the largest chunk; 0 for a node that is not an array."""
         return prod(self.block_shape(node)) * node.type.dtype.itemsize if node.element_type is not None else 0

@@ -1,4 +1,4 @@
-"""How much memory a program in chunks takes, before anything is read."""
+"""Estimates the memory of a program in chunks before anything is read."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from .phases import Schedule, node_of, nodes_of
 from .strategy import Cost
 
 PROCESS_BYTES = 100 << 20  # Python, NumPy and dask
-TASK_BYTES = 4 << 10  # of a task in a graph, and of what dask notes of it meanwhile
-FEW_TASKS = 1 << 12  # for whose graph there is room in PROCESS_BYTES
-THREADS = 8  # that a plan is made for where nobody says how many there are
-SPLIT = 4  # parts of a sum that dask adds up at a time
+TASK_BYTES = 4 << 10  # of a task in a graph, with dask's bookkeeping
+FEW_TASKS = 1 << 12  # whose graph is counted in PROCESS_BYTES
+THREADS = 8  # the default of a plan
+SPLIT = 4  # parts of a sum that dask adds in one task
 
 
 def estimated(function: Function, schedule: Schedule, process_bytes: int, threads: int = THREADS) -> Plan:
-    """The phases of ``main`` and the bytes it holds at most in so many threads of a process that takes
-    ``process_bytes`` itself.
+    """Return the plan of ``main``: its phases, and its peak memory in ``threads`` threads.
 
-    These are what is whole, a graph of many tasks, and for each thread the largest task and a block that waits for
-    later phases or for who calls ``main``.
+    The peak is the sum of the process itself (``process_bytes``), arrays that are not cut, the graph of many tasks, and
+    for each thread the largest task and a block that waits for later phases or for the caller.
     """
     repeats = _repeats(schedule)
     costs: list[Cost] = []
@@ -74,14 +73,14 @@ def _row(function: Function, cost: Cost, nodes: tuple[Node, ...], level: int, ti
 
 
 def _waiting(tasks: int, busy: int) -> int:
-    """Return how many parts of a sum wait for each other: what comes next for each thread, and in each level of a tree
-    all but one of those that are added up.
+    """Return how many parts of a sum wait at the same time: the next part of each thread, and in each level of the tree
+    all but one of the parts that are added together.
     """
     return min(tasks, busy + (SPLIT - 1) * ceil(log(max(1, tasks), SPLIT)))
 
 
 def _in_threads(threads: int, phases: Sequence[Phase], size: str) -> int:
-    """The bytes that the tasks hold which run at the same time."""
+    """Return the bytes of the tasks that run at the same time."""
     at_once = [phase for phase in phases if not phase.in_turn]
     busy = max((min(threads, phase.tasks) for phase in at_once), default=0)
     largest = max((getattr(phase, size) for phase in at_once), default=0)
@@ -90,7 +89,7 @@ def _in_threads(threads: int, phases: Sequence[Phase], size: str) -> int:
 
 
 def _repeats(schedule: Schedule) -> dict[Region, int]:
-    """Return how often the bodies of the loops of ``main`` are done that count."""
+    """Return the trip counts of ``main``'s loops that have a counter, by their bodies."""
     loops = (node.parameters["loop"] for node in _loops(schedule))
     return {loop.region: loop.trip_count for loop in loops if loop.counter is not None}
 
@@ -100,7 +99,7 @@ def _loops(schedule: Schedule) -> Iterator[Node]:
 
 
 def _name(function: Function, node: Node) -> str:
-    """Return what an argument of ``main`` is called in the program, or the operation of anything else."""
+    """Return the name of an argument of ``main`` in the program, or the operation of any other node."""
     path = ""
     while node.opcode == "item" and is_argument(node):
         path = f".{node.parameters['index']}{path}"

@@ -1,9 +1,9 @@
-"""Rewrites what cannot be computed block by block to what can, where it comes in several chunks.
+"""Legalizes operations that cannot be computed block by block, where they are cut.
 
 Triangles and diagonals become comparisons of row and column numbers, random numbers are drawn by their counts, gaps
 between elements become an axis that is merged, an element of each row is taken along its axis, slices of sums of
-arguments are sums of slices, and what is read at several computed places is read along one axis after the other. Each
-block is then computed like everything else.
+arguments become sums of slices, and reads at several computed positions become reads along one axis each. Each block is
+then computed like any other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Rewrite = Callable[[Graph, Node, Operands], Node]
 
 
 def legalized(function: Function, chunks: Chunks) -> bool:
-    """Rewrite what is to be cut and has to be legalized; whether there was any."""
+    """Rewrite the nodes that are to be cut and need legalization; return whether there were any."""
     found = {node: how for node in chunks.classes.nodes if (how := _rewrite_of(node, chunks)) is not None}
     if not found:
         return False
@@ -40,8 +40,8 @@ def legalized(function: Function, chunks: Chunks) -> bool:
 
 
 def _rewrite_of(node: Node, chunks: Chunks) -> Rewrite | None:
-    """Return how a node is rewritten that is to be cut: a matrix along its rows or columns, random numbers along any
-    axis.
+    """Return the rewrite of a node that is to be cut, or None: of a matrix along its rows or columns, of random numbers
+    along any axis.
     """
     if node.opcode == "item" and name_of(node.operands[0]) == "philox_bits":
         bits = chunks.classes.items(node.operands[0], 1)
@@ -73,13 +73,13 @@ def _any_planned(nodes: Iterable[Node], chunks: Chunks) -> bool:
 
 
 def _positions(graph: Graph, node: Node, axis: int, element_type: ElementType) -> Node:
-    """Return the positions along an axis. Those of two axes are two arrays, which may be cut in two ways."""
+    """Return the positions along an axis. Each axis has its own array, since two axes may be cut differently."""
     size = node.shape[axis]
     return graph.typed("arange", (), (size,), element_type, interval=(0, size - 1), stop=size, axis=axis)
 
 
 def _mask(graph: Graph, node: Node, direction: str, diagonal: int) -> Node:
-    """Return where row + diagonal compares so with column, along the last two axes."""
+    """Return the mask of ``row + diagonal <direction> column``, along the last two axes."""
     rows_at, columns_at = node.ndim - 2, node.ndim - 1
     element_type = S32 if sum(node.shape[rows_at:]) + abs(diagonal) < 1 << 31 else S64
     rows, columns = (_positions(graph, node, axis, element_type) for axis in (rows_at, columns_at))
@@ -93,7 +93,7 @@ def _mask(graph: Graph, node: Node, direction: str, diagonal: int) -> Node:
 
 
 def _element_numbers(graph: Graph, node: Node) -> Node:
-    """Return the numbers of all elements, in row-major order."""
+    """Return the row-major numbers of all elements."""
     parts = []
     for axis in range(node.ndim):
         numbers, step = _positions(graph, node, axis, U64), prod(node.shape[axis + 1 :])
@@ -111,7 +111,7 @@ def _sum(graph: Graph, left: Node, right: Node) -> Node:
 
 
 def _matrix(direction: str) -> Rewrite:
-    """Ones where the mask is."""
+    """Return the rewrite of a matrix of zeros and ones to a mask."""
 
     def rewritten(graph: Graph, node: Node, operands: Operands) -> Node:
         mask = _mask(graph, node, direction, node.parameters["diagonal"])
@@ -131,7 +131,9 @@ def _triangle(direction: str) -> Rewrite:
 
 
 def _on_diagonal(graph: Graph, node: Node, operands: Operands) -> Node:
-    """A vector on a diagonal: it stands in each row, behind or before as many zeros as its place asks for."""
+    """Return a vector on a diagonal as a select: each row is the vector, padded by the offset of the diagonal, under a
+    mask.
+    """
     (vector,), (_, *offset) = operands, node.parameters["arguments"]
     diagonal, zero = sum(offset), graph.literal(0, node.type)
     if diagonal:
@@ -142,7 +144,7 @@ def _on_diagonal(graph: Graph, node: Node, operands: Operands) -> Node:
 
 
 def _trace(graph: Graph, node: Node, operands: Operands) -> Node:
-    """The sum of a diagonal."""
+    """Return a trace as the sum of a diagonal."""
     (x,), (_, *offset) = operands, node.parameters["arguments"]
     diagonal, (rows, columns) = sum(offset), x.shape[-2:]
     shape = (*node.shape, min(rows + min(diagonal, 0), columns - max(diagonal, 0)))
@@ -165,9 +167,9 @@ MATRICES: dict[str, Rewrite] = {
 
 
 def axes_with_gaps(node: Node) -> list[tuple[int, int]]:
-    """The operand and the axes of it between whose elements a node puts gaps, if they may come in several chunks.
+    """Return the (operand, axis) pairs along which a node inserts gaps between elements, if they may be cut.
 
-    It is a call of the prelude's, where the value is known: dask.array pads only at the ends.
+    Such a node is a call of the prelude's ``pad`` with a literal value: dask.array pads only at the ends.
     """
     if name_of(node) != "pad" or node.opcode == "pad" or not node.operands[1].is_literal or 0 in node.operands[0].shape:
         return []
@@ -184,7 +186,7 @@ def _gaps(node: Node) -> Sequence[int]:
 
 
 def _crops(node: Node) -> Iterator[tuple[int, int, int]]:
-    """Return for each axis what is left of it where padding is negative, and its size with the gaps."""
+    """Yield for each axis the range that negative padding leaves, and the size of the axis with its gaps."""
     for (low, high), gap, size in zip(
         node.parameters["arguments"][2], _gaps(node), node.operands[0].shape, strict=True
     ):
@@ -193,7 +195,9 @@ def _crops(node: Node) -> Iterator[tuple[int, int, int]]:
 
 
 def _with_gaps(graph: Graph, node: Node, operands: Operands) -> Node:
-    """The gaps as a new axis behind each, which is merged with it; then what is cropped and padded at the ends."""
+    """Return a pad with each gap as a new axis that is merged with the axis before it, then cropped and padded at the
+    ends.
+    """
     x, value = operands
     for axis, gap in enumerate(_gaps(node)):
         x = _spread(graph, x, value, axis, gap) if gap else x
@@ -217,8 +221,8 @@ def _spread(graph: Graph, x: Node, value: Node, axis: int, gap: int) -> Node:
 
 
 def _axis_of_choices(node: Node) -> int | None:
-    """Return the axis along which ``x[np.arange(n), i]`` takes one element of each row, which is there in the block of
-    the row; None for any other index.
+    """Return the axis along which ``x[np.arange(n), i]`` takes one element of each row, which is in the row's own
+    block; None for any other index.
     """
     (x, *indices), index = node.operands, node.parameters["index"]
     if not all(isinstance(item, Slot) for item in index) or not len(indices) == x.ndim == node.ndim + 1:
@@ -231,7 +235,7 @@ def _axis_of_choices(node: Node) -> int | None:
 
 
 def _axis_counted(index: Node, ndim: int) -> int | None:
-    """Return along which of the axes of indices one is ``np.arange`` of so many elements as it has."""
+    """Return the axis along which an index is ``np.arange`` of its size, or None."""
     long = [axis - index.ndim + ndim for axis, size in enumerate(index.shape) if size > 1]
     if index.opcode == "getitem" and all(item in (FULL, NEW) for item in index.parameters["index"]):
         (index, *_) = index.operands
@@ -239,7 +243,7 @@ def _axis_counted(index: Node, ndim: int) -> int | None:
 
 
 def _along_axis(graph: Graph, node: Node, operands: Operands) -> Node:
-    """``np.take_along_axis`` with an axis of one element, which is left out."""
+    """Return ``np.take_along_axis`` with one element along the axis, which is then dropped."""
     axis = _axis_of_choices(node)
     assert axis is not None
     x, index = operands[0], operands[1 + axis]
@@ -255,8 +259,8 @@ def _along_axis(graph: Graph, node: Node, operands: Operands) -> Node:
 
 
 def _is_slice_of_sum(node: Node, chunks: Chunks) -> bool:
-    """Tell whether a node takes a slice, along an axis that is cut, of what is cheap to compute from arguments: to
-    compute it again from other parts of these takes less than to put it into files and to read them.
+    """Return whether a node is a slice, along a cut axis, of a cheap operation on arguments. Slicing the arguments
+    instead recomputes less than a file would cost to write and read.
     """
     x, *rest = node.operands
     items = (*node.parameters["index"], *[FULL] * x.ndim)[: x.ndim]
@@ -269,7 +273,7 @@ def _is_slice_of_sum(node: Node, chunks: Chunks) -> bool:
 
 
 def _is_read(node: Node) -> bool:
-    """Tell whether a node is an argument or a part of one."""
+    """Return whether a node is an argument or a part of one."""
     return is_argument(node.operands[0] if node.opcode == "getitem" and len(node.operands) == 1 else node)
 
 
@@ -290,7 +294,9 @@ def _random_bits(graph: Graph, node: Node, operands: Operands) -> Node:
 
 
 def _of_bits(function: str) -> Rewrite:
-    """Numbers made of 32 random bits each; the arguments are the key, the shape, and what else there is to say."""
+    """Return the rewrite of a function of random bits, 32 for each number. Its arguments are the key, the shape, and
+    others that are passed on.
+    """
 
     def rewritten(graph: Graph, node: Node, operands: Operands) -> Node:
         return called(graph, function, (_random_bits(graph, node, operands),), node, *node.parameters["arguments"][2:])

@@ -1,7 +1,7 @@
-"""The phases of a program for larger-than-memory arrays: which arrays ``main`` handles, and what computes them.
+"""The phases of a program for larger-than-memory arrays: the arrays that ``main`` handles, and their block functions.
 
-Arrays that are ready at the same time and cut alike share a block function, so that what they are computed from is
-read once. What is needed later is computed again from ``main``'s arguments, which are read again rather than held.
+Arrays that are ready at the same time and cut alike share a block function, so that their sources are read once. Later
+phases recompute from ``main``'s arguments, which are read again rather than held.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Phase = BlockPhase | ArrayPhase
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The phases of ``main`` in the order in which it does them.
+    """The phases of ``main`` in execution order.
 
-    ``choices`` say how each node is done, ``levels`` how many others each array of ``main`` has to wait for, one after
-    the other, and ``kept`` are those that are used at several levels. All that reads those that are ``in_pieces`` takes
-    a few rows of their blocks at a time.
+    ``choices`` has the strategy of each node, ``levels`` the number of phases that each array of ``main`` has to wait
+    for. ``kept`` are the arrays that several levels use. ``in_pieces`` are those of which all users take a few rows at
+    a time.
     """
 
     chunks: Chunks
@@ -40,22 +40,22 @@ class Schedule:
     in_pieces: frozenset[Node]
 
     def level(self, phase: Phase) -> int:
-        """Return how many phases it has to wait for, one after the other."""
+        """Return the number of phases in a row that a phase has to wait for."""
         return self.levels[node_of(phase)]
 
 
 def node_of(phase: Phase) -> Node:
-    """The array that a phase computes, or the first of several."""
+    """Return the array that a phase computes, or the first of several."""
     return phase.first if isinstance(phase, BlockPhase) else phase.node
 
 
 def nodes_of(phase: Phase) -> tuple[Node, ...]:
-    """All arrays that a phase computes."""
+    """Return all arrays that a phase computes."""
     return tuple(root.node for root in phase.roots) if isinstance(phase, BlockPhase) else (phase.node,)
 
 
 def scheduled(function: Function, chunks: Chunks, choices: Choices) -> Schedule:
-    """The phases of an entry function, where its arrays come in these chunks and are made so."""
+    """Return the phases of an entry function, for given chunks and strategies."""
     needs, arrays = _needs(function, chunks, choices)
     levels: dict[Node, int] = {}
     used: dict[Node, set[int]] = {}
@@ -72,7 +72,7 @@ def scheduled(function: Function, chunks: Chunks, choices: Choices) -> Schedule:
 
 
 def _in_pieces(function: Function, phases: Iterable[Phase]) -> frozenset[Node]:
-    """Return the arrays that nothing reads but block functions which take a few rows at a time."""
+    """Return the arrays whose only users are block functions that take a few rows at a time."""
     takes: set[Node] = set()
     others = {*tree_nodes(function.results), function.effect}
     for phase in phases:
@@ -88,7 +88,9 @@ def _in_pieces(function: Function, phases: Iterable[Phase]) -> frozenset[Node]:
 
 
 def _needs(function: Function, chunks: Chunks, choices: Choices) -> tuple[dict[Node, list[Node]], list[ArrayPhase]]:
-    """The arrays of ``main`` with those that each is made from, and the phases of those that it handles itself."""
+    """Return the arrays of ``main`` with the arrays that each is made from, and the phases of those that ``main``
+    handles.
+    """
     needs: dict[Node, list[Node]] = {}
     arrays: list[ArrayPhase] = []
     waiting = [*tree_nodes(function.results), *([function.effect] if function.effect is not None else [])]
@@ -105,7 +107,7 @@ def _needs(function: Function, chunks: Chunks, choices: Choices) -> tuple[dict[N
             phase = _array_phase(node, chunks, choices)
             needs[node] = phase.strategy.needs(phase)
             if node.opcode != "item" or choices[node.operands[0]] is not SCAN_IN_CHUNKS:
-                arrays.append(phase)  # what reads the results of a scan is written with it
+                arrays.append(phase)  # the items of a scan are written with it
         waiting += needs[node]
     return needs, arrays
 
@@ -117,7 +119,7 @@ def _array_phase(node: Node, chunks: Chunks, choices: Choices) -> ArrayPhase:
 
 
 def _block_strategy(node: Node, choices: Choices) -> BlockStrategy | None:
-    """The strategy of what a block function computes; None for what ``main`` makes itself, or has already."""
+    """Return the strategy of a node that a block function computes; None if ``main`` has or makes the node itself."""
     choice = choices[node]
     if not isinstance(choice, BlockStrategy):
         return None
@@ -130,7 +132,7 @@ def _block_strategy(node: Node, choices: Choices) -> BlockStrategy | None:
 
 
 def _block_phases(chunks: Chunks, choices: Choices, levels: Mapping[Node, int]) -> list[BlockPhase]:
-    """Return the phases of blocks: what is ready at the same time and comes in the same chunks is computed together."""
+    """Return the block phases: nodes that are ready at the same time and have the same chunks are computed together."""
     groups: dict[object, list[tuple[Node, BlockStrategy]]] = {}
     for node in chunks.classes.nodes:
         strategy = _block_strategy(node, choices) if node in levels else None

@@ -1,4 +1,4 @@
-"""From a program to one that runs in chunks, within a limit of memory."""
+"""The entry point of the planner: from a program to a program in chunks within a memory limit."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .estimates import PROCESS_BYTES
 def arrange(
     program: Program, limits: Limits, layout: ChunkLayout | None = None, compiler_bytes: int = 0
 ) -> tuple[Program, Plan]:
-    """``main`` over chunks with its block functions, and how that will run; in the chunks of a ``layout`` where there
-    is one. What compiles block functions takes ``compiler_bytes``.
+    """Return ``main`` over chunks with its block functions, and the plan; in the chunks of a ``layout`` if it is given.
 
-    Raises UnsupportedError (XP740) where no chunks are small enough for ``limits.memory``, UsageError (XP741) for a
-    size that is none, UnsupportedError (XP424) where the program is not that of the layout.
+    The compiler of block functions takes ``compiler_bytes``. Raises UnsupportedError (XP740) if no chunks are small
+    enough for ``limits.memory``, UsageError (XP741) for an invalid size, UnsupportedError (XP424) if the program is not
+    that of the layout.
     """
     found = chunk_program(program, limits, layout, PROCESS_BYTES + compiler_bytes)
     written, made = _written(found)
@@ -38,7 +38,7 @@ def arrange(
 
 
 def _written(found: ChunkProgram) -> tuple[Program, dict[Node, Node]]:
-    """The program with ``main`` rewritten, and its block functions; and what it has for nodes that it replaces."""
+    """Return the program with ``main`` rewritten and its block functions, and the replacements of nodes."""
     program, schedule, chunks = found.program, found.schedule, found.chunks
     main = MainWriter(program.entry, chunks, schedule.kept, schedule.in_pieces)
     for phase in schedule.phases:

@@ -1,4 +1,4 @@
-"""The axes that products and convolutions sum over."""
+"""The contracted axes of products and convolutions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CONVOLUTIONS = ("convolution", "integer_convolution", "image_filter")
 
 
 def contracted(node: Node) -> list[tuple[int, int]]:
-    """The axes of the first operand of a product and those of the second that they are summed with."""
+    """Return the contracted axes of a product, as pairs of an axis of the first and an axis of the second operand."""
     if node.opcode == "tensordot":
         return list(zip(*node.parameters["axes"], strict=True))
     if node.opcode == "einsum":

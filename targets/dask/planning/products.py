@@ -1,4 +1,6 @@
-"""Products of two arrays that are both cut: which of their axes is what, and what both ways to do them share."""
+"""Products of two arrays that are both cut: the roles of their axes, and the common part of both strategies for
+them.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,16 @@ from .strategy import BlockStrategy, OperandAxis, Root, every_axis
 
 
 def is_product(node: Node) -> bool:
-    """Tell whether the parts of it for chunks of what it sums over can be added up."""
+    """Return whether the parts of a product, one for each chunk of the contracted axis, may be added."""
     return node.operation.is_product or (bool(contracted(node)) and node.type.bits >= 32)
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """``batch``, ``rows`` and ``columns`` are axes of the result: those of both operands, of the left one only and of
-    the right one only. ``summed`` are the axis of the left and that of the right operand that are summed over."""
+    """The axes of a product: ``batch``, ``rows`` and ``columns`` are the axes of the result that come from both
+    operands, from the left one, and from the right one. ``summed`` are the contracted axes of the left and the right
+    operand.
+    """
 
     batch: tuple[int, ...]
     rows: tuple[int, ...]
@@ -35,7 +39,9 @@ class Product:
 
 
 def product_of(node: Node) -> Product | None:
-    """A product over one axis whose parts may be summed up in the type of the result; None for any other node."""
+    """Return the axes of a product with one contracted axis whose partial sums may be added in the type of the result;
+    None for any other node.
+    """
     pairs = contracted(node)
     if len(pairs) != 1 or node.type.bits < 32:
         return None
@@ -45,7 +51,7 @@ def product_of(node: Node) -> Product | None:
 
 
 class ProductStrategy(BlockStrategy):
-    """A way to sum products over an axis that comes in several chunks."""
+    """A strategy for products whose contracted axis has several chunks."""
 
     def same_chunks(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
         for left, right in contracted(node):
@@ -55,13 +61,13 @@ class ProductStrategy(BlockStrategy):
         return every_axis(node) if is_product(node) else []
 
     def needs_only_summed(self, node: Node, chunks: Chunks) -> bool:
-        """Tell whether the axes that are needed whole and come in several chunks are summed over."""
+        """Return whether the axes that are needed whole but cut are all contracted."""
         summed = {(k, pair[k]) for pair in contracted(node) for k in (0, 1)}
         unmet = chunks.unmet(node) if summed else set()
         return bool(unmet) and unmet <= summed
 
     def summed_symbols(self, node: Node, trace: Trace) -> dict[OperandAxis, IndexSymbol]:
-        """The symbols of what comes in several chunks and is summed over, by the axes of the operands."""
+        """Return the index symbols of contracted axes that are cut, by (operand, axis)."""
         chunks = trace.chunks
         first, second = node.operands
         is_cut, find = chunks.is_cut_along, chunks.classes.find
@@ -89,5 +95,5 @@ class ProductStrategy(BlockStrategy):
     def last_step(self, root: Root, graph: Graph, operands: tuple[Node, ...]) -> Node:
         node = root.node
         product = graph.typed(node.opcode, operands, node.shape, node.element_type, **node.parameters)
-        count = len(root.index) - node.ndim  # of the parts
+        count = len(root.index) - node.ndim  # axes of parts
         return getitem(graph, product, [NEW] * count + [FULL] * node.ndim) if count else product

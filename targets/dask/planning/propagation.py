@@ -1,4 +1,4 @@
-"""Finds the axes that are cut alike, and follows chunks from the arrays that a function starts from to all others."""
+"""Merges the axes that must be cut alike, and propagates chunks from the sources of a function to all its arrays."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Choices = Mapping[Node, Strategy]
 
 
 def classified(function: Function, memory: int | None, planned: Sequence[tuple[int, ...]] | None = None) -> AxisClasses:
-    """The classes of the axes of a function, for a program that may use so many bytes of memory.
+    """Return the axis classes of a function, for a program that may use ``memory`` bytes.
 
-    ``planned`` are the shapes of its nodes at the sizes that the plan is made for, where these are others.
+    ``planned`` are the shapes of the nodes at the sizes of the plan, if these differ.
     """
     classes = AxisClasses(function, memory, planned)
     for node in classes.nodes:
@@ -31,12 +31,12 @@ def classified(function: Function, memory: int | None, planned: Sequence[tuple[i
 
 
 def propagated(classes: AxisClasses, lengths: Mapping[Axis, int]) -> tuple[Chunks, Choices]:
-    """The chunks of all arrays, where classes of axes have chunks of these lengths, and how each node is done."""
+    """Return the chunks of all arrays for given chunk lengths of axis classes, and the strategy of each node."""
     cut = {node: (False,) * len(shape_of(node)) for node in classes.nodes}
     chunks = Chunks(classes, lengths, MappingProxyType(cut))
     choices: dict[Node, Strategy] = {}
     changed = True
-    while changed:  # loops hand chunks round
+    while changed:  # chunks of loop-carried values need a fixed point
         changed = False
         for node in classes.nodes:
             choices[node] = next(one for one in reversed(STRATEGIES) if one.is_feasible(node, chunks))
@@ -47,14 +47,14 @@ def propagated(classes: AxisClasses, lengths: Mapping[Axis, int]) -> tuple[Chunk
 
 
 def _fused(chunks: Chunks, choices: Choices) -> frozenset[Node]:
-    """Return the nodes that block functions compute along with others.
+    """Return the nodes that block functions compute together with their users.
 
-    The result of a call is there already. So is what lies in files for a call, which is read there by all others where
-    it is made of such results: to compute it again, these would have to be kept as well.
+    Results of calls are stored, so they are not fused. An operand that a call stores in files is not fused either if it
+    is computed from results of calls: recomputing it would keep these results as well.
     """
     stored = {x for node, choice in choices.items() for x in choice.stored(node, chunks) if x.region is node.region}
     fused: set[Node] = set()
-    of_calls: set[Node] = set()  # what is fused and made of results of calls
+    of_calls: set[Node] = set()  # fused nodes that are computed from results of calls
     for node in chunks.classes.nodes:
         if not _is_by_blocks(node, choices):
             continue

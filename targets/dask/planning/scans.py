@@ -1,6 +1,6 @@
-"""Loops that go through arrays one position of an axis in each step, as ``lax.scan`` does.
+"""Loops that step along an axis of arrays, as ``lax.scan`` does.
 
-Where nothing else that such a loop reads is cut, tasks do the steps of one chunk after the other.
+If no other array that such a loop reads is cut, a task runs the steps of one chunk, and tasks follow one another.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from ....transpile.array.value import FULL, NEW
 from ....transpile.dataclass import dataclass
 
 LARGEST_STEP = 128 << 20  # bytes of an array that a step reads, computes or writes
-SHARE = 8  # of the memory that it may take
+SHARE = 8  # such an array may take 1/SHARE of the memory
 
 
 @dataclass(slots=True)
 class Scan:
-    """The arrays that a loop of ``length`` steps goes through.
+    """The arrays that a loop of ``length`` steps runs over.
 
-    ``read`` are arrays from outside and ``written`` the carries that each step writes, with the axis along which it
-    does so at its own position; ``readers`` are the nodes that read such a position. ``carried`` are the other carries.
+    ``read`` are arrays from outside, and ``written`` carries that each step writes, with the axis on which a step
+    accesses only its own position. ``readers`` are the nodes that read such a position. ``carried`` are the other
+    carries.
     """
 
     loop: Loop
@@ -35,12 +36,12 @@ class Scan:
 
     @property
     def carried(self) -> list[Carry]:
-        """Return the values that go from step to step."""
+        """The loop-carried values: carries that are not written by position."""
         return [carry for carry in self.loop.carries if carry not in self.written]
 
     @property
     def axes(self) -> Iterator[tuple[Node, int]]:
-        """The axes that are cut alike."""
+        """The (array, axis) pairs that must be cut alike."""
         yield from self.read.items()
         yield from ((carry.parameter, axis) for carry, axis in self.written.items())
 
@@ -52,10 +53,11 @@ def scan_of(
     planned_shape: Callable[[Node], tuple[int, ...]],
     memory: int | None = None,
 ) -> Scan | None:
-    """Return what a loop goes through that has the nodes of ``body`` inside and reads those ``captured`` from outside.
+    """Return the arrays that a loop runs over. ``body`` are the nodes inside the loop, ``captured`` those that it reads
+    from outside.
 
-    None where it goes through no array, forwards or backwards, or where it works on arrays that are larger than those
-    or large for the bytes of ``memory`` that there are, in their ``planned_shape``.
+    None unless the loop steps along an array, forwards or backwards, or if it has other arrays that are larger than
+    these, or large compared with ``memory`` bytes, in their ``planned_shape``.
     """
     loop: Loop = node.parameters["loop"]
     numbers = range(loop.start, loop.stop, loop.step)
@@ -91,7 +93,9 @@ def _bytes(node: Node, shape: tuple[int, ...]) -> int:
 
 
 def start_of(carry: Carry) -> Node:
-    """The node that a carry begins with: a loop that becomes a function has an array of its own to change."""
+    """Return the initial value of a carry without its copy: a loop that becomes a function has its own array to
+    change.
+    """
     initial = carry.initial
     return initial.operands[0] if initial.opcode == "copy" else initial
 
@@ -101,7 +105,9 @@ def _reversed(count: int) -> range:
 
 
 def _own_axis(reader: Node, source: Node, loop: Loop, count: int) -> int | None:
-    """The axis along which a node reads the step's own position of an array, and nothing else of it."""
+    """Return the axis along which a node reads only the step's own position of an array; None if it reads anything
+    else.
+    """
     if reader.opcode != "getitem" or reader.operands[0] is not source or source in reader.operands[1:]:
         return None
     axis = _axis_of_step(reader.parameters["index"], reader.operands, loop)
@@ -109,7 +115,9 @@ def _own_axis(reader: Node, source: Node, loop: Loop, count: int) -> int | None:
 
 
 def _axis_of_step(index: tuple[object, ...], operands: tuple[Node, ...], loop: Loop) -> int | None:
-    """The one axis that is indexed by the step's number, or by a slice of that alone."""
+    """Return the only axis that is indexed by the step's number, or by a slice of one element there; None if there is
+    none.
+    """
     items = [item for item in index if item is not NEW]
     starts = [item[0] if isinstance(item, tuple) and item[1:] == (1,) else item for item in items]
     axes = [
@@ -119,7 +127,7 @@ def _axis_of_step(index: tuple[object, ...], operands: tuple[Node, ...], loop: L
 
 
 def is_number(node: Node, loop: Loop) -> bool:
-    """Tell whether a node is the number of the step."""
+    """Return whether a node is the number of the step."""
     while node.opcode == "retype":
         (node,) = node.operands
     return node is loop.counter

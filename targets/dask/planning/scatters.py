@@ -1,4 +1,4 @@
-"""Scatters into rows or elements: what they are, and their axis maps."""
+"""Scatters into rows or elements, and their axis maps."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from ....transpile.array.value import FULL
 
 
 def is_scatter(node: Node) -> bool:
-    """``x[i, j] = values`` and its like, with an index for each of the first axes; the operands are ``x``, the values
-    and the indices."""
+    """Return whether a node is a scatter such as ``x[i, j] = values``, with an index for each of the leading axes. Its
+    operands are ``x``, the values and the indices.
+    """
     if node.opcode == "prelude":
         return node.parameters["function"] == "scatter_at" and not node.results
     indices = node.operands[2:]
@@ -20,21 +21,21 @@ def is_scatter(node: Node) -> bool:
 
 
 def first_slots(node: Node) -> tuple[Slot, ...]:
-    """The indices of ``x[i, j, :] = values``; none where these are not all for the first axes."""
+    """Return the indices of ``x[i, j, :] = values``; none if they are not those of the leading axes."""
     index = node.parameters["index"]
     slots = tuple(item for item in index if isinstance(item, Slot))
     return slots if slots == index[: len(slots)] and set(index[len(slots) :]) <= {FULL} else ()
 
 
 def combiner(node: Node) -> Any:
-    """The function that combines values with what is there; None where they replace it."""
+    """Return the function that combines values with the elements of the array; None if values replace elements."""
     if node.opcode == "prelude":
         return (*node.parameters["arguments"], None)[3]
     return node.parameters.get("ufunc")
 
 
 def scatter_axes(node: Node) -> list[tuple[int | None, ...]]:
-    """The axes behind those of the indices."""
+    """Return the axis maps of a scatter: only the axes behind the indexed ones are shared."""
     x, values, *indices = node.operands
     first, batch = len(indices), count_of_update_axes(node)
     offset = batch + x.ndim - first - values.ndim
@@ -47,5 +48,5 @@ def scatter_axes(node: Node) -> list[tuple[int | None, ...]]:
 
 
 def count_of_update_axes(node: Node) -> int:
-    """Return how many axes of updates there are."""
+    """Return the number of axes of the updates."""
     return max((index.ndim for index in node.operands[2:]), default=0)

@@ -1,4 +1,4 @@
-"""Windows that tasks can read on their own: those of convolutions and of reductions of windows."""
+"""The windows of convolutions and of windowed reductions that tasks can read on their own."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ REDUCTIONS = ("reduce_window", "fold_windows", "select_and_scatter")
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of a node over its first operand, along one axis of it (``axis``) and of the result (``result``):
-    how many elements they have, from how many to how many they are, and how far their elements and those of the operand
-    are from each other. That of a convolution's kernel is ``kernel``;
-    ``is_summed`` if there are more elements than windows: then it is the kernel that is cut, and what its chunks give
-    is added up."""
+    """The windows of a node along one ``axis`` of its first operand, which is the axis ``result`` of the result.
+
+    ``size``, ``stride`` and ``dilation`` are those of the windows, ``gap`` is the distance of the operand's elements
+    after input dilation, and ``kernel`` is the axis of a convolution's kernel. ``is_summed`` if a window has more
+    elements than there are windows: then the kernel is cut, and the parts of its chunks are added.
+    """
 
     letter: str
     axis: int
@@ -29,22 +30,22 @@ class Windows:
     is_summed: bool
 
     def like(self, node: Node) -> tuple[Node, int]:
-        """The array and its axis that is cut like that of the first operand."""
+        """Return the array and its axis that is cut like that of the first operand."""
         if self.is_summed and self.kernel is not None:
             return node.operands[1], self.kernel
         return node, self.result
 
     def length(self, given: int) -> int:
-        """Return the length of chunks where those of the first operand are ``given`` long."""
+        """Return the chunk length of that axis, for chunks of the first operand that are ``given`` long."""
         return max(1, given // self.dilation if self.is_summed else given * self.gap // self.stride)
 
     def reach(self, count: int, taps: int) -> int:
-        """Return how many elements of the first operand so many windows reach with so many of their elements."""
+        """Return how many elements of the first operand ``count`` windows cover with ``taps`` of their elements."""
         return ((count - 1) * self.stride + (taps - 1) * self.dilation) // self.gap + 1
 
 
 def layout_of(node: Node) -> str:
-    """A letter for each axis, as in the layout of a convolution."""
+    """Return a letter for each axis, as in the layout of a convolution."""
     if node.parameters["function"] in CONVOLUTIONS:
         x, kernel, result = convolution_axes(node.parameters, node.ndim)
         return f"{x},{kernel}->{result}"
@@ -53,7 +54,7 @@ def layout_of(node: Node) -> str:
 
 
 def windows_of(node: Node) -> tuple[Windows, ...]:
-    """Return the windows along each axis where tasks can read them, and none for any other node."""
+    """Return the windows along each axis, if tasks can read them; none for any other node."""
     if node.opcode != "prelude" or node.parameters["function"] not in (*CONVOLUTIONS, *REDUCTIONS):
         return ()
     if node.results or 0 in node.shape or 0 in node.operands[0].shape:
@@ -71,7 +72,7 @@ def windows_of(node: Node) -> tuple[Windows, ...]:
         size = node.operands[1].shape[axis] if axis is not None else node.parameters["arguments"][-1][at]
         place, stride = result.index(letter), (keywords.get("strides") or ones)[at]
         can_add = axis is not None and "reverse_kernel" not in keywords and node.type.bits >= 32
-        if function == "select_and_scatter":  # from a piece to the windows that reach it, and back
+        if function == "select_and_scatter":  # a piece needs all elements of the windows that reach it
             size, stride = 2 * size - 1, 1
         is_summed = can_add and size > node.shape[place]
         found.append(Windows(letter, x.index(letter), place, axis, size, stride, dilations[at], gaps[at], is_summed))
@@ -79,7 +80,7 @@ def windows_of(node: Node) -> tuple[Windows, ...]:
 
 
 def summed_letters(node: Node, flags: tuple[bool, ...]) -> str:
-    """The axes of a kernel whose ``flags`` are set along which parts of a convolution are added up."""
+    """Return the letters of kernel axes with ``flags`` set along which parts of a convolution are added."""
     if node.parameters["function"] not in CONVOLUTIONS or node.type.bits < 32:
         return ""
     kernel = convolution_axes(node.parameters, node.ndim)[1]
@@ -88,7 +89,7 @@ def summed_letters(node: Node, flags: tuple[bool, ...]) -> str:
 
 
 def moving_axes(node: Node) -> set[tuple[int, int]]:
-    """The operands and their axes along which windows may be cut, though they move."""
+    """Return the (operand, axis) pairs along which windows move that may be cut."""
     found = {(0, windows.axis) for windows in windows_of(node)}
     found |= {(1, windows.kernel) for windows in windows_of(node) if windows.is_summed and windows.kernel is not None}
     if found and node.parameters["function"] == "select_and_scatter":

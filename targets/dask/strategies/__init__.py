@@ -1,4 +1,4 @@
-"""The ways in which operations on arrays in chunks are done, one a file."""
+"""The strategies for operations on arrays in chunks, one a file."""
 
 from ..planning.strategy import Strategy
 from .chunked_call import ChunkedCall
@@ -18,7 +18,7 @@ MAP_BLOCKS = MapBlocks()
 SCAN_IN_CHUNKS = ScanInChunks()
 WINDOWS = WindowsInChunks()
 
-# From the most general to the most special one: of several that are feasible the last is taken.
+# From the most general to the most special; the last feasible one is used.
 STRATEGIES: tuple[Strategy, ...] = (
     MAP_BLOCKS,
     WINDOWS,

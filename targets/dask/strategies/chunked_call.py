@@ -1,4 +1,4 @@
-"""Functions of the prelude that take and give lazy arrays, for what goes along axes in several chunks."""
+"""The strategy of prelude functions on lazy arrays, for operations along axes with several chunks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .costs import count_of_chunks, given_bytes
 
 
 class ChunkedCall(ArrayStrategy):
-    """``main`` calls the first implementation of an operation that takes what comes in several chunks."""
+    """``main`` calls the first implementation of an operation that can divide all axes that are cut."""
 
     name = "chunked_call"
 
@@ -38,7 +38,7 @@ class ChunkedCall(ArrayStrategy):
         return {key: length for proposed in found for key, length in proposed.items()}
 
     def implied(self, node: Node, classes: AxisClasses, lengths: Lengths) -> Iterator[tuple[Axis, int]]:
-        """Yield the lengths that follow: half a spectrum is cut like the whole of one."""
+        """Yield the lengths of result axes that differ in size: half a spectrum is cut like the whole."""
         for (k, axis), place in _divided(node).items():
             of = classes.find(node.operands[k], axis)
             if place is not None and of in lengths:
@@ -90,13 +90,15 @@ class ChunkedCall(ArrayStrategy):
 
 
 def _divided(node: Node) -> OperandAxes:
-    """The axes of operands along which a node has some implementation."""
+    """Return the axes of operands that any implementation of a node divides."""
     found = reversed(implementations_of(node))
     return {axis: place for implementation in found for axis, place in implementation.divides(node).items()}
 
 
 def _implementation(node: Node, chunks: Chunks) -> ChunkedImplementation | None:
-    """The first that takes all that comes in several chunks though it is needed whole; None if nothing does."""
+    """Return the first implementation that divides all axes that are cut although needed whole; None if there is none,
+    or no such axis.
+    """
     unmet = chunks.unmet(node)
     found = (one for one in implementations_of(node) if unmet <= one.divides(node).keys())
     return next(found, None) if unmet else None
@@ -109,7 +111,9 @@ def _chosen(node: Node, chunks: Chunks) -> ChunkedImplementation:
 
 
 def _tasks_each(node: Node, chosen: ChunkedImplementation, chunks: Chunks) -> int:
-    """Return how many tasks a chunk of the result has: one for each chunk of an operand, along its own axes."""
+    """Return the number of tasks for each chunk of the result: one for each chunk of the operand ``each`` along axes
+    that the result lacks.
+    """
     if chosen.each is None:
         return 1
     each = node.operands[chosen.each]

@@ -1,4 +1,4 @@
-"""The strategy of dask.array itself along axes in several chunks."""
+"""The strategy of dask.array's own functions along axes with several chunks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _always(node: Node) -> bool:
     return True
 
 
-# What dask.array does along an axis that it otherwise needs whole, and when.
+# Operations that dask.array computes along an axis with several chunks, each with its condition.
 SUPPORTED: dict[str, Callable[[Node], bool]] = {
     **dict.fromkeys(("roll", "concatenate", "stack", "cumsum", "cumprod", "broadcast_to"), _always),
     **dict.fromkeys(("argmax", "argmin", "bitwise_reduce", "diagonal"), is_filled),
@@ -29,7 +29,7 @@ SUPPORTED: dict[str, Callable[[Node], bool]] = {
 
 
 class DaskBuiltin(ArrayStrategy):
-    """``main`` calls what dask.array has for an operation."""
+    """``main`` calls dask.array's function for an operation."""
 
     name = "dask_builtin"
 
@@ -44,7 +44,7 @@ class DaskBuiltin(ArrayStrategy):
         return bool(chunks.unmet(node)) and SUPPORTED[node.opcode](node)
 
     def propagated(self, node: Node, chunks: Chunks) -> Iterator[tuple[Node, tuple[bool, ...]]]:
-        """dask.array also cuts the axes that are none of an operand's."""
+        """Yield the cut axes of the result, among them those that no operand has, which dask.array also cuts."""
         found = chunks.followed(node)
         if node.opcode != "broadcast_to":
             own = {place for axis_map in chunks.classes.axis_maps[node] for place in axis_map}
@@ -52,8 +52,8 @@ class DaskBuiltin(ArrayStrategy):
         yield node, found
 
     def cost(self, phase: ArrayPhase, chunks: Chunks) -> Cost | None:
-        """A task has a block of the result and what it is of. Diagonals take much more than they give: a task for each
-        chunk of the matrices.
+        """Return the cost: a task has a block of the result and of its operands. Diagonals need a task for each chunk
+        of the matrices.
         """
         node = phase.node
         is_cut = any(map(chunks.is_cut, (node, *node.operands)))

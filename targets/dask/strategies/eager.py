@@ -1,4 +1,4 @@
-"""Side effects, which happen while ``main`` runs."""
+"""The strategy of side effects, which happen while ``main`` runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..planning.strategy import ArrayStrategy
 
 
 class Eager(ArrayStrategy):
-    """``main`` computes what a side effect needs, and calls it there and then."""
+    """``main`` computes the operands of a side effect, and calls it at once."""
 
     name = "eager"
 

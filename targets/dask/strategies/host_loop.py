@@ -1,4 +1,4 @@
-"""Loops and branches of ``main`` itself, on lazy arrays."""
+"""The strategy of loops and branches that ``main`` itself runs, on lazy arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..planning.strategy import ArrayStrategy
 
 
 class HostLoop(ArrayStrategy):
-    """``main`` runs a loop or a branch whose values come in several chunks, those that they begin with."""
+    """``main`` runs a loop or a branch whose values have several chunks."""
 
     name = "host_loop"
 
@@ -30,7 +30,7 @@ class HostLoop(ArrayStrategy):
         return any(map(chunks.is_cut, (*node.operands, *body, *captured)))
 
     def propagated(self, node: Node, chunks: Chunks) -> Iterator[tuple[Node, tuple[bool, ...]]]:
-        """Yield the axes that are cut: what is cut stays cut from one iteration to the next, and afterwards."""
+        """Yield the cut axes: an axis that is cut stays cut in all iterations and afterwards."""
         yield node, chunks.is_cut_along[node]
         cut = chunks.is_cut_along
         for source, targets in _handed_on(node, chunks.classes):
@@ -39,7 +39,7 @@ class HostLoop(ArrayStrategy):
 
 
 def _handed_on(node: Node, classes: AxisClasses) -> Iterator[tuple[Node, list[Node]]]:
-    """Yield each value that goes into a loop or out of a branch, and what has it then."""
+    """Yield each value that goes into a loop or out of a branch, with the nodes that stand for it there."""
     if node.opcode == "loop":
         loop: Loop = node.parameters["loop"]
         for k, carry in enumerate(loop.carries):

@@ -1,4 +1,6 @@
-"""Products of two large arrays: a task computes a block, and goes through what is summed over a chunk at a time."""
+"""The strategy of products of two large arrays: a task computes a block, and loops over chunks of the contracted
+axis.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from ..writing.tracing import Trace
 
 
 class KLoop(ProductStrategy):
-    """A task reads the chunks of both operands that a block needs one after the other, and adds up their products."""
+    """A task reads the chunks of both operands that a block needs one after the other, and adds their products."""
 
     name = "k_loop"
     accumulates = True
@@ -21,10 +23,10 @@ class KLoop(ProductStrategy):
     def propose(
         self, node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, needs: Lengths, target: int
     ) -> Lengths:
-        """Cut a product of large matrices into square blocks, so that both are read few times, with short steps.
+        """Return square blocks with short steps for a product of large matrices, so that both are read few times.
 
-        A small product stays whole, and is cut along what it sums over if that is longest: its parts are summed up.
-        Where one of the operands is small it stays whole, and the other is cut into rows or columns.
+        A small product stays whole, and is cut along the contracted axis if that is the longest: its parts are added.
+        If one operand is small, it stays whole, and the other is cut into rows or columns.
         """
         product = product_of(node) if node.operation.is_product else None
         if product is None or len(product.rows) != 1 or len(product.columns) != 1:

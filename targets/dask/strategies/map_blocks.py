@@ -1,4 +1,4 @@
-"""Blocks that need the blocks at the same place of what they are made of, as ``map_blocks`` does."""
+"""The strategy of blocks that need only the blocks of their operands at the same position, as ``map_blocks`` does."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..writing.tracing import Index, Trace
 
 
 class MapBlocks(BlockStrategy):
-    """A block function computes a block from the blocks at its place, and from whole arrays.
+    """A block function computes a block from the blocks at the same position, and from whole arrays.
 
-    It is always feasible: what no other strategy does is given whole arrays.
+    It is always feasible: an operand that is needed whole is given whole.
     """
 
     name = "map_blocks"

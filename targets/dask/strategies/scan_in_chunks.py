@@ -1,4 +1,4 @@
-"""Loops that go through arrays a row at a time: a task does the steps of one chunk."""
+"""The strategy of loops over the rows of arrays: a task runs the steps of one chunk."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ..writing.tracing import Trace, is_free
 
 
 class ScanInChunks(ArrayStrategy):
-    """The strategy of a loop whose carries go from task to task; of all else that it reads nothing comes in several
-    chunks.
+    """The strategy of a scan whose loop-carried values go from task to task. No other array that the loop reads may be
+    cut.
     """
 
     name = "scan_in_chunks"
@@ -33,7 +33,7 @@ class ScanInChunks(ArrayStrategy):
         if scan is None or not any(chunks.is_planned(part, axis) for part, axis in scan.axes):
             return False
         if not scan.written and not any(chunks.is_cut_along[part][axis] for part, axis in scan.read.items()):
-            return False  # what it reads is planned in chunks, and there as a whole
+            return False  # the arrays that it reads were to be cut, but are not
         written = {carry.parameter for carry in scan.written}
         body, captured = body_and_captured(node)
         whole = [carry.initial for carry in scan.carried]
@@ -47,7 +47,7 @@ class ScanInChunks(ArrayStrategy):
         return not any(map(chunks.is_cut, whole)) and not any(others)
 
     def propagated(self, node: Node, chunks: Chunks) -> Iterator[tuple[Node, tuple[bool, ...]]]:
-        """Yield the axes that are cut: what the loop writes comes in the same chunks as what it reads."""
+        """Yield the cut axes: arrays that the loop writes have the same chunks as those that it reads."""
         yield node, chunks.is_cut_along[node]
         scan = chunks.classes.scans[node]
         for carry, axis in scan.written.items():
@@ -64,9 +64,10 @@ class ScanInChunks(ArrayStrategy):
         return [*map(start_of, scan.carried), *(source.node for source in trace.sources.values())]
 
     def cost(self, phase: ArrayPhase, chunks: Chunks) -> Cost:
-        """A chunk of what the loop writes waits while the next is made; what goes on is there before and after it.
+        """Return the cost: written chunks wait while the next is made, and loop-carried values exist before and after a
+        step.
 
-        Steps follow one another on all threads, and malloc keeps for each what its chunks took.
+        Consecutive steps run on any thread, and malloc keeps the memory of a chunk for each.
         """
         node, trace = phase.node, phase.own_trace
         scan = chunks.classes.scans[node]
@@ -88,7 +89,7 @@ class ScanInChunks(ArrayStrategy):
         )
 
     def write(self, phase: ArrayPhase, main: MainWriter) -> None:
-        """Add the block function and the call that goes on from chunk to chunk, and what reads its results."""
+        """Add the block function, the call that runs chunk after chunk, and the items of its results."""
         node, function = phase.node, main.function
         scan = main.chunks.classes.scans[node]
         block = scan_block(node, phase.own_trace, function.computation, main.graph)
@@ -120,8 +121,8 @@ class ScanInChunks(ArrayStrategy):
 
 
 def _operands(node: Node, scan: Scan, block: ScanBlock, main: MainWriter) -> tuple[Node, ...]:
-    """Return what the loop begins with, the rows, which tasks read as they come to them, what is whole, and arrays like
-    those that are written.
+    """Return the operands of the call: initial values, arrays read by rows, whole arrays, and empty arrays like those
+    written.
     """
     rows = (source.node for source in block.rows)
     operands = [

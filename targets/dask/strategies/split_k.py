@@ -1,4 +1,6 @@
-"""Small products of long operands: each block of what is summed over gives a part, and dask adds up the parts."""
+"""The strategy of small products of long operands: each chunk of the contracted axis gives a part, and dask adds the
+parts.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from ..writing.tracing import Trace
 
 
 class SplitK(ProductStrategy):
-    """A block function multiplies blocks along what is summed over; its results are stacked, and added up in a tree."""
+    """A block function multiplies blocks along the contracted axis; its results are stacked and added in a tree."""
 
     name = "split_k"
     gives_parts = True

@@ -1,4 +1,6 @@
-"""Reductions along axes in several chunks: each block gives a part, and dask combines the parts in a tree."""
+"""The strategy of reductions along axes with several chunks: each block gives a part, and dask combines parts in a
+tree.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,22 @@ from ..planning.chunks import Chunks
 from ..planning.strategy import BlockStrategy, OperandAxis, Root, every_axis
 from ..writing.tracing import Index, Trace
 
-# The ufuncs of truth values, which those of integers are not.
+# The ufuncs for booleans, where those for integers have other names.
 LOGICAL = {"or": "logical_or", "and": "logical_and"}
 
 
 def folding(node: Node) -> str:
-    """The ufunc that folds parts of a reduction; empty for what is none, or is more than its parts."""
+    """Return the ufunc that combines parts of a reduction; "" for other nodes, and for reductions that parts do not
+    determine.
+    """
     folds = "add" if node.opcode == "mean" else node.operation.folds if node.operation.is_reduction else ""
     return LOGICAL.get(folds, folds)
 
 
 class TreeReduce(BlockStrategy):
-    """A block function reduces its block to a part, whose axes have one element; all parts are reduced once more."""
+    """A block function reduces its block to a part with one element along each reduced axis; all parts are reduced once
+    more.
+    """
 
     name = "tree_reduce"
     gives_parts = True

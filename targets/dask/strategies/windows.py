@@ -1,4 +1,6 @@
-"""Convolutions and reductions of windows along axes in several chunks: tasks read what their windows reach."""
+"""The strategy of convolutions and windowed reductions along axes with several chunks: tasks read what their windows
+cover.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from ..planning.window_axes import Windows, layout_of, moving_axes, summed_lette
 from ..writing.main_writer import Call, MainWriter
 from .costs import count_of_chunks, given_bytes
 
-COPIES = 5  # of its argument and its result that a convolution holds
+COPIES = 5  # of its operand and result that a convolution holds
 
 
 class WindowsInChunks(ArrayStrategy):
@@ -34,7 +36,7 @@ class WindowsInChunks(ArrayStrategy):
         return moving_axes(node)
 
     def implied(self, node: Node, classes: AxisClasses, lengths: Lengths) -> Iterator[tuple[Axis, int]]:
-        """Yield the lengths that follow: windows are cut where the array that they are of is."""
+        """Yield the chunk lengths of the windows, which follow from those of the first operand."""
         for windows in windows_of(node):
             key, of = classes.find(*windows.like(node)), classes.find(node.operands[0], windows.axis)
             if of in lengths:
@@ -50,7 +52,7 @@ class WindowsInChunks(ArrayStrategy):
         yield node, tuple(found)
 
     def cost(self, phase: ArrayPhase, chunks: Chunks) -> Cost:
-        """A task holds a block of the result and what it is of, a few rows at a time."""
+        """Return the cost: a task holds a block of the result and of the operands, a few rows at a time."""
         node = phase.node
         given = tuple(filter(chunks.is_cut, node.operands))
         size = chunks.block_bytes(node) + _row_bytes(node, chunks)
@@ -86,14 +88,14 @@ class WindowsInChunks(ArrayStrategy):
 
 
 def _cut_windows(node: Node, chunks: Chunks) -> list[Windows]:
-    """The windows along axes in several chunks that tasks can read by themselves."""
+    """Return the windows along cut axes that tasks can read on their own."""
     found = windows_of(node)
     unmet = chunks.unmet(node) if found else set()
     return [one for one in found if (0, one.axis) in unmet or (one.is_summed and (1, one.kernel) in unmet)]
 
 
 def _parts(node: Node, chunks: Chunks) -> int:
-    """Return how many chunks of a kernel give parts of a convolution that are added up."""
+    """Return the number of chunks of a kernel whose parts of a convolution are added."""
     if len(node.operands) < 2:
         return 1
     kernel = node.operands[1]
@@ -103,7 +105,9 @@ def _parts(node: Node, chunks: Chunks) -> int:
 
 
 def _row_bytes(node: Node, chunks: Chunks) -> int:
-    """Return the bytes a task holds of windows for the rows that it computes at a time, as many as the prelude's."""
+    """Return the bytes that a task holds for the windows of the rows that it computes at a time, as many as the prelude
+    takes.
+    """
     x, windows = node.operands[0], windows_of(node)
     summed = {left for left, _ in contracted(node)}
     axis_map = enumerate(chunks.classes.axis_maps[node][0])

@@ -1,1 +1,1 @@
-"""The text of a plan: ``main``, and the functions that run on blocks."""
+"""The writer of a plan: ``main``, and the functions that run on blocks."""

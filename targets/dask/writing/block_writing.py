@@ -1,4 +1,4 @@
-"""Writes a phase that block functions compute: the function, its call in ``main``, and what combines parts of sums."""
+"""Writes a phase of block functions: the function, its call in ``main``, and the combination of partial sums."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHARACTERS = "ijklmnopqrstuvwxyzabcdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class BlockCall:
     """The application of a block function to arrays.
 
-    It ``sums`` what the blocks along an axis give, or ``joins`` the blocks along an axis that it needs whole.
+    It ``sums`` the results of blocks along an axis, or ``joins`` the blocks of an axis that it needs whole.
     """
 
     function: Function
@@ -34,7 +34,7 @@ class BlockCall:
     joins: bool
 
     def parameters(self, index: str) -> dict[str, Any]:
-        """The parameters of a node that applies it, whose results have an index."""
+        """Return the parameters of a node that applies the block function, for results with an index."""
         return {
             "function": self.function,
             "indices": self.indices,
@@ -45,7 +45,7 @@ class BlockCall:
 
 
 def write_blocks(phase: BlockPhase, main: MainWriter) -> None:
-    """Add the block function of a phase, the node that applies it, and what is left to do with its results."""
+    """Add the block function of a phase, the node that applies it, and the nodes that finish its results."""
     if phase.is_transpose:
         return main.rewrite(phase.first)
     function = main.block_function(_block_function(phase, main))
@@ -104,7 +104,9 @@ def _applied(
     main: MainWriter,
     item: int | None = None,
 ) -> Node:
-    """The array of all blocks of a root: of a block function, or an item of what it gives."""
+    """Return the array of all blocks of a root: the application of a block function, or an item of one with several
+    results.
+    """
     node, index = root.node, blockwise.text(root.index)
     shape = root.strategy.part_shape(root)
     new_axes = {c: size_of_axis(node, shape, axis) for axis, c in enumerate(index) if c not in known}
@@ -126,10 +128,10 @@ def _finish(root: Root, parts: Node, main: MainWriter) -> None:
 
 
 class BlockwiseIndex:
-    """Gives index symbols characters, in the order in which they are met.
+    """Assigns characters to index symbols, in order of appearance.
 
-    There are not enough for the axes of very many arrays: ``sizes_only`` lets those that are needed whole share one
-    where they have the same size.
+    There are too few characters for the axes of very many arrays: with ``sizes_only``, axes of the same size that are
+    needed whole share a character.
     """
 
     def __init__(self, characters: Mapping[Any, str] | None = None) -> None:
@@ -137,11 +139,11 @@ class BlockwiseIndex:
         self.sizes_only = False
 
     def text(self, symbols: Iterable[object]) -> str:
-        """A character for each symbol."""
+        """Return a character for each symbol."""
         return "".join(self.characters.setdefault(symbol, CHARACTERS[len(self.characters)]) for symbol in symbols)
 
     def of_source(self, index: Index, shape: tuple[int, ...]) -> str:
-        """The characters for an array that a block function is given."""
+        """Return the characters of a source of the block function."""
         if not self.sizes_only:
             return self.text(index)
         keys: list[object] = []
@@ -152,12 +154,12 @@ class BlockwiseIndex:
 
 
 def contracts(index: str, indices: tuple[str | None, ...]) -> bool:
-    """Tell whether an operand has a character that the result does not have."""
+    """Return whether an operand has a character that the result lacks."""
     return any(c not in index for text in indices for c in text or "")
 
 
 def size_of_axis(node: Node, shape: tuple[int, ...], axis: int) -> int | None:
-    """The size of a new axis; None where it is known at run time only."""
+    """Return the size of a new axis; None if it is known only at run time."""
     if node.opcode == "prelude" and node.parameters["function"] == "crop":
         return None if node.parameters["arguments"][1][axis] is not None else shape[axis]
     return shape[axis]

@@ -1,4 +1,4 @@
-"""Copies what a block function computes into a graph of its own."""
+"""Copies traced nodes into the graph of a block function."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Copier:
         self.regions: dict[Region, Region] = {trace.region: self.graph.root}
 
     def copy(self) -> None:
-        """Copy every traced node, behind parameters for the sources."""
+        """Copy every traced node, with parameters for the sources."""
         for place, source in self.trace.sources.items():
             node = source.node
             parameter = self.graph.parameter(
@@ -45,7 +45,9 @@ class Copier:
             self.function.cut[made] = tuple(of is not None for of in key)
 
     def node(self, node: Node, operands: tuple[Node, ...], outer: dict[Node, Node], key: Key = ()) -> Node:
-        """A copy of a node over other operands."""
+        """Return a copy of a node with other operands. ``outer`` has the copies of nodes that its bodies read from
+        outside.
+        """
         parameters = dict(node.parameters)
         if node.opcode == "loop":
             parameters["loop"] = self.loop(node.parameters["loop"], operands, outer)
@@ -75,8 +77,9 @@ class Copier:
         return made
 
     def _reshaped(self, node: Node, operands: tuple[Node, ...], key: Key) -> tuple[tuple[int, ...], tuple[Node, ...]]:
-        """The shape of a block that is reshaped, with -1 along each cut axis, and the operands: the block, and how long
-        it is along the cut axes but the last one, which NumPy finds.
+        """Return the shape of a reshaped block, with -1 along each cut axis, and the operands of the copy.
+
+        The operands are the block, and its lengths along all cut axes but the last, which NumPy infers.
         """
         shape = tuple(-1 if of is not None else size for of, size in zip(key, node.shape, strict=True))
         (axis_map,) = self.trace.chunks.classes.axis_maps[node]
@@ -85,26 +88,28 @@ class Copier:
         return shape, (*operands, *lengths)
 
     def _length(self, block: Node, axis: int) -> Node:
-        """How long a block is along an axis."""
+        """Return the length of a block along an axis."""
         return self.graph.typed("length", (block,), python_int=True, axis=axis)
 
     def _home(self, region: Region) -> Region:
-        """The copy of a region of a body; what was outside the function's own is its root."""
+        """Return the copy of a region of a body; the root for regions outside of the traced one."""
         if region not in self.regions:
             parent = self.regions.get(region.parent, self.graph.root) if region.parent is not None else self.graph.root
             self.regions[region] = parent.child(region.kind)
         return self.regions[region]
 
     def number(self, loop: Loop, counter: Node) -> Node:
-        """The number of an iteration of a loop with a copied counter."""
+        """Return the number of an iteration, for a loop with a copied counter."""
         return counter
 
     def index(self, store: Store, made: dict[Node, Node]) -> tuple[Node, ...]:
-        """Return where the copy of a store writes."""
+        """Return the indices of the copy of a store."""
         return tuple(made[index] for index in store.indices)
 
     def loop(self, loop: Loop, initials: tuple[Node, ...], outer: dict[Node, Node]) -> Loop:
-        """A copy of a loop over other initial values, and over what there is for what it reads from outside."""
+        """Return a copy of a loop with other initial values. ``outer`` has the copies of nodes that it reads from
+        outside.
+        """
         region = self._home(loop.region)
         made = dict(outer)
         carries = []
@@ -161,7 +166,7 @@ class Copier:
                 if any(is_inside(region, outer) for outer in regions):
                     self._home(region)
             if node.opcode == "parameter":
-                continue  # of a loop further in, which makes it
+                continue  # a parameter of an inner loop, which copies it
             if any(is_inside(node.region, inner) for inner in _inner_regions(roots, regions)):
                 continue  # copied with the loop or branch that it belongs to
             operands = tuple(made[operand] for operand in node.operands)
@@ -170,7 +175,7 @@ class Copier:
 
 
 def _inner_regions(roots: list[Node], regions: list[Region]) -> list[Region]:
-    """The bodies of loops and branches inside some bodies."""
+    """Return the bodies of loops and branches inside the given bodies."""
     found = []
     for node in topological(roots):
         if not any(is_inside(node.region, region) for region in regions):

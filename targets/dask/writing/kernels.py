@@ -1,4 +1,4 @@
-"""Block functions in the style ``fast``: the loops of NumPy, over blocks of any size."""
+"""Kernels of block functions in the style ``fast``: NumPy's compiled loops, over blocks of any size."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def _compiles_nothing(node: Node) -> bool:
     return False
 
 
-_COMPILER_BYTES = 256 << 20  # of Numba, 50 MiB, and of what it keeps of some twenty functions that it compiles
+_COMPILER_BYTES = 256 << 20  # Numba's 50 MiB, and its data of some twenty compiled functions
 
-# Blocks come from large arrays, whatever their own size, and threads are Dask's.
+# Blocks are parts of large arrays, whatever their own size, and the threads are Dask's.
 KERNELS = replace(
     OF_ARRAYS.at_any_size(),
     compiles=_compiles_nothing,

@@ -1,4 +1,4 @@
-"""Writes ``main`` of a program in chunks: what it has for each array, and the block functions that it calls."""
+"""Writes ``main`` of a program in chunks: the node that replaces each array, and the block functions that it calls."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ....transpile.dataclass import dataclass
 from ..planning.chunks import Chunks
 from ..planning.nodes import is_argument
 
-HELD_BYTES = 1 << 20  # of an array that tasks may share in memory
+HELD_BYTES = 1 << 20  # at most, of an array that tasks share in memory
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of the prelude that takes and gives lazy arrays, with its arguments and keywords.
+    """A call of a prelude function on lazy arrays.
 
-    Its tasks read so many of the first operands themselves as ``reads`` says, if these are arguments of ``main`` that
-    come in several chunks; if they ``take_files``, others in files.
+    Its tasks read the first ``reads`` operands themselves if these are cut arguments of ``main``; if they
+    ``take_files``, computed ones in files.
     """
 
     function: str
@@ -36,8 +36,8 @@ class Call:
 class MainWriter:
     """Rewrites an entry function to ``main`` over chunks, a node at a time.
 
-    ``made`` has what ``main`` has for a node, if it is another one, and ``kept`` are the arrays that are needed by
-    several levels of phases, and ``in_pieces`` those of which tasks take a few rows at a time.
+    ``made`` has the nodes of ``main`` that replace nodes. ``kept`` are the arrays that several levels of phases need,
+    and ``in_pieces`` those of which tasks take a few rows at a time.
     """
 
     def __init__(
@@ -46,30 +46,30 @@ class MainWriter:
         self.function, self.graph = function, function.graph
         self.chunks, self.kept, self.in_pieces = chunks, kept, in_pieces
         self.made: dict[Node, Node] = {}
-        self.block_functions: dict[Hashable, Function] = {}  # by what they do
+        self.block_functions: dict[Hashable, Function] = {}  # by the key of what_it_does
 
     @contextmanager
     def at(self, region: Region, origin: Node | None = None) -> Iterator[Graph]:
-        """The graph of ``main``, for new nodes in a region that come from where another came from."""
+        """Enter the graph of ``main`` for new nodes in a region, with the origin of another node."""
         instruction = self.graph.origins.get(origin) if origin is not None else None
         with self.graph.inside(region), self.graph.coming_from(instruction):
             yield self.graph
 
     def note(self, node: Node, made: Node) -> None:
-        """Let ``main`` have another node in the place of this one from now on."""
+        """Record that ``main`` has another node in place of this one."""
         self.graph.stand_in(node, made)
         self.made[node] = made
 
     def is_read(self, node: Node) -> bool:
-        """Tell whether a node is an argument that is read in chunks."""
+        """Return whether a node is an argument that is read in chunks."""
         return is_argument(node) and self.chunks.is_cut(node)
 
     def given(self, node: Node, region: Region, way: str = "read") -> Node:
-        """Return what ``main`` has for a node.
+        """Return the node of ``main`` that replaces a node, as an operand.
 
-        An argument in several chunks is read anew wherever it is needed (``read``), or by the tasks that need it
-        (``pieces``); so are large arrays that are computed where they are needed by tasks that take one block after
-        the other (``in_files``), or kept for later phases while tasks can read files.
+        An argument that is cut is read anew wherever it is needed (``way`` is ``read``), or by the tasks that need it
+        (``pieces``). Large computed arrays are stored in files for tasks that take one block after the other
+        (``in_files``), or if later phases need them and tasks can read files.
         """
         made = self.made.get(node, node)
         if made is node:
@@ -90,11 +90,11 @@ class MainWriter:
         return prod(self.chunks.classes.planned_shape(node)) * node.type.dtype.itemsize > HELD_BYTES
 
     def block_function(self, function: Function) -> Function:
-        """A block function, or one before it that does the same."""
+        """Return a block function, or an earlier one that computes the same."""
         return self.block_functions.setdefault(what_it_does(function), function)
 
     def call(self, node: Node, call: Call) -> None:
-        """Let a function of the prelude do what a node does."""
+        """Replace a node by a call of a prelude function."""
         operands = tuple(
             x
             if k < call.reads and self.is_read(x)
@@ -109,7 +109,7 @@ class MainWriter:
         self.note(node, made)
 
     def rewrite(self, node: Node) -> None:
-        """Keep a node, over what ``main`` has for its operands and for what its bodies need."""
+        """Keep a node, with the replacements of its operands and of the nodes that its bodies read."""
         if node.opcode == "parameter" or (node.opcode == "item" and is_argument(node)):
             return
         operands = tuple(self.given(operand, node.region) for operand in node.operands)
@@ -149,11 +149,11 @@ class MainWriter:
         loop.effect = self._effect(loop.effect)
 
     def _effect(self, last: Node | None) -> Node | None:
-        """Return what ``main`` has for the last side effect of a body."""
+        """Return the replacement of the last side effect of a body."""
         return self.made.get(last, last) if last is not None else None
 
     def finish(self) -> None:
-        """Let ``main`` return what it has for its results."""
+        """Replace the results of ``main``."""
         self.function.results = self._mapped(self.function.results)
         self.function.effect = self._effect(self.function.effect)
 
@@ -167,10 +167,10 @@ class MainWriter:
 
 
 def what_it_does(function: Function) -> Hashable:
-    """A key that functions share which compute the same from arguments of the same types; the function itself where
-    that is not clear.
+    """Return a key that is equal for functions that compute the same from arguments of the same types; the function
+    itself if that is unknown.
 
-    A product is written the same way for all sizes.
+    For products, the key does not depend on sizes, since they are written alike for all.
     """
     parameters = {node: k for k, node in enumerate(function.parameters)}
     nodes = [node for node in topological(roots(function)) if node not in parameters]

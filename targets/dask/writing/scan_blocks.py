@@ -1,4 +1,4 @@
-"""The block function of a loop that goes through arrays in chunks: it does the steps of one chunk."""
+"""The block function of a loop over arrays in chunks: it runs the steps of one chunk."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .tracing import Index, IndexSymbol, Source, Trace, key_of
 
 @dataclass(frozen=True, slots=True)
 class ScanBlock:
-    """A block function that does the steps of a chunk.
+    """A block function that runs the steps of a chunk.
 
-    It is given the numbers of its steps if it is ``numbered``, what goes from chunk to chunk, chunks of ``rows``, which
-    lie along ``axes``, and arrays that it needs ``whole``.
+    Its arguments are the numbers of the steps if it is ``numbered``, the loop-carried values, the chunks of ``rows``,
+    which are cut along ``axes``, and the arrays that it needs ``whole``.
     """
 
     function: Function
@@ -32,10 +32,9 @@ class ScanBlock:
     whole: tuple[Source, ...]
 
     def keywords(self, scan: Scan) -> dict[str, Any]:
-        """The keywords of the call that applies it.
+        """Return the keywords of the call that applies the block function.
 
-        The operands of the call are what the loop begins with, rows, what is whole, and arrays like those that it
-        writes.
+        The operands of the call are initial values, rows, whole arrays, and arrays like those that the loop writes.
         """
         slots = map(Slot, count())
         groups = (("carries", scan.carried), ("rows", self.rows), ("whole", self.whole), ("out", scan.written))
@@ -46,14 +45,14 @@ class ScanBlock:
 
 
 def scan_trace(node: Node, trace: Trace) -> Trace:
-    """Add to a trace what a loop reads from outside."""
+    """Add the arrays that a loop reads from outside to a trace, and return it."""
     for part in body_and_captured(node)[1]:
         trace.follow(part, _index_in_steps(node, trace, part), is_root=False)
     return trace
 
 
 def _index_in_steps(node: Node, trace: Trace, part: Node) -> Index:
-    """The index of an array that a loop reads from outside."""
+    """Return the index of an array that a loop reads from outside."""
     own = trace.chunks.classes.scans[node].read.get(part)
     return tuple(
         trace.cut_symbol(part, axis, 0) if is_cut and axis == own else IndexSymbol()
@@ -62,7 +61,9 @@ def _index_in_steps(node: Node, trace: Trace, part: Node) -> Index:
 
 
 class ScanCopier(Copier):
-    """Copies a loop so that its counter begins with 0 in each chunk; ``numbers`` are those of the chunk's steps."""
+    """Copies a loop with a counter that begins with 0 in each chunk; ``numbers`` are the original counters of the
+    steps.
+    """
 
     def __init__(self, trace: Trace, function: Function, origin: Graph, scan: Scan) -> None:
         super().__init__(trace, function, origin)
@@ -91,7 +92,9 @@ class ScanCopier(Copier):
 
 
 def scan_block(node: Node, trace: Trace, computation: Computation, origin: Graph) -> ScanBlock:
-    """The block function of a loop: its results are those of ``scan.carried``, then those of ``scan.written``."""
+    """Return the block function of a loop. Its results are those of ``scan.carried``, then those of
+    ``scan.written``.
+    """
     scan = trace.chunks.classes.scans[node]
     block = Function(computation, Graph(), block_of=(node,), loop=scan.loop, origin=origin, note=trace.needed_whole())
     graph, copier = block.graph, ScanCopier(trace, block, origin, scan)
@@ -124,7 +127,7 @@ def scan_block(node: Node, trace: Trace, computation: Computation, origin: Graph
 
 
 def _loop(copier: ScanCopier, node: Node, outer: dict[Node, Node]) -> tuple[Node, dict[Node, Node]]:
-    """The loop over the steps of a chunk, and the parameter that each carried value begins with."""
+    """Return the loop over the steps of a chunk, and the parameter for the initial value of each loop-carried value."""
     graph, scan, chunks = copier.graph, copier.scan, copier.trace.chunks
     counted = next((part for part in scan.read if chunks.is_cut(part)), None)
     first, axis = (outer[counted], scan.read[counted]) if counted is not None else (copier.numbers, 0)

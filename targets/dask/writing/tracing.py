@@ -1,7 +1,7 @@
-"""Traces: what a block function computes, one block of some arrays from blocks of others.
+"""Traces: the nodes of a block function, which computes a block of some arrays from blocks of others.
 
-A trace starts at the arrays wanted (the roots) and follows axis maps back to what lies there already (the sources).
-It gives every axis an index symbol: axes that are the same share one.
+A trace starts at the wanted arrays (the roots) and follows axis maps back to arrays that exist (the sources). Each axis
+gets an index symbol, which axes that are the same share.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ..planning.chunks import Chunks
 from ..planning.nodes import is_argument, name_of, shape_of
 from ..planning.product_axes import contracted
 
-INNER = 4  # arrays like its own that a function of the prelude may hold meanwhile
+INNER = 4  # arrays of the size of its result that a prelude function may hold
 
-CutAxis = tuple[Axis, int]  # the class of an axis that comes in several chunks, counted where an array has two of it
+CutAxis = tuple[Axis, int]  # the class of a cut axis, and a number that tells apart two axes of one array in a class
 
 
 def is_free(node: Node) -> bool:
-    """A node takes no memory of its own."""
+    """Return whether a node takes no memory of its own."""
     return node.operation.is_light or node.operation.is_view
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class IndexSymbol:
-    """An axis in the index of a block function. ``cut`` is there if it comes in several chunks."""
+    """An axis in the index of a block function. ``cut`` is None if it is not cut."""
 
     cut: CutAxis | None = None
 
@@ -41,18 +41,18 @@ class IndexSymbol:
 
 
 Index = tuple[IndexSymbol, ...]
-Key = tuple[Any, ...]  # for each axis what is cut along it, or None
-Place = tuple[Node, Key]  # a node as it is seen through an index
+Key = tuple[Any, ...]  # the CutAxis of each axis, or None
+Place = tuple[Node, Key]  # a node, and the blocks of it that an index selects
 
 
 def key_of(index: Index) -> Key:
-    """Return what two indices have in common through which a node looks the same."""
+    """Return the key of an index: indices with the same key select the same blocks of a node."""
     return tuple(symbol.cut for symbol in index)
 
 
 @dataclass(slots=True)
 class Source:
-    """An array that a block function is given, and its index."""
+    """An array that a block function takes, and its index."""
 
     node: Node
     index: Index
@@ -60,7 +60,7 @@ class Source:
 
 @dataclass(slots=True)
 class Trace:
-    """The nodes of one block function, operands first, each seen through its index."""
+    """The nodes of a block function, operands first, each with its index."""
 
     chunks: Chunks
     region: Region
@@ -70,12 +70,12 @@ class Trace:
     operands: dict[Place, list[Place]] = field(default_factory=dict)
 
     def cut_symbol(self, node: Node, axis: int, count: int) -> IndexSymbol:
-        """The symbol of an axis in several chunks: the same for all axes of its class."""
+        """Return the symbol of a cut axis: the same for all axes of its class."""
         cut = (self.chunks.classes.find(node, axis), count)
         return self.symbols.setdefault(cut, IndexSymbol(cut))
 
     def own_index(self, node: Node) -> Index:
-        """The index of an array from which a trace starts."""
+        """Return the index of an array at which a trace starts."""
         seen: dict[Axis, int] = {}
         result = []
         for axis, is_cut in enumerate(self.chunks.is_cut_along[node]):
@@ -88,7 +88,7 @@ class Trace:
         return tuple(result)
 
     def follow(self, node: Node, index: Index, *, is_root: bool = True) -> None:
-        """Add a node and all that it is computed from; without recursion."""
+        """Add a node and all nodes that it is computed from, without recursion."""
         stack: list[tuple[Node, Index, bool, bool]] = [(node, index, False, is_root)]
         while stack:
             node, index, ready, root = stack.pop()
@@ -118,16 +118,16 @@ class Trace:
         if node.results:
             return False
         if node.region is not self.region and not is_inside(self.region, node.region):
-            return False  # inside a body that is copied as a whole
+            return False  # inside a body that is copied whole
         cut = self.chunks.is_cut_along[node]
         if node.region is not self.region and not (any(cut) or node.operation.is_source or node.is_python_int):
-            return True  # what is cut is computed again in each step of a loop: all of it may not fit into memory
+            return True  # only cut arrays are recomputed in each step of a loop, since they may not fit into memory
         asked = tuple(symbol.is_cut for symbol in index)
         return cut != asked or (node.operation.is_source and any(asked))
 
     def _children(self, node: Node, index: Index) -> Iterator[tuple[Node, Index]]:
         cut = self.chunks.is_cut_along
-        summed: dict[tuple[int, int], IndexSymbol] = {}  # of a product, by the place of the operand and its axis
+        summed: dict[tuple[int, int], IndexSymbol] = {}  # of contracted axes, by (operand, axis)
         for left, right in contracted(node):
             if cut[node.operands[0]][left] == cut[node.operands[1]][right]:
                 summed[0, left] = summed[1, right] = IndexSymbol()
@@ -146,8 +146,8 @@ class Trace:
     # -- what a task of it holds
 
     def needed_whole(self) -> str:
-        """Return what is not done in chunks, and along which axes, as in ``one chunk: sort along axis 0``; mostly
-        nothing.
+        """Return the operations that are not done in chunks and their axes, as in ``one chunk: sort along axis 0``; ""
+        if there are none.
         """
         found: dict[str, None] = {}
         for place in self.order:
@@ -163,12 +163,12 @@ class Trace:
         return f"one chunk: {', '.join(found)}" if found else ""
 
     def bytes_at(self, place: Place) -> int:
-        """The bytes of what a block function makes of a node, or is given of it."""
+        """Return the bytes of the part of a node that a block function makes or takes."""
         element_type = place[0].element_type
         return 0 if element_type is None else prod(self.sizes_at(place)) * element_type.dtype.itemsize
 
     def sizes_at(self, place: Place) -> list[int]:
-        """The shape of what a block function makes of a node, or is given of it."""
+        """Return the shape of the part of a node that a block function makes or takes."""
         node, key = place
         lengths = self.chunks.lengths
         return [
@@ -177,9 +177,9 @@ class Trace:
         ]
 
     def given_bytes(self, *, by_rows: bool = False) -> int:
-        """The bytes of the blocks that a task is given.
+        """Return the bytes of the blocks that a task takes.
 
-        Where arguments of ``main`` are read ``by_rows``, their blocks count only if several are joined to one.
+        If arguments of ``main`` are read ``by_rows``, their blocks count only if several are joined.
         """
         return sum(
             self.bytes_at(place)
@@ -188,15 +188,14 @@ class Trace:
         )
 
     def _is_joined(self, source: Source) -> bool:
-        """Tell whether a task is given several chunks of an array as one."""
+        """Return whether a task takes several chunks of an array as one."""
         cut = self.chunks.is_cut_along[source.node]
         return any(is_cut and not symbol.is_cut for is_cut, symbol in zip(cut, source.index, strict=True))
 
     def made_bytes(self, rows: CutAxis | None = None, share: float = 1.0) -> int:
-        """The most bytes that a task holds at once of what it makes before its result, with what functions of the
-        prelude hold meanwhile.
+        """Return the peak of the intermediate arrays of a task, with the arrays that prelude functions hold.
 
-        Of what is cut along ``rows`` it holds so large a share at a time.
+        Of arrays that are cut along ``rows``, only the ``share`` of a tile counts.
         """
 
         def size_of(place: Place) -> int:
