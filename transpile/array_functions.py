@@ -1,6 +1,6 @@
 """JAX functions as functions of an array library: ``@xla2py.numpy``.
 
-Such a function is traced when it is first called with arguments of new shapes or dtypes; the emitted module then runs.
+Such a function is traced when it is first called with arguments of new shapes or dtypes; then the emitted module runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _SCALARS = (bool, int, float, complex)
 
 
 def decorator(name: str) -> Callable[..., Any] | None:
-    """Return the decorator of a target by its name, ``array_api`` for ``array-api``, or None if there is none."""
+    """Return the decorator of a target by its Python name (``array_api`` for ``array-api``); None if there is no such
+    target.
+    """
     wanted = name.replace("_", "-")
     if not name.isidentifier() or wanted not in target_names():
         return None
@@ -35,7 +37,7 @@ def decorator(name: str) -> Callable[..., Any] | None:
     def of_target(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         return bound(fn, **options)
 
-    of_target.__name__, of_target.__doc__ = name, array_function.__doc__  # help() shows nothing of a partial
+    of_target.__name__, of_target.__doc__ = name, array_function.__doc__  # help() does not document a partial
     return update_wrapper(of_target, bound, assigned=())
 
 
@@ -49,10 +51,10 @@ def array_function(
 ) -> Any:
     """Turn a JAX function into a function of the target's array library: a decorator, with or without options.
 
-    ``fn`` is a function, or the result of ``jax.jit``. ``static_argnums`` and ``static_argnames`` are those of
-    ``jax.jit``, for a function that is not yet its result. ``options`` are those of :func:`xla2py.emit`. Arguments are
-    numbers, or trees of arrays of the library, of NumPy or of JAX; they are cast to the dtypes that JAX would compute
-    with. A random key, ``jax.random.key(0)``, is passed and returned as its data, ``uint32[2]``. A call raises what
+    ``fn`` is a function, or the result of ``jax.jit``. ``static_argnums`` and ``static_argnames`` are passed to
+    ``jax.jit`` if ``fn`` is not yet its result. ``options`` are those of :func:`xla2py.emit`. Arguments are numbers, or
+    pytrees of arrays of the library, of NumPy or of JAX; they are cast to the dtypes that JAX would compute with. A
+    random key, ``jax.random.key(0)``, is passed and returned as its data, ``uint32[2]``. A call raises what
     :func:`xla2py.from_jax` and :func:`xla2py.emit` raise.
     """
     given: dict[str, Any] = {"static_argnums": static_argnums, "static_argnames": static_argnames}
@@ -64,11 +66,11 @@ def array_function(
 
 @dataclass(frozen=True, slots=True)
 class _Traced:
-    """A function as it is for arguments of some shapes.
+    """The emitted module of a function for arguments of some shapes and dtypes.
 
-    ``arguments`` take the arguments of ``main`` out of the (args, kwargs) that are traced and their leaves, by their
-    positions, their names, ``*`` for ``*args`` and ``**`` for ``**kwargs``. ``dtypes`` are those of the leaves, None
-    where nothing reads one; ``given`` and ``results`` are the definitions of the trees.
+    ``arguments`` extract the arguments of ``main`` from the traced (args, kwargs) and their leaves. Their keys are
+    positions, names, ``*`` for ``*args`` and ``**`` for ``**kwargs``. ``dtypes`` are those of the leaves, None for
+    unused leaves; ``given`` and ``results`` are the tree definitions.
     """
 
     generated: GeneratedModule
@@ -79,7 +81,7 @@ class _Traced:
     results: Any
 
     def run(self, given: Any, leaves: Sequence[Any]) -> Any:
-        """Call ``main`` for the (args, kwargs) that are traced, and their leaves."""
+        """Call ``main`` with the arguments in the traced (args, kwargs), and return its results."""
         positional: list[Any] = []
         named: dict[str, Any] = {}
         for place, argument in self.arguments.items():
@@ -111,7 +113,7 @@ class ArrayFunction:
         self._traced: dict[Any, _Traced] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the results for arrays, as the tree that the function returns."""
+        """Run the emitted module; return its results in the pytree that the function returns."""
         traced = self._trace(args, kwargs)
         leaves = self._util.tree_leaves(self._read(args, kwargs, traced.given))
         cast = [self._cast(leaf, dtype) for leaf, dtype in zip(leaves, traced.dtypes, strict=True)]
@@ -120,14 +122,14 @@ class ArrayFunction:
         return self._util.tree_unflatten(traced.results, _leaves(self._util, results))
 
     def module(self, *args: Any, **kwargs: Any) -> GeneratedModule:
-        """Return the emitted module for arguments of these shapes, without computing anything."""
+        """Return the emitted module for arguments of these shapes, without running it."""
         return self._trace(args, kwargs).generated
 
     @property
     def source(self) -> str:
-        """Return the text of the module that was emitted last.
+        """The text of the module that was emitted last.
 
-        Raises ``UsageError`` (XP724) where the function has not been called: ``module(*examples).source`` needs none.
+        Raises ``UsageError`` (XP724) if the function has not been called: ``module(*examples).source`` needs no call.
         """
         if not self._traced:
             hint = "call the function, or use .module(*examples).source"
@@ -140,7 +142,9 @@ class ArrayFunction:
         return f"<{name} for {self.target.title}, traced for {count} shape{'s' * (count != 1)}>"
 
     def _repr_markdown_(self) -> str:
-        """Return what notebooks show: the source that was emitted last, highlighted; before the first call the name."""
+        """Return the Markdown for notebooks: the source that was emitted last, highlighted, or the name before the
+        first call.
+        """
         traced = list(self._traced.values())
         return traced[-1].generated._repr_markdown_() if traced else f"`{self!r}`"
 
@@ -174,7 +178,9 @@ class ArrayFunction:
         return _Traced(generated, main, _by_places(main, arguments.values()), tuple(dtypes), *trees)
 
     def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any], definition: Any) -> Any:
-        """Return the arguments that are traced, without the static ones."""
+        """Return (args, kwargs) without the static arguments. Raises ``UsageError`` (XP722) if it is unknown which are
+        static.
+        """
         positions, names = self._util.tree_unflatten(definition, range(definition.num_leaves))
         if len(args) != len(positions):
             args = tuple(value for place, value in enumerate(args) if place not in self._static_places)
@@ -184,13 +190,13 @@ class ArrayFunction:
         return args, {name: kwargs[name] for name in names}
 
     def _key(self, leaf: Any) -> object:
-        """Return what tells programs apart: shape and dtype, or the value of what may be static."""
+        """Return the cache key of a leaf: shape and dtype, or the type or value of a scalar, which may be static."""
         if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
             return tuple(leaf.shape), leaf.dtype if _is_random_key(leaf) else np.dtype(leaf.dtype)
         return type(leaf) if isinstance(leaf, _SCALARS) and not self._has_static else (type(leaf), leaf)
 
     def _cast(self, leaf: Any, dtype: np.dtype[Any] | None) -> Any:
-        """Return an argument as an array of the library with the dtype that JAX would compute with."""
+        """Return an argument as an array of the library, with the dtype that JAX would compute with."""
         if dtype is None:
             return leaf
         leaf = required_jax().random.key_data(leaf) if _is_random_key(leaf) else leaf
@@ -200,7 +206,7 @@ class ArrayFunction:
 
 
 def _leaves(util: Any, results: Any) -> list[Any]:
-    """Return the leaves of what ``main`` gives, also of its own classes that are no named tuples."""
+    """Return the leaves of the results of ``main``, including fields of its dataclasses."""
     found: list[Any] = []
     for leaf in util.tree_leaves(results):
         parts = [getattr(leaf, field.name) for field in fields(leaf)] if is_dataclass(leaf) else None
@@ -209,7 +215,9 @@ def _leaves(util: Any, results: Any) -> list[Any]:
 
 
 def _example(leaf: Any) -> Any:
-    """Return what JAX traces in place of an argument. Raises ``UsageError`` (XP722) where its sizes are unknown."""
+    """Return the abstract value that JAX traces for an argument. Raises ``UsageError`` (XP722) if its sizes are
+    unknown.
+    """
     jax = required_jax()
     if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
         if any(map(np.isnan, leaf.shape)):  # of Dask's arrays
@@ -221,7 +229,7 @@ def _example(leaf: Any) -> Any:
 
 
 def _is_random_key(leaf: Any) -> bool:
-    """Tell whether an array is one of JAX's typed random keys, whose dtype no array library has."""
+    """Return whether an array is one of JAX's typed random keys, whose dtype no array library has."""
     is_of_jax = hasattr(leaf, "dtype") and hasattr(leaf, "addressable_shards")
     return is_of_jax and not isinstance(leaf.dtype, np.dtype)
 
@@ -236,14 +244,14 @@ def _places(fn: Callable[..., Any], static: Mapping[str, Any]) -> frozenset[int]
 
 
 def _word(key: Any) -> Any:
-    """Return what a key of a tree of JAX is called by."""
+    """Return the key, index or name in a key of a JAX tree path."""
     return next(getattr(key, word) for word in ("key", "idx", "name") if hasattr(key, word))
 
 
 def _by_places(
     main: Callable[..., Any], arguments: Iterable[tuple[str, Callable[..., Any]]]
 ) -> dict[int | str, Callable[..., Any]]:
-    """Arguments with their stars by how ``main`` takes them: what comes after its ``*args`` has a name."""
+    """Return the arguments by how ``main`` takes them: by position, by name if they follow ``*args``, or as stars."""
     names = iter(signature(main).parameters)
     places: dict[int | str, Callable[..., Any]] = {}
     for stars, argument in arguments:
@@ -253,14 +261,15 @@ def _by_places(
 
 
 def _leaf(number: int, given: Any, leaves: Sequence[Any]) -> Any:
-    """Return a leaf of the arguments."""
+    """Return the leaf with a number; the signature is that of all extractors of arguments."""
     return leaves[number]
 
 
 def _argument(way: Sequence[Any], path: Path, words: Iterable[Any], given: Any, leaves: Sequence[Any]) -> Any:
-    """Return the argument of a leaf; ``way`` leads to that from the (args, kwargs), ``path`` from the argument.
+    """Return the argument of ``main`` that contains a leaf. ``way`` leads from (args, kwargs) to the leaf, ``path``
+    from the argument to the leaf.
 
-    ``words`` are those that ``**kwargs`` collects.
+    ``words`` are the keys that ``**kwargs`` collects.
     """
     is_named, place = way[:2]
     if path.stars == "**":

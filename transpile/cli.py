@@ -1,4 +1,4 @@
-"""The ``xla2py`` command: finds the subcommand, and turns every way of failing into a report and an exit code."""
+"""The ``xla2py`` command: dispatch to subcommands, and reports and exit codes for all failures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .errors import Diagnostic, UsageError, XlaToPythonError
 from .files import file_error
 from .version import VERSION
 
-# name -> what the overview says; the module of a command is imported when it runs
+# name -> help text; the module of a command is imported when it runs
 COMMANDS: dict[str, str] = {
     "emit": "Turn HLO into Python source.",
     "run": "Emit a program, run it, and show its results.",
@@ -49,7 +49,7 @@ GROUP_FLAGS = ("--help", "-h", "--version", "--debug")
 BUG = 4
 INTERRUPTED = 130
 READER_GONE = 141
-EXIT_CODES: dict[int, str] = {  # the last two as shells have them
+EXIT_CODES: dict[int, str] = {  # the last two are those of shells
     0: "All is well.",
     1: "Values differ, or a file is stale.",
     2: "The input or the command line is wrong.",
@@ -58,7 +58,7 @@ EXIT_CODES: dict[int, str] = {  # the last two as shells have them
     INTERRUPTED: "Interrupted (Ctrl-C).",
     READER_GONE: "The reader of stdout closed the pipe.",
 }
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # what writing to stdout may end in
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # errors of writing to stdout
 
 
 class CommandGroup(click.Group):
@@ -95,7 +95,7 @@ class CommandGroup(click.Group):
 
 
 def with_command(arguments: Sequence[str]) -> list[str]:
-    """The arguments with ``emit`` put in where they start with a file or an option of ``emit``."""
+    """Return the arguments with ``emit`` inserted if they begin with a file or an option of ``emit``."""
     flags = list(takewhile(GROUP_FLAGS.__contains__, arguments))
     rest = list(arguments[len(flags) :])
     if rest and rest[0] not in COMMANDS and (re.search(r"^-|[.:]", rest[0]) or os.path.exists(rest[0])):
@@ -113,7 +113,7 @@ def cli() -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with arguments (default: the process's own) and give its exit code."""
+    """Run the command with arguments (default: the process's own) and return its exit code."""
     session = Session()
     with notes():
         code = _run(arguments, session)
@@ -122,7 +122,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None, session: Session) -> int:
-    if sys.stdout is None:  # the process began without
+    if sys.stdout is None:  # the process started without stdout
         sys.stdout = ClosedStream()
     try:
         if instruction := os.environ.get(COMPLETION_VARIABLE):
@@ -155,14 +155,14 @@ def _run(arguments: Sequence[str] | None, session: Session) -> int:
 
 
 def _usage_error(error: click.ClickException) -> UsageError:
-    """A click complaint as a diagnostic."""
+    """Return a click exception as a diagnostic."""
     context = getattr(error, "ctx", None)
     hint = f"see '{context.command_path} --help'" if context is not None else None
     return UsageError(Diagnostic("XP400", error.format_message().rstrip("."), hint=hint))
 
 
 def _refused(error: OSError, session: Session) -> int:
-    """The exit code for what the system refuses where nothing else was ready for it: a path, or writing to stdout."""
+    """Report an error of the operating system that nothing else handled, and return the exit code."""
     if error.filename is not None:
         session.report(file_error("use", os.fsdecode(error.filename), error))
     elif error.errno in UNWRITABLE:
@@ -174,7 +174,7 @@ def _refused(error: OSError, session: Session) -> int:
 
 
 def _drop(stream: TextIO | ClosedStream) -> None:
-    """Let what is still to be written go nowhere, or the interpreter's last flush fails too."""
+    """Redirect a stream to the null device, so that the interpreter's last flush does not fail too."""
     if not isinstance(stream, ClosedStream):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -192,12 +192,12 @@ def _bug(error: Exception, session: Session) -> int:
 
 
 def main() -> None:
-    """The console script."""
+    """Run the command as a console script."""
     code = run()
     if sys.stderr is not None:
         try:
             sys.stderr.flush()
         except OSError:  # nobody can be told
             _drop(sys.stderr)
-    gc.freeze()  # Python looks for cycles once more before it ends, which takes a tenth of a small program's time
+    gc.freeze()  # skips the last garbage collection, which takes a tenth of a small program's time
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""``dataclass`` of the standard library, but its methods are made when they are first called.
+"""``dataclass`` of the standard library with methods that are made at their first call.
 
 ``dataclasses`` compiles about five functions for each class when its module is imported. That took a third of the time
 of the first ``emit`` of a process, and most of these functions were never called. Here only ``__init__`` is compiled,
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, /, *, eq=True, frozen=False, repr=True, slots=False, kw_only=False):
-        """Return the class with what ``dataclasses.dataclass`` adds to it for the same options."""
+        """Return the class with the methods that ``dataclasses.dataclass`` adds for the same options."""
         if cls is None:
             return lambda cls: dataclass(cls, eq=eq, frozen=frozen, repr=repr, slots=slots, kw_only=kw_only)
         own = set(vars(cls))
@@ -39,7 +39,7 @@ else:
 
 
 def _first_init(cls: type, frozen: bool) -> Callable[..., None]:
-    """The ``__init__`` that puts the compiled one into its place, and calls it."""
+    """Return an ``__init__`` that compiles the real one at the first call, installs it and calls it."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         compiled = _init(cls, frozen)
@@ -84,7 +84,7 @@ def _init(cls: Any, frozen: bool) -> Callable[..., None]:
 
 
 def _comparison(cls: Any, frozen: bool) -> dict[str, Any]:
-    """``__eq__`` of the fields that are compared, and ``__hash__`` where they cannot change."""
+    """Return ``__eq__`` of the compared fields, and ``__hash__`` if the class is frozen."""
     fields = dataclasses.fields(cls)
     compared = _values_of([field.name for field in fields if field.compare])
     hashed = _values_of([field.name for field in fields if (field.compare if field.hash is None else field.hash)])

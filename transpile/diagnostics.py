@@ -1,6 +1,6 @@
-"""The catalogue of error codes, and how diagnostics are shown to people.
+"""The catalogue of error codes, and the rendering of diagnostics.
 
-The explanations are data: one TOML file a family in ``explanations/``, one table a code. ``docs/errors.md`` and
+The explanations are data: one TOML file per family in ``explanations/``, one table per code. ``docs/errors.md`` and
 ``xla2py explain`` come from them, and a test feeds each example to xla2py and expects its code.
 """
 
@@ -16,16 +16,16 @@ from rich.text import Text
 from .dataclass import dataclass
 from .errors import Diagnostic
 
-PLACES_SHOWN = 3  # source frames of one complaint; the rest are listed by line
+PLACES_SHOWN = 3  # source excerpts per message; the rest are listed by line
 LINES_LISTED = 20
-CODES_SHOWN = 3  # that the footer names
+CODES_SHOWN = 3  # in the footer
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """The meaning of a code. ``example`` provokes it: HLO text, a console session (``$ ..``) or Python (``>>> ..``).
 
-    ``fixed`` is the example put right, where a change of the text puts it right.
+    ``fixed`` is the corrected example, if a change of the text corrects it.
     """
 
     code: str
@@ -56,10 +56,10 @@ CATALOGUE: dict[str, Explanation] = _read_catalogue()
 
 
 def render(diagnostics: Iterable[Diagnostic], width: int = 100) -> Text:
-    """A report in the style of rustc.
+    """Return a report in the style of rustc.
 
-    Complaints that differ only in their place are one entry with several places, so unsupported operations come
-    grouped by opcode. ``width`` is in terminal cells; longer source lines are cut to a window around the carets.
+    Diagnostics that differ only in their place are one entry with several places, so unsupported operations are grouped
+    by opcode. ``width`` is in terminal cells; longer source lines are cut to a window around the carets.
     """
     groups: dict[tuple[str, str, str | None], list[Diagnostic]] = {}
     for diagnostic in diagnostics:
@@ -79,7 +79,7 @@ def render(diagnostics: Iterable[Diagnostic], width: int = 100) -> Text:
 
 
 def footer(codes: Sequence[str]) -> Text:
-    """Return where more is said about the errors of a run: the first few codes, each once."""
+    """Return the line that names ``xla2py explain`` for the first few codes of a run, each once."""
     commands = ", ".join(f"xla2py explain {code}" for code in list(dict.fromkeys(codes))[:CODES_SHOWN])
     return Text(f"For more about {'this error' if len(set(codes)) == 1 else 'these errors'}: {commands}", "dim")
 
@@ -101,14 +101,14 @@ def _line(diagnostic: Diagnostic) -> int | None:
 
 
 def _more(places: list[Diagnostic]) -> str:
-    """``and 4 more: lines 7, 9, 12, 20``."""
+    """Return ``and 4 more: lines 7, 9, 12, 20``."""
     lines = [str(line) for place in places if (line := _line(place))]
     listed = ", ".join(lines[:LINES_LISTED]) + (", .." if len(lines) > LINES_LISTED else "")
     return f"and {len(places)} more" + (f": line{'s' * (len(lines) > 1)} {listed}" if lines else "")
 
 
 def _frame(diagnostic: Diagnostic, gutter: int, width: int) -> Text:
-    """The place of a diagnostic: ``--> file:line:column`` and the source line with carets under the span."""
+    """Return the place of a diagnostic: ``--> file:line:column``, and the source line with carets under the span."""
     frame = Text()
     if not diagnostic.location:
         return frame
@@ -128,7 +128,7 @@ def _frame(diagnostic: Diagnostic, gutter: int, width: int) -> Text:
 
 
 def _window(line: str, start: int, length: int, width: int) -> tuple[str, str, str]:
-    """The parts of a line before, under and after a span, cut to about ``width`` characters around it."""
+    """Return the parts of a line before, under and after a span, cut to about ``width`` characters around it."""
     width = max(width, 40)
     end = min(start + max(length, 1), len(line), start + width * 2 // 3)
     first = max(0, min(start - width // 4, len(line) - width)) if len(line) > width else 0
@@ -138,7 +138,7 @@ def _window(line: str, start: int, length: int, width: int) -> tuple[str, str, s
 
 
 def explanation_lines(explanation: Explanation) -> Iterator[str]:
-    """An explanation as Markdown: what ``xla2py explain`` prints and ``docs/errors.md`` holds."""
+    """Yield the lines of an explanation as Markdown, for ``xla2py explain`` and ``docs/errors.md``."""
     fence = f"```{explanation.language}"
     yield from (f"## {explanation.code}: {explanation.title}", "", explanation.meaning, "")
     yield from (fence, explanation.example, "```", "", explanation.advice, "")

@@ -1,4 +1,4 @@
-"""The inspection of what a program takes, gives and costs: signature, operations, arithmetic, memory.
+"""Inspection of a program: signature, operations, arithmetic, memory.
 
 Arithmetic is counted as XLA's ``HloCostAnalysis`` does (a multiply-add is two operations, any element-wise operation
 one). Memory is that of a program run instruction by instruction, as emitted NumPy runs, where reshapes, broadcasts,
@@ -31,14 +31,14 @@ VIEWS = _opcodes(
 )
 # instructions that do no arithmetic of their own and move no data
 FREE = _opcodes("parameter constant tuple get-tuple-element bitcast after-all opt-barrier")
-FFT_FLOPS = 5  # of n log2 n
+FFT_FLOPS = 5  # times n log2 n
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """The facts about a module; sizes in bytes.
 
-    ``peak_memory`` includes the parameters. ``uncounted_loops`` count once in the sums: their length is unknown.
+    ``peak_memory`` includes the parameters. ``uncounted_loops`` have an unknown trip count and count once in the sums.
     """
 
     parameters: tuple[tuple[str, Shape], ...]
@@ -54,7 +54,7 @@ class Inspection:
 
 
 def inspect(module: HloModule) -> Inspection:
-    """Count what a verified module does. Opcodes come with the most frequent first."""
+    """Return the costs of a verified module. Opcodes are ordered by frequency."""
     costs: dict[Computation, _Cost] = {}
     for computation in module.computations:
         costs[computation] = _cost(computation, costs)
@@ -79,17 +79,18 @@ def inspect(module: HloModule) -> Inspection:
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """What a collective of an emitted module asks of the network: the most bytes that a device sends to others, and in
-    how many rounds, each of which waits for the one before."""
+    """The network traffic of a collective in an emitted module: the most bytes that a device sends to others, and the
+    number of rounds, each of which waits for the one before.
+    """
 
     instruction: Instruction
-    devices: int  # of the largest group; of pairs that take part
+    devices: int  # of the largest group, or in any pair
     sent: int
     rounds: int
 
 
 def collectives(module: HloModule) -> list[Collective]:
-    """Return what each collective of a verified module sends, in the order of the text."""
+    """Return the traffic of each collective of a verified module, in the order of the text."""
     found = []
     for instruction in module.instructions():
         kind = instruction.opcode.removesuffix("-start")
@@ -128,7 +129,7 @@ def _shared_out(size: int, devices: int) -> tuple[int, int]:
     return size * (devices - 1) // devices, min(1, devices - 1)
 
 
-# The bytes that a device sends, and the rounds in which it does, by the bytes of an operand and the devices of a group.
+# (bytes that a device sends, rounds) by the bytes of an operand and the number of devices of a group
 SENT: Mapping[str, Callable[[int, int], tuple[int, int]]] = {
     "all-reduce": _all_reduced,
     "all-gather": _to_each,
@@ -141,14 +142,16 @@ SENT: Mapping[str, Callable[[int, int], tuple[int, int]]] = {
 
 
 def byte_size(shape: Shape) -> int:
-    """The bytes of all arrays in a shape as NumPy holds them: elements narrower than a byte take one."""
+    """Return the bytes of all arrays in a shape as NumPy stores them: elements narrower than a byte take one."""
     return sum(
         leaf.size * leaf.element_type.dtype.itemsize for _, leaf in leaves(shape) if isinstance(leaf, ArrayShape)
     )
 
 
 def trip_count(loop: Instruction) -> int | None:
-    """Return how often a while loop runs: as XLA noted it, or as a counter from a constant to a constant shows it."""
+    """Return the trip count of a while loop, from XLA's note or from a counter with constant bounds; None if
+    unknown.
+    """
     config = loop.attributes.get("backend_config")
     if isinstance(config, Raw):
         noted = re.search(r'"known_trip_count"\s*:\s*\{\s*"n"\s*:\s*"?(\d+)', config.text)
@@ -158,7 +161,9 @@ def trip_count(loop: Instruction) -> int | None:
 
 
 def _counted(loop: Instruction) -> int | None:
-    """The trip count of ``for (i = start; i < limit; i += step)`` in a loop whose carry is a tuple."""
+    """Return the trip count of ``for (i = start; i < limit; i += step)`` in a loop whose carry is a tuple; None for
+    other loops.
+    """
     test, body, start = loop["condition"].root, loop["body"].root, loop.operands[0]
     if test.opcode != "compare" or test["direction"] != "LT" or body.opcode != "tuple" or start.opcode != "tuple":
         return None
@@ -186,7 +191,7 @@ def _integer(instruction: Instruction) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """The cost of one run of a computation; the peak does not count its parameters, which the caller holds."""
+    """The cost of one run of a computation; the peak excludes its parameters, which the caller holds."""
 
     flops: int
     bytes_moved: int
@@ -217,7 +222,7 @@ def _cost(computation: Computation, costs: _Costs) -> _Cost:
 
 
 def _elements(instruction: Instruction) -> int:
-    """The elements of the (largest) result."""
+    """Return the number of elements of the (largest) result."""
     return max((leaf.size for _, leaf in leaves(instruction.shape) if isinstance(leaf, ArrayShape)), default=0)
 
 
@@ -272,7 +277,7 @@ def _conditional(instruction: Instruction, costs: _Costs) -> int:
     return max((costs[branch].flops for branch in instruction.called), default=0)
 
 
-# opcode -> arithmetic operations, where it is not one for each element of the result
+# opcode -> arithmetic operations, if not one per element of the result
 COUNTS: dict[str, Callable[[Instruction, _Costs], int]] = {
     "dot": _dot,
     "convolution": _convolution,
@@ -312,9 +317,9 @@ BODIES = _opcodes("call fusion conditional async-start")
 
 
 def _peak_memory(computation: Computation, costs: _Costs) -> int:
-    """The most bytes alive at once while a computation runs, on top of what it is given.
+    """Return the most bytes that are live at once while a computation runs, excluding its parameters.
 
-    A value lives from its instruction to the last use of it or of a view of it; the result lives to the end.
+    A value is live from its instruction to the last use of it or of a view of it; the result is live to the end.
     """
     owners: dict[Instruction, frozenset[Instruction]] = {}
     last_use: dict[Instruction, int] = {}
@@ -327,7 +332,7 @@ def _peak_memory(computation: Computation, costs: _Costs) -> int:
     alive = peak = 0
     for at, instruction in enumerate(computation.instructions):
         inner = max((costs[called].peak_memory for called in instruction.called), default=0)
-        peak = max(peak, alive + inner)  # what it calls makes the result
+        peak = max(peak, alive + inner)  # the called computation allocates the result
         if instruction in owners[instruction] and instruction.opcode != "parameter":
             size = byte_size(instruction.shape)
             alive += size
@@ -339,7 +344,9 @@ def _peak_memory(computation: Computation, costs: _Costs) -> int:
 
 
 def _owners(instruction: Instruction, owners: Mapping[Instruction, frozenset[Instruction]]) -> frozenset[Instruction]:
-    """The instructions whose memory a value lies in: its own, or those of what it is a view of."""
+    """Return the instructions that own the memory of a value: itself, or the owners of the operands that it is a view
+    of.
+    """
     if instruction.opcode == "get-tuple-element" and instruction.operands[0].opcode == "tuple":
         return owners[instruction.operands[0].operands[instruction["index"]]]
     if instruction.opcode in VIEWS:

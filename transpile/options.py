@@ -1,7 +1,7 @@
 """The options of emission: one record for ``emit``, the command line, pyproject.toml, headers and all stages.
 
-A field of :class:`Options` says all of an option: its name, type and default, its choices and its help. ``SETTINGS``
-are the same by the names that they have after ``--`` and in ``[tool.xla2py]``.
+A field of :class:`Options` defines an option: its name, type and default, its choices and its help. ``SETTINGS`` has
+the same options under their names after ``--`` and in ``[tool.xla2py]``.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from .dataclass import dataclass
 from .errors import Diagnostic, UsageError
 
 Value = bool | int | str | tuple[str, ...]
-READABLE, FAST, FUSED = STYLES = ("readable", "fast", "fused")  # fused: also where it does not pay, for tests
-OWN = "own"  # results and helpers of a module's own
-AUTO = "auto"  # helpers of its own, but in a file beside it where several replicas need hundreds of lines
-SIZES = "sizes"  # the checks of modules for any size, which nobody asks for by name
+READABLE, FAST, FUSED = STYLES = ("readable", "fast", "fused")  # fused: fuses even if it does not pay, for tests
+OWN = "own"  # results that the caller owns; helpers inside the module
+AUTO = "auto"  # helpers inside the module; with several replicas, which need hundreds of lines, in a file beside it
+SIZES = "sizes"  # the checks of modules for any size; not a choice for users
 LINE_LENGTH = 88  # black's default; templates and the prelude are written in it
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One option, under the name it has in pyproject.toml and, after ``--``, on the command line.
+    """One option, under its name in pyproject.toml and, after ``--``, on the command line.
 
     The type of ``default`` is the type of the setting: a flag, a number, a word, or several words. ``flags`` are the
-    words that true and false stand for, and ``--no-`` on the command line.
+    words for true and false, and for the option and ``--no-`` on the command line.
     """
 
     name: str
@@ -37,16 +37,16 @@ class Setting:
     choices: tuple[str, ...] = ()
     flags: tuple[str, str] | None = None
     is_folder: bool = False
-    bounds: tuple[int, int] = (0, 0)  # of a number, both included
-    is_file: bool = False  # in pyproject.toml relative to that file, as folders are
-    old_name: str = ""  # still taken, with a note
+    bounds: tuple[int, int] = (0, 0)  # of a number, inclusive
+    is_file: bool = False  # in pyproject.toml relative to that file, like folders
+    old_name: str = ""  # still accepted, with a note
 
     @property
     def is_path(self) -> bool:
         return self.is_folder or self.is_file
 
     def problem(self, value: object) -> str | None:
-        """Return what is wrong with a value from pyproject.toml or a caller."""
+        """Return the message for an invalid value from pyproject.toml or a caller; None for a valid one."""
         if isinstance(self.default, bool):
             return None if isinstance(value, bool) else "expected true or false"
         if isinstance(self.default, int):
@@ -64,7 +64,7 @@ class Setting:
         return f"'{unknown[0]}' is not one of {', '.join(self.choices)}" if unknown else None
 
     def read(self, value: Any, folder: Path) -> Value:
-        """A value, after :meth:`problem` found none, as the type of the default; paths are in ``folder``."""
+        """Return a valid value as the type of the default; paths are relative to ``folder``."""
         if self.flags and isinstance(value, bool):
             return self.flags[not value]
         if isinstance(self.default, tuple):
@@ -72,7 +72,7 @@ class Setting:
         return str(folder / value) if self.is_path and value else value
 
     def words(self, value: Any) -> list[str]:
-        """What a command line says of a value."""
+        """Return the command-line words for a value."""
         if isinstance(value, bool):
             return [f"--{self.name}" if value else f"--no-{self.name}"]
         if self.flags and value == self.flags[1]:
@@ -87,16 +87,16 @@ ARGUMENTS, CHUNKS, GPU = "Arguments and results", "Arrays larger than memory", "
 
 
 def _option(default: Any, group: str, help: str, choices: tuple[str, ...] = (), **more: Any) -> Any:
-    """A field that is a setting; ``more`` are further fields of the setting."""
+    """Return a dataclass field that is also a setting; ``more`` are further fields of the setting."""
     setting = {"default": default, "group": group, "help": help, "choices": choices, **more}
     return field(default=default, metadata=setting)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a user chooses for one emission, beside the program and the target.
+    """The choices of a user for one emission, beside the program and the target.
 
-    ``debug`` is no setting: with it the program is verified after every stage.
+    ``debug`` is not a setting: it verifies the program after every stage.
     """
 
     style: str = _option(
@@ -196,12 +196,12 @@ class Options:
     debug: bool = False
 
     def words(self) -> tuple[str, ...]:
-        """What a command line says of the options: the words of those that are no defaults."""
+        """Return the command-line words for all options that are not defaults."""
         return option_words({key: getattr(self, key) for key in _OPTIONS})
 
 
 TARGET = Setting("target", ("numpy",), "The array libraries to write for, separated by commas.", OUTPUT)
-# By the keyword that an option has in Python.
+# By keyword in Python.
 _OPTIONS = {
     each.name: Setting(**{"name": each.name.replace("_", "-"), **each.metadata})
     for each in fields(Options)
@@ -211,7 +211,7 @@ SETTINGS: dict[str, Setting] = {setting.name: setting for setting in (TARGET, *_
 
 
 def keywords(values: Mapping[str, Value]) -> dict[str, Any]:
-    """The keyword arguments of :func:`xla2py.emit` for settings; defaults where a name is missing.
+    """Return the keyword arguments of :func:`xla2py.emit` for settings; missing names get defaults.
 
     Raises :class:`UsageError` (``XP413``) for a custom call that is not ``TARGET=MODULE:FUNCTION``.
     """
@@ -220,7 +220,7 @@ def keywords(values: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def option_words(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a command line says of keyword arguments of :func:`xla2py.emit`: the words of those that are no defaults."""
+    """Return the command-line words for those keyword arguments of :func:`xla2py.emit` that are not defaults."""
     words: list[str] = []
     for key, setting in _OPTIONS.items():
         value = options.get(key)
@@ -230,7 +230,7 @@ def option_words(options: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _hooks(words: Sequence[str]) -> dict[str, str]:
-    """``TARGET=MODULE:FUNCTION`` as function by target."""
+    """Return the functions by custom-call target from words of the form ``TARGET=MODULE:FUNCTION``."""
     hooks = {}
     for word in words:
         target, is_pair, function = word.rpartition("=")
@@ -241,7 +241,7 @@ def _hooks(words: Sequence[str]) -> dict[str, str]:
 
 
 def chosen_word(keyword: str, value: bool | str) -> str:
-    """The word that a value of an option with choices stands for. Raises UsageError (XP416) where it is none."""
+    """Return the word for a value of an option with choices. Raises UsageError (XP416) for any other value."""
     setting = _OPTIONS[keyword]
     problem = setting.problem(value)
     if problem is not None:
@@ -251,7 +251,9 @@ def chosen_word(keyword: str, value: bool | str) -> str:
 
 
 def checked_words(keyword: str, value: object) -> tuple[str, ...]:
-    """The words of an option that takes several. Raises UsageError (XP416) where it is no sequence of words."""
+    """Return the words of an option that takes several. Raises UsageError (XP416) if the value is not a sequence of
+    words.
+    """
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(word, str) for word in value):
         hint = f"{keyword}=({value!r},)" if isinstance(value, str) else f'{keyword}=("..",)'
         raise UsageError(Diagnostic("XP416", f"{keyword}: expected several words, not {value!r}", hint=hint))

@@ -1,4 +1,4 @@
-"""The ``[tool.xla2py]`` table of pyproject.toml. The command line wins over it, and it over the defaults."""
+"""The ``[tool.xla2py]`` table of pyproject.toml. Options of the command line override it; it overrides the defaults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECK_SETTINGS: dict[str, Setting] = {
 ALL_SETTINGS = SETTINGS | CHECK_SETTINGS
 _OLD_NAMES = {setting.old_name: setting.name for setting in SETTINGS.values() if setting.old_name}
 
-TABLES = ("module",)  # of [tool.xla2py], read elsewhere: the vendored modules
+TABLES = ("module",)  # tables of [tool.xla2py] that are read elsewhere: the vendored modules
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,15 @@ class Settings:
     path: Path | None = None
 
     def __getitem__(self, name: str) -> Value:
-        """The value of a setting: as written, or its default. Raises ``KeyError`` for a name not in ALL_SETTINGS."""
+        """Return the value of a setting, or its default. Raises ``KeyError`` for a name not in ALL_SETTINGS."""
         return self.values.get(name, ALL_SETTINGS[name].default)
 
 
 def load_settings(folder: Path) -> Settings:
-    """The ``[tool.xla2py]`` table of the nearest pyproject.toml that has one, in a folder or above it.
+    """Return the ``[tool.xla2py]`` table of the nearest pyproject.toml that has one, in a folder or above it.
 
-    Raises :class:`UsageError`: ``XP410`` for a file that is not TOML, ``XP411`` for unknown names, ``XP412`` for
-    values of the wrong kind; each with its place in the file.
+    Raises :class:`UsageError`: ``XP410`` for a file that is not TOML, ``XP411`` for unknown names, ``XP412`` for values
+    of the wrong kind; each with its place in the file.
     """
     for path in pyproject_above(folder):
         try:
@@ -59,7 +59,7 @@ def load_settings(folder: Path) -> Settings:
 
 
 def pyproject_above(folder: Path) -> Iterator[Path]:
-    """The pyproject.toml files in a folder and above it, nearest first."""
+    """Yield the pyproject.toml files in a folder and above it, nearest first."""
     folder = folder.resolve()
     for parent in (folder, *folder.parents):
         path = parent / "pyproject.toml"
@@ -68,7 +68,7 @@ def pyproject_above(folder: Path) -> Iterator[Path]:
 
 
 def read_toml(source: SourceText) -> dict[str, Any]:
-    """The tables of a TOML text. Raises :class:`UsageError` (``XP410``) with the place where it is none."""
+    """Return the tables of a TOML text. Raises :class:`UsageError` (``XP410``) with the place of a syntax error."""
     try:
         return tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
@@ -102,7 +102,7 @@ def _complaint(name: str, value: object, source: SourceText) -> Diagnostic | Non
 
 
 def _key_span(source: SourceText, name: str) -> Span | None:
-    """Return where a key of the table is written, as far as a search finds it."""
+    """Return the span of a key of the table by a text search; None if it is not found."""
     table = re.search(r"^\s*\[tool\.xla2py\]", source.text, re.MULTILINE)
     key = re.compile(rf"(?<![\w-])(['\"]?){re.escape(name)}\1\s*[=.\]]")
     found = key.search(source.text, table.end() if table else 0)
@@ -110,7 +110,7 @@ def _key_span(source: SourceText, name: str) -> Span | None:
 
 
 def _error_span(source: SourceText, message: str) -> Span | None:
-    """The place that a TOMLDecodeError names in its message."""
+    """Return the span of the position in the message of a TOMLDecodeError."""
     place = re.search(r"\(at line (\d+), column (\d+)\)", message)
     if place is None:
         return Span(len(source.text), len(source.text))

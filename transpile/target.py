@@ -1,4 +1,4 @@
-"""A target: the array library an emitted module imports, and what of the array dialect it supports."""
+"""The type of a target: the array library that an emitted module imports, and its support of the array dialect."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ def _supports_every_function(function: Function) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class OwnCall:
-    """A call of a function of a target's own prelude, or of a ``package``: the positional arguments, a ``Slot`` for an
-    operand of the node; without any, the operands in order. Where it ``is_operation``, it is one of the array dialect
-    on the operands, with the keywords as its parameters. It may have other ``operands`` than the node."""
+    """A call of a function of a target's own prelude, or of a ``package``, that replaces a node. ``arguments`` are
+    positional, with a ``Slot`` for an operand; if empty, all operands in order. If ``is_operation``, the function is an
+    operation of the array dialect, and the keywords are its parameters. ``operands``, if given, replace those of the
+    node.
+    """
 
     function: str
     arguments: tuple[Any, ...] = ()
@@ -49,9 +51,10 @@ class OwnCall:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package that modules may import: ``own_function(node)`` is its call that stands for a node, if there is one,
-    ``readable_function(node)`` that where no kernels are written, and ``edge_function(node)`` that where besides the
-    library decides on special input (row ``singularities`` of ``passes/edges.toml``)."""
+    """A package that modules may import. ``own_function(node)`` returns its call that replaces a node, if any;
+    ``readable_function(node)`` is used if no kernels are written, and ``edge_function(node)`` if moreover the library
+    may decide on special input (row ``singularities`` of ``passes/edges.toml``).
+    """
 
     own_function: Callable[[Node], OwnCall | None]
     readable_function: Callable[[Node], OwnCall | None]
@@ -82,32 +85,36 @@ def _one(kernel: Kernel, least: int = 1) -> int:
 class Kernels:
     """The way a target writes kernels (``transpile/kernels``).
 
-    ``fuses(node)`` says whether they compute an operation element by element, ``reduces(node)`` whether along lines,
-    ``runs(node)`` whether they keep the running total of lines; ``parts(lines)`` is into how many parts each line is
-    cut, whose results the library reduces again. A loop has fewer than ``most_elements``, a kernel at most
-    ``most_arguments``; ``pays(nodes, saved, is_repeated)`` says whether it is worth to have one for these operations,
-    which saves so many arrays that would be stored without it, and stands in the body of a loop or not.
-    ``compiles(node)`` says whether what a loop calls beside kernels may be in a loop that is a function of its own,
-    ``own_function(node)`` is the call that stands for a node where kernels are written, ``round_function(node)`` the
-    one in a loop that is such a function, and ``loop_form(graph, node)`` what else stands for it there.
-    ``refuses(node)`` gives the reason why a node would stand in the way of kernels, so that nothing is raised to it,
-    or None; of what the style ``leaves`` to the library in any case, none does. Where they ``take_any_shape``, those
-    that ask for no place compute arrays of other shapes, too. The only result of a kernel, and any with
-    ``bytes_by_caller`` and more, is an array that the caller makes and a kernel fills, unless that is None. Where one
-    ``saves_launches``, parts of what is computed are computed where they are read, and arrays that change in most
-    places are computed anew. Where one ``recomputes``, it computes what is cheap again in place of reading an array of
-    it. Kernels that compute several elements at once add them up themselves where else the function that ``sums`` names
-    would. Those that ``cut_lines`` reduce the interval of a line that a mask selects, and nothing beside it. Loops over
-    ``parallel_from`` elements and more may run in several threads, where a target has these; ``at_once(kernel,
-    least)`` is how many neighbouring elements each thread of a kernel computes that writes no rows of what a loop
-    stacks, where it computes the ``least`` of elements, a large number if none is given. ``any_size`` are the
-    fields that are others where sizes are free; None where kernels cannot be written for any. Where kernels are
-    strings in the text of a module, ``language()`` says how sizes stand in them
-    (:class:`transpile.emission.any_size.kernel_strings.Language`). They need the packages that ``requires`` names,
-    which an ``extra`` of this distribution installs, and ``compiler_bytes`` of memory beside their arrays.
-    ``declarations`` makes what writes the kernels of a module
-    (:class:`transpile.emission.kernels.declarations.Declarations`); the functions of the folder ``prelude`` stand in
-    for those of the same names there.
+    Predicates on operations: ``fuses(node)`` is whether kernels compute an operation element by element,
+    ``reduces(node)`` whether they reduce along lines, ``runs(node)`` whether they compute running reductions of lines.
+    ``compiles(node)`` is whether an operation that is not a kernel may be in a loop that is compiled as a function.
+    ``refuses(node)`` returns the reason why a node would prevent fusion, so that nothing is raised to it, or None.
+    Nodes that the style ``leaves`` to the library are never refused.
+
+    Replacements: ``own_function(node)`` returns the call that replaces a node if kernels are written,
+    ``round_function(node)`` the one in a compiled loop, and ``loop_form(graph, node)`` another expression for it there.
+
+    Limits: a loop has fewer than ``most_elements``, a kernel at most ``most_arguments``. ``parts(lines)`` is the number
+    of parts that each line is cut into; the library reduces their results. ``pays(nodes, saved, is_repeated)`` is
+    whether a kernel for these operations pays: it saves this number of stored arrays, and is in the body of a loop or
+    not.
+
+    Properties: with ``take_any_shape``, kernels that do not depend on positions also compute arrays of other shapes.
+    The caller allocates the only result of a kernel, and any result of at least ``bytes_by_caller`` bytes, unless that
+    is None. ``saves_launches``: parts of a value are computed where they are read, and arrays that change in most
+    places are recomputed. ``recomputes``: cheap values are recomputed rather than read from an array. ``sums`` names
+    the prelude function whose sums such kernels add up themselves if they compute several elements at once.
+    ``cut_lines``: reduce only the interval of a line that a mask selects. Loops over at least ``parallel_from``
+    elements may run in several threads if the target has any. ``at_once(kernel, least)`` is the number of adjacent
+    elements that one thread of a kernel computes, for at least ``least`` elements (by default, a large number), unless
+    the kernel writes rows of a loop's stacked output.
+
+    ``any_size`` are the fields that differ if sizes are free; None if kernels cannot be written then. If kernels are
+    strings in the module, ``language()`` says how they contain sizes
+    (:class:`transpile.emission.any_size.kernel_strings.Language`). Kernels need the packages in ``requires``, which an
+    ``extra`` of this distribution installs, and ``compiler_bytes`` of memory beside their arrays. ``declarations``
+    makes the writer of a module's kernels (:class:`transpile.emission.kernels.declarations.Declarations`). Functions of
+    the folder ``prelude`` replace prelude functions of the same names.
     """
 
     fuses: Callable[[Node], bool]
@@ -140,24 +147,26 @@ class Kernels:
     prelude: Path | None = None
 
     def joins(self, node: Node) -> bool:
-        """Tell whether kernels compute an operation in any way."""
+        """Return whether kernels compute an operation in any way."""
         return self.fuses(node) or self.reduces(node) or self.runs(node)
 
     def at_any_size(self) -> Kernels:
-        """Return the kernels of a program whose sizes are free: as for large arrays, without what only these have."""
+        """Return the kernels of a program with free sizes: those for large arrays, without rewrites for large arrays
+        only.
+        """
         pays = self.pays
         settings: dict[str, Any] = {"pays": lambda nodes, saved, _: pays(nodes, saved, True), "leaves": _does_nothing}
         return replace(self, **settings, **(self.any_size or {}))
 
     def missing(self) -> tuple[str, ...]:
-        """The packages that kernels need and that are not installed."""
+        """Return the required packages that are not installed."""
         return tuple(name for name in self.requires if find_spec(name) is None)
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The demands of a call of ``main`` on a device: kernels launched, bytes that they read and write, beside those of
-    arguments and results alone, calls of the library by the host, arrays made, and matrix products by dtype.
+    """The costs of a call of ``main`` on a device: launches, bytes that kernels read and write, bytes of arguments and
+    results alone, library calls by the host, allocations, and matrix products by dtype.
     """
 
     launches: int
@@ -170,11 +179,11 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """A stand-in for a library where the device that it needs is missing, so that modules can be compared.
+    """A stand-in for a library whose device is missing, so that modules can be compared.
 
-    ``missing()`` says what is missing (``no GPU``), and nothing where the device is there. Within ``active()`` an
-    import of the library finds the twin; ``adopt`` makes arguments of ``main`` of NumPy arrays in a nest, ``fetch``
-    NumPy arrays of what it returns. ``costs(load, arguments)`` counts what a call of ``main`` would ask of the device.
+    ``missing()`` names what is missing (``no GPU``), or "" if the device is present. Within ``active()`` an import of
+    the library finds the twin; ``adopt`` makes arguments of ``main`` from nested NumPy arrays, ``fetch`` NumPy arrays
+    from its results. ``costs(load, arguments)`` counts the costs of a call of ``main`` on the device.
     """
 
     missing: Callable[[], str]
@@ -204,12 +213,12 @@ def _no_devices() -> str:
 class Library:
     """The way the modules of a target run.
 
-    ``packages`` are the import packages of the library: what they raise is no fault of a module. ``requires`` names the
-    distributions that must be installed, those joined by ``|`` in place of each other. ``prepare()`` does in a new
-    process what would else count for the first module. ``cut(array)`` makes of a NumPy array the argument that is
-    hardest for a module: one in several chunks, where it may be in chunks. ``materialise(results, in_this_thread)``
-    computes what is lazy. ``devices()`` says in words which devices there are, ``advice()`` what would make modules
-    faster on this machine. A process that ``maps_devices`` needs more addresses than memory.
+    ``packages`` are the import packages of the library: an exception of theirs is not an error of the module.
+    ``requires`` names the distributions that must be installed, alternatives joined by ``|``. ``prepare()`` does work
+    in a new process that would otherwise count for the first module. ``cut(array)`` turns a NumPy array into the
+    hardest argument for a module: one in several chunks, if it may be in chunks. ``materialise(results,
+    in_this_thread)`` computes lazy results. ``devices()`` describes the devices, ``advice()`` what would make modules
+    faster on this machine. With ``maps_devices``, a process needs more address space than memory.
     """
 
     packages: tuple[str, ...] = ()
@@ -224,8 +233,8 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits that a user sets: bytes of memory (``2GiB``), the size of chunks in bytes or elements, and how many
-    threads share the memory; empty for the target's own choice.
+    """The limits that a user sets: bytes of memory (``2GiB``), the size of chunks in bytes or elements, and the number
+    of threads that share the memory; empty for the target's own choice.
     """
 
     memory: str = ""
@@ -233,35 +242,35 @@ class Limits:
     threads: str = ""
 
     def given(self) -> list[tuple[str, str]]:
-        """The sizes that are there, by name."""
+        """Return the limits on memory and chunks that are set, by name."""
         return [(name, size) for name, size in (("memory", self.memory), ("chunks", self.chunks)) if size]
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One function that a program applies to its chunks: how often, and the bytes that one call holds at most.
+    """One function that a program applies to its chunks: the number of calls, and the most bytes that one call holds.
 
-    ``name`` and ``reads`` say what it computes and from what by their operations and by the program's arguments;
-    ``arrays`` and ``sources`` are the nodes of ``main`` that have these, None for an argument.
+    ``name`` and ``reads`` describe what it computes and reads, by operations and by the program's arguments; ``arrays``
+    and ``sources`` are the corresponding nodes of ``main``, None for an argument.
     """
 
     name: str
-    level: int  # phases of a level need nothing of each other
+    level: int  # phases of one level are independent
     tasks: int
     task_bytes: int
-    file_task_bytes: int  # where arguments are files
-    reads: tuple[str, ...]  # the arguments, or what of earlier phases is needed
-    note: str = ""  # what has no form in chunks
-    in_turn: bool = False  # each task goes on from the one before
+    file_task_bytes: int  # if arguments are files
+    reads: tuple[str, ...]  # the arguments, or results of earlier phases
+    note: str = ""  # operations that have no form in chunks
+    in_turn: bool = False  # each task continues from the one before
     arrays: tuple[Node, ...] = ()
     sources: tuple[Node | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a program in chunks: phases, how often its large arguments are read, bytes held at most by so many
-    ``threads``: where chunks of arguments must be loaded, and where these are files, of which a task may read a few
-    rows at a time. ``layout`` is what the same program at other sizes is arranged alike by.
+    """The plan of a program in chunks: phases, how often its large arguments are read, and the most bytes held with
+    this number of ``threads``: if chunks of arguments must be loaded, and if arguments are files, of which a task may
+    read a few rows at a time. ``layout`` lets the same program at other sizes follow this plan.
     """
 
     phases: tuple[Phase, ...]
@@ -275,10 +284,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Graphs:
-    """How a target captures a program as a graph once, and launches it often.
+    """The way a target captures a program as a graph once and launches it many times.
 
-    ``cannot_hold(node)`` gives the reason why a node cannot be in a graph, or None; ``own_function(node)`` is the call
-    that stands for a node there. The functions of the folder ``prelude`` stand in for those of the same names.
+    ``cannot_hold(node)`` returns the reason why a node cannot be in a graph, or None; ``own_function(node)`` the call
+    that replaces a node there. Functions of the folder ``prelude`` replace those of the same names.
     """
 
     cannot_hold: Callable[[Node], str | None]
@@ -290,30 +299,30 @@ class Graphs:
 class Target:
     """One array library.
 
-    ``macros`` is the folder of its own macros, which go before the shared ones; it may be in any package.
-    ``refuses(node)`` gives the reason why the target does not support a node, ``refuses_function(function)`` why a
-    function cannot be written as a whole, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called
-    by, where that is not the library itself. ``arrange`` gives a program the form in which the target runs it in
-    chunks, within limits of memory, and tells what that will be like; ``arrange(.., layout)`` does it as in the layout
-    of another plan, ``arrange(.., compiler_bytes=..)`` beside what compiles kernels, which are those of its block
-    functions. ``features`` tells what its arrays have beside operations. Constant arrays of up to ``largest_folded``
-    elements are written where they are used, larger ones once, at the top of the module. ``runners`` run a program of
-    several replicas, which is written as for the target
-    ``replicas`` where that is another. ``prelude`` are the folders of prelude functions of its own, with their rows
-    beside them (``rows.toml``). Functions written for NumPy are carried over to it, or only those of the modules
-    that ``carried_over`` names. ``own_function(node)`` is the call that stands for a node, if there is one,
-    ``readable_function(node)`` that where no kernels are written;
-    ``packages`` are those that a module may import besides, by their names. ``adopt(array)`` makes
-    an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the element
-    types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it
-    offers the style ``fast``. ``graphs`` are there where programs can be captured. ``precisions`` are those in
-    which it multiplies float32. ``twin`` runs modules
-    in tests where the target's device is missing, ``library`` is how they run else.
+    ``macros`` is the folder of its own macros, which take precedence over the shared ones; it may be in any package.
+    ``prelude`` are the folders of its own prelude functions, with their rows beside them (``rows.toml``). Functions
+    written for NumPy are carried over to the target, or only those of the modules that ``carried_over`` names.
+    ``scalars`` is the namespace of dtypes, scalars, ``inf`` and ``nan``, if it is not the library itself.
+
+    ``refuses(node)`` returns the reason why the target does not support a node, ``refuses_function(function)`` the
+    reason why a function cannot be written as a whole, or None. ``features`` are the properties of its arrays beside
+    operations. ``lacks`` names the element types for which the library has no dtype: they are carried in int8 and
+    uint8. ``precisions`` are those of float32 products. ``own_function(node)`` returns the call that replaces a node,
+    if any; ``readable_function(node)`` the one used if no kernels are written. ``packages`` are optional packages that
+    a module may import, by name. Constant arrays of up to ``largest_folded`` elements are written where they are used,
+    larger ones once, at the top of the module.
+
+    ``arrange`` turns a program into the form that runs in chunks, within limits of memory, and returns its plan.
+    ``arrange(.., layout)`` follows the layout of another plan; ``arrange(.., compiler_bytes=..)`` reserves memory for
+    the compiler of kernels, which are those of block functions. ``runners`` run a program of several replicas, whose
+    body is written for the target ``replicas`` if given. ``kernels`` are given if the target offers the style ``fast``,
+    ``graphs`` if it can capture programs. ``adopt(array)`` makes an argument of ``main`` from a NumPy array.
+    ``library`` is the way modules run; ``twin`` runs them in tests if the target's device is missing.
     """
 
     name: str
-    title: str  # how people write it
-    namespace: str  # what emitted code calls the library
+    title: str  # for people
+    namespace: str  # the name of the library in emitted code
     imports: tuple[str, ...]
     macros: Path
     refuses: Refuses = field(default=_supports_everything)
@@ -343,7 +352,7 @@ class Target:
 
 
 def target_names() -> list[str]:
-    """The installed targets, by entry point ``xla2py.targets``; NumPy, which supports everything, first."""
+    """Return the installed targets, by entry point ``xla2py.targets``; NumPy, which supports everything, first."""
     from importlib.metadata import entry_points
 
     names = (point.name for point in entry_points(group="xla2py.targets"))
@@ -351,7 +360,9 @@ def target_names() -> list[str]:
 
 
 def require_targets(names: Sequence[str]) -> Sequence[str]:
-    """The names, if each is that of an installed target. Raises ``UsageError`` (XP406) where one is not, or none is."""
+    """Return the names if each is an installed target. Raises ``UsageError`` (XP406) if one is not, or there are
+    none.
+    """
     if names and all(_own_target(name) is not None for name in names):
         return names
     known = target_names()
@@ -367,7 +378,7 @@ def require_targets(names: Sequence[str]) -> Sequence[str]:
 
 
 def load_target(name: str) -> Target:
-    """The target of a name. Raises ``UsageError`` (XP406) where none has it."""
+    """Return the target of a name. Raises ``UsageError`` (XP406) for an unknown name."""
     own = _own_target(name)
     if own is not None:
         return own
@@ -380,7 +391,7 @@ def load_target(name: str) -> Target:
 
 
 def _own_target(name: str) -> Target | None:
-    """The target of a folder of ``targets/``: to find it, nobody need look through what is installed."""
+    """Return the target in a folder of ``targets/``, without a search of installed packages; None if there is none."""
     folder = name.replace("-", "_")
     if not folder.isidentifier() or not (TARGETS / folder / "__init__.py").is_file():
         return None
@@ -389,12 +400,14 @@ def _own_target(name: str) -> Target | None:
 
 
 def twin_of(target: Target) -> Twin | None:
-    """The twin that a target needs here, or None where its own library can run."""
+    """Return the twin that a target needs on this machine; None if its own library can run."""
     return target.twin if target.twin is not None and target.twin.missing() else None
 
 
 def adopted(target: Target, value: Any) -> Any:
-    """Return what a target's ``main`` takes: ``value`` with each NumPy array in tuples and lists made the library's."""
+    """Return the argument of a target's ``main`` for ``value``: each NumPy array in tuples and lists becomes the
+    library's.
+    """
     if isinstance(value, tuple | list):
         return type(value)(adopted(target, part) for part in value)
     return None if value is None else target.adopt(value)
