@@ -1,4 +1,4 @@
-"""From a module to Python text: the public ``emit``."""
+"""The public ``emit``: from a module to Python text."""
 
 from __future__ import annotations
 
@@ -215,12 +215,12 @@ def emit(
 
 
 def _takes_trees(module: HloModule) -> bool:
-    """Tell whether ``main`` takes or returns trees where nobody says so."""
+    """Return whether ``main`` takes or returns trees by default."""
     return device_count(module) == 1 and has_trees(module, leaf_paths(module))
 
 
 def _require(options: Options, target: Target) -> None:
-    """Raise UsageError for options that the target cannot keep (XP414 to XP418)."""
+    """Raise UsageError for options that the target does not support (XP414 to XP418)."""
     require_style(options.style, target)
     require_threads(options.threads, options.style, target)
     require_packages(options.allow, target)
@@ -230,7 +230,7 @@ def _require(options: Options, target: Target) -> None:
 
 
 def with_sources(module: HloModule, folder: Path) -> HloModule:
-    """The module with the Python files that its metadata names and that lie below a folder."""
+    """Return the module with the texts of the Python files below ``folder`` that its metadata names."""
     root = folder.resolve()
     names = {frame.file_name for frame in module.stack_frames}
     names |= {i.metadata.source_file for i in module.instructions() if i.metadata is not None}
@@ -243,7 +243,11 @@ def with_sources(module: HloModule, folder: Path) -> HloModule:
 
 
 def checked_hooks(hooks: Mapping[str, str]) -> dict[str, str]:
-    """Custom-call hooks, each of the form ``package.module:function``: only identifiers become code."""
+    """Return custom-call hooks as a dict.
+
+    Raises UsageError (XP413) for a hook that is not of the form ``package.module:function``: only identifiers become
+    code.
+    """
     for target, hook in hooks.items():
         module, _, function = hook.partition(":")
         if not all(part.isidentifier() and not iskeyword(part) for part in (function, *module.split("."))):
@@ -253,8 +257,9 @@ def checked_hooks(hooks: Mapping[str, str]) -> dict[str, str]:
 
 
 def require_style(style: str, target: Target) -> None:
-    """Raise UsageError for a style that there is not, or not on this target (XP414), or that needs packages which are
-    not installed (XP417)."""
+    """Raise UsageError for an unknown style or one that the target lacks (XP414), or if packages that the style needs
+    are not installed (XP417).
+    """
     if style not in STYLES:
         raise UsageError(
             Diagnostic("XP414", f"there is no style '{style}'", hint=f"the styles are: {', '.join(STYLES)}")
@@ -269,8 +274,9 @@ def require_style(style: str, target: Target) -> None:
 
 
 def require_threads(threads: str, style: str, target: Target) -> None:
-    """Raise UsageError (XP418) for what is not a number of threads, and where nothing runs in threads: neither kernels
-    nor tasks that work in chunks."""
+    """Raise UsageError (XP418) if ``threads`` is not a number of threads, or if modules of this target and style run
+    neither kernels nor tasks in threads.
+    """
     if threads in ("", "1"):
         return
     if not _THREADS.fullmatch(threads):
@@ -288,7 +294,7 @@ def require_threads(threads: str, style: str, target: Target) -> None:
 
 
 def require_packages(allow: Sequence[str], target: Target) -> None:
-    """Raise UsageError (XP416) for a package that modules for a target have no use for."""
+    """Raise UsageError (XP416) for a package that modules for the target cannot use."""
     for name in allow:
         if name not in target.packages:
             known = f"one of: {', '.join(target.packages)}" if target.packages else "leave --allow out"
@@ -297,20 +303,20 @@ def require_packages(allow: Sequence[str], target: Target) -> None:
 
 
 def require_line_length(line_length: int) -> None:
-    """Raise UsageError (XP416) for a length that lines cannot have."""
+    """Raise UsageError (XP416) for a line length outside the allowed range."""
     problem = SETTINGS["line-length"].problem(line_length)
     if problem is not None:
         raise UsageError(Diagnostic("XP416", f"line_length: {problem}, not {line_length!r}"))
 
 
 def require_graphs(graph: bool, target: Target) -> None:
-    """Raise UsageError (XP415) for a graph on a target that has none."""
+    """Raise UsageError (XP415) if a graph is wanted and the target has none."""
     if graph and target.graphs is None:
         raise UsageError(Diagnostic("XP415", f"{target.title} has no graphs", hint="leave --graph out"))
 
 
 def require_precision(precision: str, target: Target) -> None:
-    """Raise UsageError (XP416) for a precision of products that there is not, or not on this target."""
+    """Raise UsageError (XP416) for a precision of products that the target does not have."""
     if precision not in target.precisions:
         message = f"precision: modules for {target.title} have no '{precision}'"
         raise UsageError(Diagnostic("XP416", message, hint="leave --precision out"))
@@ -321,7 +327,7 @@ def _target(target: str | Target) -> Target:
 
 
 def _source_name(source: object, module: HloModule, name: str | None) -> str:
-    """Return what the header calls the source: one line of plain characters, whatever the file was called."""
+    """Return the source's name for the header: one line of plain characters, whatever the name of the file."""
     if name is None and isinstance(source, os.PathLike):
         name = Path(source).name
     chosen = name if name is not None else f"{module.name}.hlo"

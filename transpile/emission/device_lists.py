@@ -1,4 +1,4 @@
-"""Groups and pairs of many devices as the loops that make them, where there are such.
+"""Groups and pairs of many devices as loops that produce them, if possible.
 
 Thousands of devices are grouped along the axes of a mesh: the first members of the groups count through some axes, the
 members of each group through the others.
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-LONGEST_LISTED = 32  # numbers
-_MOST_PATTERNS = 4  # pairs that repeat, in a list of their own
+LONGEST_LISTED = 32  # numbers that are written as a list
+_MOST_PATTERNS = 4  # pairs in a repeated pattern
 _NAMES = "ijkmnpqrstuvw"
 
 
 class Counter(NamedTuple):
-    """``for name in range(0, length * step, step)``."""
+    """The loop ``for name in range(0, length * step, step)``."""
 
     name: str
     step: int
@@ -23,7 +23,9 @@ class Counter(NamedTuple):
 
 
 class CountedGroups(NamedTuple):
-    """Groups that begin at ``start`` plus the counters of ``groups``, with members at the counters of ``members``."""
+    """Groups whose first members are ``start`` plus the counters of ``groups``; their members add the counters of
+    ``members``.
+    """
 
     start: int
     groups: tuple[Counter, ...]
@@ -31,7 +33,9 @@ class CountedGroups(NamedTuple):
 
 
 class CountedPairs(NamedTuple):
-    """The ``pattern`` of pairs, shifted by each of the ``repeats``; or a ring, whose member goes ``turn`` further."""
+    """The ``pattern`` of pairs, shifted by each of the ``repeats``; or a ring, in which each member sends to ``turn``
+    further.
+    """
 
     repeats: tuple[Counter, ...]
     pattern: tuple[tuple[int, int], ...]
@@ -40,7 +44,7 @@ class CountedPairs(NamedTuple):
 
 
 def counted_groups(groups: Sequence[Sequence[int]]) -> CountedGroups | None:
-    """The loops over groups of equal size; None where they are few, or follow no such rule."""
+    """Return the loops over groups of equal size, or None if the groups are few or irregular."""
     if sum(map(len, groups)) <= LONGEST_LISTED or not groups[0]:
         return None
     first = [number - groups[0][0] for number in groups[0]]
@@ -54,7 +58,7 @@ def counted_groups(groups: Sequence[Sequence[int]]) -> CountedGroups | None:
 
 
 def counted_pairs(pairs: Sequence[tuple[int, int]]) -> CountedPairs | None:
-    """The loops over pairs of (source, target); None where they are few, or follow no such rule."""
+    """Return the loops over pairs of (source, target), or None if the pairs are few or irregular."""
     if 2 * len(pairs) <= LONGEST_LISTED:
         return None
     period = next(p for p in range(1, len(pairs) + 1) if len(pairs) % p == 0 and _repeats(pairs, p))
@@ -74,7 +78,7 @@ def counted_pairs(pairs: Sequence[tuple[int, int]]) -> CountedPairs | None:
 
 
 def _repeats(pairs: Sequence[tuple[int, int]], period: int) -> bool:
-    """Tell whether all pairs are those ``period`` before, both ends further by one number."""
+    """Return whether each pair is the one ``period`` before with both ends shifted by one constant."""
     if period == len(pairs):
         return True
     step = pairs[period][0] - pairs[0][0]
@@ -84,7 +88,7 @@ def _repeats(pairs: Sequence[tuple[int, int]], period: int) -> bool:
 
 
 def _digits(numbers: Sequence[int]) -> list[tuple[int, int]] | None:
-    """The (step, count) of nested counters that give the numbers, the outermost first; None where none do."""
+    """Return the (step, count) of nested counters that produce the numbers, the outermost first, or None."""
     if len(numbers) == 1:
         return []
     step = numbers[1]

@@ -1,8 +1,8 @@
-"""Black's layout: lines that are written in it and fit stay as they are, black sees the others.
+"""Black's layout: lines that are written in it and fit stay as they are; black formats the others.
 
-Templates and macros write black's form, a statement a line, so that what is left to black is where to break a line that
-is too long. Each such statement goes there by itself, at its own depth. The prelude is written in black's own line
-length: with another, black sees all.
+Templates and macros write black's form, a statement a line, so black only has to break lines that are too long. Each
+such statement is passed to black by itself, at its own depth. The prelude is written for black's own line length: for
+another length, black formats the whole text.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from ..python.black import by_black, defines, wrapped
 from .layout import Layout
 from .module.header import is_header_line
 
-_STRING = '"""'  # of several lines; the only quotes of that kind that templates write
+_STRING = '"""'  # the only quotes of strings of several lines that templates write
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 _QUOTES = '"' * 3
 
 
 def formatted(text: str, layout: Layout, before: str = "") -> str:
-    """The text of whole statements in black's layout.
+    """Return the text of whole statements in black's layout.
 
-    A statement of several lines ends an opening line with its bracket and begins the last one with the bracket that
-    closes it. What stands in strings of several lines stays as it is. Where the text was edited since macros wrote it,
-    it was that of ``before``, and black sees what is not in there.
+    A statement of several lines ends its opening line with a bracket and begins its last line with the closing bracket.
+    Strings of several lines stay as they are. If the text was edited since macros wrote ``before``, black formats the
+    lines that are not in ``before``.
     """
     if layout.line_length != LINE_LENGTH:
         return _laid_out(text, layout.line_length)
@@ -40,12 +40,12 @@ def formatted(text: str, layout: Layout, before: str = "") -> str:
 
 
 def _is_written(lines: Sequence[str], written: Collection[str]) -> bool:
-    """Tell whether macros wrote a statement as it is; comments have no layout."""
+    """Return whether all lines of a statement are as macros wrote them; comments have no layout."""
     return all(line in written or line.lstrip().startswith("#") for line in lines)
 
 
 def _statements(lines: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
-    """The lines of each statement, and whether all of them fit their width."""
+    """Yield the lines of each statement, and whether all of them fit."""
     found: list[str] = []
     fits, is_in_string, end = True, False, ""
     for line in lines:
@@ -67,7 +67,7 @@ def _statements(lines: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
 
 @lru_cache(maxsize=1024)
 def _laid_out(text: str, line_length: int) -> str:
-    """All of a text in lines of another length: functions as if none of their statements had been broken before."""
+    """Return a text for another line length, formatted as if none of its statements had been broken before."""
     return by_black(narrowed(text, line_length), line_length, keeps_commas=not defines(text)).rstrip("\n")
 
 
@@ -75,7 +75,7 @@ def _laid_out(text: str, line_length: int) -> str:
 
 
 def narrowed(text: str, line_length: int) -> str:
-    """A text whose comments and docstrings fit; paragraphs that fit already stay, and so does the header."""
+    """Return a text whose comments and docstrings fit; paragraphs that fit already stay, and so does the header."""
     return "\n".join(_narrowed(text.split("\n"), line_length))
 
 
@@ -101,7 +101,9 @@ def _quotes(lines: Sequence[str]) -> int:
 
 
 def _docstring(lines: Sequence[str], line_length: int) -> Iterator[str]:
-    """A docstring, its closing quotes on a line of their own where its text has several lines."""
+    """Yield the wrapped lines of a docstring; its closing quotes get a line of their own if its text has several
+    lines.
+    """
     if max(map(len, lines)) <= line_length or not lines[-1].endswith(_QUOTES):
         yield from lines
         return
@@ -126,7 +128,7 @@ def _docstring(lines: Sequence[str], line_length: int) -> Iterator[str]:
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:
-    """The lines between empty ones, and these."""
+    """Yield the runs of lines between empty lines, and the empty lines."""
     found: list[str] = []
     for line in lines:
         if line.strip():

@@ -1,4 +1,4 @@
-"""The lines of an emitted function, and what each computes."""
+"""The lines of an emitted function, and the values that each computes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from ..array.node import Node
 from ..array.program import Function
 from ..dataclass import dataclass
 
-EQUALS_SIGN = 3  # columns, with its spaces
-LARGE = 64 * 2**20  # bytes of an array that may be let go before its function ends
+EQUALS_SIGN = 3  # columns of ``=`` with its spaces
+LARGE = 64 * 2**20  # bytes from which on an array may be deleted before its function ends
 
 
 @dataclass(slots=True)
 class Line:
-    """One line of a function's body, with the source place it comes from and what it computes.
+    """A line of a function's body, with its source place and the values that it computes.
 
-    ``values`` are the nodes whose text stands in it (and candidates whose text does not: compare), ``inside`` the
-    names bound when the body of a loop begins, ``after`` those bound when the statement is done.
+    ``values`` are the nodes whose text is in the line (and candidates whose text is not: compare), ``inside`` the names
+    that are bound at the start of a loop's body, and ``after`` those bound after the statement.
     """
 
     indent: int

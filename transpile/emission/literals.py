@@ -1,4 +1,4 @@
-"""Numbers as Python text: the shortest that reads back to the same value."""
+"""Numbers as Python text: the shortest text that parses to the same value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LARGEST_PLAIN = 1_000_000  # integral floats below this are written as ints
 
 
 def number(value: np.ndarray | np.generic, namespace: str) -> str:
-    """The text of a scalar as an argument: ``0.5``, ``-1``, ``True``, ``np.inf``, ``1 + 2j``."""
+    """Return the text of a scalar as an argument: ``0.5``, ``-1``, ``True``, ``np.inf``, ``1 + 2j``."""
     scalar = np.asarray(value)
     kind = scalar.dtype.kind
     if kind == "b":
@@ -25,7 +25,7 @@ def number(value: np.ndarray | np.generic, namespace: str) -> str:
 
 
 def _extension(scalar: np.ndarray, namespace: str) -> str:
-    """An ml_dtypes scalar: integers exactly, floats by their own shortest text."""
+    """Return the text of an ml_dtypes scalar: integers exactly, floats by their own shortest text."""
     name = scalar.dtype.name
     if name.startswith(("int", "uint")):
         return str(int(scalar))
@@ -50,7 +50,7 @@ def _special(scalar: np.ndarray, namespace: str) -> str:
 
 
 def _tidy(text: str, value: float) -> str:
-    """``2`` for 2.0, ``1e-5`` for 1e-05, ``-0.0`` with its point: the integer has no sign."""
+    """Return ``2`` for 2.0, ``1e-5`` for 1e-05, and ``-0.0`` with its point, as the integer has no sign."""
     if value == 0 and np.signbit(value):
         return "-0.0"
     if value == int(value) and abs(value) < _LARGEST_PLAIN:
@@ -65,7 +65,7 @@ def _tidy(text: str, value: float) -> str:
 def _complex(scalar: np.ndarray, namespace: str) -> str:
     real, imag = scalar.real, scalar.imag
     imaginary = f"{abs(imag[()])!s}".removesuffix(".0") + "j"
-    if np.isfinite(imag) and imag < 0 and real == 0:  # of which a minus makes -0
+    if np.isfinite(imag) and imag < 0 and real == 0:  # the minus also makes the real part -0
         return f"-{imaginary}"
     if (
         np.isfinite(real)

@@ -1,4 +1,4 @@
-"""The macros of a renderer by name: each is compiled when it is first asked for, with what it needs of its file."""
+"""The macros of a renderer by name. Each is compiled on first use, with the parts of its file that it needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .compiled_templates import COMPILED
 
 Macro = Callable[..., str]
 
-# What stands at the top of a file of macros: comments, macros, constants, and names from other files.
+# The top-level parts of a file of macros: comments, macros, constants, and imported names.
 _PARTS = re.compile(
     r"\{#.*?#\}"
     r"|\{%-?\s*macro\s+(?P<macro>\w+)\(.*?\{%-?\s*endmacro\s*-?%\}"
@@ -29,11 +29,11 @@ class _File(NamedTuple):
     """The parts of a file of macros: the text of each by the names that it binds, in order."""
 
     parts: dict[str, str]
-    macros: tuple[str, ...]  # that others may ask for, as they are spelled
-    sources: dict[str, str]  # of names that were asked for
+    macros: tuple[str, ...]  # public macros, as spelled in the file
+    sources: dict[str, str]  # cache of :meth:`source`
 
     def source(self, name: str) -> str:
-        """Return the parts that a name needs, and its own."""
+        """Return the text of the parts that a name needs, including its own."""
         if name not in self.sources:
             self.sources[name] = self.joined(name)
         return self.sources[name]
@@ -50,7 +50,7 @@ class _File(NamedTuple):
 
 
 class Macros(Mapping[str, Macro]):
-    """The macros of some folders: where two files have one, the later file counts."""
+    """The macros of some folders; a macro of a later file overrides one of the same name."""
 
     def __init__(self, environment: jinja2.Environment, folders: Sequence[Path]) -> None:
         self._environment = environment
@@ -62,8 +62,8 @@ class Macros(Mapping[str, Macro]):
         self._read: dict[str, Macro] = {}
 
     def __getitem__(self, name: str) -> Macro:
-        """Return a macro; a word of Python's has ``_`` behind it in its file. Raises KeyError for a name that no file
-        has.
+        """Return a macro, whose name in the file may end in ``_`` to avoid a keyword. Raises KeyError for an unknown
+        name.
         """
         if name not in self._read:
             spelled, file = self._files[name]
@@ -80,7 +80,7 @@ class Macros(Mapping[str, Macro]):
         return len(self._files)
 
     def constant(self, name: str, macro: str) -> Any:
-        """Return a constant of the file that has a macro."""
+        """Return a constant from the file that has a macro."""
         return self._value(name, self._files[macro][1])
 
     def _value(self, name: str, file: _File) -> Any:
@@ -89,7 +89,7 @@ class Macros(Mapping[str, Macro]):
 
 @cache
 def _file(path: Path, changed: int) -> _File:
-    """Return the parts of a file as it was when it was changed."""
+    """Return the parts of a file; ``changed`` is its modification time, for the cache."""
     parts: dict[str, str] = {}
     macros: list[str] = []
     for found in _PARTS.finditer(path.read_text(encoding="utf-8")):

@@ -1,7 +1,7 @@
-"""Fewer numbered names: what could do without its number, or with a lower one, is renamed once a function is written.
+"""Fewer numbered names: after a function is written, names lose their numbers, or get lower ones, where possible.
 
-Equal names are kept apart while a function is written, wherever its writer does not know yet who reads them. Of its
-statements that is known, in branches, loops and closures, too (:mod:`..python.liveness`).
+While a function is written, equal names are kept apart if the writer does not know all their reads yet. The liveness of
+names in the finished statements, including branches, loops and closures, is known (:mod:`..python.liveness`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .naming.known_types import KnownType, agree
 
 
 def reuse_names(writer: Writing) -> None:
-    """Rename the values of a written function, in its lines and in what its writer knows of them."""
+    """Rename the values of a written function, in its lines and in the state of its writer."""
     arrays = _names_of_arrays(writer.texts)
-    families: dict[str, list[str]] = {}  # by the name that was wanted: those with a number, the lowest first
+    families: dict[str, list[str]] = {}  # wanted name: the names with a number, the lowest first
     for name, base in writer.names.numbered.items():
         if name in arrays:
             families.setdefault(base, []).append(name)
@@ -42,7 +42,7 @@ def reuse_names(writer: Writing) -> None:
 
 
 def _names_of_arrays(texts: Mapping[Node, str]) -> set[str]:
-    """The names that stand for arrays alone, never for a number of Python's."""
+    """Return the names that only stand for arrays, never for a Python number."""
     named = [(node, str(text)) for node, text in texts.items() if text.isidentifier()]
     others = {name for node, name in named if node.is_python_int or node.element_type is None}
     return {name for _, name in named} - others
@@ -55,15 +55,17 @@ def _renamed(
     parameters: set[str],
     types: dict[str, set[KnownType | None]],
 ) -> dict[str, str]:
-    """The new names of ``members``: the first of those before them, ``leaders`` included, that may stand for both."""
+    """Return the new names of ``members``: the first name before them, including ``leaders``, that may stand for
+    both.
+    """
     beside = {leader: set(live.interfering[leader]) for leader in leaders}
-    held = {leader: set(types[leader]) for leader in leaders}  # by the names that stay: the types of their values
+    held = {leader: set(types[leader]) for leader in leaders}  # remaining name: the types of its values
 
     def may_stand_for(own: str, name: str) -> bool:
         return name not in beside[own] and agree(held[own], types[name])
 
     renamed: dict[str, str] = {}
-    unused: list[str] = []  # lower numbers that nobody has any more
+    unused: list[str] = []  # lower numbers that have become free
     for name in members:
         shared = None if name in parameters else next((own for own in beside if may_stand_for(own, name)), None)
         if shared is None and unused and name not in parameters:
@@ -80,8 +82,8 @@ def _renamed(
 
 
 def _rename(writer: Writing, names: Mapping[str, str]) -> None:
-    """Put the new names into lines, into the texts of values, and into what lines say of the values that they compute
-    and bind.
+    """Put the new names into lines, into the texts of values, and into the lines' records of computed and bound
+    values.
     """
     for node, text in writer.texts.items():
         writer.texts[node] = renamed_expression(text, names)

@@ -1,4 +1,4 @@
-"""The parts of a module beside the functions of its program, one for each concern."""
+"""The parts of a module besides the functions of its program, one for each concern."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .expression import Renderer
 
 
 class Part:
-    """One concern of a module: by itself it needs, defines and adds nothing."""
+    """A concern of a module; this base class needs, defines and adds nothing."""
 
     @property
     def prelude_names(self) -> Sequence[str]:
@@ -17,24 +17,24 @@ class Part:
 
     @property
     def names(self) -> set[str]:
-        """Return what the part defines, so that no value may be called so."""
+        """The names that the part defines, which no value may have."""
         return set()
 
     @property
     def public(self) -> Sequence[str]:
-        """Return what the module offers because of it, beside the program's own function."""
+        """The public names of the part, besides the program's own function."""
         return ()
 
     def constants(self, renderer: Renderer) -> list[str]:
-        """Return the constants that stand at the top, which functions of the program name."""
+        """Return the constants at the top of the module, which functions of the program use."""
         return []
 
     def functions(self, renderer: Renderer) -> list[str]:
-        """Return what stands behind the functions of the program."""
+        """Return the definitions that follow the functions of the program."""
         return []
 
     def behind(self, renderer: Renderer) -> list[str]:
-        """Return what stands behind the definitions of the prelude."""
+        """Return the statements that follow the definitions of the prelude."""
         return []
 
 

@@ -1,7 +1,7 @@
-"""Modules for any size: what the texts of a program at several sizes have in common.
+"""Modules for any size, unified from the texts of a program at several sizes.
 
-Each text is what the program is at its sizes. Where they are the same but for numbers, the numbers are expressions of
-the sizes. So the emission decides everything at known sizes, and what it decides differently at another is seen.
+Each text is the module at known sizes. If the texts differ only in numbers, these numbers are expressions of the sizes.
+So the emission makes every decision at known sizes, and a decision that depends on them shows in the texts.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from ..module.generated import GeneratedModule
 from .writer import MOST_POSITIONS, Writer
 
 _MANY = 1_000_000  # elements along an axis
-_CHUNKS = 8  # of an axis where nothing but their length is known
-_APART = 3  # chunks, by which one axis is longer than another: then none is the rest of another
+_CHUNKS = 8  # per axis, where only the length of a chunk is known
+_APART = 3  # chunks by which one axis is longer than the one before, so that none is the remainder of another
 
 
 def emit_any_size(
     witnesses: Witnesses, emit: Callable[..., GeneratedModule], options: Mapping[str, Any]
 ) -> GeneratedModule:
-    """Emit a module that takes arguments of any sizes, from a program at several.
+    """Emit a module that takes arguments of any sizes, from a program at several sizes.
 
-    ``emit`` emits the program at some sizes and takes ``options``, among them the ``target``. Raises
-    ``UnsupportedError``: XP424 where the texts differ in more than numbers that the sizes give, XP426 on targets and
-    for programs whose form hangs on sizes.
+    ``emit`` emits the program at given sizes and takes ``options``, which include the ``target``. Raises
+    ``UnsupportedError``: XP424 if the texts differ in more than numbers that follow from the sizes, XP426 for options,
+    and for targets and programs whose form depends on sizes.
     """
     options = {**options, "target": written_as(options["target"], witnesses.modules[0])}
     _require_support(witnesses, options)
@@ -51,11 +51,11 @@ def emit_any_size(
 
 
 def _other_ways(first: Writer) -> Iterator[dict[str, Any]]:
-    """Yield the fields of other writers, where the first finds no text.
+    """Yield the fields of other writers to try if the first finds no common text.
 
-    Numbers may follow from sizes in steps that are no short expression: these stay in the text. Positions along an axis
-    may go beyond what they are compared with only where the axis is long: then nothing is proved of them by small
-    sizes, or small ones are left out.
+    With ``works_out`` False, numbers that follow from the sizes by no short expression stay in the text.
+    ``sizes_reach`` and ``is_far`` are for positions that exceed the numbers they are compared with only on long axes:
+    then small sizes prove nothing about these positions, or are left out.
     """
     bounds: list[dict[str, Any]] = [{}]
     if first.may_be_far():
@@ -86,10 +86,11 @@ def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
 
 
 def _sizes_to_plan_for(witnesses: Witnesses, options: Mapping[str, Any]) -> Assignment:
-    """Return the sizes that chunks are planned for: those of the largest program where there are no others to choose
-    from; where chunks have a number of elements, some that are larger.
+    """Return the sizes that chunks are planned for.
 
-    Raises ``UsageError`` (XP425) where nobody says which they are.
+    These are the given ones; the sizes of the largest program, if the sizes of all programs are given (``at`` is None);
+    or several chunks per axis, if chunks have a number of elements. Raises ``UsageError`` (XP425) if none of these is
+    known.
     """
     sizes = dict(witnesses.planned)
     if witnesses.at is None:
@@ -110,6 +111,6 @@ def _sizes_to_plan_for(witnesses: Witnesses, options: Mapping[str, Any]) -> Assi
 
 
 def _reads_sizes(options: Mapping[str, Any]) -> bool:
-    """Tell whether the functions of a style can take any sizes."""
+    """Return whether the functions of the style can take any sizes."""
     kernels = kernels_in(options["style"], options["target"])
     return kernels is None or kernels.any_size is not None

@@ -1,4 +1,4 @@
-"""Calls of functions, and what applies them to blocks of arrays: where a size is handed on as one argument more."""
+"""Edits that pass sizes as additional arguments to functions, in calls and where functions are applied to blocks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ _BY_ROWS, _IN_TURN = "Tiled", "Summed"
 def handed(
     module: ModuleText, parents: Mapping[ast.AST, ast.AST], use: ast.Name, names: Sequence[str], *, is_first: bool
 ) -> list[Edit] | None:
-    """Return what hands sizes to a function where it is called, before its arguments where the size ``is_first``, or
-    applied to blocks of arrays; None where it is used in another way.
+    """Return the edits that pass sizes to a function at one of its uses, or None for an unknown kind of use.
 
-    dask's ``blockwise`` takes what is no array beside None, and ``Tiled`` says of each argument whether it is cut into
-    rows; ``loop_in_chunks`` gives a function what it needs whole last.
+    ``use`` is called directly or passed to a function that applies it to blocks of arrays. In a direct call, the sizes
+    come before the other arguments if ``is_first``. dask's ``blockwise`` takes an argument that is not an array with
+    None as its indices, and ``Tiled`` has a flag per argument: whether it is cut into rows. ``loop_in_chunks`` passes
+    whole arguments last.
     """
     call = parents[use]
     if not isinstance(call, ast.Call):
@@ -41,7 +42,7 @@ def handed(
 
 
 def taking(module: ModuleText, function: ast.FunctionDef, names: Sequence[str]) -> Edit:
-    """Return what has a function take sizes behind its own arguments."""
+    """Return the edit that adds sizes as parameters behind those of a function."""
     own = function.args
     parts = [*own.posonlyargs, *own.args, own.vararg, *own.kwonlyargs, own.kwarg, *own.defaults, *own.kw_defaults]
     last = max(
@@ -52,19 +53,19 @@ def taking(module: ModuleText, function: ast.FunctionDef, names: Sequence[str]) 
 
 
 def name_of(node: ast.AST) -> str:
-    """The name of a function or a method."""
+    """Return the name of a function or a method, or an empty string."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _beside_arrays(module: ModuleText, call: ast.Call, names: Sequence[str]) -> Edit:
-    """Return what puts numbers behind the arrays of a call, before its keywords."""
+    """Return the edit that inserts numbers behind the arrays of a ``blockwise`` call, before its keywords."""
     begin = module.extent(call.keywords[0])[0]
     is_starred = any(isinstance(part, ast.Starred) for part in call.args)
     return begin, begin, "".join(f"*({name}, None), " if is_starred else f"{name}, None, " for name in names)
 
 
 def _at_end(module: ModuleText, node: ast.expr, texts: Sequence[str]) -> Edit:
-    """Return what puts more parts before the bracket that closes a node."""
+    """Return the edit that inserts more parts before the closing bracket of a node."""
     return _before(module, module.extent(node)[1] - 1, texts)
 
 

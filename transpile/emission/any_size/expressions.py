@@ -1,4 +1,4 @@
-"""Numbers that differ between texts of one program, as expressions of its free sizes."""
+"""Expressions of the free sizes for numbers that differ between the texts of one program."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ...dataclass import dataclass
 from ...frontends.witnesses import Sizes
 from ...python.grammar import ATOM, POWER, PRODUCT, SUM
 
-FEWEST = 3  # texts that show an expression
-MORE = FEWEST + 1  # that show one with more to choose: its numbers fit fewer values by chance
+FEWEST = 3  # texts that are evidence enough for an expression
+MORE = FEWEST + 1  # texts for a form with more free coefficients, which fits more values by chance
 _HIGHEST_DEGREE = 3  # of products of sizes
-_FARTHEST = 4  # that a size is moved before it is divided
-_GREATEST_DIVISOR = 4096  # of numbers that differ by little at sizes far apart, any large one might be
-_DIGITS = 8  # of numbers that sizes are multiplied by: one more would be those of rounding
-_MOST_DIGITS = 9  # of a float32
-_TOLERATED = 20  # bits of a number that rounding to the dtype of an array may not change
-_DOUBTED = 100  # numbers that may tell divisions apart
+_FARTHEST = 4  # the largest number that is added to a size before a division
+_GREATEST_DIVISOR = 4096  # many large divisors fit numbers that hardly change between sizes that are far apart
+_DIGITS = 8  # significant digits of a factor of a size: further digits would come from rounding
+_MOST_DIGITS = 9  # significant digits of a float32
+_TOLERATED = 20  # leading bits of a number that rounding to the dtype of an array does not change
+_DOUBTED = 100  # numbers that are tried to distinguish divisions
 # Paddings follow from strides as remainders: a size is divided by the first number, rounded up, and the quotient taken
 # modulo the second.
 _REMAINDERS = ((1, 2), (1, 3), (1, 4), (2, 2), (4, 2), (8, 2))
-_STRIDES = (2, 4, 8, 16, 3)  # of windows
-_CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
-# Each row is an expression of a whole number k: the dividend, or 0 where it is k's power itself; the function that
-# gives k back; the power; how tightly the expression binds.
+_STRIDES = (2, 4, 8, 16, 3)  # common strides of windows
+_CHEAPEST_OF_TWO = 10  # the cost of the sum of two sizes
+# Each row is an expression of an integer k: the dividend, or 0 for a bare power of k; the inverse function, from the
+# value to k; the power; the precedence of the expression.
 _OF_INTEGERS: tuple[tuple[float, Callable[[float], float], float, int], ...] = (
     (1, lambda value: 1 / value, 1, PRODUCT),
     (0, lambda value: value**2, 0.5, POWER),
@@ -42,11 +42,11 @@ _OF_INTEGERS: tuple[tuple[float, Callable[[float], float], float, int], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SizeExpression:
-    """The text of an expression, how tightly it binds, and what it costs to read.
+    """The text of an expression of sizes, its precedence (``level``), and its cost for a reader.
 
-    ``values`` has one for each text; so many ``texts`` must show it before it is believed. A division is that of a size
-    and ``shift`` by ``divisor``, to which ``offset`` is added. Where others have these values, too, ``doubt`` is a size
-    and a number of it at which they have not.
+    ``values`` has one value per text; ``texts`` is how many texts must confirm the expression. A division is ``(size +
+    shift) // divisor + offset``. If other expressions have the same values, ``doubt`` is a size and a number of that
+    size at which they differ.
     """
 
     text: str
@@ -60,13 +60,13 @@ class SizeExpression:
     doubt: tuple[str, int] | None = None
 
     def within(self, level: int) -> str:
-        """The text as an operand, in parentheses where it binds more weakly."""
+        """Return the text as an operand, in parentheses if its precedence is lower than ``level``."""
         return self.text if self.level >= level else f"({self.text})"
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """An expression beside which others have the same values; at a ``number`` of one size they have not."""
+    """An expression that shares its values with others; at ``number`` of one size they differ."""
 
     size: str
     number: int
@@ -76,14 +76,13 @@ class Doubt:
 def integer_expression(
     values: Sequence[int], sizes: Sizes, dtype: Callable[[int], object] = int
 ) -> SizeExpression | None:
-    """The simplest expression of the sizes that has these values, as numbers of a ``dtype``; None where none of the
-    forms has.
+    """Return the cheapest expression of the sizes that has these values as numbers of a ``dtype``, or None.
 
     The forms are ``m``, ``m + c``, ``c * m``, ``c * m + d``, ``m // c``, ``(m + c - 1) // c``, ``c - m``, the lesser or
     greater of two sizes and the sum or the difference of two ``m``, where each ``m`` is a product of up to three sizes;
-    ``m // c + d`` and ``(m + d) // c`` for one size; or else the product of two quotients, or ``m % c + d``. Where
-    several divisions of a size have these values, there is a doubt; divisions of a product by one of several numbers
-    are none, as the values may be anything.
+    ``m // c + d`` and ``(m + d) // c`` for one size; or else the product of two quotients, or ``m % c + d``. If several
+    divisions of one size have these values, the result has a doubt. Divisions of a product by more than one divisor are
+    left out, as the values may mean anything.
     """
     if len(set(values)) == 1:
         return SizeExpression(str(values[0]), ATOM if values[0] >= 0 else SUM, 0, tuple(values))
@@ -108,8 +107,10 @@ def integer_expression(
 
 
 def _of_quotients(values: Sequence[int], sizes: Sizes, dtype: Callable[[int], object]) -> SizeExpression | None:
-    """The product of two sizes, each divided by one of a few numbers and rounded, that has these values as numbers of a
-    ``dtype``: how many positions windows with strides have.
+    """Return the product of two sizes, each divided by a stride and rounded, that has these values as numbers of a
+    ``dtype``.
+
+    Such a product is the number of positions of windows with strides. None if there is none.
     """
     for divisor in _STRIDES:
         for shift in (0, divisor - 1):
@@ -125,11 +126,11 @@ def _of_quotients(values: Sequence[int], sizes: Sizes, dtype: Callable[[int], ob
 
 
 def _remainder(values: Sequence[int], sizes: Sizes) -> SizeExpression | None:
-    """The remainder of a size, or of a part of it, and a number, that have these values, such as the paddings of
-    windows with a stride.
+    """Return the remainder of a size, or of a quotient of it, plus a number, that has these values; None if there is
+    none.
 
-    So few numbers may come about by chance: there is a doubt until texts show a period of the size, and until it is the
-    only one whose remainders have these values.
+    The paddings of strided windows have this form. Such small numbers may also agree by chance: the expression has a
+    doubt until the texts cover a period of the size, and until no other size has a remainder with these values.
     """
     found = {name: each for name, own in sizes.items() if (each := _remainder_of(name, own, values)) is not None}
     name = next(iter(found), None)
@@ -138,11 +139,13 @@ def _remainder(values: Sequence[int], sizes: Sizes) -> SizeExpression | None:
     if len(found) < 2 or found[name].doubt is not None:
         return found[name]
     number = next(number for number, value in zip(sizes[name], values, strict=True) if value != values[0])
-    return replace(found[name], doubt=(name, number))  # alone: the remainders of the others stay
+    return replace(found[name], doubt=(name, number))  # changed alone: the remainders of the other sizes stay
 
 
 def _remainder_of(name: str, own: Sequence[int], values: Sequence[int]) -> SizeExpression | None:
-    """The remainder of one size that has these values; a doubt where texts do not show a period of it."""
+    """Return the remainder of one size that has these values, or None; with a doubt unless the texts cover its
+    period.
+    """
     for divisor, modulus in _REMAINDERS:
         rest = tuple(-(-each // divisor) % modulus for each in own)
         part = name if divisor == 1 else f"({name} + {divisor - 1}) // {divisor}"
@@ -157,13 +160,15 @@ def _remainder_of(name: str, own: Sequence[int], values: Sequence[int]) -> SizeE
 
 
 def _without_doubts(found: Sequence[SizeExpression]) -> list[SizeExpression]:
-    """Expressions without divisions by one of several numbers."""
+    """Return the expressions, without the divisions if these have several divisors."""
     are_many = len({form.divisor for form in found if form.divisor > 1}) > 1
     return [form for form in found if form.divisor == 1 or not are_many]
 
 
 def _with_doubts(size: SizeExpression, found: Sequence[SizeExpression]) -> list[SizeExpression]:
-    """Expressions of one size with what tells its divisions apart: the number at which the fewest of them agree."""
+    """Return expressions of one size; if several divide, these have as doubt the number at which the fewest of them
+    agree.
+    """
     divisions = [form for form in found if form.divisor > 1]
     step, most = math.gcd(*size.values) or 1, max(size.values)
     if len(divisions) < 2:
@@ -175,7 +180,7 @@ def _with_doubts(size: SizeExpression, found: Sequence[SizeExpression]) -> list[
 
 
 def _most_alike(divisions: Sequence[SizeExpression], number: int) -> int:
-    """Return how many divisions of a size have the same value at a number."""
+    """Return how many divisions of a size have the most common value at a number."""
     return max(Counter((number + form.shift) // form.divisor + form.offset for form in divisions).values())
 
 
@@ -186,10 +191,10 @@ def _cheapest(*forms: SizeExpression | None) -> SizeExpression | None:
 def literal_expression(
     literals: Sequence[str], sizes: Sizes, integer: Callable[..., SizeExpression | None]
 ) -> SizeExpression | None:
-    """The simplest expression of the sizes that has the values of Python's literals; imaginary ones are a number times
-    ``1j``.
+    """Return the cheapest expression of the sizes that has the values of Python literals, or None.
 
-    ``integer`` finds the expression of whole numbers, as :func:`integer_expression` does.
+    Imaginary literals become an expression times ``1j``. ``integer`` finds the expression of integers, as
+    :func:`integer_expression` does.
     """
     if all(literal.endswith("j") for literal in literals):
         found = literal_expression([literal.removesuffix("j") for literal in literals], sizes, integer)
@@ -213,12 +218,13 @@ def number_expression(
     dtype: Callable[[float], object],
     integer: Callable[[tuple[int, ...]], SizeExpression | None] | None = None,
 ) -> SizeExpression | None:
-    """The simplest of ``m``, ``m + c``, ``(m + c) / 2``, ``1 / m``, ``c / m``, ``c * m``, ``m**0.5`` and ``1 / m**0.5``
-    that rounds to these values, where ``m`` is a product of sizes, or the lesser or greater of two; or else of
-    ``1 / k``, ``2 / k``, ``k**0.5``, ``1 / k**0.5``, ``pi / k`` and ``2 * pi / k``, where ``k`` is what ``integer``
-    finds; or else the first ``1 / m`` that is within rounding of these values.
+    """Return the simplest expression of the sizes that rounds to these values in ``dtype``, or None.
 
-    All are Python's numbers, which take the dtype of the arrays beside them.
+    The forms are ``m``, ``m + c``, ``(m + c) / 2``, ``1 / m``, ``c / m``, ``c * m``, ``m**0.5`` and ``1 / m**0.5``,
+    where ``m`` is a product of sizes, or the lesser or greater of two; or else ``1 / k``, ``2 / k``, ``k**0.5``, ``1 /
+    k**0.5``, ``1 / k**2``, ``pi / k`` and ``2 * pi / k``, where ``k`` is an expression that ``integer`` finds; or else
+    the first ``1 / m`` within rounding of the values. All are Python numbers, which take the dtype of the arrays beside
+    them.
     """
     rounded = [dtype(value) for value in values]
     for product in (*_products(sizes), *_extremes(sizes)):
@@ -233,19 +239,19 @@ def number_expression(
             if found is not None:
                 text = f"{found.within(ATOM)}**0.5" if power != 1 else found.within(POWER)
                 return SizeExpression(f"{head} / {text}" if head else text, level, found.cost, ())
-    for product in _products(sizes):  # of quotients that are rounded before they are multiplied
+    for product in _products(sizes):  # products of reciprocals, each rounded before the multiplication
         if all(_is_next_to(1 / m, value, dtype) for m, value in zip(product.values, values, strict=True)):
             return SizeExpression(f"1 / {product.within(POWER)}", PRODUCT, product.cost, ())
     return None
 
 
 def _is_next_to(number: float, value: float, dtype: Callable[[float], object]) -> bool:
-    """Tell whether numbers are as near to each other as three roundings to a dtype leave them."""
+    """Return whether two numbers differ by at most two units in the last place of a dtype."""
     return abs(number - value) <= 2 * float(np.spacing(np.abs(np.asarray(dtype(value)))))
 
 
 def _products(sizes: Sizes) -> Iterator[SizeExpression]:
-    """All products of up to three sizes, short ones first."""
+    """Yield all products of up to three sizes, short ones first."""
     for degree in range(1, _HIGHEST_DEGREE + 1):
         for names in combinations_with_replacement(sizes, degree):
             columns = zip(*(sizes[name] for name in names), strict=True)
@@ -254,7 +260,7 @@ def _products(sizes: Sizes) -> Iterator[SizeExpression]:
 
 
 def _extremes(sizes: Sizes) -> Iterator[SizeExpression]:
-    """The lesser and the greater of each two sizes."""
+    """Yield the minimum and the maximum of each pair of sizes."""
     for (one, numbers), (other, others) in combinations(sizes.items(), 2):
         for function in (min, max):
             text = f"{function.__name__}({one}, {other})"
@@ -262,8 +268,9 @@ def _extremes(sizes: Sizes) -> Iterator[SizeExpression]:
 
 
 def _forms(product: SizeExpression, values: Sequence[int]) -> Iterator[SizeExpression]:
-    """Expressions of one product that may have the values: each has the first, or is the only one of its form that
-    could.
+    """Yield the expressions of one product that may have the values.
+
+    The coefficients are chosen to fit the first value, or the first two; the caller compares the others.
     """
     m, text, cost = product.values, product.text, product.cost
     yield product
@@ -280,15 +287,17 @@ def _forms(product: SizeExpression, values: Sequence[int]) -> Iterator[SizeExpre
 def _divisions(
     product: SizeExpression, values: Sequence[int], agrees: Callable[[Iterable[int]], bool]
 ) -> Iterator[SizeExpression]:
-    """Expressions that divide one product and have the values. Thousands of divisors may have to be tried: most fail at
-    the last value, and none serves where values do not grow with the product.
+    """Yield the expressions that divide one product and have the values.
+
+    There may be thousands of divisors: most are rejected by the last value, and all if the values do not grow with the
+    product.
     """
     ordered = [value for _, value in sorted(zip(product.values, values, strict=True))]
     if ordered != sorted(values):
         return
     m, text, factor = product.values, product.text, product.within(PRODUCT)
     last, end, tolerance = m[-1], values[-1], abs(values[-1]) >> _TOLERATED
-    farthest = _FARTHEST if product.level == ATOM else 0  # with products too much would fit
+    farthest = _FARTHEST if product.level == ATOM else 0  # shifted products would fit too much by chance
     for divisor in _divisors(m, values):
         weight, texts = product.cost + 3 + _digits(divisor), FEWEST if divisor == 2 else MORE
         offset = values[0] - m[0] // divisor if farthest else 0
@@ -306,7 +315,7 @@ def _divisions(
 def _of_two(
     products: Sequence[SizeExpression], values: Sequence[int], dtype: Callable[[int], object]
 ) -> Iterator[SizeExpression]:
-    """The sums and differences of two products, and a number, that have the values as numbers of a ``dtype``."""
+    """Yield the sums and differences of two products, plus a number, that have the values as numbers of a ``dtype``."""
     for one, other in combinations(products, 2):
         for left, sign, right in ((one, "+", other), (one, "-", other), (other, "-", one)):
             pairs = zip(left.values, right.values, strict=True)
@@ -319,7 +328,9 @@ def _of_two(
 
 
 def _plus(expression: SizeExpression, offset: int, cost: int) -> SizeExpression:
-    """An expression and a number, which costs ``cost`` and its length; the expression itself where that is 0."""
+    """Return an expression plus a number, or the expression itself for 0; the sum costs ``cost`` and the number's
+    length.
+    """
     if not offset:
         return expression
     text = f"{expression.text} {'+' if offset > 0 else '-'} {abs(offset)}"
@@ -338,7 +349,7 @@ def _digits(number: int) -> int:
 
 
 def _line(m: Sequence[int], values: Sequence[int]) -> tuple[int, int]:
-    """The line through the first two points, (0, 0) where its slope is no integer."""
+    """Return slope and intercept of the line through the first two points, or (0, 0) if the slope is not an integer."""
     run, rise = m[1] - m[0], values[1] - values[0]
     if not run or rise % run:
         return 0, 0
@@ -347,7 +358,7 @@ def _line(m: Sequence[int], values: Sequence[int]) -> tuple[int, int]:
 
 
 def _divisors(m: Sequence[int], values: Sequence[int]) -> Iterator[int]:
-    """The numbers by which a division may take the differences of one to those of the other."""
+    """Yield the divisors that may map the range of ``m`` to the range of the values."""
     run, rise = max(m) - min(m), max(values) - min(values)
     if rise > 0:
         for divisor in range(max(2, run // (rise + 1)), min(run // max(rise - 1, 1), _GREATEST_DIVISOR) + 2):
@@ -356,7 +367,7 @@ def _divisors(m: Sequence[int], values: Sequence[int]) -> Iterator[int]:
 
 
 def _real_forms(product: SizeExpression, values: Sequence[float]) -> Iterator[tuple[str, int, list[float]]]:
-    """Expressions that may have the values: text, level, what they have."""
+    """Yield the forms that may have the values: text, precedence and the values of the form."""
     m, bottom = product.values, product.within(POWER)
     power = f"{product.within(ATOM)}**0.5"
     yield product.text, product.level, [float(each) for each in m]
@@ -379,5 +390,5 @@ def _real_forms(product: SizeExpression, values: Sequence[float]) -> Iterator[tu
 
 
 def _constants(number: float) -> list[float]:
-    """The short numbers that a constant may be, the shortest first; 0 and 1 are none."""
+    """Return short numbers close to a number, the shortest first, except 0 and 1."""
     return [short for short in (round(number), round(number, 6)) if short not in (0, 1)]

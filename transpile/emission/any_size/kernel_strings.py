@@ -1,4 +1,6 @@
-"""Kernels that are strings in the text of a module: where sizes stand in them, and how they are handed to them."""
+"""Kernels that are strings in the text of a module: their numbers as expressions of sizes, and the sizes as
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from .expressions import SizeExpression
 _TOKENS = re.compile(r"//[^\n]*|\d+(?:\.\d*)?(?:e[+-]?\d+)?[a-z]*|[^\W\d]\w*|\s+|.", re.DOTALL)
 _NUMBER = re.compile(r"(\d[\d.]*(?:e[+-]?\d+)?)([a-z]*)")
 _TYPED = re.compile(r"\(int\)(-?\d+)(?![\w.])")
-# What a kernel takes before its own arguments, once for each size that it needs: ``long long FREE_SIZE``.
+# A placeholder before the kernel's own parameters, repeated for each size that it needs: ``long long FREE_SIZE``.
 _FREE_SIZE = re.compile(r"(lambda )?((?:\w+ )*)\bFREE_SIZE\b(, ?)?")
 _LEFT_OVER = re.compile(r'\s*("")?')
 _WORDS = re.compile(r"[^\W\d]\w*")
@@ -23,15 +25,19 @@ _BEFORE, _AFTER = _COMPARED | frozenset(("(", "[", ",", ":", "=", "return")), _C
 
 
 class Language(Protocol):
-    """The language of kernels: names that a size cannot have there, and how numbers are written."""
+    """The language of kernels: names that are reserved there, and the spelling of numbers."""
 
     reserved: frozenset[str]
 
     def integer(self, found: SizeExpression, level: int, kind: str, before: str) -> str:
-        """The text of a whole number where a literal with the suffix ``kind`` stood behind ``before``."""
+        """Return the text of an integer in place of a literal with the suffix ``kind`` that stood behind the token
+        ``before``.
+        """
 
     def real(self, values: Sequence[float], names: dict[str, Sequence[int]], level: int, kind: str) -> str | None:
-        """The text of other numbers, by the ``names`` of sizes; None where no expression has the values."""
+        """Return the text of floats as an expression of the ``names`` of sizes, or None if no expression has the
+        values.
+        """
 
 
 def kernel_in_common(
@@ -40,15 +46,15 @@ def kernel_in_common(
     integer: Callable[[tuple[int, ...]], SizeExpression | None],
     language: Language,
 ) -> str | None:
-    """The string of a kernel in which numbers that differ are expressions of sizes, or None where it has none.
+    """Return the kernel's string with the numbers that differ as expressions of sizes, or None if there are none.
 
-    ``integer`` finds the expression of whole numbers.
+    ``integer`` finds the expression of integers.
     """
     rows = [_TOKENS.findall(string) for string in strings]
     if len(set(map(len, rows))) > 1:
         return None
     parts: list[str] = []
-    seen = ["", ""]  # the last tokens but space
+    seen = ["", ""]  # the last tokens other than space
     for at, row in enumerate(zip(*rows, strict=True)):
         text = row[0]
         if len(set(row)) > 1:
@@ -75,7 +81,7 @@ def kernel_in_common(
 
 
 def _needed_level(one_before: str, before: str, after: str) -> int:
-    """Return how tightly an expression must bind between these tokens to need no parentheses."""
+    """Return the precedence that an expression between these tokens needs to stand without parentheses."""
     if after in _AFTER and before in _BEFORE:
         return SUM
     is_summand = before in ("+", "-") and (one_before[-1:].isalnum() or one_before in (")", "]"))
@@ -83,12 +89,12 @@ def _needed_level(one_before: str, before: str, after: str) -> int:
 
 
 def words_of(text: str) -> set[str]:
-    """The words in the text of a kernel."""
+    """Return the words in the text of a kernel."""
     return {*_WORDS.findall(text)}
 
 
 def declaration(lines: Sequence[str], sizes: Sequence[str], layout: Layout) -> list[str]:
-    """The lines of the declaration of a kernel that takes ``sizes``."""
+    """Return the lines of the declaration of a kernel with ``sizes`` as parameters."""
     found: list[str] = []
     for line in lines:
         written = _with_sizes(_TYPED.sub(r"\1", line), sizes)
@@ -100,7 +106,7 @@ def declaration(lines: Sequence[str], sizes: Sequence[str], layout: Layout) -> l
 
 
 def _with_sizes(line: str, sizes: Sequence[str]) -> str | None:
-    """A line in which a kernel may take ``sizes``, None where nothing is left of it."""
+    """Return a line with its placeholder replaced by ``sizes``, or None if nothing is left of the line."""
 
     def each(match: re.Match[str]) -> str:
         head, kind, comma = (part or "" for part in match.groups())

@@ -1,5 +1,6 @@
-"""The least sizes at which a program may have the text that it has at larger ones, as far as its instructions tell:
-a program that need not be emitted to see that its text is another one.
+"""The smallest sizes at which a program may have the same text as at larger ones, as far as its instructions tell.
+
+Smaller sizes need not be emitted to see that their text differs.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ _CALLS = frozenset(("call", "conditional", "get-tuple-element", "tuple", "while"
 _VIEWS = frozenset(("broadcast", "reshape", "transpose"))
 _SLICES = frozenset(("dynamic-slice", "slice"))
 _WINDOWED = frozenset(("convolution", "reduce-window", "scatter", "select-and-scatter"))
-_TWO = 2  # elements before the last
-_FEW = 4  # elements that are taken from an axis, or left of it, at all sizes
+_TWO = 2  # a size less this is the index of the element before the last
+_FEW = 4  # elements: a slice that takes or leaves no more of an axis is taken to do so at all sizes
 _ALONG: dict[str, Callable[[Instruction], Sequence[int]]] = {  # axes of the first operand, or else of the result
     "cholesky": lambda each: (-1,),
     "dot": lambda each: each["lhs_contracting_dims"],
     "fft": lambda each: range(-len(each["fft_length"]), 0),
     "iota": lambda each: (each["iota_dimension"],),
     "sort": lambda each: each["dimensions"],
-    "transpose": lambda each: (0, 1) if each["dimensions"] == (1, 0) else (),  # a row is a column
+    "transpose": lambda each: (0, 1) if each["dimensions"] == (1, 0) else (),  # a row becomes a column
 }
 
 
 def least_sizes(modules: Sequence[HloModule], sizes: Sizes) -> dict[str, int]:
-    """Return the least that each size may be, by a program at several.
+    """Return a lower bound of each size, from a program at one or several sizes.
 
-    It is 1 for sizes along which no elements are taken together, as there is nothing to take together of one; also for
-    those along which they are only added up, or the like, where there are no others and no number follows from sizes.
-    It is 2 for the rest, and more where an axis would be no longer than a part of it, all but so many elements of it
-    would be less than two, or a number that is so much less than a size would be 0. One program only tells of few
-    elements and small differences, which are taken to be the same at all sizes.
+    The bound is 1 for sizes along which no operation combines elements. It is also 1 for sizes along which elements are
+    only reduced, if all sizes are such and no number of the program follows from sizes. It is 2 for the others. It is
+    larger if an axis would be no longer than a slice of it, if a slice that leaves out a fixed number of elements would
+    have fewer than two, or if a number that is a fixed amount less than a size would be 0. From a single program, only
+    small numbers of elements and small differences are taken to be the same at all sizes.
     """
     together, added = set[int](), set[int]()
     for instruction in modules[0].instructions():
@@ -54,7 +55,7 @@ def least_sizes(modules: Sequence[HloModule], sizes: Sizes) -> dict[str, int]:
 
 
 def _together(instruction: Instruction) -> Iterator[int]:
-    """The sizes of the axes along which an operation takes elements together, or turns them."""
+    """Yield the sizes of the axes along which an operation combines or reorders elements."""
     opcode, shape = instruction.opcode, instruction.shape
     result = shape.elements[0] if isinstance(shape, TupleShape) and opcode == "reduce" else shape
     shapes = [each.shape.dimensions for each in instruction.operands if isinstance(each.shape, ArrayShape)]
@@ -67,7 +68,9 @@ def _together(instruction: Instruction) -> Iterator[int]:
 
 
 def _have_numbers_of_sizes(modules: Sequence[HloModule], sizes: Sizes) -> bool:
-    """Tell whether programs have numbers that follow from sizes; of one, whether it has a size or its reciprocal."""
+    """Return whether programs contain numbers that follow from sizes; for one program, whether it contains a size or
+    its reciprocal.
+    """
     numbers = [tuple(number for _, number in _numbers(module)) for module in modules]
     if len(modules) > 1:
         return len({tuple(map(str, own)) for own in numbers}) > 1
@@ -76,14 +79,16 @@ def _have_numbers_of_sizes(modules: Sequence[HloModule], sizes: Sizes) -> bool:
 
 
 def _numbers(module: HloModule) -> Iterator[tuple[bool, Any]]:
-    """The numbers in a program, and whether they are integers."""
+    """Yield the scalar constants of a program, each with whether it is an integer."""
     for each in module.instructions():
         if each.opcode == "constant" and isinstance(each.shape, ArrayShape) and not each.shape.rank:
             yield each.shape.element_type.is_integral, each["literal"][()]
 
 
 def _counted_down(modules: Sequence[HloModule], sizes: Sizes) -> Iterator[tuple[str, int]]:
-    """Names of sizes two less than which is a number in a program, and the least at which it is not 0."""
+    """Yield the names of sizes such that the program contains the size less two, with the least size at which that is
+    not 0.
+    """
     others = {size - less for own in sizes.values() for size in own for less in (0, 1)}
     rows = [[number for is_integral, number in _numbers(module) if is_integral] for module in modules]
     for numbers in set(zip(*rows, strict=False)):
@@ -94,8 +99,9 @@ def _counted_down(modules: Sequence[HloModule], sizes: Sizes) -> Iterator[tuple[
 
 
 def _cut(modules: Sequence[HloModule], sizes: Sizes) -> Iterator[tuple[str, int]]:
-    """Names of sizes of which a program takes a part, and the least of which there is one: where it hangs on the size,
-    one of two elements.
+    """Yield the names of sizes that a program slices, with the least size at which the slice is proper.
+
+    If the slice's length depends on the size, that is the least at which it has two elements.
     """
     names = {numbers: name for name, numbers in sizes.items()}
     for row in zip(*(module.instructions() for module in modules), strict=False):

@@ -1,4 +1,4 @@
-"""How long an axis must be for everything that its positions are compared with to lie within it."""
+"""The length that an axis must have for all numbers that its positions are compared with to lie within it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.shapes import ArrayShape
 
-_LARGEST = 2**29  # elements: positions of 32 bits go on to some more than twice as many
-_NUMBERS = 2**30  # beyond which they say that there is none
+_LARGEST = 2**29  # elements: the sizes tried are more than twice as many, which still fit 32-bit positions
+_NUMBERS = 2**30  # larger numbers are sentinels for "no position"
 _MEET = frozenset(
     ("add", "call", "clamp", "compare", "divide", "maximum", "minimum", "multiply", "remainder", "subtract")
 )
-_HANDED = frozenset(("get-tuple-element", "parameter"))  # what a loop or a caller gives: counters, positions
+_HANDED = frozenset(("get-tuple-element", "parameter"))  # may be counters or positions from a loop or a caller
 _AS_IT_IS = frozenset(("broadcast", "convert", "copy", "reshape"))
 _FOLLOWS = (_MEET - {"compare"}) | _AS_IT_IS | frozenset(("abs", "ceil", "floor", "negate", "slice", "transpose"))
 
 
 def reaches(module: HloModule, other: HloModule) -> tuple[int, ...]:
-    """Return how many elements an axis has at least, for a program to compute with positions what it does with more:
-    first what is enough for certain, then what is as a rule.
+    """Return two numbers of elements such that the program treats positions alike on all longer axes: a safe one and a
+    likely one.
 
-    Beyond the product of all numbers with which positions are compared, multiplied and so on, none of them is passed,
-    and as a rule beyond the largest of them. Where positions are multiplied, it is also where 32 bits are left. Numbers
-    that the program has not at ``other`` sizes follow from these, and do not count.
+    No position-dependent number exceeds the product of all numbers with which positions are compared, multiplied and so
+    on (safe), nor, as a rule, the largest of them (likely). If positions are multiplied, the length at which 32 bits
+    overflow counts, too. Numbers that differ at ``other`` sizes follow from the sizes, and do not count.
     """
     fixed = set(_lengths(module)) & set(_lengths(other))
     numbers = set(_met(module, fixed)) & set(_met(other, fixed))
@@ -37,7 +37,7 @@ def reaches(module: HloModule, other: HloModule) -> tuple[int, ...]:
 
 
 def _lengths(module: HloModule) -> Iterator[int]:
-    """The lengths of axes along which a program counts."""
+    """Return the lengths of the axes of a program's iotas."""
     return (_length(each) for each in module.instructions() if each.opcode == "iota")
 
 
@@ -47,8 +47,9 @@ def _length(iota: Instruction) -> int:
 
 
 def _met(module: HloModule, fixed: Collection[int]) -> Iterator[tuple[str, float]]:
-    """The operations of a program in which positions along axes of other than ``fixed`` lengths meet numbers, and the
-    absolute values of these.
+    """Yield the operations that combine positions with numbers: opcode and the number's absolute value.
+
+    Positions are those along axes whose length is not in ``fixed``.
     """
     for computation in module.computations:
         positions = _positions(computation, fixed, is_entry=computation is module.entry)
@@ -60,7 +61,9 @@ def _met(module: HloModule, fixed: Collection[int]) -> Iterator[tuple[str, float
 
 
 def _positions(computation: Computation, fixed: Collection[int], *, is_entry: bool) -> set[Instruction]:
-    """The instructions whose results are positions along an axis of no ``fixed`` length, or follow from them."""
+    """Return the instructions whose results are, or follow from, positions along an axis whose length is not in
+    ``fixed``.
+    """
     found: set[Instruction] = set()
     for instruction in computation.instructions:
         is_given = not is_entry and instruction.opcode in _HANDED and _is_signed(instruction)
@@ -72,13 +75,13 @@ def _positions(computation: Computation, fixed: Collection[int], *, is_entry: bo
 
 
 def _is_signed(instruction: Instruction) -> bool:
-    """Tell whether an instruction gives integers that may be negative, as positions are of JAX."""
+    """Return whether the result is an array of signed integers, as positions are in JAX."""
     shape = instruction.shape
     return isinstance(shape, ArrayShape) and shape.element_type.is_integral and shape.element_type.is_signed
 
 
 def _number(instruction: Instruction) -> float | None:
-    """The number that an instruction gives, or repeats."""
+    """Return the finite scalar constant that an instruction gives or broadcasts, or None."""
     while instruction.opcode in _AS_IT_IS:
         (instruction,) = instruction.operands
     shape = instruction.shape

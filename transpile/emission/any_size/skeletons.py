@@ -1,4 +1,4 @@
-"""What programs must have alike to have one text: cheaper to compare than to emit them."""
+"""Cheap comparisons of programs: what must agree for two programs to have one text, without emitting them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from math import prod
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.shapes import ArrayShape
 
-_VIEWS = frozenset(("broadcast", "reshape", "slice", "transpose"))  # at some sizes they change nothing and are left out
+_VIEWS = frozenset(("broadcast", "reshape", "slice", "transpose"))  # no-ops at some sizes, and left out there
 
 
 def numbers_that_differ(module: HloModule, other: HloModule) -> frozenset[float]:
-    """Return the whole numbers among the floats of a program that the same one at other sizes has others for."""
+    """Return the integral float constants of a program whose values differ in the same program at other sizes."""
     pairs = _floats(module, other)
     return frozenset(number for number, another in pairs if number.is_integer() and number != another)
 
 
 def numbers_by_chance(module: HloModule, other: HloModule, sizes: Collection[int]) -> frozenset[float]:
-    """Return the floats of a program that are one of its ``sizes`` or one by it, but the same at other sizes, too."""
+    """Return the float constants that equal one of ``sizes`` or its reciprocal, but are the same at other sizes,
+    too.
+    """
     pairs = _floats(module, other)
     return frozenset(one for one, another in pairs if one == another and one and {one, 1 / one} & {*sizes})
 
 
 def _floats(module: HloModule, other: HloModule) -> list[tuple[float, float]]:
-    """The floats in a program beside those in the same one at other sizes; none where these do not correspond."""
+    """Return pairs of the float constants of a program at two sizes; empty unless the instructions correspond."""
     pairs = list(zip(module.instructions(), other.instructions(), strict=False))
     if any(one.opcode != another.opcode for one, another in pairs):
         return []
@@ -33,14 +35,14 @@ def _floats(module: HloModule, other: HloModule) -> list[tuple[float, float]]:
 
 
 def bits_at(module: HloModule, sizes: Mapping[str, int], others: Mapping[str, int]) -> int:
-    """Return how many bits the largest array of a program takes at other sizes, as far as its axes have one each."""
+    """Return the bits of the largest array of a program at other sizes, where axes are identified by their lengths."""
     other = {number: others[name] for name, number in sizes.items()}
     shapes = {each.shape for each in module.instructions() if isinstance(each.shape, ArrayShape)}
     return max((prod(other.get(n, n) for n in each.dimensions) * each.element_type.bits for each in shapes), default=0)
 
 
 def sizes_of(module: HloModule) -> frozenset[int]:
-    """Return the sizes of all axes in a program."""
+    """Return the lengths of all axes in a program."""
     shapes = (each.shape for each in module.instructions() if isinstance(each.shape, ArrayShape))
     return frozenset(size for shape in shapes for size in shape.dimensions)
 
@@ -52,9 +54,10 @@ def _float(constant: Instruction) -> float | None:
 
 
 def skeleton(module: HloModule) -> int:
-    """Return a hash of the opcodes that a program's result is computed with.
+    """Return a hash of the opcodes in the def-use tree of a program's result.
 
-    At equal sizes a program may compute once what it computes twice at others: that makes no difference.
+    A common subexpression counts like its copies: at equal sizes, a program may share values that it computes twice at
+    others.
     """
     known: dict[str, int] = {}
     for computation in module.computations:

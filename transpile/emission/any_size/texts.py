@@ -1,7 +1,7 @@
-"""The unification of the texts of one program at several sizes: one text, in which sizes have names.
+"""The unification of the texts of one program at several sizes: one text in which sizes have names.
 
-Their syntax trees must be the same but for numbers. Each number that differs becomes an expression of the sizes, which
-a function reads from the shapes of its arguments, or is handed by those that call it.
+The syntax trees must be the same except for numbers. Each number that differs becomes an expression of the sizes. A
+function reads these from the shapes of its arguments, or gets them from its callers.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from .block_calls import handed, name_of, taking
 from .expressions import FEWEST, Doubt, SizeExpression, integer_expression, literal_expression
 from .kernel_strings import Language, declaration, kernel_in_common, words_of
 
-Shapes = Mapping[str, Sequence[Sequence[int | None]]]  # of the arguments of a function, in each of the texts
-Row = Sequence[Any]  # a node of each tree, at the same place
+Shapes = Mapping[str, Sequence[Sequence[int | None]]]  # by argument of a function: its shape in each text
+Row = Sequence[Any]  # one node per tree, all at the same place
 
 _NUMBERS = re.compile(r"\d+")
 _PLACE = re.compile(r"  # \S+:\d+$")
 SIGNATURE = "SIGNATURE"
-_ALL = "-1"  # elements, in a row
+_ALL = "-1"  # the argument of ``reshape`` for a flat array
 _CHECKS = ("check_sizes", "check_tree_sizes")
 _CAST = "cast_"
 
 
 @dataclass(slots=True, eq=False)
 class _Function:
-    """A function of the text, or a kernel whose text is a string: what it calls the sizes, and those that it needs."""
+    """A function of the text, or a kernel in a string: its local names of the sizes, and the sizes that it needs."""
 
     name: str
     node: ast.stmt
@@ -51,7 +51,7 @@ class _Function:
 
     @property
     def is_declared(self) -> bool:
-        """Whether it is a kernel: it is handed all sizes."""
+        """Whether this is a kernel, which gets all its sizes from its callers."""
         return isinstance(self.node, ast.Assign)
 
     def call(self, size: str) -> str:
@@ -63,7 +63,9 @@ class _Function:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """The text that several have in common, how many must show what it says, and the doubts about it, one of a size."""
+    """The common text of several modules, the number of texts needed to confirm it, and the doubts about it, one per
+    size.
+    """
 
     text: str
     needed: int = FEWEST
@@ -72,10 +74,10 @@ class Common:
 
 @dataclass(eq=False)
 class Unification:
-    """The text that is each of ``modules`` at its sizes.
+    """The computation of the text that equals each of ``modules`` at its sizes.
 
-    ``sizes`` has a number for each text, ``shapes`` those of the arguments of each function by name, ``language`` is
-    that of kernels which are strings.
+    ``sizes`` has a number for each text, ``shapes`` has the shapes of the arguments of each function by name, and
+    ``language`` is that of kernels in strings.
     """
 
     modules: Sequence[ModuleText]
@@ -84,18 +86,18 @@ class Unification:
     renderer: Renderer
     language: Language | None = None
     needed: int = FEWEST  # texts
-    doubts: dict[str, Doubt] = field(default_factory=dict)  # by size
+    doubts: dict[str, Doubt] = field(default_factory=dict)  # size: doubt
     edits: list[Edit] = field(default_factory=list)  # of the first text
     integers: dict[tuple[object, ...], SizeExpression | None] = field(default_factory=dict)
-    row: Row = ()  # the last nodes whose places are known
-    top: ast.AST | None = None  # the statement of the first text that they are in
-    subtracted: set[ast.AST] = field(default_factory=set)  # numbers that become summands
+    row: Row = ()  # the last nodes that have line numbers
+    top: ast.AST | None = None  # the statement of the first text that contains them
+    subtracted: set[ast.AST] = field(default_factory=set)  # subtracted numbers that become summands
 
     def common(self) -> Common:
-        """Return what the texts have in common.
+        """Return the common text.
 
         Raises ``UnsupportedError`` (XP424) at the first place that differs in more than numbers, or in numbers that no
-        expression gives.
+        expression has.
         """
         self._unify_each([module.tree.body for module in self.modules])
         for function in self.functions.values():
@@ -117,7 +119,7 @@ class Unification:
 
     @cached_property
     def functions(self) -> dict[ast.AST, _Function]:
-        """The functions of the text, and the kernels whose text is a string."""
+        """The functions of the text, and the kernels in strings, by their statements."""
         found: dict[ast.AST, _Function] = {}
         for node in self.first.tree.body:
             name = assigned(node)
@@ -130,7 +132,9 @@ class Unification:
     # -- what differs
 
     def _unify_each(self, rows: Sequence[Sequence[Any]], given: Mapping[ast.AST, Place] | None = None) -> None:
-        """Unify what stands at the same place in lists; ``given`` are the places of those of the first."""
+        """Unify the parts at the same index of several lists; ``given`` has the places of the parts of the first
+        list.
+        """
         for row in zip(*rows, strict=False):
             self._unify(row, (given or {}).get(row[0], ANYWHERE))
         least = min(map(len, rows))
@@ -168,12 +172,12 @@ class Unification:
                 self._unify_comments(row, self.functions[first])
 
     def _texts(self, row: Row) -> list[str]:
-        """The texts of nodes; of a number that becomes a summand with its sign."""
+        """Return the texts of nodes; a number that becomes a summand includes its sign."""
         pairs = zip(self.modules, row, strict=True)
         return ["-" * (node in self.subtracted) + module.of(node) for module, node in pairs]
 
     def _have_signs(self, row: Row) -> bool:
-        """Tell whether numbers are added in some texts and subtracted in others: then they are added in all."""
+        """Return whether a number is added in some texts and subtracted in others; if so, have all texts add it."""
         if not isinstance(row[0], ast.BinOp) or {type(node.op) for node in row} != {ast.Add, ast.Sub}:
             return False
         numbers = [_first_factor(node.right) for node in row]
@@ -188,7 +192,7 @@ class Unification:
         return True
 
     def _number(self, row: Row, place: Place) -> None:
-        """A number differs, or its sign."""
+        """Replace a number that differs, in value or sign, by an expression of the sizes."""
         function = self.functions.get(self.top or self.first.tree)
         if function is None or function.name not in self.shapes:
             self._refuse()
@@ -205,7 +209,7 @@ class Unification:
         self.edits.append((*self.first.extent(row[0]), text))
 
     def _string(self, row: Row) -> None:
-        """A string differs."""
+        """Unify strings that differ: the module's docstring, the signature, or a kernel."""
         function = self.functions.get(self.top or self.first.tree)
         if isinstance(self.top, ast.Expr):  # the docstring of the module
             text = self._described(self._texts(row), self.sizes)
@@ -218,7 +222,7 @@ class Unification:
         self.edits.append((*self.first.extent(row[0]), text))
 
     def _kernel(self, texts: Sequence[str], function: _Function) -> str:
-        """The string of a kernel, line by line."""
+        """Return the unified string of a kernel, line by line."""
         assert self.language is not None
         local, written = self._local(function), []
         for lines in zip_longest(*(text.split("\n") for text in texts), fillvalue=""):
@@ -231,7 +235,7 @@ class Unification:
         return found
 
     def _local(self, function: _Function) -> dict[str, Sequence[int]]:
-        """The sizes by the names that they have in a function."""
+        """Return the values of each size by its name in a function."""
         return {function.call(size): values for size, values in self.sizes.items()}
 
     def _need(self, function: _Function, names: Collection[str]) -> None:
@@ -240,7 +244,9 @@ class Unification:
     def _integer(
         self, values: tuple[int, ...], sizes: Sizes, dtype: Callable[[int], object] = int
     ) -> SizeExpression | None:
-        """The expression of the sizes that has these values as numbers of a ``dtype``, looked for once."""
+        """Return the expression of the sizes that has these values as numbers of a ``dtype``, or None; results are
+        cached.
+        """
         key = (values, dtype, *sizes)
         if key not in self.integers:
             self.integers[key] = found = integer_expression(values, sizes, dtype)
@@ -252,7 +258,9 @@ class Unification:
         return self.integers[key]
 
     def _described(self, texts: Sequence[str], sizes: Sizes, *, are_names: bool = False) -> str:
-        """A text in which numbers are said by sizes: where they ``are_names``, by these alone."""
+        """Return a text in which numbers that differ are replaced by expressions of sizes, or, if they ``are_names``,
+        by names.
+        """
         if len({" ".join(_NUMBERS.sub("#", text).split()) for text in texts}) > 1:  # lines may be broken elsewhere
             self._refuse()
         parts = []
@@ -268,7 +276,7 @@ class Unification:
         return _NUMBERS.sub(lambda _: next(said), texts[0])
 
     def _unify_comments(self, row: Row, function: _Function) -> None:
-        """Have comments on lines of their own say sizes by name; those that cannot are left out."""
+        """Replace numbers by sizes in comments on lines of their own; drop comments for which that is impossible."""
         rows = [module.comments(node) for module, node in zip(self.modules, row, strict=True)]
         for lines in zip(*rows, strict=True) if len({*map(len, rows)}) == 1 else ():
             texts = [module.lines[at] for module, at in zip(self.modules, lines, strict=True)]
@@ -280,7 +288,9 @@ class Unification:
                 self.edits.append((begin, end, ""))
 
     def _refuse(self, lines: Sequence[str] = ()) -> NoReturn:
-        """Raise ``UnsupportedError`` for what differs: the ``lines`` of a kernel, or those of the last nodes."""
+        """Raise ``UnsupportedError`` for a difference: in the ``lines`` of a kernel, or in the lines of the last
+        nodes.
+        """
         pairs = zip(self.modules, self.row, strict=True)
         own = lines or [module.lines[node.lineno - 1] for module, node in pairs]
         columns = zip(*self.sizes.values(), strict=True)
@@ -294,18 +304,20 @@ class Unification:
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
-        """The node of the first text that each is a part of."""
+        """The parent of each node of the first text."""
         return {part: node for node in ast.walk(self.first.tree) for part in ast.iter_child_nodes(node)}
 
     def _caller(self, use: ast.AST) -> _Function | None:
-        """The function in which a name is read."""
+        """Return the function or kernel in which a name is read, or None."""
         while not isinstance(self.parents[use], ast.Module):
             use = self.parents[use]
         return self.functions.get(use)
 
     def _hand_sizes(self, function: _Function) -> None:
-        """Have those that use a function give it the sizes that none of its arguments has; a kernel all that it needs,
-        before anything else.
+        """Have the callers of a function pass the sizes that none of its arguments has.
+
+        A kernel gets all sizes that it needs, before its other arguments. Nothing changes if a use of the function is
+        of an unknown kind.
         """
         known = {size for shapes in function.shapes.values() for size in self._named_axes(shapes)}
         missing = [size for size in self._needed(function) if size not in known]
@@ -328,11 +340,11 @@ class Unification:
                 del function.needed[size]
 
     def _needed(self, function: _Function) -> list[str]:
-        """The sizes that a function computes with; those of a kernel in the order of the signature."""
+        """Return the sizes that a function computes with; those of a kernel are in the order of the signature."""
         return [size for size in self.sizes if size in function.needed] if function.is_declared else [*function.needed]
 
     def _declare(self, kernel: _Function) -> None:
-        """Have a kernel take the sizes that it needs."""
+        """Have a kernel declare the sizes that it needs."""
         begin, end = self.first.extent(kernel.node)
         lines = self.first.edited(self.edits, begin, end).split("\n")
         names = [kernel.call(size) for size in self._needed(kernel)]
@@ -340,7 +352,9 @@ class Unification:
         self.edits.append((begin, end, "\n".join(declaration(lines, names, self.renderer.layout))))
 
     def _first_row(self, function: _Function) -> int:
-        """The row of a function's first statement behind its docstring and its checks, and of comments before it."""
+        """Return the row of a function's first statement behind its docstring and checks, or of the comments before
+        it.
+        """
         assert isinstance(function.node, ast.FunctionDef)
         row = next(node.lineno for node in function.node.body if not _is_before_body(node)) - 1
         while self.first.lines[row - 1].lstrip().startswith("#"):
@@ -348,7 +362,9 @@ class Unification:
         return row
 
     def _bindings(self, function: _Function) -> Iterator[str]:
-        """The lines that read the sizes from the arguments, the fewest that do."""
+        """Yield the lines that read the needed sizes from arguments, each from the argument with the most sizes still
+        missing.
+        """
         missing = dict(function.needed)
         while missing:
             rows = {argument: self._named_axes(shapes) for argument, shapes in function.shapes.items()}
@@ -363,7 +379,7 @@ class Unification:
                 del missing[size]
 
     def _named_axes(self, shapes: Sequence[Sequence[int | None]]) -> list[str | None]:
-        """The free size that each axis of an argument has, where it is one itself."""
+        """Return, for each axis of an argument, the free size that it equals in all texts, or None."""
         columns = list(zip(*shapes, strict=True))
         return [next((size for size, own in self.sizes.items() if tuple(own) == column), None) for column in columns]
 
@@ -378,12 +394,12 @@ class Unification:
 
 
 def assigned(node: ast.AST | None) -> str:
-    """The name that a statement assigns."""
+    """Return the name that a statement assigns, or an empty string."""
     return name_of(node.targets[0]) if isinstance(node, ast.Assign) else ""
 
 
 def _words(function: ast.FunctionDef) -> set[str]:
-    """The words in a function."""
+    """Return the names and keywords that a function may not use for sizes."""
     parts = (getattr(part, name, None) for part in ast.walk(function) for name in ("id", "attr", "arg"))
     return {*kwlist, *(part for part in parts if isinstance(part, str))}
 
@@ -393,7 +409,7 @@ def _is_read(node: ast.AST, name: str) -> TypeGuard[ast.Name]:
 
 
 def _are_numbers(row: Row) -> bool:
-    """Tell whether nodes are numbers, not all of them with a sign."""
+    """Return whether all nodes are numbers, not all of them negative."""
     literals = [node.operand if _is_negative(node) else node for node in row]
     return all(map(_is_literal, literals)) and not all(map(_is_negative, row))
 
@@ -413,7 +429,7 @@ def _first_factor(node: ast.AST) -> ast.AST:
 
 
 def _is_before_body(node: ast.stmt) -> bool:
-    """Tell whether a statement is a docstring or checks an argument."""
+    """Return whether a statement is a docstring or checks an argument."""
     value = getattr(node, "value", None)
     if isinstance(node, ast.Expr) and isinstance(value, ast.Constant):
         return True

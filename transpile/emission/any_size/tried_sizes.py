@@ -1,4 +1,4 @@
-"""The sizes at which programs are read, beside those of the witnesses: small ones, and much larger ones."""
+"""The sizes at which programs are read in addition to the witnesses: small ones, and much larger ones."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from ...frontends.witnesses import MOST, Assignment
 from ...hlo.ir import HloModule
 from .skeletons import sizes_of
 
-# Rows of sizes that are tried until one serves; none is less than what is possible at all. JAX
-# traces no more than the shape of the result at 0. Programs at equal sizes often share what others compute twice.
+# Rows of sizes that are tried until one works; none is below the bounds. 0 is missing, as JAX traces nothing but the
+# shape of the result there. Programs at equal sizes often share values that others compute twice.
 _LEAST = (
     (1,) * MOST,
     (2,) * MOST,
@@ -19,11 +19,11 @@ _LEAST = (
     (5, 7, 6, 8, 9, 10),
     (7, 9, 8, 11, 10, 12),
 )
-_SO_MANY_STEPS = (3, 4, 5, 6, 7, 8)  # are tried last: quotients of multiples are sizes, too
+_SO_MANY_STEPS = (3, 4, 5, 6, 7, 8)  # multiples of the steps, tried last: their quotients may equal other sizes
 
-# Much larger sizes show what hangs on how large a size is; the second where arrays of the first have too many elements.
-# They are even, as the first witnesses are odd, and lie farther apart than those: no difference is the same. A table of
-# so many rows and columns is refused by any machine's memory, or small.
+# Much larger sizes show which decisions depend on the magnitude of a size; the second row is for programs whose arrays
+# would have too many elements at the first. These sizes are even, as the first witnesses are odd, and lie farther
+# apart, so no difference recurs. A table of so many rows and columns either exceeds any memory or is small.
 _FAR = (
     (499_974, 498_948, 497_912, 496_894, 495_868, 494_838),
     (4_098, 4_206, 4_322, 4_444, 4_564, 4_686),
@@ -33,8 +33,9 @@ _FAR = (
 def small_sizes(
     module: HloModule, steps: Mapping[str, int], bounds: Assignment, most: Assignment
 ) -> list[dict[str, int]]:
-    """Return sizes from ``bounds`` to ``most`` in the order in which they are tried: last those that other axes of a
-    program have, where it has several sizes. They are multiples of ``steps``.
+    """Return sizes from ``bounds`` to ``most``, multiples of ``steps``, in the order in which they are tried.
+
+    If the program has several sizes, those that equal the length of another axis come late.
     """
     tried = ([max(pair) for pair in zip(bounds.values(), numbers, strict=False)] for numbers in _LEAST)
     rows = zip(steps.items(), _SO_MANY_STEPS, strict=False)
@@ -45,14 +46,14 @@ def small_sizes(
 
 
 def _multiples(numbers: Sequence[int], steps: Mapping[str, int], most: Assignment) -> dict[str, int]:
-    """The least multiples of steps from some numbers on, as far as they are possible."""
+    """Return the least multiples of the steps that are at least the given numbers, limited by ``most``."""
     rows = zip(steps.items(), numbers, strict=False)
     return {name: min(-(-number // step) * step, most[name]) for (name, step), number in rows}
 
 
 def far_sizes(reached: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return much larger sizes, the largest first: beyond numbers that are ``reached`` by what is compared with
-    positions, too.
+    """Return much larger sizes, the largest first, including some beyond ``reached``: the results of
+    :func:`.reach.reaches`.
     """
     longer = (2 * wanted for wanted in reached if 2 * wanted > min(_FAR[-1]))
     rows = {*_FAR, *(tuple(wanted + number for number in _FAR[-1]) for wanted in longer)}

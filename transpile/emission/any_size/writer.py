@@ -1,4 +1,4 @@
-"""Writing one module for any size: which sizes a program is emitted at, and what their texts have in common."""
+"""The writer of a module for any size: the choice of sizes to emit a program at, and the common text of the results."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ from .skeletons import bits_at, numbers_by_chance, numbers_that_differ, sizes_of
 from .texts import SIGNATURE, Common, Shapes, Unification, assigned
 from .tried_sizes import far_sizes, small_sizes
 
-_MOST_BITS = 2**63 - 1  # of an array
-MOST_POSITIONS = 2**31 - 1  # along an axis, where nothing else bounds them
+_MOST_BITS = 2**63 - 1  # in an array
+MOST_POSITIONS = 2**31 - 1  # along an axis, if nothing else bounds them
 _ENDLESS = 2**63
-_MOST_DOUBTS = 16  # programs more that settle doubts
-_NO_HASH = "0" * 16  # hashes of sources are no difference
+_MOST_DOUBTS = 16  # additional programs that may settle doubts
+_NO_HASH = "0" * 16  # stands for the sources' hashes, so that these are no difference
 _UNFORMATTED = " --no-format"
 
 
 @dataclass
 class Writer:
-    """Writes one module for any size.
+    """The writer of one module for any size.
 
-    ``emitted`` are the modules for the sizes so far, ``sizes`` what each name is in them; ``common`` is what they have
-    in common. At all sizes the program is arranged as at those that it is ``planned`` for, on targets that arrange it.
-    Where it ``works_out`` nothing from numbers that follow from sizes, what they are computed with stays in the text.
-    Where ``sizes_reach`` is not 0, no position along an axis is known to be less. Where it ``is_far``, the text is that
-    of large sizes, and the least are those from which on the program has it. The text is ``known_to`` be right at sizes
-    below some.
+    ``emitted`` are the modules at the sizes so far, ``sizes`` has the value of each name in them, and ``common`` is
+    their common text. A target that arranges programs does so for the ``planned`` sizes, and keeps that arrangement at
+    all sizes. Unless it ``works_out``, nothing is folded from numbers that follow from sizes: the computation stays in
+    the text. If ``sizes_reach`` is not 0, every axis is taken to be able to have so many positions. If it ``is_far``,
+    the text is that of large sizes, and the module's minimum is the least at which the program has it. The text is
+    ``known_to`` be right below these sizes.
     """
 
     witnesses: Witnesses
@@ -72,7 +72,7 @@ class Writer:
         return Renderer(target.macros, target.namespace, target.scalars, layout=Layout(self.options["line_length"]))
 
     def module(self, is_formatted: bool, observe: Callable[[str, str], None] | None) -> GeneratedModule:
-        """The module; ``observe`` is told the passes of the program at the first sizes."""
+        """Return the module; ``observe`` gets the passes of the program at the first sizes."""
         if self.planned:
             self.options = {**self.options, "target": self._arranging()}
         if self.is_far:
@@ -101,14 +101,14 @@ class Writer:
         )
 
     def _with_ranges(self, ranges: Mapping[str, range]) -> str:
-        """The text with the range of each size behind the signature."""
+        """Return the text with the range of each size behind the signature."""
         module = parsed(self.common.text)
         ends = [module.extent(node)[1] for node in module.tree.body if assigned(node) == SIGNATURE]
         line = self.renderer.statement("free_sizes", ranges)
         return module.edited((end, end, f"\n{line}") for end in ends)
 
     def _arranging(self) -> Target:
-        """The target, which arranges the program as at the sizes that are planned for."""
+        """Return the target with the arrangement of the program at the ``planned`` sizes."""
         target: Target = self.options["target"]
         assert target.arrange is not None
         plan = self._emitted(self.witnesses.program(self.planned), self.planned).plan
@@ -131,25 +131,27 @@ class Writer:
         return self.emit(given, **{**self.options, "observe": observe})
 
     def _add(self, module: HloModule, sizes: Assignment, observe: Callable[[str, str], None] | None = None) -> None:
-        """Emit the program at some sizes."""
+        """Emit the program at given sizes and add the module to ``emitted``."""
         self.emitted.append(self._emitted(module, sizes, observe))
         self.sizes = {name: (*self.sizes.get(name, ()), number) for name, number in sizes.items()}
 
     def has_free_numbers(self) -> bool:
-        """Tell whether the program has numbers that follow from sizes."""
+        """Return whether the program has numbers that follow from sizes."""
         return bool(self._free_numbers(self.witnesses.modules[0]))
 
     def _free_numbers(self, module: HloModule) -> frozenset[float]:
         return numbers_that_differ(module, self._another(module))
 
     def _another(self, module: HloModule) -> HloModule:
-        """The program at sizes that are others than those of ``module``."""
+        """Return the program at sizes other than those of ``module``."""
         first = self.witnesses.modules[0]
         return self.second[1] if module is first else first
 
     @cached_property
     def second(self) -> tuple[Assignment, HloModule]:
-        """The program at others than its first sizes: at small ones, which are read anyway, where these serve."""
+        """The program at sizes other than its first ones, with these sizes: small sizes, which are read anyway, if they
+        work.
+        """
         first, own = self.witnesses.modules[0], self.witnesses.assignment(0)
         alone = least_sizes([first], {name: (number,) for name, number in own.items()})
         for sizes in small_sizes(first, self.witnesses.steps, alone, own)[:2] if self.witnesses.at is not None else ():
@@ -161,11 +163,11 @@ class Writer:
         return self.witnesses.assignment(1), self.witnesses.modules[1]
 
     def may_be_far(self) -> bool:
-        """Tell whether the program may be read at large sizes: there are no more operations than at small ones."""
+        """Return whether the program can be read at large sizes: its skeleton is the same at two sizes."""
         return self.witnesses.at is not None and skeleton(self.witnesses.modules[0]) == skeleton(self.second[1])
 
     def settles(self) -> bool:
-        """Tell whether the program has as many operations at sizes that are some times as large as the first."""
+        """Return whether the program has the same skeleton at the largest reserve sizes and at twice these."""
         larger = self.witnesses.reserves[-1:]
         if self.witnesses.at is None or not larger:
             return False
@@ -177,11 +179,11 @@ class Writer:
 
     @cached_property
     def fixed_sizes(self) -> frozenset[int]:
-        """The sizes of axes that are the same at all sizes."""
+        """The lengths of axes that do not depend on the sizes."""
         return sizes_of(self.witnesses.modules[0]) & sizes_of(self.second[1])
 
     def _add_small(self, observe: Callable[[str, str], None] | None) -> None:
-        """Add the program at the first sizes, at the least at which it has the same text, and at large ones."""
+        """Add the program at the first sizes, at the least sizes with the same text, and at large ones."""
         others = range(1, len(self.witnesses.modules))
         self._add(self.witnesses.modules[0], self.witnesses.assignment(0), observe)
         may_be_far, is_quick = self.may_be_far(), len(others) == 1 and self._language() is None
@@ -199,7 +201,7 @@ class Writer:
             self._add_what_is_needed()
 
     def _is_alike(self, module: HloModule, sizes: Assignment) -> bool:
-        """Tell whether the program at some sizes has the text of the others; then it is one of those in common."""
+        """Return whether the program at the given sizes has the common text; if so, add it to ``emitted``."""
         kept = list(self.emitted), self.sizes, self.common
         with suppress(UnsupportedError):
             self._add(module, sizes)
@@ -209,7 +211,10 @@ class Writer:
         return False
 
     def _add_large(self) -> None:
-        """Add the program at large sizes, and at the least from which on it has the same text."""
+        """Add the program at large sizes, and at the least from which on it has the same text (by bisection).
+
+        Raises ``UnsupportedError`` (XP424) if there are none.
+        """
         assert self.witnesses.at is not None
         steps = self.witnesses.steps.items()
         far, module = self._far_program()
@@ -227,7 +232,7 @@ class Writer:
         while least + 1 < scale < most:
             middle = (least + scale) // 2
             least, scale = (least, middle) if self._has_text(self._scaled(middle)) else (middle, scale)
-        if scale >= most:  # nor is the text known to hang on no order of the sizes, which are in one so far
+        if scale >= most:  # the order of the sizes was the same so far, so the text may also depend on it
             message = "the program has another text wherever an axis is not as long as one of half a million"
             raise UnsupportedError(Diagnostic("XP424", message))
         self._add_few_of_each()
@@ -235,14 +240,14 @@ class Writer:
         self._add_what_is_needed()
 
     def _add_few_of_each(self) -> None:
-        """Add the program at the least of each size, one after the other, with the least of the others so far."""
+        """Add the program with each size in turn as small as possible, given the smallest others so far."""
         least = {name: min(numbers) for name, numbers in self.sizes.items()}
         for name, step in self.witnesses.steps.items() if len(least) > 1 else ():
             tried = ({**least, name: few * step} for few in (1, 2) if few * step < least[name])
             least = next(filter(self._has_text, tried), least)
 
     def _scaled(self, number: int) -> dict[str, int]:
-        """Different sizes from a number on that are possible."""
+        """Return different sizes, from ``number`` steps upwards."""
         return {name: step * (number + k) for k, (name, step) in enumerate(self.witnesses.steps.items())}
 
     def _add_least(self, sizes: Assignment, other: HloModule) -> None:
@@ -259,9 +264,10 @@ class Writer:
         self._add_what_is_needed()
 
     def _far_program(self) -> tuple[Assignment, HloModule | None]:
-        """The program at sizes that are much larger; None where it can be read at none of these.
+        """Return much larger sizes and the program at these; ({}, None) if it can be read at none.
 
-        Where positions are compared with larger numbers than these, nothing is known of larger sizes.
+        ``known_to`` is set to these sizes if positions may be compared with larger numbers: then nothing is known
+        beyond.
         """
         if self.witnesses.at is None:
             return {}, None
@@ -271,16 +277,16 @@ class Writer:
             far = {name: k * step for (name, step), k in zip(self.witnesses.steps.items(), numbers, strict=False)}
             if bits_at(first, self.witnesses.assignment(0), far) > _MOST_BITS:
                 continue
-            with suppress(Exception):  # a function may do anything at sizes that it is not made for
+            with suppress(Exception):  # a user's function may fail in any way at sizes that it is not made for
                 module = self.witnesses.at(far)
                 self.known_to = dict.fromkeys(far, _ENDLESS) if min(numbers) > reached[-1] else far
                 return far, module
         return {}, None
 
     def _add_what_is_needed(self) -> None:
-        """Add the program at further sizes where those so far do not tell enough.
+        """Add the program at further sizes until there are enough texts and no doubts.
 
-        Raises ``UnsupportedError`` (XP424) where there are no more.
+        Raises ``UnsupportedError`` (XP424) if no further sizes are available.
         """
         for sizes in self._reserves():
             if len(self.emitted) < self.common.needed:
@@ -303,7 +309,7 @@ class Writer:
             raise UnsupportedError(Diagnostic("XP424", message, hint=hint))
 
     def _reserves(self) -> Sequence[Assignment]:
-        """Further sizes: large ones where the text is theirs."""
+        """Return further sizes: large ones if ``is_far``."""
         if not self.is_far:
             return self.witnesses.reserves
         most = min(
@@ -312,7 +318,7 @@ class Writer:
         return [self._scaled(most * part // (part + 1)) for part in (4, 6)]
 
     def _has_text(self, tried: Assignment) -> bool:
-        """Tell whether the program has the text at other sizes, too; then it is one of those that are in common."""
+        """Return whether the program has the common text at these sizes, too; if so, add it to ``emitted``."""
         assert self.witnesses.at is not None
         kept = list(self.emitted), self.sizes, self.common
         with suppress(XlaToPythonError):
@@ -325,16 +331,16 @@ class Writer:
         return False
 
     def _in_common(self) -> Common:
-        """Return the text that all have in common.
+        """Return the common text of all modules so far.
 
-        Raises ``UnsupportedError`` (XP424) where they have none.
+        Raises ``UnsupportedError`` (XP424) if there is none.
         """
         _require_equal_constants(self.emitted)
         texts = [parsed(with_source_hash(each.source, _NO_HASH)) for each in self.emitted]
         return Unification(texts, self.sizes, _shapes(self.emitted), self.renderer, self._language()).common()
 
     def _columns(self) -> list[dict[str, int]]:
-        """The sizes of each text."""
+        """Return the sizes of each text."""
         return [dict(zip(self.sizes, column, strict=True)) for column in zip(*self.sizes.values(), strict=True)]
 
     def _language(self) -> Language | None:
@@ -357,7 +363,7 @@ def _require_equal_constants(emitted: list[GeneratedModule]) -> None:
 
 
 def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
-    """The shapes of the arguments of each function, in each text."""
+    """Return the shapes of the arguments of each function, in each text."""
     found: dict[str, dict[str, list[Sequence[int | None]]]] = {}
     for each in emitted:
         for function in each.functions:
@@ -367,7 +373,7 @@ def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
                     arguments.setdefault(name, []).append(_known_shape(each, function.function, node))
         for kernel, shapes in each.shapes.items():
             rows = found.setdefault(kernel, {})
-            for name, shape in shapes.items():  # where arrays are in chunks, kernels are given these
+            for name, shape in shapes.items():  # kernels get chunks, of unknown shape, if arrays are chunked
                 rows.setdefault(name, []).append(shape if each.plan is None else (None,) * len(shape))
     return {
         name: {argument: rows for argument, rows in arguments.items() if len(rows) == len(emitted)}
@@ -376,7 +382,7 @@ def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
 
 
 def _known_shape(module: GeneratedModule, function: Function, node: Node) -> tuple[int | None, ...]:
-    """The shape of an argument; None for axes of which a function is given a block, or may be."""
+    """Return the shape of an argument, with None for axes along which a function gets, or may get, a block."""
     may_be_block = module.plan is not None and module.program is not None and function is not module.program.entry
     cut = function.cut.get(node, (may_be_block,) * node.ndim)
     return tuple(None if is_cut else size for size, is_cut in zip(node.shape, cut, strict=True))

@@ -1,24 +1,24 @@
-"""The order in which names get new values that are computed from their old ones."""
+"""The order of assignments whose new values are computed from the old ones."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
 
-Pair = tuple[str, str]  # a name, and the text of what it gets
+Pair = tuple[str, str]  # a name, and the text of its new value
 
 _WORD = re.compile(r"\w+")
 
 
 def mentions(text: str, names: Container[str]) -> bool:
-    """A text has one of these names among its words."""
+    """Return whether a text contains one of the names as a word."""
     return any(word in names for word in _WORD.findall(text))
 
 
 def one_after_another(pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Return groups of assignments that may follow each other: no value reads a name that an earlier group changed.
+    """Return groups of assignments in an order such that no value reads a name that an earlier group changed.
 
-    A group has more than one only where their values read each other's names, as in ``a, b = b, a``.
+    A group has several assignments only if their values read each other's names, as in ``a, b = b, a``.
     """
     readers = {
         name: [k for k, (own, value) in enumerate(pairs) if own != name and mentions(value, {name})]
@@ -33,7 +33,7 @@ def one_after_another(pairs: Sequence[Pair]) -> list[list[Pair]]:
 
 
 def _no_later_than(k: int, left: dict[int, Pair], readers: dict[str, list[int]]) -> set[int]:
-    """Return an assignment and those that have to be made before it or with it."""
+    """Return an assignment with those that must be made before it or with it."""
     found, waiting = {k}, [k]
     while waiting:
         name, _ = left[waiting.pop()]

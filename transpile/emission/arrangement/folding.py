@@ -1,4 +1,4 @@
-"""The plan of statements: which values get one of their own and which are folded into their user's line."""
+"""The plan of statements: which values get a statement of their own, and which are folded into their user's line."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ...hlo.stack_frames import CallChains
 from ..naming.source import SourceNames, is_empty_word
 
 MOST_FOLDED = 8  # operations in one statement
-MOST_SUMMED = 20  # in a sum, which may have a line for each of its terms
-_OFTEN = 3  # reads of a part of an array, which then has the author's name for it
+MOST_SUMMED = 20  # operations in a sum, which may have a line for each of its terms
+_OFTEN = 3  # reads from which on a part of an array is assigned to the author's name for it
 DEEPEST = 12  # levels of nesting in one expression
 
 
@@ -26,17 +26,17 @@ DEEPEST = 12  # levels of nesting in one expression
 class Plan:
     """The decisions for one function."""
 
-    nodes: list[Node]  # everything alive, operands first
+    nodes: list[Node]  # all live nodes, operands first
     uses: dict[Node, int]
     named: set[Node]
     user_names: dict[Node, str]
     only_result: Node | None
-    work: dict[Node, int] = field(default_factory=dict)  # operations in the text of a node
-    rows: frozenset[Node] = frozenset()  # of numbers that are written as a matrix
+    work: dict[Node, int] = field(default_factory=dict)  # operations in the expression of a node
+    rows: frozenset[Node] = frozenset()  # stacks of numbers that are written as rows of a matrix
 
 
 def plan(function: Function, source_names: SourceNames) -> Plan:
-    """Decide for every node that the function's results need."""
+    """Return the plan of a function: for all live nodes, whether they are named."""
     nodes = topological(roots(function))
     users = users_of(nodes, tree_nodes(function.results))
     only_result = function.results if isinstance(function.results, Node) else None
@@ -58,7 +58,7 @@ def _own_work(node: Node) -> int:
 
 
 def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph, chains: CallChains) -> bool:
-    """The folding rules, first match wins."""
+    """Return whether a node gets a name: the folding rules, of which the first match wins."""
     if node.operation.is_atom and node.opcode != "parameter":
         return False
     if node.opcode == "parameter" or node.results or "effect" in node.parameters or node.operation.changes:
@@ -67,7 +67,7 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return True
     readers = [user for user in users if user is not None]  # None is the caller
     if node.opcode == "empty" and all(user is not None and user.opcode == "prelude" for user in users):
-        return True  # what chunks of results are like
+        return True  # only a template for chunks of results
     if node.opcode == "kernel":
         is_inside = not node.parameters["kernel"].is_inline and len(users) == 1
         if not is_inside or (users == [None] and node is not made.only_result):
@@ -107,17 +107,19 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
 
 
 def _is_part_with_a_name(node: Node, made: Plan) -> bool:
-    """Tell whether a node is a part of an array, at places that are known, which the author gave a name."""
+    """Return whether a node is a part of an array at static indices to which the author gave a name."""
     return node.opcode == "getitem" and len(node.operands) == 1 and node in made.user_names
 
 
 def _is_condition(node: Node, made: Plan) -> bool:
-    """Tell whether a value is ``out`` of ``out = t < t1``, which a head of a loop or a branch has in its place."""
+    """Return whether a node is a condition with an uninformative name: ``out = t < t1``, which fits into the loop or
+    branch.
+    """
     return node.element_type is PRED and node.ndim == 0 and is_empty_word(made.user_names[node])
 
 
 def _takes_its_name(node: Node, users: list[Node | None], made: Plan) -> bool:
-    """A product that has its bias added under the same or a better name next, ``y = x @ w``, ``y = y + b``."""
+    """Return whether the bias added next to a product has the same or a better name: ``y = x @ w``, ``y = y + b``."""
     user = users[0] if len(users) == 1 else None
     is_product = node.opcode in ("matmul", "tensordot", "einsum")
     own = made.user_names[node]
@@ -126,12 +128,12 @@ def _takes_its_name(node: Node, users: list[Node | None], made: Plan) -> bool:
 
 
 def _is_inline(user: Node) -> bool:
-    """Tell whether the lines of a kernel stand in those of a loop, where what it reads has names."""
+    """Return whether a user is a kernel that is written inline in a loop, where its operands need names."""
     return user.opcode == "kernel" and user.parameters["kernel"].is_inline
 
 
 def _is_row(node: Node, made: Plan) -> bool:
-    """Tell whether a node is a part of a named array at places that are counted: ``x[i]`` and ``x[:, i + 1]``."""
+    """Return whether a node is a part of a named array at counters: ``x[i]`` and ``x[:, i + 1]``."""
     if node.opcode != "getitem" or not node.ndim or node.operands[0] not in made.named:
         return False
     counted = all(operand.is_python_int for operand in node.operands[1:])
@@ -139,7 +141,7 @@ def _is_row(node: Node, made: Plan) -> bool:
 
 
 def _starts_slice(user: Node, node: Node) -> bool:
-    """``x[start : start + 3]`` names its start twice."""
+    """Return whether a node is the start of a dynamic slice, whose text names it twice: ``x[start : start + 3]``."""
     if user.opcode not in ("getitem", "setitem"):
         return False
     items = user.parameters["index"]
@@ -148,17 +150,17 @@ def _starts_slice(user: Node, node: Node) -> bool:
 
 
 def _is_compared_often(user: Node) -> bool:
-    """A branch among more than two compares what it goes by with the number of each."""
+    """Return whether a user is a conditional of more than two branches, which compares its index with each number."""
     return user.opcode == "conditional" and len(user.parameters["branches"]) > 2
 
 
 def _changes(user: Node | None, node: Node) -> bool:
-    """The user starts from the node and uses it for nothing else."""
+    """Return whether a user updates the node in place and has no other use of it."""
     return user is not None and user.operation.changes and user.operands[0] is node and node not in user.operands[1:]
 
 
 def _crosses_a_loop(node: Node, users: list[Node]) -> bool:
-    """Computed outside a loop, read inside it."""
+    """Return whether a node is computed outside a loop and read inside it."""
     for user in users:
         in_body = user.opcode == "loop" and node not in user.operands
         reader = user.parameters["loop"].region if in_body else user.region
@@ -173,9 +175,10 @@ def _crosses_a_loop(node: Node, users: list[Node]) -> bool:
 
 
 def _ends_statement(node: Node, users: list[Node | None], graph: Graph, chains: CallChains) -> bool:
-    """The author's own statement ends here, by the lines and calls that XLA keeps: the consumer is in another.
+    """Return whether the author's own statement ends at a node, by the source lines and calls that XLA keeps.
 
-    What a function returns into an expression, or is given by one, is of the same statement.
+    It ends if the consumer is on another line of the same function. Values that pass between an expression and a
+    function that it calls belong to the same statement.
     """
     user = users[0] if users else None
     if user is None or user.opcode == "loop":
@@ -185,7 +188,9 @@ def _ends_statement(node: Node, users: list[Node | None], graph: Graph, chains: 
 
 
 def _source_lines(made: Instruction | None, chains: CallChains) -> list[tuple[str, str, int]]:
-    """File, function and line of each call around an instruction, outermost first, and its own."""
+    """Return file, function and line of each call around an instruction, outermost first, and of the instruction
+    itself.
+    """
     if made is None or made.metadata is None:
         return []
     frames = [chains.frames[frame_id - 1] for frame_id in chains.of(made)]
@@ -195,18 +200,18 @@ def _source_lines(made: Instruction | None, chains: CallChains) -> list[tuple[st
 
 
 def is_sum(node: Node) -> bool:
-    """A sum or difference of two terms."""
+    """Return whether a node is a sum or a difference of two terms."""
     return node.opcode == "add" or node.opcode == "subtract"
 
 
 def _continues_chain(node: Node, users: list[Node | None]) -> bool:
-    """``a + b`` of ``a + b + c``."""
+    """Return whether a node is the ``a + b`` of ``a + b + c``."""
     user = users[0] if len(users) == 1 else None
     return is_sum(node) and user is not None and is_sum(user) and user.operands[0] is node
 
 
 def source_line(graph: Graph, node: Node) -> tuple[str, int] | None:
-    """(file, line) of the user's source that a node comes from."""
+    """Return (file, line) of the user's source that a node comes from, or None."""
     line = graph.lines.get(node)
     if line is None or line.metadata is None:
         return None

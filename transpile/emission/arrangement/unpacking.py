@@ -1,4 +1,4 @@
-"""What an author takes apart is taken apart: ``k1, k2 = split_key(key, 2)`` for ``jax.random.split(key)``."""
+"""Unpacking where the author unpacks: ``k1, k2 = split_key(key, 2)`` for ``jax.random.split(key)``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 8  # rows of one array
 
 
 def unpack_as_author(program: Program, names: SourceNames, *, elements_are_numbers: bool) -> None:
-    """Take arrays apart where the author does, in one assignment to names."""
+    """Unpack arrays where the author does, in one assignment to several names."""
     for function in program.functions:
         arrays = list(_taken_apart(function, names, elements_are_numbers=elements_are_numbers))
         for array, rows, own in reversed(arrays):  # a rewrite changes what is behind an array
@@ -34,9 +34,10 @@ def _row(graph: Graph, array: Node, names: tuple[str, ...], node: Node) -> Node:
 def _taken_apart(
     function: Function, names: SourceNames, *, elements_are_numbers: bool
 ) -> Iterator[tuple[Node, set[Node], tuple[str, ...]]]:
-    """Yield arrays, each with its rows that one assignment of the author's reads, and the names that it gives them.
+    """Yield each array to unpack, with the nodes that read the rows of the author's assignment, and the names in it.
 
-    What else reads an array must not see its rows change: they are numbers, or nothing else reads it.
+    Other readers of an array must not see changes of its rows: either the rows are numbers, or there are no other
+    readers.
     """
     users = users_of(topological(roots(function)), tree_nodes(function.results))
     for array, readers in users.items():
@@ -53,14 +54,15 @@ def _taken_apart(
 
 
 def _is_new(array: Node) -> bool:
-    """Tell whether an operation makes an array that is none of its operands."""
+    """Return whether an operation allocates its result, which is not one of its operands."""
     is_call = array.opcode in ("prelude", "library") and not array.operation.passes_on
     return (array.operation.allocates or is_call) and not is_view(array)
 
 
 def _place(graph: Graph, reader: Node, array: Node, names: SourceNames) -> TakenApart | None:
-    """Return what the author takes an array apart into, and where, if a reader is one of its rows there. Of keys, which
-    are put together from their words, the split tells it.
+    """Return the author's unpacking of an array that a reader is one row of, or None.
+
+    For keys, which are assembled from words, the split itself says so.
     """
     if reader.opcode != "getitem" or reader.operands != (array,) or reader.region is not array.region:
         return None

@@ -1,4 +1,4 @@
-"""Array constants: small ones in the text, middling ones at the top of the module, large ones in files beside it."""
+"""Array constants: small ones in expressions, medium ones at the top of the module, large ones in files beside it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..tables import evenly_spaced, filled_rows
 from ..texts import nested_text
 from .sidecars import DIGEST_DIGITS, is_mapped
 
-TENSORS = "safetensors"  # the setting that has constants in a file of that format
+TENSORS = "safetensors"  # the setting that stores constants in a file of that format
 LARGEST_INLINE = 64  # elements
-_DIGITS_OF_NAME = 8  # of the hash, for an array that has no other name that no other module gives to another
-LONGEST_INLINE = 48  # characters in the middle of an expression
+_DIGITS_OF_NAME = 8  # digits of the hash that make an array's name unique among modules with a common file
+LONGEST_INLINE = 48  # characters of a table within an expression
 
 
 def constant_word(origin: str) -> str:
-    """What a constant is called that comes from ``params.dense_0.kernel``: ``dense_0_kernel``."""
+    """Return the name of a constant by its origin: ``dense_0_kernel`` for ``params.dense_0.kernel``."""
     words = origin.split(".")
     while len(words) > 1 and words[0].lower() in ("params", "self", "variables"):
         words = words[1:]
@@ -35,10 +35,10 @@ def constant_word(origin: str) -> str:
 class ModuleConstants:
     """The constants of one module, each written once.
 
-    Those of up to ``largest_folded`` elements that fit a line are left to be written in the middle of an expression.
-    ``as_tensors`` puts those that stand in files into a ``.safetensors``, which other modules share if they
-    ``are_shared``. ``names`` are where constants come from, by the hash of their bytes: ``params.layers.0.w``;
-    ``tables`` finds what the author calls a literal. What is ``reserved`` is the name of something else.
+    Short tables of up to ``largest_folded`` elements are left to be written within expressions. ``as_tensors`` stores
+    large constants in a ``.safetensors`` file, which other modules share if constants ``are_shared``. ``names`` has the
+    origins of constants, such as ``params.layers.0.w``, by the hashes of their bytes; ``tables`` finds the author's
+    name of a literal; names in ``reserved`` are taken.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ModuleConstants:
         self._known: dict[Constant, Expression] = {}
 
     def text(self, node: Node) -> Expression | None:
-        """Return the expression that reads a constant array, or None where the array is written in place."""
+        """Return the expression that reads a constant array, or None if the array is written within expressions."""
         constant: Constant = node.parameters["constant"]
         if self._is_written_in_place(constant):
             return None
@@ -106,17 +106,17 @@ class ModuleConstants:
         return self.renderer.expression("stored", function, name, constant.sha256[:DIGEST_DIGITS], bits)
 
     def _literal_word(self, constant: Constant) -> str:
-        """Return what the author calls the literal that a constant is, where that says anything."""
+        """Return the author's name of the literal that a constant is, or an empty string if it says nothing."""
         word = self.tables.of(constant.array)
         return "" if is_empty_word(word) else word
 
     def _fresh(self, name: str) -> str:
-        """A name that nothing else of the module has."""
+        """Return a name that is unique in the module."""
         names = chain((name,), (f"{name}_{k}" for k in count(2)))
         return next(each for each in names if each not in self.names and each not in self.reserved)
 
     def _spaced(self, name: str, constant: Constant, dtype: str) -> str:
-        """Return the statement of a table by its first and last number, or nothing where that is not all of it."""
+        """Return the statement of an evenly spaced table, by its first and last number, or an empty string."""
         ends = evenly_spaced(constant.array, self.renderer.scalars)
         return self.renderer.statement("spaced_table", name, *ends, constant.array.size, dtype) if ends else ""
 

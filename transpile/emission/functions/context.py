@@ -1,4 +1,4 @@
-"""What the parts of a function's writer need of it: its state, and how it writes lines and expressions."""
+"""The interface of a function's writer for its parts: its state, and the methods that write lines and expressions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from .rerolled_loops import Leaf
 
 
 class ArgumentNames(Protocol):
-    """The part that knows the arguments: ``heads`` are those of the function's head, ``leaf_names`` what the leaves of
-    trees would be called on their own, ``leaves`` where these are, ``short_names`` what is called after an argument has
-    for a long name.
+    """The part that knows the arguments (:class:`.arguments.ArgumentWriter`).
+
+    ``heads`` are the parameters in the function's head, ``leaf_names`` the names that leaves of trees would have as
+    variables, ``leaves`` their places in the trees, and ``short_names`` the short forms of long names.
     """
 
     heads: list[tuple[str, Type]]
@@ -40,7 +41,7 @@ class ArgumentNames(Protocol):
 
 
 class Wanted(Protocol):
-    """The part that knows what values would best be called (:class:`.wanted_names.WantedNames`)."""
+    """The part that knows the best name of each value (:class:`.wanted_names.WantedNames`)."""
 
     is_explained: bool
     heard: dict[Node, list[tuple[str, str]]]
@@ -55,7 +56,7 @@ class Wanted(Protocol):
 
 
 class LeafMapWords(Protocol):
-    """The part that knows what is done to every leaf of trees (:class:`.leaf_maps.LeafMaps`)."""
+    """The part that knows the functions that are applied to every leaf of trees (:class:`.leaf_maps.LeafMaps`)."""
 
     def words(self, function: Function) -> Mapping[int, str]: ...
 

@@ -17,19 +17,19 @@ from .context import Writing
 from .rerolled_loop_writer import COUNTERS, letter
 
 _SHORT = 20  # characters of a value that may share a line
-_MOST_TOGETHER = 2  # values in a line
-_MOST_MOVED = 4  # names that get new values in one line
+_MOST_TOGETHER = 2  # values that share a line
+_MOST_MOVED = 4  # names that are assigned in one line
 
 
 class ControlFlowWriter:
-    """Writes the loops and branches of one function."""
+    """The writer of the loops and branches of one function."""
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
         self.declared: set[str] = set()  # names of flags, whose types are written once
 
     def loop(self, node: Node) -> None:
-        """The lines of a loop, or the call of the function that has them."""
+        """Write the lines of a loop, or the call of the function that it is compiled to."""
         compiler = self.writer.loop_compiler
         if compiler is not None and node.parameters["loop"].is_compiled:
             compiler.compile(self.writer, node)
@@ -37,7 +37,7 @@ class ControlFlowWriter:
             self.lines_of_loop(node)
 
     def lines_of_loop(self, node: Node) -> None:
-        """The lines of a loop, from the initial values to the end of the body."""
+        """Write the lines of a loop, from the initial values to the end of the body."""
         loop: Loop = node.parameters["loop"]
         self._name_carries(node, loop)
         self._initialise(node, loop)
@@ -67,7 +67,7 @@ class ControlFlowWriter:
         before = len(self.writer.lines)
         if first:
             self._while_true(loop, first)
-            first = self._condition_statements(loop)  # parts of long lines have names by now
+            first = self._condition_statements(loop)  # fitting long lines may have named more parts
         body = self.writer.region(loop.region, loop, first)
         self.move(body.moves)
         self._settle(loop)
@@ -80,14 +80,14 @@ class ControlFlowWriter:
             self.writer.names.taken.discard(counter)
 
     def _bounds(self, loop: Loop, start: int | str) -> tuple[int | str, int | str]:
-        """Return what the counter starts with, and where it stops."""
+        """Return the start and the stop of the counter."""
         if loop.bounds is None:
             return start, loop.stop
         first, last = (b.parameters["value"] if b.opcode == "integer" else self.writer.text(b) for b in loop.bounds)
         return first, last
 
     def _settle(self, loop: Loop) -> None:
-        """Write what libraries that compute later do with the carried values of a loop that may be long."""
+        """Write the statement with which lazy libraries evaluate the carried values of a loop that may be long."""
         arrays = [c.parameter for c in loop.carries if not c.parameter.is_python_int and c.following is not c.parameter]
         names = [self.writer.texts[parameter] for parameter in arrays]
         count = loop.trip_count if loop.counter is not None else None
@@ -114,17 +114,17 @@ class ControlFlowWriter:
                 self.writer.texts[item] = name
 
     def _shared_name(self, node: Node, carry: Carry, result: Node | None) -> Expression | None:
-        """The initial value's own name, where nobody else reads it."""
+        """Return the name of the initial value if the carry may take it over (nothing else reads it), or None."""
         initial = carry.initial
         is_taken = initial.opcode == "copy" and initial in self.writer.taken_over
         if initial.opcode == "copy" and carry.following is not None:
-            (initial,) = initial.operands  # the loop's own copy may have the name of what it was made of
+            (initial,) = initial.operands  # a copy for the loop may have the name of its operand
         if (
             initial not in self.writer.texts
             or self.writer.texts[initial] in self.writer.constants.names
             or (self.writer.plan.uses.get(initial, 0) != 1 and not is_taken)
             or initial.region is not node.region
-            or initial in self.writer.arguments.leaf_names  # which is no name, but a part of the caller's
+            or initial in self.writer.arguments.leaf_names  # the text is a part of the caller's tree, not a name
         ):
             return None
         if initial.opcode == "item" and initial.operands[0].opcode == "parameter":
@@ -132,11 +132,13 @@ class ControlFlowWriter:
         if initial.opcode != "parameter" and self.writer.allocation.is_lent(initial):
             return None  # its name is lent by a carry of the loop around
         if result is not None and not self.writer.allocation.lends(initial, result):
-            return None  # that carry's next value comes before all have read the result
+            return None  # the next value of that carry is assigned before the last read of the result
         return self.writer.texts[initial]
 
     def _initialise(self, node: Node, loop: Loop) -> None:
-        """Give the carries their initial values, together where that is one short line; some have types."""
+        """Assign the initial values of the carries, in one line if that is short; flags, and carries of changing types,
+        get annotations.
+        """
         pairs, known = [], self.writer.allocation.known_types
         for carry in loop.carries:
             name = self.writer.texts[carry.parameter]
@@ -151,12 +153,12 @@ class ControlFlowWriter:
         self._assign_together(pairs, node)
 
     def beginning(self, node: Node, carry: Carry) -> Expression:
-        """Return the text of what a loop begins with."""
+        """Return the text of a carry's initial value."""
         start = self.start(node, carry.initial)
         return self.writer.renderer.begun(start, self.writer.array_text(start))
 
     def start(self, node: Node, initial: Node) -> Node:
-        """Return what a loop begins with; an array that was made for it alone needs no copy."""
+        """Return the initial value of a loop, without the copy if the array was made for the loop alone."""
         if initial.opcode != "copy":
             return initial
         (made,) = initial.operands
@@ -181,7 +183,7 @@ class ControlFlowWriter:
             self.writer.line(line, node)
 
     def _grouped(self, pairs: list[tuple[Expression, Expression]]) -> list[list[tuple[Expression, Expression]]]:
-        """Short values side by side, as many as a person would put there; any other on a line of its own."""
+        """Return groups of assignments: short values share a line, any other has a line of its own."""
         groups: list[list[tuple[Expression, Expression]]] = []
         for name, value in pairs:
             last = groups[-1] if groups else []
@@ -196,7 +198,9 @@ class ControlFlowWriter:
         return groups
 
     def _resume(self, loop: Loop) -> str:
-        """Begin with what a snapshot holds; what the counter begins with."""
+        """Write the statement that begins with the values of a snapshot, if any; return the name of the counter's
+        start.
+        """
         names = [self.writer.texts[carry.parameter] for carry in loop.carries]
         start = self.writer.names.fresh("start") if loop.counter is not None else ""
         counted = loop.counter is not None
@@ -208,7 +212,7 @@ class ControlFlowWriter:
         return start
 
     def _snapshot(self, loop: Loop, counter: str) -> None:
-        """The end of an iteration: what the next one begins with."""
+        """Write the snapshot at the end of an iteration: the values that the next one begins with."""
         values: list[str] = [self.writer.texts[carry.parameter] for carry in loop.carries]
         if counter:
             values = [self.writer.renderer.statement("stepped", counter, loop.step), *values]
@@ -223,7 +227,9 @@ class ControlFlowWriter:
         return name
 
     def _condition_statements(self, loop: Loop) -> frozenset[Node]:
-        """Named nodes that the condition needs from inside the loop: then it cannot stand in the loop's head."""
+        """Return the named nodes inside the loop that the condition needs; if there are any, it cannot be in the loop's
+        head.
+        """
         needed: set[Node] = set()
         seen: set[Node] = set()
         stack = [loop.condition]
@@ -239,7 +245,7 @@ class ControlFlowWriter:
         return frozenset(needed)
 
     def _while_true(self, loop: Loop, first: frozenset[Node]) -> None:
-        """The statements of the condition, then ``if not condition: break``."""
+        """Write the statements of the condition, then ``if not condition: break``."""
         members = {node for node in first if node.region is loop.region}
         body = schedule(loop.region, members, self.writer.reads, self.writer.priority)
         for statement in body.statements:
@@ -251,7 +257,7 @@ class ControlFlowWriter:
         self.writer.indent -= 1
 
     def move(self, moves: list[Carry]) -> None:
-        """The carries that are not written in place get their next values."""
+        """Assign the next values of the carries that are not written in place."""
         pairs = []
         for carry in moves:
             assert carry.following is not None
@@ -259,7 +265,7 @@ class ControlFlowWriter:
         self.give(pairs)
 
     def give(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Give names their values, all at once where that is one line, else one after another."""
+        """Assign values to names, all at once if that fits into one line, else one after another."""
         pairs = [(name, value) for name, value in pairs if name != value]
         if not pairs:
             return
@@ -295,7 +301,9 @@ class ControlFlowWriter:
             self._leave_out_empty(heads, test if _is_predicate(self._chooser(node)) else None)
 
     def _return_choice(self, node: Node) -> None:
-        """Write branches that return what the function does, the last of them behind the others."""
+        """Write branches that each return the function's result; the last one follows the ``if`` statements
+        unindented.
+        """
         *tests, (last, _) = self._tests(node)
         for branch, test in tests:
             self.writer.line(self.writer.renderer.statement("if", test), node)
@@ -312,7 +320,9 @@ class ControlFlowWriter:
         self.writer.line(self.writer.renderer.statement("return", text))
 
     def _tests(self, node: Node) -> list[tuple[Branch, Expression]]:
-        """The branches of a choice in the order in which they are written, each with the test that chooses it."""
+        """Return the branches of a conditional in the order in which they are written, each with the test that selects
+        it.
+        """
         branches: tuple[Branch, ...] = node.parameters["branches"]
         which = self._chooser(node)
         number = self.writer.text(which)
@@ -323,8 +333,10 @@ class ControlFlowWriter:
         return [(branches[k], renderer.expression(test, number, k)) for k, test in enumerate(tests)]
 
     def _chooser(self, node: Node) -> Node:
-        """Return the number that chooses a branch: one that is cut to those of the branches itself, as the first and
-        the last are for all below and above.
+        """Return the node that selects a branch.
+
+        A clamp to the numbers of the branches is left out, as the first and the last branch handle all values below and
+        above.
         """
         (which, *_), last = node.operands, len(node.parameters["branches"]) - 1
         if which.opcode != "clamp" or which in self.writer.texts:
@@ -334,7 +346,7 @@ class ControlFlowWriter:
         return number if are_known and number.element_type is which.element_type else which
 
     def _leave_out_empty(self, heads: list[int], predicate: Expression | None) -> None:
-        """Leave out a last branch that does nothing; of two by a ``predicate`` also the first."""
+        """Leave out an empty last branch; if two branches are selected by a ``predicate``, also an empty first one."""
         lines, nothing = self.writer.lines, self.writer.renderer.statement("nothing")
         if lines[heads[-1] + 1].text == nothing:
             del lines[heads[-1] :]
@@ -353,8 +365,10 @@ class ControlFlowWriter:
         self.writer.indent -= 1
 
     def _given(self, node: Node, branch: Branch, pairs: Sequence[tuple[str, Node]]) -> list[Carry]:
-        """Return the results as carries, so that their own statements may give the targets their values. What has a
-        target's name before is what the target is carried from.
+        """Return the results of a branch as carries, so that their own statements may assign the targets.
+
+        The carried value is the node that has the target's name before. The list is empty if expressions outside
+        mention a target in another way.
         """
         writer = self.writer
         outside = [(read, writer.texts[read]) for read in writer.reads.of(node) if read in writer.texts]
@@ -368,7 +382,7 @@ class ControlFlowWriter:
         return given
 
     def result_of_branch(self, pairs: Sequence[tuple[str, Node]]) -> None:
-        """Give the targets of a branch what it gives."""
+        """Assign the results of a branch to its targets."""
         self.give([(target, self.writer.array_text(result)) for target, result in pairs])
 
 

@@ -1,12 +1,11 @@
-"""``del scores`` after the last use of a large array, where that lowers what a function holds at once.
+"""``del scores`` after the last use of a large array, if that lowers the peak of live bytes.
 
-A name keeps its array until the function ends. Of small arrays nobody notices; where arrays of 64 MiB and more are
-read no more before the next ones are made, a line that lets go of them may be worth its place: when the peak of live
-bytes, counted for every statement from the static shapes, falls by a quarter.
+A name keeps its array until the function ends. That matters only for arrays of 64 MiB and more. A ``del`` line is
+written if it lowers the peak of live bytes, counted for every statement from the static shapes, by a quarter.
 
-Only names that a plain assignment of the function's own body bound are let go, after a whole statement of that body
-(a loop or a branch is one), and only where no later statement reads them. What might be a view of another array is
-taken to keep it alive. Arguments are the caller's, and count all the time.
+Only names that a plain assignment of the function's own body bound are deleted, after a whole statement of that body (a
+loop or a branch is one), and only if no later statement reads them. A possible view of another array is taken to keep
+that array alive. Arguments belong to the caller, and are live all the time.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from ..lines import LARGE, Line
 if TYPE_CHECKING:
     from .function_writer import FunctionWriter
 
-_PART_TO_SAVE = 0.25  # of the peak
-_PART_TO_WASTE = 0.05  # of the peak, for fewer lines
+_PART_TO_SAVE = 0.25  # of the peak, the least that is worth it
+_PART_TO_WASTE = 0.05  # of the peak, given up for fewer lines
 
-Array = tuple[int, str]  # the statement that made an array, and the name that it got there
+Array = tuple[int, str]  # the statement that allocated an array, and its name there
 
 
 @dataclass(slots=True)
 class _Step:
     """A statement of a function's own body.
 
-    ``end`` is the place after its last line. ``made`` are the bytes of new arrays by name, ``looks`` the names that
-    the arrays of a name may be views of, ``passing`` the bytes that live only while the statement runs.
+    ``end`` is the position after its last line. ``made`` has the bytes of new arrays by name, ``looks`` the names whose
+    arrays a name may be a view of, and ``passing`` the bytes that are live only while the statement runs.
     """
 
     end: int
@@ -71,7 +70,7 @@ def release(writers: Iterable[FunctionWriter]) -> None:
 
 
 def _arguments(writer: FunctionWriter) -> dict[str, int]:
-    """The bytes of the arguments by the names that the head has for them."""
+    """Return the bytes of the arguments by their names in the head."""
     found: Counter[str] = Counter()
     for node in writer.function.parameters:
         found[str(writer.texts[node]).split("[")[0].split(".")[0]] += _bytes(node)
@@ -119,7 +118,7 @@ def _step(writer: FunctionWriter, block: Block, lines: list[Line], end: int, pea
 
 
 def _made(node: Node, name: str, reads: set[str], named: set[Node]) -> tuple[int, set[str]]:
-    """The bytes of the new array that a node may be, and the names of those that it may be a view of."""
+    """Return the bytes of the new array that a node may be, and the names whose arrays it may be a view of."""
     while node.operation.is_view and node.operands:
         node = node.operands[0]
         if node in named:
@@ -139,7 +138,7 @@ def _made(node: Node, name: str, reads: set[str], named: set[Node]) -> tuple[int
 
 
 def _chosen(steps: list[_Step], given: Mapping[str, int]) -> tuple[Releases, int]:
-    """Return what is worth letting go, and the peak of live bytes with that."""
+    """Return the deletions that are worth it, and the peak of live bytes with them."""
     before, large = _peak(steps, given, {})
     everything = [(number, name) for number, name in _possible(steps) if name in large[number]]
     least, _ = _peak(steps, given, _grouped(everything))
@@ -147,7 +146,7 @@ def _chosen(steps: list[_Step], given: Mapping[str, int]) -> tuple[Releases, int
         return {}, before
     kept = list(everything)
     enough = min(least + before * _PART_TO_WASTE, before * (1 - _PART_TO_SAVE))
-    for candidate in everything:  # the peak is about as low without most of them
+    for candidate in everything:  # most of them hardly lower the peak
         fewer = [other for other in kept if other != candidate]
         if _peak(steps, given, _grouped(fewer))[0] <= enough:
             kept = fewer
@@ -162,9 +161,9 @@ def _grouped(releases: Iterable[tuple[int, str]]) -> dict[int, set[str]]:
 
 
 def _possible(steps: list[_Step]) -> list[tuple[int, str]]:
-    """After which steps which names are bound, and read no more before another assignment binds them again."""
+    """Return pairs of a step and a name that is bound after it and not read again before its next assignment."""
     captured = {name for step in steps for name in step.captured}
-    needed: set[str] = set()  # after the step that is looked at
+    needed: set[str] = set()  # live after the current step
     found: list[tuple[int, str]] = []
     bound: list[set[str]] = [set()]
     for step in steps:
@@ -179,10 +178,10 @@ def _possible(steps: list[_Step]) -> list[tuple[int, str]]:
 
 
 def _peak(steps: list[_Step], given: Mapping[str, int], releases: Releases) -> tuple[int, list[set[str]]]:
-    """The most bytes that live at once, and for each step the names that hold a large array after it."""
+    """Return the peak of live bytes, and for each step the names that hold a large array after it."""
     sizes: dict[Array, int] = {(-1, name): size for name, size in given.items()}
     held: dict[str, set[Array]] = {name: {(-1, name)} for name in given}
-    holders = Counter(dict.fromkeys(sizes, 2))  # one of them is the caller, who never lets go
+    holders = Counter(dict.fromkeys(sizes, 2))  # one holder is the caller, for the whole call
     live = peak = sum(sizes.values())
     large: list[set[str]] = []
     for number, step in enumerate(steps):

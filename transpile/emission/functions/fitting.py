@@ -1,4 +1,4 @@
-"""Parts of a value that get a line of their own, because with them its line would be too long."""
+"""Parts of a value that get a line of their own because the whole line would be too long."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from ...python.templates import Expression
 from ..arrangement.folding import is_sum
 from .context import Writing
 
-_LONG = 24  # characters of a single operation that is worth a line of its own where another is too long
+_LONG = 24  # characters from which on a single operation may be cut out of a line that is too long
 
 
 class Fitting:
-    """Fits the lines of one function."""
+    """The fitting of the lines of one function."""
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
         self.layout = writer.renderer.layout
-        self.parts: list[Node] = []  # that were cut in the regions that are being written
+        self.parts: list[Node] = []  # cut in the regions that are being written
 
     def fitted(self, node: Node, value: Callable[[], Expression], taken: int, *, alone: bool = True) -> Expression:
-        """The value's text, after cutting parts out of it while the line, of which ``taken`` are used, is too long.
+        """Return the text of a value, after cutting parts out of it until its line, of which ``taken`` columns are
+        used, fits.
 
-        A sum that stands ``alone`` in its statement may have a line for each term.
+        A sum that is ``alone`` in its statement may have a line for each term.
         """
         while True:
             text = value()
@@ -39,7 +40,7 @@ class Fitting:
             self.writer.statement(part)
 
     def fit_change(self, node: Node, line: Callable[[], str]) -> None:
-        """Cut parts out of what a change writes, and of its places, while its line is too long."""
+        """Cut parts out of an update's value and indices until its line fits."""
         while not self.layout.fits(line(), 4 * self.writer.indent):
             part = self._part_to_cut(node, node.operands[1:])
             if part is None:
@@ -48,20 +49,22 @@ class Fitting:
             self.writer.statement(part)
 
     def cut(self, part: Node, node: Node) -> None:
-        """Give a part of a node a name of its own, and count anew what the two read."""
+        """Name a part of a node, and update the counts of what the two read."""
         allocation, reads = self.writer.allocation, self.writer.reads
         before = reads.of(node)
         self.writer.plan.named.add(part)
         self.parts.append(part)
         after = reads.of(node)
-        allocation.keep(part)  # others may read it, too
+        allocation.keep(part)  # it may have other readers
         allocation.expect([*reads.of(part), *(after - before)])
         if node in self.writer.plan.named:  # results are read together, at the end
             allocation.has_read(before - after)
 
     def forget(self, count: int, region: Region) -> None:
-        """End a region, in which all parts behind the first ``count`` were cut. Those that are computed around it lose
-        their names: it may be a branch or a loop that does not run.
+        """Forget the parts behind the first ``count``, which were cut in a region that ends.
+
+        Parts that are computed outside the region lose their names: the region may be a branch or a loop that does not
+        run.
         """
         for part in self.parts[count:]:
             if not is_inside(part.region, region):
@@ -70,7 +73,7 @@ class Fitting:
         del self.parts[count:]
 
     def is_sum_of_lines(self, node: Node) -> bool:
-        """A sum of several terms that black writes one a line, as people do."""
+        """Return whether a node is a sum of at least three terms that black writes one per line."""
         terms: list[Node] = []
         while is_sum(node) and (node not in self.writer.texts or not terms):
             terms.append(node.operands[1])
@@ -81,15 +84,18 @@ class Fitting:
         return len(terms) > 2 and fits
 
     def _is_matrix_of_lines(self, node: Node) -> bool:
-        """A matrix of numbers that black writes a row a line, or a number where rows are long."""
+        """Return whether a node is a matrix of numbers that black writes with a row per line, or a number per line in
+        long rows.
+        """
         if not is_matrix(node) or node.operands[0] in self.writer.texts:
             return False
         texts = map(self.writer.text, node.operands[0].operands)
         return all(self.layout.fits(text, 4 * (self.writer.indent + 3) + len(",")) for text in texts)
 
     def _part_to_cut(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        """The folded part of the operands with the most operations of those that fit a line, or else of all. What
-        depends on no argument comes last: it says little alone.
+        """Return the folded part of the operands with the most operations, or None.
+
+        Parts that fit into a line come first. Parts that depend on no argument come last, as they say little alone.
         """
         writer = self.writer
         best: Node | None = None
@@ -110,12 +116,14 @@ class Fitting:
         return best
 
     def _is_constant(self, part: Node) -> bool:
-        """Tell whether a folded part is made of nothing but literals and sizes."""
+        """Return whether a folded part consists of literals only."""
         is_named = part in self.writer.plan.named or part.operation.is_atom
         return not is_named and all(each.is_literal or self._is_constant(each) for each in part.operands)
 
     def _view_to_cut(self, node: Node, text: Expression) -> Node | None:
-        """The longer operand of an operator, which black would break inside of its call."""
+        """Return the longest view among an operator's operands, inside whose call black would break the line, or
+        None.
+        """
         light = [part for part in node.operands if part.operation.is_light and not part.is_literal]
         views = [part for part in light if part not in self.writer.texts]
         if text.level >= PRIMARY or not views:

@@ -35,11 +35,11 @@ from .rerolled_loops import Chain, chains
 from .stored_rows import StoredRows
 from .tree_writer import TreeWriter
 
-_RETURN = 7  # columns of the word, with its space
+_RETURN = 7  # columns of ``return``, with its space
 
 
 class FunctionWriter:
-    """Writes one function."""
+    """The writer of one function."""
 
     def __init__(
         self,
@@ -59,18 +59,18 @@ class FunctionWriter:
         self.annotate = annotate
         self.constants = constants
         self.source_names = source_names
-        self.callers = callers  # what has been written before
+        self.callers = callers  # the writers of the functions that call this one
         self.with_chains = with_chains
         self.chains: dict[Node, Chain] = {}
         self.graph = function.graph
-        self.results: Tree = function.results  # as they are returned: dicts and lists in main, where that is known
+        self.results: Tree = function.results  # as returned: for main, dicts and lists if known
         self.plan: Plan = plan(function, source_names)
         self.positions = {node: position for position, node in enumerate(self.plan.nodes)}
         self.texts: dict[Node, Expression] = {}  # names of named nodes
         self.lines: list[Line] = []
         self.written: dict[Node, str] = {}  # expressions since the last line
         self.indent = 1
-        self.loop_compiler: LoopCompiler | None = None  # writes loops as functions, where the target compiles them
+        self.loop_compiler: LoopCompiler | None = None  # writes loops as functions, if the target compiles them
         self.items: dict[Node, dict[int, Node]] = {}
         self.calls: dict[Function, list[Node]] = {}
         self._last_place: tuple[str, int] | None = None
@@ -81,10 +81,10 @@ class FunctionWriter:
                 self.items.setdefault(node.operands[0], {})[node.parameters["index"]] = node
         self._promote_next_values()
         self.reads = Reads(self.plan.named)
-        self.changed_in_place: set[Node] = set()  # next values of carries that the loop need not copy
-        self.taken_over: set[Node] = set()  # changes, and copies that loops begin with, that need no copy
+        self.changed_in_place: set[Node] = set()  # next values of carries that need no copy
+        self.taken_over: set[Node] = set()  # updates and initial copies of loops that need no copy
         self.kept: set[Node] = set()  # next values of carries that are written in place
-        self.written_rows: set[Node] = set()  # rows of stacked outputs that are computed where they belong
+        self.written_rows: set[Node] = set()  # rows of stacked outputs that are computed in place
         self.control_flow = ControlFlowWriter(self)
         self.chain_writer = ChainWriter(self)
         known = known_types(self.plan.nodes, renderer.is_operator)
@@ -100,7 +100,7 @@ class FunctionWriter:
         self.stored_rows = StoredRows(self)
 
     def _promote_next_values(self) -> None:
-        """Next values of carries get statements, so that they can be written in place."""
+        """Name the next values of carries, so that they can be written in place."""
         for node in self.plan.nodes:
             if node.opcode != "loop":
                 continue
@@ -111,7 +111,7 @@ class FunctionWriter:
                     self.plan.named.add(following)
 
     def _name(self, node: Node) -> Expression:
-        """The name of a new value: the author's, what it leaves, or what its operation suggests."""
+        """Return the name of a new value."""
         return Expression(self.allocation.name(node, self.wanted.of(node)))
 
     # -- the function
@@ -133,7 +133,7 @@ class FunctionWriter:
 
     @cached_property
     def returning(self) -> Node | None:
-        """The last statement, where that is a choice of branches which can return what the function does."""
+        """The last statement, if it is a conditional whose branches can return the function's result; else None."""
         result = self.results
         if not isinstance(result, Node) or result.opcode != "item" or self.plan.uses.get(result) != 1:
             return None
@@ -142,7 +142,7 @@ class FunctionWriter:
         return chosen if chosen.opcode == "conditional" and len(chosen.results) == 1 and is_last else None
 
     def written_function(self, parameters: list[str]) -> WrittenFunction:
-        """Return what has been written, with what each line computes."""
+        """Return the written function, with the values that each line computes."""
         names = dict(zip(self.function.parameters, parameters, strict=True))
         return WrittenFunction(self.function, self.renderer.function_names[self.function], names, self.lines)
 
@@ -151,14 +151,14 @@ class FunctionWriter:
         self.written = {}
 
     def name_namespaces(self, lines: Sequence[str], begin: int) -> None:
-        """Put those lines before the line of number ``begin`` that bind a name which the body reads."""
+        """Insert before line ``begin`` those of the lines that bind a name which the body reads."""
         for text in reversed(lines):
             bound = names_of(text).bound
             if any(bound & names_of(line.text).read for line in self.lines):
                 self.lines.insert(begin, Line(1, text))
 
     def put_inside(self, statement: str) -> None:
-        """Put the whole body inside a statement, which is the first line."""
+        """Indent the whole body under a statement, which becomes the first line."""
         for line in self.lines:
             line.indent += 1
             if not self.renderer.layout.fits(line.text, 4 * line.indent + len(line.comment) + 4):
@@ -166,11 +166,11 @@ class FunctionWriter:
         self.lines.insert(0, Line(1, statement))
 
     def bound(self, *nodes: Node) -> None:
-        """The last line has given these nodes their names."""
+        """Record that the last line binds the names of these nodes."""
         self.lines[-1].after.update((node, self.texts[node]) for node in nodes)
 
     def _comment(self, text: str, node: Node | None) -> str:
-        """The source place, where it is another than the line before's and fits behind the text."""
+        """Return the source place of a node, or an empty string if it is that of the line before or does not fit."""
         if node is None or self.annotate == "none" or not self.source_names.has_own_lines:
             return ""
         place = source_line(self.graph, node)
@@ -189,7 +189,7 @@ class FunctionWriter:
     # -- bodies
 
     def priority(self, node: Node) -> tuple[int, ...]:
-        """Source order; what one rewrite made of a node has the same number."""
+        """Return the source order of a node; nodes from one rewrite share a number."""
         return node.number, self.positions[node]
 
     def region(
@@ -199,8 +199,9 @@ class FunctionWriter:
         written: frozenset[Node] = frozenset(),
         given: Sequence[Carry] = (),
     ) -> Body:
-        """Write the statements of a region but those that are ``written``, and say how they were arranged. A branch
-        has ``given`` its results to what is carried so.
+        """Write the statements of a region except those that are ``written``, and return their arrangement.
+
+        ``given`` are the results of a branch as carries.
         """
         together = {call: chain.last for call, chain in self.chains.items()}
         together.update((call, made.last) for call, made in self.leaf_maps.by_call.items())
@@ -222,7 +223,9 @@ class FunctionWriter:
         return body
 
     def _changed_in_place(self, body: Body, loop: Loop) -> set[Node]:
-        """The next values that are written into the loop's own arrays; a snapshot would see them change."""
+        """Return the next values that are written into the loop's own arrays; there are none if a snapshot would see
+        the update.
+        """
         if any(node.parameters["loop"] is loop for node in self.renderer.resumable):
             return set()
         owns_all = self.renderer.owns_carried_arrays
@@ -255,12 +258,12 @@ class FunctionWriter:
         elif statement.results:
             self._several(statement)
         elif statement.opcode == "array" and (self.constants.text(statement) or "").isidentifier():
-            self.texts[statement] = self.value(statement)  # a table of the module has its name
+            self.texts[statement] = self.value(statement)  # a module constant keeps its name
         elif statement.element_type is None:
             self.line(self.renderer.statement("evaluate", self.value(statement)), statement)
         else:
             name = self.texts.get(statement)
-            value = self.value if name is None else self.array_value  # what a loop carries is an array
+            value = self.value if name is None else self.array_value  # loop-carried values are arrays
             fitted = self.fitting.fitted(statement, partial(value, statement), self.taken(statement))
             if name is None:
                 name = self._name(statement)
@@ -271,22 +274,24 @@ class FunctionWriter:
             self.allocation.has_read(self.reads.of(statement))
 
     def _writes_elements(self, node: Node) -> bool:
-        """Write numbers into an array of rounds, or a kernel's results into rows; tell whether that was done."""
+        """Write numbers into an array of a compiled loop, or a kernel's results into rows; return whether that was
+        done.
+        """
         if self.loop_compiler is not None and self.loop_compiler.numbers(self, node):
             return True
         return node.opcode == "kernel" and self.stored_rows.write(node)
 
     @staticmethod
     def _is_inline(node: Node) -> bool:
-        """Tell whether the lines of a kernel stand where it is called."""
+        """Return whether a node is a kernel that is written inline where it is called."""
         return node.opcode == "kernel" and node.parameters["kernel"].is_inline
 
     def definition(self, node: Node, name: str, value: Expression) -> str:
-        """The line that gives a value its name."""
+        """Return the line that binds a value to its name."""
         return self.renderer.statement("assign", [name], self.renderer.held(node, value))
 
     def value(self, node: Node) -> Expression:
-        """The expression of a node, also where it has a name."""
+        """Return the expression of a node, even if the node has a name."""
         if node.opcode == "copy" and node.operands[0].opcode == "array" and self._is_new(node.operands[0]):
             return self.value(node.operands[0])
         known = self.constants.text(node) if node.opcode == "array" else None
@@ -296,20 +301,20 @@ class FunctionWriter:
         return text
 
     def _is_new(self, table: Node) -> bool:
-        """Tell whether a constant array is made where it is read, and for nothing else."""
+        """Return whether a constant array is written within the expression that reads it, and so is a new array."""
         return table not in self.texts and self.constants.text(table) is None
 
     def array_value(self, node: Node) -> Expression:
-        """The expression of a node that has a name, where only an array will do."""
+        """Return the expression of a named node where an array is required."""
         return self.renderer.as_array(node, self.value(node))
 
     def taken(self, node: Node) -> int:
-        """The columns of the line that assigns a node, but for its value."""
+        """Return the columns that the assignment of a node takes in addition to its value."""
         name = self.texts.get(node) or self.names.free(self.wanted.of(node))
         return 4 * self.indent + len(name) + EQUALS_SIGN
 
     def _several(self, node: Node) -> None:
-        """A call with several results: one target each, or one for all where they have names."""
+        """Write a call with several results: one target each, or one object if the results are fields."""
         named = self.renderer.named_results.get(node.parameters["function"]) if node.opcode == "call" else None
         if named is not None:
             self._named_results(node, named)
@@ -322,7 +327,7 @@ class FunctionWriter:
         self.bind_results(parts if node.opcode == "kernel" else [], parts)
 
     def _named_results(self, node: Node, named: NamedResults) -> None:
-        """``layer_0 = layer(x)``, with ``layer_0.scores`` for one of the results."""
+        """Write ``layer_0 = layer(x)``; the texts of the results are fields like ``layer_0.scores``."""
         function = node.parameters["function"]
         calls = self.calls[function]
         self.trees.name_fields(node, named)
@@ -338,10 +343,10 @@ class FunctionWriter:
         self.bound(*parts.values())
 
     def words_of_results(self, function: Function) -> Sequence[str]:
-        """What the many results of a function would be called in its own lines."""
+        """Return the names of the many results of a function in its own lines."""
         named: NamedResults = self.renderer.named_results[function]
         if not named.words:
-            named.words = ("",) * len(function.flat_results)  # for those that are handed to the next call
+            named.words = ("",) * len(function.flat_results)  # for results that are passed to the next call
             around = (self.constants, self.source_names, [*self.callers, self])
             inside = FunctionWriter(function, self.renderer, Names(set(self.names.reserved)), "none", *around)
             inside.arguments.name(())
@@ -349,7 +354,9 @@ class FunctionWriter:
         return named.words
 
     def bind_results(self, compiled: Sequence[Node], parts: Sequence[Node]) -> None:
-        """The last line has named results; those of ``compiled`` code that are of another type get their own."""
+        """Record that the last line binds the results; results of ``compiled`` code that have another type are
+        converted.
+        """
         named = [(part, self.texts[part]) for part in compiled if not part.is_python_int]
         numbers = [(part, name) for part, name in named if self.renderer.statement("is_retyped", part)]
         typed = self.renderer.statement("typed_numbers", numbers) if numbers else ""
@@ -360,11 +367,11 @@ class FunctionWriter:
             self.bound(*(part for part, _ in numbers))
 
     def fit_change(self, node: Node, line: Callable[[], str]) -> None:
-        """Give parts of a change names while its line is too long."""
+        """Name parts of an update until its line fits."""
         self.fitting.fit_change(node, line)
 
     def targets(self, node: Node) -> list[str]:
-        """Return names for the results of a node; ``_`` for those nobody reads."""
+        """Return names for the results of a node; ``_`` for results without readers."""
         parts = self.items.get(node, {})
         targets: list[str] = []
         for index in range(len(node.results)):
@@ -378,8 +385,8 @@ class FunctionWriter:
         return targets
 
     def _name_of_part(self, part: Node, node: Node) -> str:
-        """Return the name of one of several results of a node. What a loop carries may have the name of what it begins
-        with.
+        """Return the name of one of several results of a node; a loop-carried result may take the name of its initial
+        value.
         """
         if "carry" not in part.parameters:
             return self.allocation.name(part, self.wanted.of(part), node)
@@ -388,7 +395,7 @@ class FunctionWriter:
         return self.allocation.name(part, wanted, node)
 
     def value_text(self, node: Node) -> Expression:
-        """A stored value: a bare number takes the dtype of what it is stored in."""
+        """Return the text of a stored value: a bare number takes the dtype of the array it is stored in."""
         is_bare = node.is_literal and not node.type.is_extension
         text = self.renderer.weak_literal(literal_value(node)) if is_bare else self.text(node)
         return self.renderer.stored_value(node, text)
@@ -396,7 +403,7 @@ class FunctionWriter:
     # -- expressions
 
     def text(self, node: Node) -> Expression:
-        """The name of a node, or its folded expression."""
+        """Return the name of a node, or its folded expression."""
         name = self.texts.get(node)
         if name is not None:
             return name
@@ -408,15 +415,15 @@ class FunctionWriter:
         return self.value(node)
 
     def index_text(self, node: Node) -> str:
-        """The text of a node between brackets."""
+        """Return the text of a node as an index."""
         return self.renderer.index_item(node, self.text(node))
 
     def array_text(self, node: Node) -> Expression:
-        """The text of a node where only an array will do."""
+        """Return the text of a node where an array is required."""
         return self.renderer.as_array(node, self.text(node))
 
     def folded(self, node: Node) -> Expression:
-        """The expression of a node over its operands' texts."""
+        """Return the expression of a node, given the texts of its operands."""
         if is_matrix(node) and node.operands[0] not in self.texts and self.renderer.lists(node.operands[0]):
             return self.renderer.matrix(node, self._given(node.operands[0]))
         operands = self._given(node)
@@ -424,7 +431,7 @@ class FunctionWriter:
         return self.renderer.choice(node, operands) if is_choice else self.renderer.render(node, operands)
 
     def _given(self, node: Node) -> list[Expression]:
-        """The texts of a node's operands; of numbers bare ones, where they take the dtype of what is beside them."""
+        """Return the texts of a node's operands; numbers are bare where they take the dtype of the other operands."""
         row = node.operation
         fills = "fill" in row.operands or self.renderer.lists(node)  # the dtype is given
         is_mixed = row.is_elementwise and len(row.operands) > 1 and _has_strong_operand(node)

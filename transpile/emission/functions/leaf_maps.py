@@ -1,4 +1,4 @@
-"""Writes calls of one function for every leaf of trees as one call: ``new_mu, new_params = map_leaves(update, ..)``."""
+"""Calls of one function for every leaf of trees as one call: ``new_mu, new_params = map_leaves(update, ..)``."""
 
 from __future__ import annotations
 
@@ -28,26 +28,30 @@ _PRELUDE, _OF_OBJECTS = "map_leaves", "map_object_leaves"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LeafMap:
-    """Calls for the leaves of trees: the texts of those that are arguments or parts of them, and the others as trees of
-    values. ``shared`` is what all calls are given behind the leaves; ``of_objects`` says that some leaves are fields.
+    """Calls for all leaves of trees.
+
+    ``trees`` has the text of a tree whose leaves are arguments, or a tree of values. ``shared`` are the operands that
+    all calls have in common, behind the leaves. ``of_objects`` says that some leaves are fields of objects.
     """
 
     found: LeafCalls
     trees: tuple[Any, ...]
     shared: tuple[Node, ...]
-    last: Node  # of the calls, in the order of the program
+    last: Node  # the last call in the order of the program
     of_objects: bool
 
 
 class LeafMaps:
-    """The maps of one function, by their calls."""
+    """The leaf maps of one function, by their calls."""
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
         self.by_call: dict[Node, LeafMap] = {}
 
     def find(self) -> None:
-        """Find the calls that are worth it: their arguments are leaves of trees, then values, then what they share."""
+        """Find the calls that become leaf maps: their operands are leaves of trees, then values, then what all calls
+        share.
+        """
         writer = self.writer
         for found in leaf_calls(writer.results, writer.items, writer.plan.uses):
             function = found.calls[0].parameters["function"]
@@ -58,7 +62,7 @@ class LeafMaps:
             given = [self._tree(column, found) for column in columns[:count]]
             of_objects = any(is_field(key) for path in found.leaves for key in path)
             if of_objects and (count == 0 or not isinstance(given[0], str)):
-                continue  # nothing tells what objects to make
+                continue  # the class of the objects is unknown
             if count and all(len(set(column)) == 1 for column in columns[count:]) and not isinstance(given[-1], str):
                 last = max(found.calls, key=writer.priority)
                 made = LeafMap(found, tuple(given), tuple(column[0] for column in columns[count:]), last, of_objects)
@@ -66,8 +70,8 @@ class LeafMaps:
                 writer.trees.made += ((tree, self._word(tree, made)) for tree in given if not isinstance(tree, str))
 
     def words(self, function: Function) -> dict[int, str]:
-        """Return what a function's arguments are called, by their numbers, where it is called for all leaves of trees:
-        after these.
+        """Return the names of the arguments, by number, of a function that is called for all leaves of trees: the
+        trees' names.
         """
         maps = (made for call, made in self.by_call.items() if call.parameters["function"] is function)
         trees = next((made.trees for made in maps), ())
@@ -75,11 +79,11 @@ class LeafMaps:
         return {k: words[k] if isinstance(tree, str) else self._made(tree)[1] for k, tree in enumerate(trees)}
 
     def _made(self, tree: Any) -> tuple[int, str]:
-        """Return the number of a tree that is made for a map, and what it is called."""
+        """Return the number and the name of a tree that is built for a map."""
         return next((k, word) for k, (other, word) in enumerate(self.writer.trees.all) if other is tree)
 
     def _tree(self, column: Sequence[Node], found: LeafCalls) -> Any:
-        """Return the text of what the values are leaves of, or a tree of them."""
+        """Return the text of the tree whose leaves the values are, or a tree of the values."""
         leaves = [self.writer.arguments.leaves.get(node) for node in column]
         texts = {_around(*pair) for pair in zip(leaves, found.leaves, strict=True)}
         if len(texts) == 1 and (text := texts.pop()):
@@ -89,13 +93,13 @@ class LeafMaps:
         return mapped(_in_dicts(pruned(tree, found.leaves)), operands.__getitem__)
 
     def _word(self, tree: Any, made: LeafMap) -> str:
-        """Return what a tree is called that has values for the leaves of another."""
+        """Return the name of a tree that has values for the leaves of another."""
         (like, *_) = [*filter(None, _words(made.trees)), "leaves"]
         origins = (self.writer.graph.results.get(node, ()) for _, node in leaves_of(tree))
         return GRADIENT + like if all(any(map(is_gradient, each)) for each in origins) else f"{like}_values"
 
     def write(self, made: LeafMap) -> None:
-        """Write a map behind the trees that are made for it, and note where its results are."""
+        """Write a map after the trees that are built for it, and record the texts of its results."""
         writer, found = self.writer, made.found
         function = found.calls[0].parameters["function"]
         texts: list[str] = []
@@ -123,7 +127,7 @@ class LeafMaps:
 
 
 def _whole_parts(tree: Any, leaves: Sequence[Path]) -> Iterator[Path]:
-    """Yield the ways to the largest parts of a tree that have these leaves alone."""
+    """Yield the paths to the largest subtrees that have only these leaves."""
     if pruned(tree, leaves) == tree:
         yield ()
         return
@@ -143,14 +147,16 @@ def _in_dicts(tree: Any) -> Any:
 
 
 def _around(leaf: Leaf | None, end: Path) -> str:
-    """Return the text of the tree in which a leaf stands at the end of such a way; empty if it does in none."""
+    """Return the text of the tree in which a leaf has the path ``end``, or an empty string."""
     if leaf is None or leaf.path.keys[-len(end) :] != end:
         return ""
     return replace(leaf.path, keys=leaf.path.keys[: -len(end)]).text(leaf.argument)
 
 
 def _words(trees: Sequence[Any]) -> list[str]:
-    """``params`` and ``mu`` of ``params.layers`` and ``opt_state[0].mu.layers``; empty for trees that are made."""
+    """Return ``params`` and ``mu`` for ``params.layers`` and ``opt_state[0].mu.layers``; empty strings for trees of
+    values.
+    """
     words = [re.findall(r"[A-Za-z]\w*", tree) if isinstance(tree, str) else [] for tree in trees]
     given = list(filter(None, words))
     while len(given) > 1 and len({each[-1] for each in given}) == 1 < min(map(len, given)):
@@ -160,7 +166,7 @@ def _words(trees: Sequence[Any]) -> list[str]:
 
 
 def _words_of_results(function: Function, made: LeafMap) -> Iterator[str]:
-    """Yield what the trees of results are called: ``new_mu`` where they are what becomes of ``opt_state[0].mu``."""
+    """Yield the names of the trees of results: ``new_mu`` for an update of ``opt_state[0].mu``."""
     updated, words = updates(function), _words(made.trees)
     for k, result in enumerate(function.flat_results):
         argument = updated.get(result)

@@ -1,4 +1,4 @@
-"""The writer of a loop as a function of its own, where a target compiles loops."""
+"""The writer of loops as functions of their own, for targets that compile loops."""
 
 from __future__ import annotations
 
@@ -8,30 +8,35 @@ from ...array.node import Node
 
 
 class LoopCompiler(Protocol):
-    """The part of a target's :class:`.kernels.Declarations` that does that."""
+    """The part of a target's :class:`.kernels.Declarations` that writes compiled loops."""
 
     def compile(self, writer: Any, node: Node) -> None:
         """Write the function of a loop, and its call among the lines of a writer (:class:`.body.FunctionWriter`)."""
         ...
 
     def kernel(self, writer: Any, node: Node) -> None:
-        """Write the lines of a kernel where such a loop calls it."""
+        """Write the lines of a kernel inline in a compiled loop that calls it."""
         ...
 
     def numbers(self, writer: Any, node: Node) -> bool:
-        """Write the numbers of a small array into one that is there, in such a loop; tell whether that was done."""
+        """Write the elements of a small array into an existing array of a compiled loop; return whether that was
+        done.
+        """
         ...
 
     def overwrite(self, writer: Any, name: str, source: str, node: Node) -> bool:
-        """Write that the array ``source``, which is to change, goes into that of a name, where the rounds of such a
-        loop write into ``source``; tell whether they do.
+        """Write the copy of ``source``, which is to be updated, into the array of a name; return whether that was done.
+
+        It is done if the iterations of a compiled loop write into ``source``.
         """
         ...
 
     def change(self, node: Node, name: str) -> bool:
-        """Have the kernel before it write what a change gives to the array of a name; tell whether that was done."""
+        """Have the preceding kernel write the updated elements into the array of a name; return whether that was
+        done.
+        """
         ...
 
     def scatter(self, node: Node, name: str) -> None:
-        """Write the lines of a scatter in such a loop, into the array of a name."""
+        """Write the lines of a scatter into the array of a name, in a compiled loop."""
         ...

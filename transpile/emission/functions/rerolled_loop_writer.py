@@ -1,4 +1,4 @@
-"""Writes chains of calls as loops, with lists of what is read of each call: ``tanhs[i], x = layer(x, layers[i])``."""
+"""Chains of calls as loops, with lists of the results that are read: ``tanhs[i], x = layer(x, layers[i])``."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .context import Writing
 from .rerolled_loops import Chain, Listed, Step
 
 COUNTERS = "ijklmn"
-_MOST_TARGETS = 6  # results that a statement lists
+_MOST_TARGETS = 6  # results that one statement unpacks
 
-At = Callable[[str | int], str]  # the text of what stands at an index
+At = Callable[[str | int], str]  # from an index to the text of the item
 
 
 def letter(writer: Writing) -> str:
-    """A name for a counter."""
+    """Return a name for a counter."""
     name = next((c for c in COUNTERS if c not in writer.names.taken), None) or "index"
     return writer.names.fresh(name)
 
@@ -43,7 +43,7 @@ def _inside(at: At, steps: str, number: str | int) -> str:
 
 
 class ChainWriter:
-    """Writes the chains of one function. ``lists`` are the lists that its text has by now, with their lengths."""
+    """The writer of the chains of one function. ``lists`` has the lengths of the lists that are written so far."""
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
@@ -51,8 +51,10 @@ class ChainWriter:
         self._at: dict[Listed, At] = {}
 
     def expect(self, chain: Chain, *, is_written: bool) -> None:
-        """Note that a chain reads what another one begins with from that one's list, and not by its name: until it is
-        written, when its calls are noted to have read it.
+        """Record that a chain reads the initial values of another chain from a list instead of by name.
+
+        These reads are taken off the count; when the chain ``is_written``, they are added again before its calls count
+        as read.
         """
         for step, _ in chain.steps.values():
             if isinstance(step, Listed) and step.is_given:
@@ -61,7 +63,7 @@ class ChainWriter:
                 note([initial for call in chain.calls if initial in call.operands])
 
     def write(self, chain: Chain) -> None:
-        """Write calls that each work on what the last one gave as a loop over the numbers that tell them apart."""
+        """Write calls that each take the result of the one before as a loop over the numbers that distinguish them."""
         writer = self.writer
         before = len(self.lists)
         starts = {k: writer.array_text(chain.calls[0].operands[place]) for place, k in chain.carried.items()}
@@ -89,7 +91,7 @@ class ChainWriter:
         writer.names.taken.discard(counter)
 
     def _head(self, chain: Chain, counter: str) -> None:
-        """Write the head of the loop; what it leaves is bound when it is done."""
+        """Write the head of the loop; the loop's results are bound when it is done."""
         writer, numbers = self.writer, chain.numbers
         if numbers.step == -1 and numbers.stop == -1:
             head = writer.renderer.statement("for_count", counter, chain.size, True)
@@ -103,7 +105,7 @@ class ChainWriter:
     # -- what the calls are given
 
     def _value(self, chain: Chain, names: Mapping[int, Expression], counter: str) -> Expression:
-        """The call inside the loop."""
+        """Return the call inside the loop."""
         writer = self.writer
         writer.texts[chain.counter] = Expression(counter)
         operands = [writer.text(operand) for operand in chain.last.operands]
@@ -122,8 +124,8 @@ class ChainWriter:
         return Expression(step.path.text(step.argument, (step.place, text)), PRIMARY)
 
     def _carried_names(self, chain: Chain, starts: Mapping[int, Expression]) -> dict[int, Expression]:
-        """The author's names, or those of what the first call works on, where nobody needs that any more; by the
-        numbers of the results.
+        """Return the names of the carried values by result number: the author's, or that of the initial value if it is
+        dead.
         """
         writer, reads = self.writer, self.writer.reads
         allocation = writer.allocation
@@ -153,7 +155,7 @@ class ChainWriter:
     # -- what they give
 
     def _given_lists(self, chain: Chain, names: Mapping[int, Expression]) -> Iterator[tuple[At, Expression]]:
-        """Yield the items of the lists of what each call begins with, and what they hold."""
+        """Yield the lists of the carried values that each call begins with: the item, and the name of its value."""
         first = chain.calls[0]
         for place, k in chain.carried.items():
             if Listed(first, True, place) in chain.listed:
@@ -164,7 +166,7 @@ class ChainWriter:
                 yield at, names[k]
 
     def _list(self, word: str, chain: Chain) -> At:
-        """A new list of what is called by a word, without the numbers of the layer."""
+        """Return a new list that is named after a word, without the number of the layer."""
         word = re.sub(r"_\d+(?=_|$)", "", word)
         many = word if word.endswith("s") and word[-2:] != "ss" else f"{word}s" if len(word) == 1 else plural(word)
         name = self.writer.names.fresh(many)
@@ -172,7 +174,7 @@ class ChainWriter:
         return partial(_item, name)
 
     def _targets(self, chain: Chain, names: Mapping[int, Expression]) -> tuple[list[At], list[tuple[At, At]]]:
-        """The targets of the call, by the counter, and the assignments behind it."""
+        """Return the targets of the call, as functions of the counter, and the assignments after it."""
         writer, last = self.writer, chain.last
         named = writer.renderer.named_results.get(last.parameters["function"])
         if named is None:
@@ -209,7 +211,7 @@ class ChainWriter:
         return targets, below
 
     def _keep(self, chain: Chain, at: At, paths: Mapping[int, Path]) -> None:
-        """Note where results stand from here on: those of a group at the ends of paths."""
+        """Record the texts of results from here on; the results of a group are at the ends of ``paths``."""
         writer, function = self.writer, chain.last.parameters["function"]
         for k, path in paths.items():
             steps = field_path("", path)
@@ -225,7 +227,7 @@ class ChainWriter:
     def _records(
         self, chain: Chain, named: NamedResults, names: Mapping[int, Expression]
     ) -> tuple[list[At], list[tuple[At, At]]]:
-        """A list of all that each call gives, and the carried values out of it."""
+        """Return a list of the result objects as target, and the assignments of the carried values from it."""
         writer, function = self.writer, chain.last.parameters["function"]
         at = self._list(writer.renderer.function_names[function], chain)
         fields = [f".{each}" for each in named.fields]
@@ -245,7 +247,7 @@ class ChainWriter:
         return [at], below
 
     def _is_handed_on(self, function: Function) -> bool:
-        """Tell whether some function takes all that this one gives as one argument."""
+        """Return whether some function takes all results of this one as one argument."""
         groups = (group for own in self.writer.renderer.argument_groups.values() for group in own)
         steps = (step for group in groups for steps in group.parts.values() for step in steps)
         return any(isinstance(step, Field) and step.function is function for step in steps)

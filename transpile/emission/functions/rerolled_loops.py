@@ -1,9 +1,10 @@
-"""Calls of one function, each on what the last one gave: ``for i in range(32): x = layer(x, weights[i])``.
+"""Rerolling: calls of one function, each on the result of the one before: ``for i in range(32): x = layer(x,
+weights[i])``.
 
-The layers of a model are such a chain, and their gradients another. It becomes a loop where the other arguments of the
-calls step through the rows of arrays, through a list in an argument that is a tree, or through what an earlier chain
-gave. Results that are read elsewhere stand in lists. Arguments
-that have a name each stay in calls of their own: a list of these names would be no shorter.
+The layers of a model are such a chain, and their gradients another. A chain becomes a loop if the other arguments of
+the calls step through the rows of an array, through a list in an argument that is a tree, or through the results of an
+earlier chain. Results that are read elsewhere are kept in lists. Calls whose arguments have a name each stay separate:
+a list of these names would be no shorter.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _NUMBERED = re.compile(r"([\w/~ -]*?)(0|[1-9]\d*)([/~ -][\w/~ -]*)?", re.ASCII) 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A leaf of the tree ``argument``; in the path the counter stands at ``place`` for the key, between the words of
-    ``key`` where that is a text.
+    """A leaf of the tree ``argument``. The key at ``place`` of its path counts; ``key`` has the words around the number
+    if the key is a string.
     """
 
     argument: str
@@ -39,8 +40,9 @@ class Leaf:
 
 
 class Listed(NamedTuple):
-    """A list with an item for each call of the chain that begins with ``first``: the result of that number, or the
-    carried operand of that number where it ``is_given``.
+    """A list with an item for each call of the chain that begins with ``first``.
+
+    The items are the results of that ``number``, or, if it ``is_given``, the carried operands at that index.
     """
 
     first: Node
@@ -49,29 +51,30 @@ class Listed(NamedTuple):
 
 
 class Scaled(NamedTuple):
-    """A number by which the counter is multiplied, and what is added then."""
+    """An affine function of the counter."""
 
     factor: int = 1
     added: int = 0
 
     def text(self, counter: str) -> str:
-        """``2 * i + 1``."""
+        """Return its text: ``2 * i + 1``."""
         text = counter if self.factor == 1 else f"{self.factor} * {counter}"
         return f"{text} {'-' if self.added < 0 else '+'} {abs(self.added)}" if self.added else text
 
 
 Step = Node | Leaf | Listed
-Steps = Mapping[int, tuple[Step, Scaled]]  # by the place of the operand
+Steps = Mapping[int, tuple[Step, Scaled]]  # by operand index
 Numbers = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Chain:
-    """The calls in order; ``carried`` says by its place among the operands which result of the last call is one.
+    """A chain of calls in order; ``carried`` maps the index of each carried operand to that of the result it comes
+    from.
 
-    ``steps`` are those operands that are made of the ``counter``, by their places, each with what is made of the
-    counter there; all others are the same in all calls. ``results`` are the values that are read, of each call by their
-    numbers, and ``listed`` what is read of calls before the last, and not only by the next.
+    ``steps`` are the operands that depend on the ``counter``, by index, each with the affine function of the counter in
+    it; all others are the same in all calls. ``results`` has, for each call, the results that are read, by index.
+    ``listed`` are the lists of results of calls before the last that are read by others than the next call.
     """
 
     calls: tuple[Node, ...]
@@ -88,11 +91,11 @@ class Chain:
 
     @property
     def size(self) -> int:
-        """Return how long a list is that the counter is an index of."""
+        """The length of a list that is indexed by the counter."""
         return max(self.numbers) + 1
 
     def places(self) -> Iterator[tuple[Node, Listed, int]]:
-        """Yield the values that lists may hold, each with the list and the number there."""
+        """Yield the values that lists may hold, each with its list and index."""
         first = self.calls[0]
         for place, index in self.carried.items():
             yield first.operands[place], Listed(first, True, place), self.numbers[0]
@@ -104,9 +107,9 @@ class Chain:
 
 
 def chains(graph: Graph, plan: Plan, leaves: Mapping[Node, Leaf], results: Iterable[Node]) -> dict[Node, Chain]:
-    """The chains that are worth a loop, for each of their calls.
+    """Return the chains that are worth a loop, by each of their calls.
 
-    ``leaves`` are the parameters that are leaves, ``results`` what the function returns.
+    ``leaves`` are the parameters that are leaves of trees, ``results`` the results of the function.
     """
     found = _Finder(graph, plan, leaves).chains()
     _note_lists(found, plan, results)
@@ -147,7 +150,7 @@ class _Finder:
         return found
 
     def _before(self, call: Node) -> Node | None:
-        """The call of the same function whose results are among its arguments."""
+        """Return the only call of the same function whose results are among a call's operands, or None."""
         makers = {operand.operands[0] if operand.opcode == "item" else operand for operand in call.operands}
         likes = [
             maker
@@ -160,7 +163,7 @@ class _Finder:
         return likes[0] if len(likes) == 1 else None
 
     def _longest(self, calls: Sequence[Node]) -> Chain | None:
-        """The longest chain that begins with the first call: what begins a chain is one."""
+        """Return the longest chain that begins with the first call, by bisection: each prefix of a chain is a chain."""
         found = self._chain(tuple(calls[:LEAST_CALLS]))
         low, high = LEAST_CALLS, len(calls)
         while found is not None and low < high:
@@ -191,7 +194,7 @@ class _Finder:
         return Chain(calls, carried, counter, numbers, steps, results) if numbers is not None else None
 
     def _steps(self, given: Sequence[Node], counter: Node) -> Iterator[tuple[Step, Numbers]]:
-        """Yield what gives an argument by the counter, each with the numbers that it is of in the calls."""
+        """Yield the ways to get an operand from the counter, each with the numbers that the calls need."""
         found = _rows(self.graph, given, counter, self.plan) or _leaves(given, self.leaves)
         if found is not None:
             yield found
@@ -201,8 +204,10 @@ class _Finder:
                 yield listed, tuple(number for number in numbers if number is not None)
 
     def _stands_together(self, chain: Chain) -> bool:
-        """Tell whether the calls may all be where the last one is, and what they give may wait: nothing that the last
-        one needs reads more than the next call does, and no large array would be kept for longer.
+        """Return whether all calls can be where the last one is.
+
+        That is so if nothing that the last call needs reads results of the calls before, except the next call, and if
+        no large array would stay live for longer.
         """
         own = {node for results in chain.results for node in results.values()}
         before_last = {node for results in chain.results[:-1] for node in results.values()}
@@ -229,7 +234,11 @@ def _bytes(node: Node) -> int:
 
 
 def _stepped(columns: Mapping[int, Sequence[tuple[Step, Numbers]]], count: int) -> tuple[range | None, Steps]:
-    """The numbers that the counter takes, and the step of each column by what is made of them: best nothing."""
+    """Return the values of the counter, and the step of each column with its function of the counter, preferably the
+    identity.
+
+    The range is None if the columns have no counter in common.
+    """
     if not columns:
         return range(count), {}
     every = [each for found in columns.values() for each in found]
@@ -247,7 +256,7 @@ def _stepped(columns: Mapping[int, Sequence[tuple[Step, Numbers]]], count: int) 
 
 
 def scaled_numbers(numbers: Sequence[int], first: Sequence[int]) -> Scaled | None:
-    """Return the factor and summand that make the numbers of the first ones; None where no such pair makes all."""
+    """Return the affine function that maps the numbers of ``first`` to ``numbers``, or None."""
     step = first[1] - first[0]
     factor = (numbers[1] - numbers[0]) // step if step else 0
     found = Scaled(factor, numbers[0] - factor * first[0])
@@ -256,14 +265,14 @@ def scaled_numbers(numbers: Sequence[int], first: Sequence[int]) -> Scaled | Non
 
 
 def _note_lists(by_call: Mapping[Node, Chain], plan: Plan, results: Iterable[Node]) -> None:
-    """Note which values of chains must stand in lists: what steps read, and what is read by others."""
+    """Record which values of chains must be in lists: the ones that steps read, and the ones that other nodes read."""
     found = list(dict.fromkeys(by_call.values()))
     for step, _ in (step for chain in found for step in chain.steps.values()):
         if isinstance(step, Listed):
             by_call[step.first].listed.add(step)
     before_last = {
         node: (chain, k) for chain in found for own in chain.results[:-1] for k, node in own.items()
-    }  # with the numbers of results
+    }  # with the index of the result
     reading: list[tuple[Node, Node | None]] = [(node, None) for node in results]
     reading += [(operand, reader) for reader in plan.nodes if found for operand in dependencies(reader)]
     for node, reader in reading:
@@ -276,7 +285,7 @@ def _note_lists(by_call: Mapping[Node, Chain], plan: Plan, results: Iterable[Nod
 
 
 def _steps_over(chain: Chain, call: Node, node: Node) -> bool:
-    """Tell whether a call of a chain has a value by the counter alone."""
+    """Return whether a call of a chain reads a value through the counter alone."""
     places = [place for place, operand in enumerate(call.operands) if operand is node]
     return all(place in chain.steps for place in places)
 
@@ -288,7 +297,9 @@ def _as_range(numbers: Sequence[int]) -> range | None:
 
 
 def _rows(graph: Graph, given: Sequence[Node], counter: Node, plan: Plan) -> tuple[Step, Numbers] | None:
-    """``whole[3]`` or ``whole[3:4]`` of one array, with another number in each call."""
+    """Return ``whole[3]`` or ``whole[3:4]`` of one array as a function of the counter, and the number in each call, or
+    None.
+    """
     first = given[0]
     indices = [node.parameters.get("index", ()) for node in given]
     if any(
@@ -312,7 +323,7 @@ def _rows(graph: Graph, given: Sequence[Node], counter: Node, plan: Plan) -> tup
 
 
 def _begin(item: object, size: int) -> int | None:
-    """The number of an index, or of a slice of one element."""
+    """Return the index, or the start of a slice of one element; None for any other item."""
     if isinstance(item, int):
         return item % size
     if not isinstance(item, tuple):
@@ -322,7 +333,11 @@ def _begin(item: object, size: int) -> int | None:
 
 
 def _leaves(given: Sequence[Node], leaves: Mapping[Node, Leaf]) -> tuple[Step, Numbers] | None:
-    """``tree[3]["weight"]`` or ``tree["block_3"]["weight"]``, with another number in each call."""
+    """Return ``tree[3]["weight"]`` or ``tree["block_3"]["weight"]`` as a function of the counter, and the number in
+    each call.
+
+    None if the values are not such leaves of one argument.
+    """
     found = [leaves[node] for node in given if node in leaves]
     if len(found) < len(given) or len({(leaf.argument, len(leaf.path.keys)) for leaf in found}) > 1:
         return None
@@ -338,7 +353,7 @@ def _leaves(given: Sequence[Node], leaves: Mapping[Node, Leaf]) -> tuple[Step, N
 
 
 def numbered(keys: Sequence[str]) -> tuple[tuple[str, str], Numbers] | None:
-    """The words around the numbers of keys such as ``block_12``, which all have these, and the numbers."""
+    """Return the words around the numbers of keys such as ``block_12``, and the numbers; None if the words differ."""
     words = [_NUMBERED.fullmatch(key) for key in keys]
     around = {(word[1], word[3] or "") for word in words if word is not None}
     if None in words or len(around) != 1:

@@ -1,5 +1,6 @@
-"""Constants too large for a text, in files beside an emitted module: an ``.npz``, and ``.npy`` files to be mapped; or a
-``.safetensors`` file.
+"""Sidecars: files with the constants that are too large for the text of a module.
+
+These are an ``.npz`` and, for mapped arrays, ``.npy`` files; or a ``.safetensors`` file.
 """
 
 from __future__ import annotations
@@ -15,32 +16,34 @@ from ...files import replacing
 from ...frontends import safetensors
 from ...hlo.literal_values import array_sha256
 
-LARGEST_IN_ARCHIVE = 64 * 2**20  # bytes; what is larger is a file of its own, mapped into memory where it is used
-DIGEST_DIGITS = 16  # of the SHA-256 that the module has of each constant
+LARGEST_IN_ARCHIVE = 64 * 2**20  # bytes; a larger array gets a file of its own, which is memory-mapped
+DIGEST_DIGITS = 16  # of the SHA-256 of each constant in the module
 ARCHIVE, FOLDER = ".npz", ".constants"
 
 
 def storable(array: np.ndarray) -> np.ndarray:
-    """NumPy's file format has no names for the dtypes of ml_dtypes: their bits are stored."""
+    """Return an array as NumPy can store it: for dtypes of ml_dtypes, which have no names in its file format, the
+    bits.
+    """
     if array.dtype.type.__module__.split(".")[0] == "ml_dtypes":
         return array.view(f"u{array.dtype.itemsize}")
     return array
 
 
 def is_mapped(array: np.ndarray) -> bool:
-    """Tell whether a constant is a file of its own."""
+    """Return whether a constant gets a file of its own."""
     return array.nbytes > LARGEST_IN_ARCHIVE
 
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """One file beside a module: an ``.npz`` or ``.safetensors`` with several arrays, or an ``.npy`` with one."""
+    """A file beside a module: an ``.npz`` or ``.safetensors`` with several arrays, or an ``.npy`` with one."""
 
     path: Path
     arrays: Mapping[str, np.ndarray]
 
     def write(self) -> None:
-        """Write the file in one step, array by array. Raises ``UsageError`` (XP401) where the system refuses."""
+        """Write the file atomically, array by array. Raises ``UsageError`` (XP401) on an error of the system."""
         with replacing(self.path) as stream:
             if self.path.suffix == safetensors.SUFFIX:
                 safetensors.write(stream, self.arrays)
@@ -51,7 +54,7 @@ class Sidecar:
                 np.save(stream, storable(array))
 
     def is_current(self) -> bool:
-        """Tell whether the file holds these arrays and no others."""
+        """Return whether the file holds these arrays and no others."""
         import zipfile
 
         try:
@@ -70,24 +73,24 @@ class Sidecar:
 
 @dataclass(frozen=True, slots=True)
 class SharedTensors:
-    """The ``.safetensors`` file of a folder, with arrays that one of its modules needs, and those of the others."""
+    """The ``.safetensors`` file of a folder: arrays that one of its modules needs, and those of the other modules."""
 
     path: Path
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def write(self) -> None:
-        """Write the file in one step; an array is left out that no module beside it names by its hash."""
+        """Write the file atomically, without arrays whose hash no module in the folder contains."""
         others = self._of_others()
         with replacing(self.path) as stream:
             safetensors.write(stream, {**others, **self.arrays})
 
     def is_current(self) -> bool:
-        """Tell whether the file holds these arrays."""
+        """Return whether the file holds these arrays."""
         found = self._found()
         return all(name in found and _same(array, found[name]) for name, array in self.arrays.items())
 
     def tidy(self) -> None:
-        """Take arrays out of the file that no module beside it names."""
+        """Remove arrays that no module in the folder uses."""
         if len(self._of_others()) < len(self._found()):
             self.write()
 
@@ -106,9 +109,10 @@ class SharedTensors:
 def sidecars(
     constants: Mapping[str, np.ndarray], module: Path, *, as_tensors: bool = False, helpers: Path | None = None
 ) -> Iterator[Sidecar | SharedTensors]:
-    """Return the files that a module at a path needs beside it: ``NAME.npz``, and ``NAME.constants/*.npy``; with
-    ``as_tensors``, ``NAME.safetensors`` with all that such a file can hold, or one with the name of the file that it
-    imports ``helpers`` from.
+    """Yield the files that a module at a path needs: ``NAME.npz``, and ``NAME.constants/*.npy``.
+
+    With ``as_tensors``, there is a ``NAME.safetensors`` with all arrays that the format can hold; if the module imports
+    ``helpers`` from a file, the tensors are in the file of that name.
     """
     tensors = {name: array for name, array in constants.items() if as_tensors and safetensors.can_hold(array)}
     if tensors and helpers is not None:

@@ -12,16 +12,18 @@ from .function_writer import FunctionWriter
 
 
 def in_written_order(program: Program) -> list[Function]:
-    """Callers first; block functions, which do not call each other, in the order in which ``main`` uses them."""
+    """Return the functions, callers first; block functions, which do not call each other, are in the order of use in
+    ``main``.
+    """
     others = program.functions[:-1]
     blocks = [function for function in others if function.block_of]
     return [program.entry, *blocks, *(function for function in reversed(others) if not function.block_of)]
 
 
 def function_text(writer: FunctionWriter, has_group: bool, is_of_blocks: bool, decorators: Sequence[str] = ()) -> str:
-    """The definition of a written function.
+    """Return the definition of a written function.
 
-    One that ``has_group`` takes the group of replicas first; the arrays of one that ``is_of_blocks`` are blocks.
+    If it ``has_group``, its first parameter is the group of replicas; if it ``is_of_blocks``, its arrays are blocks.
     """
     renderer, function, typed = writer.renderer, writer.function, writer.arguments.heads
     result = renderer.named_results.get(function) or result_type(writer.results)

@@ -1,4 +1,4 @@
-"""Rows of stacked outputs that kernels write where they belong: ``step_kernel(x, out[i])`` in place of a copy."""
+"""Rows of stacked outputs that kernels write in place: ``step_kernel(x, out[i])`` instead of a copy."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ...python.grammar import PRIMARY
 from ...python.templates import Expression
 from .context import Writing
 
-_ROW = "stored_row"  # the macro of libraries whose kernels take arrays to write into
+_ROW = "stored_row"  # the macro of libraries whose kernels take output arrays
 
 
 class StoredRows:
-    """Writes calls of kernels whose results are rows of what a loop stacks, and nothing else."""
+    """The writer of calls of kernels whose results are only used as rows of a loop's stacked outputs."""
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
-        self.stores: dict[Node, tuple[Store, Node]] = {}  # by the value that is stored once: with the loop's node
+        self.stores: dict[Node, tuple[Store, Node]] = {}  # value that is stored once: its store and loop node
         for node in writer.plan.nodes:
             if node.opcode == "loop":
                 loop: Loop = node.parameters["loop"]
@@ -29,7 +29,7 @@ class StoredRows:
                 self.stores.update((store.value, (store, node)) for store in stores)
 
     def write(self, node: Node) -> bool:
-        """Write the call of a kernel where at least half of its results are such rows; tell whether they are."""
+        """Write the call of a kernel if at least half of its results are such rows; return whether that was done."""
         writer = self.writer
         parts = writer.items.get(node, {}) if node.results else {0: node}
         found = {k: store for k, part in parts.items() if (store := self._row(part)) is not None}
@@ -42,7 +42,7 @@ class StoredRows:
             index = writer.renderer.index_of(store.index, operands, store.carry.parameter.shape)
             places[k] = writer.renderer.statement(_ROW, writer.texts[store.carry.parameter], index)
             if parts[k] not in writer.texts and writer.plan.uses[parts[k]] == 1:
-                writer.texts[parts[k]] = Expression(places[k], PRIMARY)  # nobody else reads it
+                writer.texts[parts[k]] = Expression(places[k], PRIMARY)  # it has no other reader
         writer.renderer.stored_rows[node] = places
         targets = ["_" if target in places else target for target in self._targets(node)]
         targets = targets if set(targets) != {"_"} else []
@@ -58,7 +58,7 @@ class StoredRows:
         return True
 
     def _targets(self, node: Node) -> list[str]:
-        """Names for the results of a kernel."""
+        """Return names for the results of a kernel."""
         if node.results:
             return self.writer.targets(node)
         if node not in self.writer.texts:
@@ -67,7 +67,9 @@ class StoredRows:
         return [self.writer.texts[node]]
 
     def _row(self, part: Node) -> Store | None:
-        """The store of a result that goes to a row which the counter numbers, and that nothing sees afterwards."""
+        """Return the store of a result in the row with the counter's number, or None if the result may be seen
+        afterwards.
+        """
         store, node = self.stores.get(part, (None, None))
         if store is None or node is None or part.region is not node.parameters["loop"].region:
             return None
@@ -81,8 +83,8 @@ class StoredRows:
         return store if fits and not self._outlives(part, node) else None
 
     def _outlives(self, part: Node, node: Node) -> bool:
-        """Tell whether a result may be seen behind its loop, or in a loop or branch within, where it would be a view of
-        what is stacked.
+        """Return whether a result is used after its loop, or by anything but kernels and copies, where it would be a
+        view of the stacked output.
         """
         loop: Loop = node.parameters["loop"]
         behind = self.writer.items.get(node, {})

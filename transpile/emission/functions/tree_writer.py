@@ -1,6 +1,6 @@
-"""Writes trees of values: what a function returns, and those that it makes on the way to it.
+"""Trees of values: the results of a function, and trees that it builds for calls.
 
-Parts of them that a call gives as a whole are written as that: ``"norm": layer_0.new_params_norm``.
+Parts that a call returns as a whole are written as such: ``"norm": layer_0.new_params_norm``.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from ..trees.result_trees import Spread, display, leaf_columns, quoted
 from .context import Writing
 from .rerolled_loops import LEAST_CALLS, numbered, scaled_numbers
 
-Run = tuple[str, str, range]  # a list, what stands behind each of its items, and the numbers of these
-Lists = Mapping[str, int]  # with the length of each
+Run = tuple[str, str, range]  # a list, the text behind each of its items, and the indices of the items
+Lists = Mapping[str, int]  # list: its length
 
 
 class TreeWriter:
-    """Writes the trees of one function: the first of ``all`` is that of its results, ``made`` are the others. Each has
-    the word that it is called by.
+    """The writer of the trees of one function, each with its name: the first of ``all`` is the results, ``made`` the
+    others.
 
-    ``groups`` are those of the results of called functions that are a dict of some tree, each with its name;
-    ``grouped`` are the texts of such dicts, and of others that a call gave, by their places in ``all``. ``lists`` are
-    the lists that the function's text has by now, ``fit`` gives names to parts of what is too long.
+    ``groups`` has, for called functions, the named groups of results that form a dict in some tree. ``grouped`` has the
+    texts of such dicts, and of other subtrees that a call returned, by their paths in ``all``. ``lists`` are the lists
+    that the function has so far; ``fit`` cuts parts out of leaves that are too long.
     """
 
     def __init__(self, writer: Writing, lists: Lists, fit: Callable[..., Expression]) -> None:
@@ -51,7 +51,9 @@ class TreeWriter:
         return (self.writer.results, ""), *self.made
 
     def fitted(self, number: int, head: int) -> Expression:
-        """Return the text of a tree behind so many columns of its line; leaves whose lines are too long get names."""
+        """Return the text of a tree behind ``head`` columns of its line; parts of leaves that are too long get
+        names.
+        """
         writer, (tree, _) = self.writer, self.all[number]
         together = 4 * writer.indent + head
         if not writer.renderer.layout.fits(self._text(number), together):
@@ -69,7 +71,7 @@ class TreeWriter:
         return Expression(display(with_runs(texts, self.lists), outermost=not number), 1)
 
     def name_fields(self, node: Node, named: NamedResults) -> None:
-        """Name the results of what a node calls, unless another caller has."""
+        """Name the results of a called function, unless another caller has."""
         if named.fields:
             return
         writer, function = self.writer, node.parameters["function"]
@@ -85,7 +87,7 @@ class TreeWriter:
         self.groups[function] = named.groups
 
     def _name_nested(self, named: NamedResults) -> None:
-        """Name the fields of the objects that are handed on, as their own functions call them."""
+        """Name the fields of objects that are passed on after the results of their own functions."""
         for _, nested, inner in named.nested:
             if not inner.fields:
                 self._name_nested(inner)
@@ -93,7 +95,7 @@ class TreeWriter:
                 inner.name_fields([[word] for word in self.writer.words_of_results(nested.function)], makers, ())
 
     def _word(self, place: Path) -> str:
-        """Return what a part of the trees is called after: a tree and the list in it, or a field of results, with
+        """Return the name of a part of the trees: of a tree with the lists in the path, or of a field with
         gradients.
         """
         number, *way = place
@@ -105,7 +107,9 @@ class TreeWriter:
         return field if field.startswith(GRADIENT) else self._gradient_of(place)
 
     def _gradient_of(self, place: Path) -> str:
-        """``d_params`` for a part of the results with gradients of parts of ``params``; else empty."""
+        """Return ``d_params`` for a part of the results that has gradients of parts of ``params``; else an empty
+        string.
+        """
         function, gradients = self.writer.function, self.writer.wanted.gradients
         leaves = (node for path, node in leaves_of([tree for tree, _ in self.all]) if path[: len(place)] == place)
         arguments = [gradients.get(node) for node in leaves]
@@ -117,7 +121,7 @@ class TreeWriter:
         return GRADIENT + identifier(root).lower() if root else ""
 
     def gradients(self) -> dict[Node, str]:
-        """Return what the gradients are called that are parts of trees among the results: ``d_dense_bias``."""
+        """Return the names of gradients that are leaves of trees among the results: ``d_dense_bias``."""
         function = self.writer.function
         named = self.writer.renderer.named_results.get(function)
         fields = named.parts if named is not None else ()
@@ -126,8 +130,8 @@ class TreeWriter:
         return {node: identifier(GRADIENT + "_".join(map(str, path))).lower() for path, node in leaves}
 
     def note_groups(self, call: Node, name: str) -> None:
-        """Note that the results of a call are fields of what has that name; where this function hands on all of it, it
-        returns that.
+        """Record that the results of a call are fields of the object ``name``, which may be returned or passed on as a
+        whole.
         """
         function = call.parameters["function"]
         own: NamedResults | None = self.writer.renderer.named_results.get(self.writer.function)
@@ -145,7 +149,9 @@ class TreeWriter:
 
 
 def with_runs(tree: Any, lists: Lists) -> Any:
-    """Return a tree of texts in which those that only differ in the number of items of a list are said once."""
+    """Return a tree of texts in which texts that only differ in the index of a list are written as one comprehension or
+    slice.
+    """
     if not lists:
         return tree
     if isinstance(tree, Built):
@@ -161,7 +167,7 @@ def with_runs(tree: Any, lists: Lists) -> Any:
 
 
 def _alone(spread: str) -> str:
-    """A list of nothing but the items that are spread."""
+    """Return the text of a list that consists of one spread."""
     inner = spread[1:]
     return f"[{inner[1:-1]}]" if inner.startswith("(") else inner
 
@@ -191,8 +197,10 @@ def _items(run: Run, lists: Lists) -> str:
 
 
 def _of_dict(tree: dict[Any, Any], lists: Lists) -> Iterator[tuple[Any, Any]]:
-    """The items of a dict; those whose keys count as their values do together, where the first of them stands."""
-    groups: dict[Any, list[tuple[int, str, str]]] = {}  # by what they share: numbers, keys and texts
+    """Yield the items of a dict; items whose keys and values count alike become one spread, at the place of the
+    first.
+    """
+    groups: dict[Any, list[tuple[int, str, str]]] = {}  # common words and texts: numbers, keys and texts
     for key, part in tree.items():
         counted = numbered([key]) if isinstance(key, str) else None
         if counted is not None:
@@ -212,7 +220,7 @@ def _of_dict(tree: dict[Any, Any], lists: Lists) -> Iterator[tuple[Any, Any]]:
 
 
 def _comprehension(around: tuple[str, str], members: Sequence[tuple[int, str, str]], lists: Lists) -> str:
-    """``{f"block_{i}": blocks[i] for i in range(12)}``; empty where the numbers are no such range."""
+    """Return ``{f"block_{i}": blocks[i] for i in range(12)}``, or an empty string if the numbers form no such range."""
     counted = _counted([text for _, _, text in members], lists)
     scaled = scaled_numbers([number for number, _, _ in members], counted[1]) if counted is not None else None
     if counted is None or scaled is None:
@@ -226,7 +234,9 @@ def _range(numbers: range) -> str:
 
 
 def _counted(texts: Sequence[str], lists: Lists) -> tuple[str, range] | None:
-    """The text that texts are for the numbers ``i`` of a range, which are those of the items of a list in them."""
+    """Return the text of all texts as a function of ``i``, and the range of ``i``: the indices of a list in them; or
+    None.
+    """
     rows = [counted_parts(text) for text in texts]
     gaps, _, names = rows[0]
     if any(row.gaps != gaps for row in rows) or "i" in names_of(texts[0]).all:
@@ -246,7 +256,7 @@ def _counted(texts: Sequence[str], lists: Lists) -> tuple[str, range] | None:
 
 
 def _of_list(name: str | None, column: Sequence[str], lists: Lists) -> range | None:
-    """The numbers of a column, which are those of the items of a list one after the other."""
+    """Return the consecutive indices in a column of tokens behind the name of a list, or None."""
     if name not in lists or not all(map(str.isdigit, column)):
         return None
     numbers = range(int(column[0]), int(column[0]) + len(column))
@@ -254,7 +264,7 @@ def _of_list(name: str | None, column: Sequence[str], lists: Lists) -> range | N
 
 
 def _token(column: Sequence[str], numbers: range) -> str | None:
-    """Write the tokens that stand in one place of the texts by the number ``i``; None where that fails."""
+    """Return the tokens at one place of the texts as a function of ``i``, or None."""
     if len(set(column)) == 1:
         return column[0]
     if all(map(str.isdigit, column)):
@@ -269,7 +279,7 @@ def _token(column: Sequence[str], numbers: range) -> str | None:
 
 
 def _runs(parts: Sequence[Any], lists: Lists) -> Iterator[tuple[Run | None, list[Any]]]:
-    """The parts in groups: the items of a list one after the other, in either direction, or one part."""
+    """Yield the parts in groups: items of a list with consecutive indices, in either direction, or a single part."""
     found = [first_item(part) if isinstance(part, str) else None for part in parts]
     words = [each if each is not None and each[0] in lists else None for each in found]
     k = 0

@@ -1,1 +1,1 @@
-"""What writes a module's kernels; the languages stand with their targets."""
+"""The writer of a module's kernels; the languages are part of the targets."""

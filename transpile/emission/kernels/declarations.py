@@ -1,4 +1,4 @@
-"""The kernels of a module: their names, and that each is declared once."""
+"""The kernels of a module: their names, and one declaration for each."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ Shape = Sequence[int]
 
 
 class Declarations:
-    """Names and declares the kernels of a module; what a declaration looks like, a target's own subclass says."""
+    """The names and declarations of a module's kernels; a target's subclass writes the text of a declaration."""
 
     def __init__(
         self, target: Target, renderer: Renderer, library: Prelude, annotate: str, source_names: SourceNames
     ) -> None:
         self.caller_renderer = renderer
-        self.loop_compiler: LoopCompiler | None = None  # of targets that compile loops
+        self.loop_compiler: LoopCompiler | None = None  # for targets that compile loops
         self.library = library
         self.annotate = annotate
         self.source_names = source_names
         self.target = target
         self.texts: list[str] = []
-        self.names: dict[Hashable, str] = {}  # of kernels, by what they compute
-        self.kernels: dict[str, Kernel] = {}  # those that are written, by name
-        self.shapes: dict[str, dict[str, Shape]] = {}  # of the parameters of functions, where they are known
-        self.kinds: set[str] = set()  # of the types that the texts name
+        self.names: dict[Hashable, str] = {}  # names of kernels by their computation
+        self.kernels: dict[str, Kernel] = {}  # kernels written so far, by name
+        self.shapes: dict[str, dict[str, Shape]] = {}  # known shapes of functions' parameters
+        self.kinds: set[str] = set()  # kinds of the types in the texts
 
     def name_kernels(self, writer: FunctionWriter, module_names: Names) -> None:
         """Name the kernels that a function calls after their results, before the function is written.
 
-        Those that do the same have one name, unless the function has an argument of that name.
+        Kernels with the same computation share a name, unless the function has an argument of that name.
         """
         others = set(writer.names.taken)
         for node in writer.plan.nodes:
@@ -64,7 +64,7 @@ class Declarations:
         return writer.plan.user_names.get(result) or by_use or base_name(result, writer.graph)
 
     def _named_as_carried(self, writer: FunctionWriter, node: Node) -> str:
-        """Call the results of a kernel what its loop carries; the last of the names."""
+        """Name the results of a kernel with a loop after the loop's carries; return the last of the names."""
         name, carried = "", carried_names(writer, node)
         for k, result in enumerate(tree_nodes(node.parameters["kernel"].function.results)):
             name = carried[result.parameters["index"]]
@@ -82,20 +82,20 @@ class Declarations:
                 self.texts.append(self.declaration(node, writer, constants))
 
     def declaration(self, node: Node, caller: FunctionWriter, constants: ModuleConstants) -> str:
-        """The text that declares the kernel that a node calls."""
+        """Return the text that declares the kernel that a node calls."""
         raise NotImplementedError(f"{self.target.title} has no kernels")
 
     def imports(self) -> list[str]:
-        """The import statements of what kernels call, one name each."""
+        """Return the import statements of functions that kernels call, one name each."""
         return []
 
     def shared(self) -> list[str]:
-        """The texts of what several kernels call, which come before them."""
+        """Return the declarations that several kernels use, which come before them."""
         return []
 
 
 def argument_names(node: Node, caller: FunctionWriter) -> tuple[list[str], list[str]]:
-    """Return what a kernel calls what it reads and what it writes: as the function does that calls it, or would."""
+    """Return a kernel's names of its inputs and outputs: the names in the function that calls it."""
     kernel: Kernel = node.parameters["kernel"]
     parts = caller.items.get(node, {})
     outputs = [_plain(caller, parts[k] if node.results else node) for k in range(len(kernel.outputs))]
@@ -109,7 +109,7 @@ def argument_names(node: Node, caller: FunctionWriter) -> tuple[list[str], list[
 
 
 def _plain(writer: FunctionWriter, node: Node) -> str:
-    """Return what a function calls a value, or would."""
+    """Return the name of a value in a function, or the name that it would have there."""
     text = writer.texts.get(node)
     if text is not None and text.isidentifier():
         return str(text)
@@ -117,5 +117,5 @@ def _plain(writer: FunctionWriter, node: Node) -> str:
 
 
 def _before(writer: FunctionWriter, node: Node, name: str) -> str:
-    """A name for what is replaced by a result of its name."""
+    """Return a name for an input whose name is that of an output."""
     return f"{name}_before" if node.opcode in ("parameter", "item") else base_name(node, writer.graph)

@@ -1,4 +1,4 @@
-"""The writer of the expressions and statements of kernels: a language's macros, and the names of its types."""
+"""The renderer of expressions and statements of kernels: a language's macros, and the names of its types."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..expression import Renderer
 
 
 class KernelRenderer(Renderer):
-    """The macros of the language that a target writes kernels in: those of one folder, and none of the shared ones.
+    """The macros of the language of a target's kernels: those of one folder, none of the shared ones.
 
-    ``places`` are what the current kernel calls sums of terms of an index.
+    ``places`` are the variables of the current kernel that hold sums of index terms.
     """
 
     shared = ()
@@ -29,21 +29,21 @@ class KernelRenderer(Renderer):
         return {"spelled": self.spelled, "place_of": self.places.get}
 
     def type_name(self, element_type: ElementType) -> str:
-        """Return what the language calls an element type."""
+        """Return the language's name of an element type."""
         raise NotImplementedError
 
     def spelled(self, term: Term) -> tuple[str, int, int | None]:
-        """The variable, the divisor and the modulus that say an index; ``at`` is the number of the element."""
+        """Return the variable, the divisor and the modulus of an index term; ``at`` is the number of the element."""
         return "at", term.divisor, term.modulus
 
     def columns_of_definition(self, node: Node) -> int:
-        """The columns that a definition takes beside the name, the value and ``=``."""
+        """Return the columns that a definition takes in addition to the name, the value and ``=``."""
         return 0
 
     def as_array(self, node: Node, text: Expression) -> Expression:
-        """The text itself: kernels work on elements."""
+        """Return the text unchanged: kernels work on elements."""
         return text
 
     def start_of(self, node: Node) -> Expression:
-        """Return what changes no result of a reduction, before the first element."""
+        """Return the identity element of a reduction, its value before the first element."""
         return self.typed_literal(start_value(node.opcode, node.type), node.type)

@@ -1,4 +1,4 @@
-"""The lines of a kernel: those of a readable function for one element, in the language of a target's kernels."""
+"""The lines of a kernel: a readable function of one element, in the language of a target's kernels."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from ..naming.identifiers import Names
 from ..naming.source import SourceNames
 from .kernel_renderer import KernelRenderer
 
-_PLAIN = re.compile(r"[\w.:\- +/]*")  # of comments: nothing that ends a text or continues a line
+_PLAIN = re.compile(r"[\w.:\- +/]*")  # comments without characters that end a string or continue a line
 
 
 class KernelFitting(Fitting):
-    """Fits lines that nobody lays out anew."""
+    """Fitting of lines that no formatter breaks afterwards."""
 
     def is_sum_of_lines(self, node: Node) -> bool:
         return False
 
 
 class KernelWriter(FunctionWriter):
-    """Writes the function of one kernel."""
+    """The writer of the function of one kernel."""
 
     renderer: KernelRenderer
 
@@ -50,18 +50,18 @@ class KernelWriter(FunctionWriter):
         self.fitting = KernelFitting(self)
         self.control_flow: KernelLoops = KernelLoops(self)  # type: ignore[assignment]
         self.results = tree_nodes(kernel.function.results)
-        self.written_names: list[str] = []  # what results are called in memory, apart from variables that become them
+        self.written_names: list[str] = []  # the names of results in memory, apart from local variables
         self.plan.named.update(self.results)
         self.plan.named.update(node for node in self.plan.nodes if node.opcode == "conditional")
         self.plan.named.update(n for n in self.plan.nodes if n.opcode == "read" and self.plan.uses.get(n, 0) > 1)
         self.prepare()
 
     def prepare(self) -> None:
-        """Set what a subclass needs to write."""
+        """Initialize the state of a subclass."""
 
     def name_arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Name what is read and what is written."""
-        if not self.kernel.has_loop:  # what a loop carries has names of its own
+        """Name the inputs and the outputs."""
+        if not self.kernel.has_loop:  # carried values have names of their own
             self.texts.update((n, Expression(self.names.fresh(w))) for n, w in zip(self.results, outputs, strict=True))
         for node, wanted in zip(self.function.parameters, inputs, strict=True):
             self.texts[node] = Expression(self.names.fresh(wanted))
@@ -80,15 +80,15 @@ class KernelWriter(FunctionWriter):
         return Expression(self.names.fresh(self.wanted.of(node)))
 
     def named(self, node: Node) -> Expression:
-        """A new name for a node."""
+        """Return a new name for a node."""
         return self._name(node)
 
     def fitted(self, node: Node, taken: int) -> Expression:
-        """The text of a value in a line of which some columns are taken."""
+        """Return the text of a value in a line of which ``taken`` columns are used."""
         return self.fitting.fitted(node, lambda: self.text(node), taken, alone=False)
 
     def taken(self, node: Node) -> int:
-        """The columns of the line that gives a node its value, but for that."""
+        """Return the columns that the definition of a node takes in addition to its value."""
         return super().taken(node) + self.renderer.columns_of_definition(node)
 
     def write(self) -> None:
@@ -101,7 +101,7 @@ class KernelWriter(FunctionWriter):
                 self.line(self.renderer.statement("write_result", name, self.texts[node]))
 
     def _name_places(self) -> None:
-        """Name what the places of several reads have in common."""
+        """Name the index terms that several reads have in common."""
         reads = Counter(node.parameters["at"].terms for node in self.plan.nodes if node.opcode == "read")
         for terms, count in reads.items():
             if count > 1 and len(terms) > 1 and terms[0].factor > 0:
@@ -110,7 +110,7 @@ class KernelWriter(FunctionWriter):
                 self.renderer.places[terms] = name
 
     def texts_of_lines(self) -> list[str]:
-        """The lines, source places behind them."""
+        """Return the lines, with source places behind them."""
         needs_index = any(not {"at", "places", "tests"}.isdisjoint(node.parameters) for node in self.plan.nodes)
         needs_index &= not self.kernel.by_lines
         first = [self.renderer.statement("number_of_element")] if needs_index else []
@@ -122,7 +122,7 @@ class KernelWriter(FunctionWriter):
 
 
 def carried_names(writer: FunctionWriter, node: Node) -> Sequence[str]:
-    """Return what the author calls the values that the loop of a node carries, or nothing where nobody knows."""
+    """Return the author's names of the values that a node's loop carries; empty strings if unknown."""
     kernel: Kernel | None = node.parameters.get("kernel")
     loop = node if kernel is None else tree_nodes(kernel.function.results)[0].operands[0]
     origin, elements = writer.graph.origins.get(node), [carry.element for carry in loop.parameters["loop"].carries]
@@ -132,13 +132,13 @@ def carried_names(writer: FunctionWriter, node: Node) -> Sequence[str]:
 
 
 class KernelLoops:
-    """Writes loops and branches in kernels: what they carry are variables of the element."""
+    """The writer of loops and branches in kernels: carried values are local variables."""
 
     def __init__(self, writer: KernelWriter) -> None:
         self.writer = writer
 
     def loop(self, node: Node) -> None:
-        """The loop, from the initial values to the end of the body."""
+        """Write the loop, from the initial values to the end of the body."""
         writer, loop = self.writer, node.parameters["loop"]
         parts = writer.items.get(node, {})
         for k, (carry, wanted) in enumerate(zip(loop.carries, carried_names(writer, node), strict=True)):
@@ -171,7 +171,7 @@ class KernelLoops:
         return [node for node in own if node in self.writer.plan.named]
 
     def _leave(self, loop: Loop, first: Sequence[Node]) -> None:
-        """Leave the loop where its condition, which needs what comes ``first``, does not hold."""
+        """Write the exit from the loop if its condition, which needs the nodes in ``first``, does not hold."""
         writer, statement = self.writer, self.writer.renderer.statement
         assert loop.condition is not None
         for node in first:
@@ -183,7 +183,7 @@ class KernelLoops:
         writer.line(statement("end_of_loop"))
 
     def conditional(self, node: Node) -> None:
-        """Choose one of several values, by an expression if it is short, else by `if`, where each is computed alone."""
+        """Write a choice of one of several values: as an expression if that is short, else by ``if``."""
         writer, statement = self.writer, self.writer.renderer.statement
         branches: tuple[Branch, ...] = node.parameters["branches"]
         tests = [statement("is_within", test) for test in node.parameters["tests"]]
@@ -202,7 +202,9 @@ class KernelLoops:
         writer.line(statement("end_of_loop"))
 
     def _choice(self, node: Node, tests: Sequence[str]) -> Expression | None:
-        """The values in one expression, where that fits a line."""
+        """Return the choice as one expression, or None if it does not fit into a line or if a branch has named
+        nodes.
+        """
         writer, branches = self.writer, node.parameters["branches"]
         bodies = {branch.region for branch in branches}
         if any(other.region in bodies for other in writer.plan.named):
@@ -213,7 +215,7 @@ class KernelLoops:
         return value if writer.renderer.layout.fits(value, writer.taken(node)) else None
 
     def _branch(self, node: Node, branch: Branch) -> None:
-        """The lines of one way; what they name is known in them alone."""
+        """Write the lines of a branch; names that it binds are local to it."""
         writer, (result,) = self.writer, branch.results
         name, outside = writer.texts[node], set(writer.texts)
         writer.indent += 1
@@ -229,7 +231,7 @@ class KernelLoops:
         self.writer.line(renderer.statement("define_value", renderer.type_name(like.type), name, value), node)
 
     def _move(self, moves: Sequence[Carry]) -> None:
-        """Give each carried value its next one when everything has been computed from the last."""
+        """Assign to each carried value its next one, after all next values have been computed."""
         writer = self.writer
         pairs = [(c.following, writer.texts[c.parameter]) for c in moves if c.following is not None]
         values = [writer.text(following) for following, _ in pairs]

@@ -1,1 +1,1 @@
-"""A module around its functions: header, imports, helpers, entry point, line map."""
+"""The parts of a module around its functions: header, imports, helpers, entry point, line map."""

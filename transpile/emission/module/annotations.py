@@ -1,4 +1,4 @@
-"""The HLO behind each statement, as comments above it: what ``--annotate full`` adds."""
+"""The HLO of each statement, as comments above it (``--annotate full``)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..layout import Layout
 from ..lines import WrittenFunction
 from .provenance import SIGNATURE, instructions_by_line
 
-MOST = 6  # instructions that are written out above one statement
+MOST = 6  # instructions that are written above one statement
 
-# What moves values or groups instructions is left out where anything else is computed.
+# Opcodes that move values or group instructions; left out if the statement has any others.
 _MOVES = frozenset(
     "constant parameter tuple get-tuple-element broadcast reshape bitcast copy call fusion optimization-barrier".split()
 )
 
 
 def annotate(functions: Sequence[WrittenFunction], layout: Layout) -> None:
-    """Put comments with the instructions that a line computes above it."""
+    """Put comments with the instructions of a line above it."""
     for (function, position), instructions in instructions_by_line(functions).items():
         if position != SIGNATURE:
             line = functions[function].lines[position]
@@ -27,7 +27,9 @@ def annotate(functions: Sequence[WrittenFunction], layout: Layout) -> None:
 
 
 def comments(instructions: Sequence[Instruction], width: int) -> list[str]:
-    """Return one text of at most ``width`` characters for each instruction worth it, and one that counts the rest."""
+    """Return one text of at most ``width`` characters for each relevant instruction, after a count of those left
+    out.
+    """
     chosen = [i for i in instructions if i.opcode not in _MOVES] or list(instructions)
     texts = [_shortened(instruction_text(instruction), width) for instruction in chosen[-MOST:]]
     more = len(chosen) - len(texts)
@@ -35,7 +37,7 @@ def comments(instructions: Sequence[Instruction], width: int) -> list[str]:
 
 
 def instruction_text(instruction: Instruction) -> str:
-    """Return an instruction as ``add.3 = f32[4] add(x, y)``: printable ASCII on one line, whatever the names are."""
+    """Return an instruction as ``add.3 = f32[4] add(x, y)``: printable ASCII on one line, with any names."""
     operands = ", ".join(operand.name for operand in instruction.operands)
     shape = re.sub(r"\{[^}]*\}", "", str(instruction.shape))  # layouts say nothing about values
     text = f"{instruction.name} = {shape} {instruction.opcode}({operands})"

@@ -1,4 +1,4 @@
-"""Modules with functions that are compiled when they are first called: Numba keeps the code beside a module's file."""
+"""Modules with functions that Numba compiles on first call; Numba keeps the code beside the module's file."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ...python.modules import Edit, parsed
 
 
 def is_compiled(source: str) -> bool:
-    """A module has functions whose compiled code is to be kept."""
+    """Return whether a module has functions whose compiled code is cached."""
     return bool(_kept(source))
 
 
 def without_cache(source: str) -> str:
-    """The same module, which needs no file: its functions are compiled again in each process."""
+    """Return the module without caching, which needs no file: its functions are compiled again in each process."""
     return parsed(source).edited(edits) if (edits := _kept(source)) else source
 
 
 def _kept(source: str) -> list[Edit]:
-    """Return what takes ``cache=True`` out of the decorators of functions that are compiled."""
+    """Return the edits that remove ``cache=True`` from the decorators of compiled functions."""
     if "njit" not in source:
         return []
     module = parsed(source)
@@ -42,10 +42,11 @@ def _kept(source: str) -> list[Edit]:
 
 
 def kept_module(name: str, source: str) -> ModuleType:
-    """An empty module with a file of this source, both the same in all processes of the user; Numba keeps compiled code
-    beside the file, and finds the module again by its name.
+    """Return an empty module for a file with this source; path and module name are the same in all processes of the
+    user.
 
-    It compares the time of the file, so that one that is there already is left as it is.
+    Numba keeps compiled code beside the file, and finds the module by its name. It compares the file's time, so an
+    existing file is left as it is.
     """
     digest = sha256(source.encode()).hexdigest()[:16]
     path = _folder() / digest / f"{name}.py"
@@ -60,7 +61,7 @@ def kept_module(name: str, source: str) -> ModuleType:
 
 @cache
 def _folder() -> Path:
-    """The user's cache, or where that cannot be written a folder of this process."""
+    """Return the user's cache folder, or a temporary one for this process if that cannot be written."""
     wanted = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xla2py"
     try:
         wanted.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""The description of an emitted module: its docstring, and what its arguments are checked by."""
+"""The description of an emitted module: its docstring, and the signature that its arguments are checked against."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _NAMELESS = "Lambda"  # the title of a function that JAX found no name for
 
 
 def type_text(shape: Shape, declared: Shape | None = None) -> str:
-    """``float32[4, 8]``; a tuple in parentheses; ``None`` for a token.
+    """Return the text of a type: ``float32[4, 8]``; a tuple in parentheses; ``None`` for a token.
 
-    Where the program has ``declared`` another element type, which its target carries in this one, that is told too:
-    ``uint8[4, 8] of float8_e5m2``.
+    If the ``declared`` element type of the program is another one, which the target carries in this one, both are
+    named: ``uint8[4, 8] of float8_e5m2``.
     """
     if isinstance(shape, TupleShape):
         given = declared.elements if isinstance(declared, TupleShape) else (None,) * len(shape.elements)
@@ -40,9 +40,9 @@ def type_text(shape: Shape, declared: Shape | None = None) -> str:
 
 
 def signature(program: Program, names: list[str], paths: Sequence[Path | None]) -> Tree:
-    """Return what each argument must be, by name: the text of its type, or a tree of texts; tokens are left out.
+    """Return the type of each argument by name: a text, or a tree of texts; tokens are left out.
 
-    Where some argument is a tree, so are tuples.
+    If some argument is a tree, tuples are trees, too.
     """
     has_trees = any(path is not None for path in paths)
     found = []
@@ -74,10 +74,10 @@ def docstring(
     *,
     is_checked: bool,
 ) -> str:
-    """Return the docstring of a module: what it is, what goes in, what comes out.
+    """Return the docstring of a module: title, arguments and results.
 
-    ``notes`` are about the classes of the results. Where the arguments are checked, only those are listed of which
-    there is more to say than the check does.
+    ``notes`` are about the classes of the results. If the arguments are checked, it only lists those of which it says
+    more than the check.
     """
     wrapped = partial(_wrapped, width=layout.line_length)
     title = identifier(program.module.name.removeprefix("jit_")).replace("_", " ").strip() or "module"

@@ -1,4 +1,4 @@
-"""How the program's own function, ``main`` or the body of one replica, takes its arguments and gives its results."""
+"""The entry point: how ``main``, or the body of a replica, takes its arguments and returns its results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..expression import Renderer
 from ..replicas.collectives import ENTRY, Replicas
 from ..trees.argument_trees import Path, leaf_paths
 
-CAST, NO_CHECKS = "cast", "none"  # what is said about arguments of other shapes and dtypes, apart from "exact"
+CAST, NO_CHECKS = "cast", "none"  # the values of ``checks`` other than "exact"
 CHECK_ARRAYS = "check_arguments"  # the function that checks arrays of one dtype and shape
 CHECK_TREES = "check_trees"  # the one that checks those in trees
 CHECK_SIZES, CHECK_TREE_SIZES = "check_sizes", "check_tree_sizes"  # those of modules for any size
@@ -23,12 +23,12 @@ _WRAPPED = 3  # lines of a call whose arguments fit one
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """The form of the entry.
+    """The form of the entry point.
 
-    ``paths`` has the place of each parameter in the trees that the function takes, None for an array of its own;
-    ``result_tree`` is the tree that it returns, where that is known. ``check`` is the function of the prelude that
-    checks the arguments, empty where none does, and ``cast`` the one that casts them before. The first parameters are
-    ``arguments``, so many; the others are read from a file.
+    ``paths`` has the path of each parameter in the trees that the function takes, None for an array of its own;
+    ``result_tree`` is the tree that it returns, if known. ``check`` is the prelude function that checks the arguments,
+    or empty, and ``cast`` the one that casts them before, or empty. The first ``arguments`` parameters are arguments;
+    the others are read from a file.
     """
 
     name: str
@@ -40,22 +40,22 @@ class EntryPoint:
 
     @property
     def argument_paths(self) -> tuple[Path | None, ...]:
-        """The paths of those parameters that are arguments."""
+        """The paths of the parameters that are arguments."""
         return self.paths[: self.arguments]
 
     @property
     def takes_trees(self) -> bool:
-        """Tell whether some argument is a tree of arrays."""
+        """Whether some argument is a tree of arrays."""
         return any(path is not None for path in self.argument_paths)
 
     @property
     def has_signature(self) -> bool:
-        """Tell whether a constant of the module says what the arguments are."""
+        """Whether the module has a constant with the types of the arguments."""
         return self.check not in ("", CHECK_ARRAYS) or self.cast == "cast_trees"
 
 
 def entry_point(program: Program, replicas: Replicas | None, nested: bool, checks: str) -> EntryPoint:
-    """The form of a program's entry: with trees if they are ``nested``, and what it does about wrong arguments."""
+    """Return the entry point of a program: with trees if they are ``nested``, and with the given ``checks``."""
     count = len(program.entry.computation.parameters) - len(program.original.stored)
     nested = nested and replicas is None
     found = leaf_paths(program.original)
@@ -70,7 +70,7 @@ def entry_point(program: Program, replicas: Replicas | None, nested: bool, check
 
 
 def _check(program: Program, count: int, has_trees: bool) -> str:
-    """The function that checks the arguments; none where trees hold arrays of which only the bounds are known."""
+    """Return the function that checks the arguments; an empty string for trees with arrays of bounded dynamic shape."""
     shapes = [parameter.shape for parameter in program.entry.computation.parameters[:count]]
     parts = (part for shape in shapes for _, part in leaves(shape))
     if any(isinstance(part, ArrayShape) and part.is_dynamic for part in parts):
@@ -81,9 +81,9 @@ def _check(program: Program, count: int, has_trees: bool) -> str:
 
 
 def array_checks(renderer: Renderer, names: Sequence[str], dtype: str, shape: tuple[int, ...]) -> list[str]:
-    """Return the calls that check arrays of one dtype and shape: one, or several of a line each where that is shorter.
+    """Return the calls that check arrays of one dtype and shape: one, or several of a line each if that is shorter.
 
-    A call of more than a line has one for each of its arguments and for both ends.
+    A call that does not fit into a line has a line for each argument, and two for the brackets.
     """
     groups: list[list[str]] = []
     for name in names:
@@ -102,5 +102,5 @@ def _array_check(renderer: Renderer, names: Sequence[str], dtype: str, shape: tu
 
 
 def _is_line(renderer: Renderer, text: str) -> bool:
-    """Tell whether a statement of the entry fits a line."""
+    """Return whether a statement of the entry point fits into a line."""
     return renderer.layout.fits(text, 4)

@@ -51,7 +51,7 @@ class GeneratedModule:
     sizes: Mapping[str, range] = field(default_factory=dict)
     callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False)
     helpers: str = ""
-    line_length: int = LINE_LENGTH  # of the file with helpers
+    line_length: int = LINE_LENGTH  # of the helper file
     shapes: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict, compare=False)
     plan: Plan | None = field(default=None, compare=False)
     has_tensors: bool = False
@@ -61,7 +61,7 @@ class GeneratedModule:
         return f"<GeneratedModule {self.name} for {self.target}: {len(self.source.splitlines())} lines>"
 
     def _repr_markdown_(self) -> str:
-        """Return what notebooks show: the source, highlighted."""
+        """Return the highlighted source for notebooks."""
         fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall("`+", self.source)), 3)
         return f"{fence}python\n{self.source}{fence}\n"
 
@@ -70,7 +70,7 @@ class GeneratedModule:
         return map_lines(self.source, self.functions)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process gets the text and the constants only."""
+        """Pickle the text and the constants only."""
         kept = (self.helpers, self.has_tensors, self.line_length)
         return _restored, (self.source, self.name, self.target, self.constants, *kept)
 
@@ -84,12 +84,12 @@ class GeneratedModule:
         return [path, *(sidecar.path for sidecar in files)]
 
     def placed_in(self, folder: Path) -> GeneratedModule:
-        """The module as it stands in a folder: its import of helpers is relative only in a package."""
+        """Return the module for a folder: its import of helpers is relative only in a package."""
         is_in_package = (folder / "__init__.py").exists()
         return replace(self, source=with_import(self.source, self.target, is_in_package=is_in_package))
 
     def sidecars(self, path: Path) -> Iterator[Sidecar | SharedTensors | HelpersFile]:
-        """The files with constants and helpers that the module needs beside it where its source is at a path."""
+        """Yield the files with constants and helpers that the module needs beside its source at ``path``."""
         helpers = path.with_name(f"{stem(self.target)}.py") if self.helpers else None
         yield from sidecars(self.constants, path, as_tensors=self.has_tensors, helpers=helpers)
         if helpers is not None:
@@ -97,10 +97,10 @@ class GeneratedModule:
             yield HelpersFile(helpers, names, self.target, self.line_length)
 
     def load(self, *, keep_compiled: bool = True) -> ModuleType:
-        """The module, imported from memory. Tracebacks and debuggers show its lines.
+        """Return the module, imported from memory. Tracebacks and debuggers show its lines.
 
-        A module whose functions are compiled is written to a file in the user's cache first, so that other processes
-        need not compile them again, unless ``keep_compiled`` is false, or the module is for arrays in chunks: its
+        A module with compiled functions is first written to a file in the user's cache, so that other processes need
+        not compile them again. It is not if ``keep_compiled`` is false, or if the module is for arrays in chunks: its
         functions are sent to workers, which would not find the file.
         """
         keep_compiled = keep_compiled and is_compiled(self.source) and load_target(self.target).arrange is None
@@ -128,13 +128,12 @@ class GeneratedModule:
     def as_jax(self, *, gradient: GeneratedModule | None = None) -> Callable[..., Any]:
         """Return ``main`` as a function of JAX: it works in ``jax.jit`` and ``jax.vmap``, and runs on the host.
 
-        XLA calls it itself, without Python where ``main`` only passes arrays to compiled functions.
-
-        Arguments and results are those of ``main``, of any target whose arrays NumPy can read. ``jax.vmap`` calls it
-        once for each element. ``gradient`` is the emitted module of a function of the arguments and the cotangents of
-        the results; it returns a tuple with the cotangent of each argument. With it ``jax.grad`` works, too. Raises
-        ``UsageError`` without JAX (XP430), and where the shapes of the results are not known (XP726): those of a module
-        for any size or for several devices, or of one from another process.
+        XLA calls it directly, without Python if ``main`` only passes arrays to compiled functions. Arguments and
+        results are those of ``main``, of any target whose arrays NumPy can read. ``jax.vmap`` calls it once for each
+        element. ``gradient`` is the emitted module of a function of the arguments and the cotangents of the results,
+        which returns a tuple with the cotangent of each argument; with it, ``jax.grad`` works, too. Raises
+        ``UsageError`` without JAX (XP430), and if the shapes of the results are unknown (XP726): for a module for any
+        size or for several devices, or from another process.
         """
         from .inside_jax import function_of_jax
 

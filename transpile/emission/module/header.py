@@ -1,4 +1,4 @@
-"""The comment at the top of an emitted module: where it comes from, and whether a person has edited it since."""
+"""The comment at the top of an emitted module: its origin, and hashes that tell whether the text was edited since."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ _DIGITS = 16  # of a hash in a header; headers of older versions have all 64
 
 NUMPY = "import numpy as np"
 _EDGES = "# edge cases: the library's own for "
-# The header names these requirements where a module has an import that begins so.
+# The requirements that the header names, by the start of the import that needs them.
 _NEEDS = {NUMPY: "NumPy 2.0 or newer", "import ml_dtypes": "ml_dtypes", "from numba import ": "Numba"}
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a module was made from: the name of the source, and its hash."""
+    """The source that a module was made from: its name and hash."""
 
     name: str = "<string>"
     sha256: str = ""
 
 
 def header(target: Target, imports: list[str], origin: Origin, options: Options, edges: Sequence[str]) -> list[str]:
-    """The lines of the comment, but for the hash of the rest; ``edges`` names where the library decides what special
-    input gives.
+    """Return the lines of the comment, without the hash of the body.
+
+    ``edges`` names the operations for which the library decides the results for special inputs.
     """
     needs = [] if NUMPY in target.imports[:1] else [target.title]
     needs += (words for start, words in _NEEDS.items() if any(line.startswith(start) for line in imports))
@@ -53,41 +54,43 @@ def header(target: Target, imports: list[str], origin: Origin, options: Options,
 
 
 def _words(options: Options) -> tuple[str, ...]:
-    """Return what the command line adds to emit the module again; a folder of sources has no name that fits
-    everywhere, and no name of a custom call becomes a word that a shell reads.
+    """Return the options of a command that emits the module again.
+
+    The folder of sources is left out, as its name is not portable, and so are custom calls whose names a shell would
+    interpret.
     """
     hooks = {name: hook for name, hook in options.custom_calls.items() if name.replace("_", "").isalnum()}
     return replace(options, sources="", custom_calls=hooks).words()
 
 
 def edges_of(text: str) -> tuple[str, ...]:
-    """Return where the library decides what special input gives in a module, as its header tells."""
+    """Return the operations for which the library decides the results for special inputs, as the header says."""
     line = next((line for line in text.splitlines() if line.startswith(_EDGES)), _EDGES)
     return tuple(line.removeprefix(_EDGES).split(", ")) if line != _EDGES else ()
 
 
 def with_body_hash(text: str) -> str:
-    """Fill in the hash of everything but the header's own lines."""
+    """Return the text with the hash of everything but the header's own lines filled in."""
     return text.replace("@BODY@", body_sha256(text), 1)
 
 
 def with_new_body_hash(text: str) -> str:
-    """The text of a module that was changed, with its hash."""
+    """Return the text of a changed module with its new hash."""
     return _with_hash(text, "body", body_sha256(text))
 
 
 def with_source_hash(text: str, sha256: str) -> str:
-    """The text of a module that comes from a source with that hash."""
+    """Return the text of a module with the hash of its source replaced."""
     return _with_hash(text, "source", sha256[:_DIGITS])
 
 
 def with_command(text: str, command: str) -> str:
-    """The text of a module that another command makes."""
+    """Return the text of a module with the command that regenerates it replaced."""
     return _COMMAND_LINE.sub(f"# regenerate: {command}", text, count=1)
 
 
 def with_more_words(text: str, words: str, without: str) -> str:
-    """The text of a module that is emitted with ``words`` behind the source, and an option less."""
+    """Return the text of a module whose command has ``words`` behind the source, and lacks the option ``without``."""
 
     def changed(line: re.Match[str]) -> str:
         source, target, options = line[0].rpartition(" -t ")
@@ -104,20 +107,20 @@ def _with_hash(text: str, word: str, digits: str) -> str:
 
 
 def recorded_hashes(text: str) -> dict[str, str]:
-    """The hashes that the header of a module tells, of its ``source`` and its ``body``; {} where it has no header."""
+    """Return the hashes in the header of a module, of its ``source`` and its ``body``; {} if there is no header."""
     return {word: digits[:_DIGITS] for line in _HASH_LINE.findall(text) for word, digits in _HASH.findall(line)}
 
 
 def body_sha256(text: str) -> str:
-    """The hash that tells whether a person edited a module: of its text without the generated header lines."""
+    """Return the hash of a module's text without the generated header lines; it shows whether the module was edited."""
     return hashlib.sha256(without_header(text).encode()).hexdigest()[:_DIGITS]
 
 
 def is_header_line(line: str) -> bool:
-    """Tell whether a line is one of the comment that says where a module comes from."""
+    """Return whether a line belongs to the header comment."""
     return _HEADER_LINE.match(f"{line}\n") is not None
 
 
 def without_header(text: str) -> str:
-    """The text of a module without the comment that says where it comes from."""
+    """Return the text of a module without the header comment."""
     return _HEADER_LINE.sub("", text)

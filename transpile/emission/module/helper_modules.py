@@ -19,7 +19,7 @@ from .shared_helpers import defined_names, helper_names, helpers_file, stem
 
 @dataclass(frozen=True, slots=True)
 class HelpersFile:
-    """The file that modules for a target in a folder import ``names`` from, and others already."""
+    """The file that the modules of a folder for one target import helpers from; one module needs ``names``."""
 
     path: Path
     names: tuple[str, ...]
@@ -27,13 +27,14 @@ class HelpersFile:
     line_length: int = LINE_LENGTH
 
     def is_current(self) -> bool:
-        """Tell whether the file has the names."""
+        """Return whether the file has the names."""
         return self.path.is_file() and set(self.names) <= defined_names(self._text())
 
     def write(self) -> None:
-        """Write the file with all that modules beside it import; one that a person edited stays, if it has the names.
+        """Write the file with all names that modules beside it import; an edited file stays as it is if it has the
+        names.
 
-        Raises ``UsageError`` (XP706) where it has not.
+        Raises ``UsageError`` (XP706) if an edited file lacks a name.
         """
         text = self._text() if self.path.is_file() else ""
         if not text.strip() or recorded_hashes(text).get("body") == body_sha256(text):
@@ -47,7 +48,7 @@ class HelpersFile:
 
 
 def require_names(path: Path, text: str, names: Iterable[str]) -> None:
-    """Raise ``UsageError`` (XP706) where a person's file of helpers lacks names that a module imports from it."""
+    """Raise ``UsageError`` (XP706) if an edited file of helpers lacks names that a module imports from it."""
     missing = sorted(set(names) - defined_names(text))
     if missing:
         message = f"{path} was edited, and has no {', '.join(missing)}"
@@ -56,15 +57,15 @@ def require_names(path: Path, text: str, names: Iterable[str]) -> None:
 
 
 def names_in_folder(folder: Path, target: str) -> set[str]:
-    """The names that the modules of a folder import from their file of helpers."""
+    """Return the names that the modules of a folder import from their file of helpers."""
     texts = (read_bytes(path).decode("utf-8", "replace") for path in sorted(folder.glob("*.py")))
     return {name for text in texts for name in helper_names(text.replace("\r\n", "\n"), target)}
 
 
 def add_helpers(module: ModuleType, source: str, name: str) -> None:
-    """Have ``from .name import ..`` in a module that is not yet executed find a module with this source.
+    """Make ``from .name import ..`` in a module that is not yet executed import from a module with this source.
 
-    The package that it stands in is one of its own for each text of helpers.
+    The module gets a package that is unique to the text of the helpers.
     """
     package = f"_xla2py_helpers_{sha256(source.encode()).hexdigest()[:16]}"
     full_name = f"{package}.{name}"
@@ -79,7 +80,9 @@ def add_helpers(module: ModuleType, source: str, name: str) -> None:
 
 
 def with_import(source: str, target: str, *, is_in_package: bool = True) -> str:
-    """The source of a module with its import of helpers relative, or by the plain name of their file."""
+    """Return the source of a module with a relative import of helpers, or with an import by the plain name of their
+    file.
+    """
     plain, relative = (f"\nfrom {dot}{stem(target)} import " for dot in ("", "."))
     old, new = (plain, relative) if is_in_package else (relative, plain)
     return with_new_body_hash(source.replace(old, new, 1)) if old in source else source

@@ -9,14 +9,15 @@ from ...target import Target
 
 
 def imported_names(target: Target) -> Iterator[tuple[str, str]]:
-    """Yield what the import statements of a target are used by, with the statements."""
+    """Yield the names that the import statements of a target bind, with the statements."""
     for line in target.imports:
         yield line.split()[-1], line
 
 
 def imports(target: Target, needed: set[str], names: Container[str], helpers: str = "") -> list[str]:
-    """Return the imports of what a module ``needed``, and of the ``names`` that it mentions: of the standard library,
-    of third parties, then that of ``helpers``, as ruff sorts them.
+    """Return the import lines: the ``needed`` ones, and those of the ``names`` that a module mentions.
+
+    They are sorted like ruff's: the standard library, third parties, then the import of ``helpers``.
     """
     offered = (*imported_names(target), ("ml_dtypes", "import ml_dtypes"), ("np", "import numpy as np"))
     lines = needed | {line for name, line in offered if name in names}
@@ -28,7 +29,7 @@ def imports(target: Target, needed: set[str], names: Container[str], helpers: st
 
 
 def _merged(lines: set[str]) -> list[str]:
-    """``from a import b`` and ``from a import c`` in one line; plain imports first."""
+    """Return plain imports first, with ``from a import b`` and ``from a import c`` merged into one line."""
     plain = sorted(line for line in lines if line.startswith("import "))
     grouped: dict[str, set[str]] = {}
     for line in lines:

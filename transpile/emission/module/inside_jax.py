@@ -26,7 +26,7 @@ _KEPT: dict[str, Handler] = {}  # the handlers of this process, by name: compile
 
 
 class Emitted(Protocol):
-    """What is asked of a :class:`.GeneratedModule`."""
+    """The part of a :class:`.GeneratedModule` that is used here."""
 
     @property
     def name(self) -> str: ...
@@ -44,7 +44,7 @@ class Emitted(Protocol):
 
 
 def function_of_jax(generated: Emitted, gradient: Emitted | None) -> Callable[..., Any]:
-    """Return ``main`` as a function of JAX; :meth:`.GeneratedModule.as_jax` says what it does."""
+    """Return ``main`` as a function of JAX; see :meth:`.GeneratedModule.as_jax`."""
     jax = required_jax()
     called = _called(jax, generated)
     if gradient is None:
@@ -53,7 +53,7 @@ def function_of_jax(generated: Emitted, gradient: Emitted | None) -> Callable[..
     function = jax.custom_vjp(called)
 
     def pulled(kept: tuple[Any, ...], given: Any) -> Any:
-        found = derived(*kept, given)  # a module gives an array in place of a tuple of one
+        found = derived(*kept, given)  # a module returns an array in place of a tuple of one
         return found if len(kept) > 1 or structure(found) == structure(kept) else (found,)
 
     function.defvjp(lambda *arguments: (called(*arguments), arguments), pulled)
@@ -61,7 +61,9 @@ def function_of_jax(generated: Emitted, gradient: Emitted | None) -> Callable[..
 
 
 def _called(jax: Any, generated: Emitted) -> Callable[..., Any]:
-    """Return a function that calls ``main`` on the host: as a handler of XLA, or on other devices by a callback."""
+    """Return a function that calls ``main`` on the host: through a handler of XLA, or, on other devices, by a
+    callback.
+    """
     module, tree = generated.load(), jax.tree_util
     shapes = _shapes(jax, generated, module)
     returned, structure = tree.tree_flatten(shapes)
@@ -103,12 +105,14 @@ def _called(jax: Any, generated: Emitted) -> Callable[..., Any]:
 
 
 def _on_arrays(function: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
-    """Return a function of arrays of JAX."""
+    """Return the function with NumPy arrays as arguments and results, for JAX's callbacks."""
     return lambda *arrays: [*map(np.asarray, function(*map(np.asarray, arrays)))]
 
 
 def _target(jax: Any, generated: Emitted, form: str, handler: Handler) -> str:
-    """Return the name that XLA calls a handler by, which is the same in each process: compiled programs are kept."""
+    """Return the name under which XLA calls a handler; it is the same in each process, as compiled programs are
+    cached.
+    """
     unique = uuid4().hex if generated.callbacks else ""
     name = f"xla2py_{sha256(f'{generated.source}{form}{unique}'.encode()).hexdigest()[:32]}"
     if name not in _KEPT:
@@ -118,7 +122,7 @@ def _target(jax: Any, generated: Emitted, form: str, handler: Handler) -> str:
 
 
 def _flat_arguments(generated: Emitted, module: ModuleType) -> dict[str, Array]:
-    """The shapes and types of ``main``'s arguments by name, none where it takes a tree."""
+    """Return the shapes and types of ``main``'s arguments by name, or {} if it takes a tree."""
     assert generated.program is not None
     program = generated.program
     parameters = program.entry.parameters[: len(program.entry.parameters) - len(program.original.stored)]
@@ -137,7 +141,7 @@ def _text(array: Array) -> str:
 
 
 def _shapes(jax: Any, generated: Emitted, module: ModuleType) -> Any:
-    """Return what ``main`` returns, with shapes in place of arrays. Raises UsageError (XP726) where it is not known."""
+    """Return the result of ``main`` with shapes in place of arrays. Raises UsageError (XP726) if they are unknown."""
     program = generated.program
     nodes = program.entry.results if program is not None and hasattr(module, "main") else None
     parts = list(nodes) if isinstance(nodes, tuple | list) else [nodes]

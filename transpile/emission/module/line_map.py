@@ -1,5 +1,5 @@
-"""The map from lines of an emitted module to the HLO instructions that they compute, and where in the user's source
-these come from.
+"""The map from lines of an emitted module to the HLO instructions that they compute, and to places in the user's
+source.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .provenance import SIGNATURE, instructions_by_line
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line, counted from 1, of a file of the user's own source."""
+    """A line of the user's source, counted from 1."""
 
     file: str
     line: int
@@ -28,8 +28,8 @@ class Place:
 class MappedStatement:
     """A statement of an emitted function, or its ``def``: lines ``first`` to ``last`` of the source, counted from 1.
 
-    A loop or a branch is its head alone. ``instructions`` are those whose values it computes, folded ones and those
-    that a shorter form has taken in included, those of callees first.
+    A loop or a branch is its head alone. ``instructions`` are those whose values it computes, including folded ones and
+    those that a shorter form replaced; those of callees come first.
     """
 
     function: str
@@ -39,15 +39,13 @@ class MappedStatement:
 
     @property
     def main(self) -> Instruction:
-        """Return the instruction that gives the statement's value: the last one that no other calls; of a ``def`` the
-        first parameter.
-        """
+        """The instruction whose value the statement computes: the last one; for a ``def``, the first parameter."""
         are_parameters = all(instruction.opcode == "parameter" for instruction in self.instructions)
         return self.instructions[0 if are_parameters else -1]
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Return the places that the instructions come from, each once."""
+        """The source places of the instructions, each once."""
         return tuple(dict.fromkeys(place for i in self.instructions if (place := place_of(i)) is not None))
 
 
@@ -55,7 +53,7 @@ class MappedStatement:
 class LineMap:
     """The statements of an emitted module that compute something, in the order of the text.
 
-    Imports, constants, checks of arguments and functions copied from the prelude have none.
+    Imports, constants, checks of arguments and functions copied from the prelude are not included.
     """
 
     statements: tuple[MappedStatement, ...]
@@ -67,16 +65,16 @@ class LineMap:
                 self._by_instruction.setdefault(instruction, []).append(statement)
 
     def computing(self, instruction: Instruction) -> Sequence[MappedStatement]:
-        """The statements that compute an instruction; none for what no result needs."""
+        """Return the statements that compute an instruction; none if no result needs it."""
         return tuple(self._by_instruction.get(instruction, ()))
 
     def at(self, line: int) -> MappedStatement | None:
-        """The statement that a line of the source belongs to."""
+        """Return the statement that a line of the source belongs to, or None."""
         return next((s for s in self.statements if s.first <= line <= s.last), None)
 
 
 def place_of(instruction: Instruction) -> Place | None:
-    """The line of the user's source that an instruction was traced from, where its metadata tells."""
+    """Return the line of the user's source that an instruction was traced from, or None if its metadata lacks it."""
     metadata = instruction.metadata
     if metadata is None or not metadata.source_file or metadata.source_line < 1:
         return None
@@ -84,7 +82,7 @@ def place_of(instruction: Instruction) -> Place | None:
 
 
 def map_lines(source: str, functions: Sequence[WrittenFunction]) -> LineMap:
-    """The map of a module's source, as it was emitted, formatted or not."""
+    """Return the map of a module's source, as it was emitted, formatted or not."""
     if not functions:
         return LineMap(())
     instructions = instructions_by_line(functions)
@@ -99,19 +97,21 @@ def map_lines(source: str, functions: Sequence[WrittenFunction]) -> LineMap:
 
 
 def _placed(tree: ast.Module, written: WrittenFunction) -> Iterator[tuple[int, ast.stmt]]:
-    """The number of each line that was written, and its statement."""
+    """Yield the position of each written line, and its statement."""
     yield SIGNATURE, definition_of(tree, written)
     positions = {id(line): position for position, line in enumerate(written.lines)}
     yield from ((positions[id(line)], statement) for line, statement in statements(tree, written))
 
 
 def _extent(statement: ast.stmt, lines: Sequence[str]) -> tuple[int, int]:
-    """The first and the last line of a statement, counted from 1; of one that has a body, of its head."""
+    """Return the first and the last line of a statement, counted from 1; for a statement with a body, those of its
+    head.
+    """
     if not hasattr(statement, "body"):
         return statement.lineno, statement.end_lineno or statement.lineno
     head = [part for part in ast.iter_child_nodes(statement) if not isinstance(part, ast.stmt)]
     ends = [getattr(node, "end_lineno", 0) for part in head for node in ast.walk(part)]
     last = max([statement.lineno, *ends])
-    while lines[last].lstrip().startswith(")"):  # closes what black has broken
+    while lines[last].lstrip().startswith(")"):  # closes a head that black has broken
         last += 1
     return statement.lineno, last

@@ -1,4 +1,4 @@
-"""The lines of modules that were loaded from memory, which tracebacks and debuggers show."""
+"""The lines of modules that were loaded from memory, for tracebacks and debuggers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from weakref import finalize
 
 
 class _Shown:
-    """Stands in a module's namespace, and goes with it: functions keep the namespace, though not the module."""
+    """A token in a module's namespace, with the same lifetime: functions keep the namespace alive, but not the
+    module.
+    """
 
 
 def show_lines(namespace: dict[str, Any], filename: str, source: str) -> None:
-    """Have the lines of a source shown as those of a file, as long as its namespace is there."""
+    """Register the lines of a source with ``linecache``, as long as its namespace lives."""
     shown = namespace["__lines__"] = _Shown()
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     finalize(shown, linecache.cache.pop, filename, None).atexit = False

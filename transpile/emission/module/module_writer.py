@@ -1,4 +1,4 @@
-"""A whole emitted module: header, imports, functions, the prelude they use."""
+"""A whole emitted module: header, imports, functions, and the prelude that they use."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ from .names import DECORATORS, brought_in, foreign_names, function_name, prelude
 from .sections import add_sections
 from .shared_helpers import SHARED, divided, import_line, shares_functions
 
-_AROUND_ROW = len('    "": ("", ),')  # around the name, the hash and the type of a stored array
-_FREED = range(2**17, 2**25)  # bytes of arrays whose memory goes back to the system, unless the C library keeps it
+_AROUND_ROW = len('    "": ("", ),')  # columns besides the name, the hash and the type of a stored array
+_FREED = range(2**17, 2**25)  # bytes of arrays whose memory the C library returns to the system by default
 
 
 @dataclass(slots=True)
 class Written:
-    """The text of a module before formatting, the arrays that go beside it, and what each line computes.
+    """The text of a module before formatting, its sidecar arrays, and the values that each line computes.
 
-    ``pieces`` are what the program became, and each definition of the prelude that it uses; ``kernels`` those that it
-    declares, by name, ``shapes`` those of the parameters of the functions that are kernels.
+    ``pieces`` are the program's text, and each definition of the prelude that it uses; ``kernels`` are the declared
+    kernels by name, and ``shapes`` the shapes of the parameters of kernels.
     """
 
     pieces: list[str]
@@ -87,14 +87,14 @@ def write_module(
     origin: Origin | None = None,
     explain: Callable[[str, str], None] | None = None,
 ) -> Written:
-    """The module of a program, with what its header says of the ``origin``; ``explain`` is told why names are what they
-    are.
+    """Return the module of a program, with the ``origin`` for its header; ``explain`` gets an explanation of its
+    names.
     """
     return _ModuleWriter(program, target, options, origin or Origin(), explain).written()
 
 
 class _ModuleWriter:
-    """Writes one module: names first, then the functions, then what these turned out to need."""
+    """The writer of one module: names first, then the functions, then everything that these need."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class _ModuleWriter:
             layout=Layout(options.line_length, sizes_are_free=bool(program.original.free_sizes)),
         )
         self.renderer.elements_are_numbers = target.features.elements_are_numbers
-        self.of_blocks = self.renderer  # block functions, and the constants that they share with main, are NumPy's
+        self.of_blocks = self.renderer  # renders block functions, and the constants that they share with main: NumPy
         if target.arrange is not None:
             numpy = load_target("numpy")
             self.of_blocks = Renderer(numpy.macros, numpy.namespace, beside=self.renderer)
@@ -145,7 +145,7 @@ class _ModuleWriter:
         if target.arrange is None and target.features.rows_unpack and kernels_in(options.style, target) is None:
             are_numbers = target.features.elements_are_numbers
             unpack_as_author(program, self.source_names, elements_are_numbers=are_numbers)
-        self.stored_roots: dict[str, str] = {}  # the names of trees that a file has
+        self.stored_roots: dict[str, str] = {}  # the names of trees in a file, by their roots
         self.reserved = self._reserved()
         inline = options.constants == "inline"
         stored = {name for name, _ in program.original.stored}
@@ -161,7 +161,7 @@ class _ModuleWriter:
         )
         self.writers: list[FunctionWriter] = []
         self.chunks = ""
-        self.decorators: list[str] = []  # of the program's own function
+        self.decorators: list[str] = []  # of the entry point
 
     def written(self) -> Written:
         source_names = self.source_names
@@ -181,7 +181,7 @@ class _ModuleWriter:
     # -- names
 
     def _reserved(self) -> set[str]:
-        """The names that no value may have; functions, the user's own among them, get theirs here."""
+        """Return the names that no value may have; functions, the user's own among them, are named here."""
         program, renderer, calls = self.program, self.renderer, prelude_calls(self.program)
         reserved = prelude_names(program, calls, self.library, [self.entry.check, self.entry.cast])
         reserved |= {*HOST_FUNCTIONS, "chunks"}
@@ -260,14 +260,14 @@ class _ModuleWriter:
         if options.annotate != "none":
             for each in written:
                 add_sections(each.lines, each.function.graph)
-        # Large arrays are not released where sizes are free: other sizes would have another text.
+        # Large arrays are not released if sizes are free: the text would depend on the sizes.
         is_fixed = not self.program.original.free_sizes
         if "releases" not in options.disable_passes and is_fixed and self.target.arrange is None:
             release(reversed(self.writers))
         return written
 
     def _begin_entry(self, writer: FunctionWriter, named: list[str]) -> None:
-        """Write what stands before the program's own work: checks, leaves of trees, chunks of arguments."""
+        """Write the beginning of the entry point: checks, leaves of trees, chunks of arguments."""
         self.parameters[:] = named[: self.entry.arguments]
         lines = self._checks(self.parameters)
         for text in lines:
@@ -280,7 +280,7 @@ class _ModuleWriter:
             self.renderer.used_prelude["in_chunks"] = None
 
     def _checks(self, named: list[str]) -> list[str]:
-        """Return the lines that cast the arguments to what the program takes, and those that check them."""
+        """Return the lines that cast the arguments to the program's types, and the lines that check them."""
         entry, renderer = self.entry, self.renderer
         alike = arrays_by_type(self.program, named)
         lines: list[str] = []
@@ -297,8 +297,9 @@ class _ModuleWriter:
         return lines
 
     def _silence(self) -> None:
-        """Have the functions that are called from outside silence NumPy's warnings, where there may be any: the
-        program's own for all that it calls, or, as other threads call them, block functions.
+        """Silence NumPy's warnings in the functions that are called from outside, if any are possible.
+
+        That is the entry point for everything that it calls, or block functions, which run in other threads.
         """
         statement = self.renderer.statement("quiet")
         are_free = bool(self.program.original.free_sizes)
@@ -313,7 +314,9 @@ class _ModuleWriter:
     # -- the whole text
 
     def _pieces(self, kernels: Declarations) -> list[str]:
-        """The top of the page, kernels, functions, and what they use of the prelude and of the parts."""
+        """Return the top of the page, kernels, functions, and the definitions of the prelude and of the parts that they
+        use.
+        """
         renderer, program, entry = self.renderer, self.program, self.entry
         last = self._names_of_tasks()
         for unused in self.classes.keep(line for writer in self.writers for line in writer.lines):
@@ -368,7 +371,7 @@ class _ModuleWriter:
             imports=imported,
             needs_numpy=needs_numpy,
             types=types,
-            public=[entry.name, *public] if public else [],  # nothing is hidden where main is all
+            public=[entry.name, *public] if public else [],  # no ``__all__`` if main is the only public name
             groups=filter(
                 None,
                 [
@@ -389,7 +392,9 @@ class _ModuleWriter:
         return [top, *shared, *kernels.shared(), *declared, *functions, *behind]
 
     def _signature(self) -> list[str]:
-        """The constant that the check of arguments reads, and the parts that it has several times."""
+        """Return the constants that the check of arguments reads: the signature, and parts that occur in it several
+        times.
+        """
         paths, statement = self.entry.argument_paths, self.renderer.statement
         tree = signature(self.program, self.parameters, paths)
         leaf = partial(statement, "type_as_pair" if self.entry.check == CHECK_TREES else "type_as_text")
@@ -397,7 +402,9 @@ class _ModuleWriter:
         return [statement("signature", *line) for line in lines]
 
     def _stored_trees(self) -> list[str]:
-        """The trees that a file has, and the hashes of their arrays, of which only those that are read go there."""
+        """Return the statement of the trees in a file, with the hashes of their arrays; only arrays that are read are
+        stored.
+        """
         statement, fits = self.renderer.statement, self.renderer.layout.fits
         nodes = self.program.entry.parameters[self.entry.arguments :]
         pairs = zip(nodes, self.program.original.stored, strict=True)
@@ -414,7 +421,7 @@ class _ModuleWriter:
         return [statement("stored_trees", self.module_names.fresh("WEIGHTS"), rows, trees, are_long)]
 
     def _keep_memory(self) -> list[str]:
-        """Return what has the memory of large arrays used again, in a style for speed."""
+        """Return the statement that lets the memory of large arrays be reused, in a style for speed."""
         nodes = (node for writer in self.writers for node in writer.plan.nodes if node.opcode != "parameter")
         sizes = (prod(node.shape) * node.type.dtype.itemsize for node in nodes if node.element_type is not None)
         is_fast = kernels_in(self.options.style, self.target) is not None and not self.renderer.sizes_are_free
@@ -424,13 +431,15 @@ class _ModuleWriter:
         return [statement] if statement else []
 
     def _narrow_dtypes(self, names: Set[str]) -> list[str]:
-        """Return what the library must be told of the dtypes of at most a byte among names."""
+        """Return the statement that makes dtypes of at most a byte, if used, known to the library."""
         dtypes = sorted(names & {self.renderer.dtype(each) for each in NARROW})
         statement = self.renderer.statement("narrow_dtypes", dtypes).strip() if dtypes else ""
         return [statement] if statement else []
 
     def _names_of_tasks(self) -> list[str]:
-        """The statement by which a library that takes functions for what they are called tells this module's apart."""
+        """Return the statement that makes function names unique to this module, for a library that identifies functions
+        by name.
+        """
         is_needed = self.chunks or any(writer.renderer is not self.renderer for writer in self.writers)
         statement = self.renderer.statement(NAME_BY_TEXT).strip() if is_needed else ""
         if statement:
@@ -438,7 +447,9 @@ class _ModuleWriter:
         return [statement] if statement else []
 
     def _cut_prelude(self, others: list[str]) -> None:
-        """Cut the prelude's functions to what the program's lines give them; blocks may be smaller than their nodes."""
+        """Specialize the prelude's functions to the module's calls; not for blocks, which may be smaller than their
+        nodes.
+        """
         if not self.is_cut or self.target.arrange is not None:
             return
         lines = [line for writer in self.writers for line in writer.lines]
@@ -459,7 +470,7 @@ class _ModuleWriter:
         return function_text(writer, has_group, is_of_blocks, self.decorators if is_entry else ())
 
     def _types(self, of_kernels: Set[str]) -> list[str]:
-        """The types that signatures name, those of kernels among them."""
+        """Return the type definitions that signatures use, including those of kernels."""
         kinds = sorted({*kinds_of_types(self.program, self.of_blocks is not self.renderer), *of_kernels})
         groups = (group for own in self.renderer.argument_groups.values() for group in own)
         has_trees = self.entry.takes_trees or any(group.maker is None for group in groups)

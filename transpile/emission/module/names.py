@@ -1,4 +1,4 @@
-"""The names that a module has for its functions, and those that its prelude and the user's own functions bring in."""
+"""The names of a module's functions, and the names that its prelude and the user's own functions bring in."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..naming.updates import updates
 from ..prelude.library import Prelude
 from .entry_point import CHECK_ARRAYS, CHECK_TREES
 
-DECORATORS = frozenset(("cache",))  # names of imports that no function reads: a value may have them, no function
+DECORATORS = frozenset(("cache",))  # imported names that no function body reads: values may have them
 _OF_CONSTANTS = ("constant", "mapped_constant", "mapped_tensor", "device_constant", "StoredTree")
 _SAYS_NOTHING = re.compile(
     r"(region_\d+.*|none|call|lambda|fn|fun|func|forward|apply|wrapped|wrapper|inner|body_fun|)(_\d+)?"
@@ -25,19 +25,19 @@ _SAYS_NOTHING = re.compile(
 
 
 def prelude_calls(program: Program) -> list[Node]:
-    """Return the calls of prelude functions, and of the user's own, in a program."""
+    """Return the calls of prelude functions, and of the user's own functions, in a program."""
     return [node for function in program.functions for node in topological(roots(function)) if node.opcode == "prelude"]
 
 
 def foreign_names(calls: Sequence[Node]) -> list[ForeignName]:
-    """Return the functions of the user's own that are called, each once."""
+    """Return the user's own functions that are called, each once."""
     called = (node.parameters["function"] for node in calls)
     return list(dict.fromkeys(function for function in called if isinstance(function, ForeignName)))
 
 
 def prelude_names(program: Program, calls: Sequence[Node], library: Prelude, checks: Sequence[str]) -> set[str]:
-    """Return the names that the ``calls`` of prelude functions in a program bring into its module; ``checks`` are the
-    functions that look at the arguments.
+    """Return the names that the ``calls`` of prelude functions bring into a module; ``checks`` check or cast the
+    arguments.
     """
     called = {CHECK_ARRAYS, CHECK_TREES, *_OF_CONSTANTS, "copied"}
     called.update(filter(None, checks))
@@ -49,13 +49,15 @@ def prelude_names(program: Program, calls: Sequence[Node], library: Prelude, che
 
 
 def brought_in(names: list[str], library: Prelude) -> set[str]:
-    """The names that prelude functions bring into a module: their own, those of what they use, and of its imports."""
+    """Return the names that prelude functions bring into a module: their own, those of functions they use, and of
+    imports.
+    """
     definitions = library.closure(names)
     return {definition.name for definition in definitions}.union(*(definition.imported for definition in definitions))
 
 
 def _names_in(argument: Any) -> Iterator[str]:
-    """The prelude names in a call's arguments."""
+    """Yield the prelude names in a call's arguments."""
     if isinstance(argument, str):
         yield argument
     elif isinstance(argument, PreludeName):
@@ -68,9 +70,12 @@ def _names_in(argument: Any) -> Iterator[str]:
 
 
 def function_name(function: Function, program: Program, contexts: ContextNames) -> str:
-    """``region_0.5`` and ``call`` say nothing: what does is the call or the scope around all instructions; jitted
-    functions carry their own name. The steps of a loop are called after the program, what makes arguments anew
-    ``update``."""
+    """Return the name of a function.
+
+    Jitted functions have a name of their own. If that is generic, like ``region_0.5`` and ``call``, the name is the
+    call or the scope around all instructions. The steps of a loop are named after the program; a repeated function that
+    computes new arguments is ``update``.
+    """
     if function.repeated:
         return identifier(function.label) or ("update" if updates(function) else "part")
     if function.loop is not None:
@@ -86,7 +91,9 @@ def function_name(function: Function, program: Program, contexts: ContextNames) 
 
 
 def _block_name(function: Function, origin: Graph) -> str:
-    """``total_block`` computes blocks of ``total``; more than two arrays at a time are the program's own work."""
+    """Return ``total_block`` for blocks of ``total``; functions of more than two arrays are named after the source
+    function.
+    """
     names = [base_name(node, origin) for node in function.block_of]
     if len(names) <= 2 and len(set(names)) == len(names):
         return "_and_".join(names) + "_block"

@@ -1,8 +1,8 @@
-"""Provenance: which instructions each emitted line computes.
+"""Provenance: the instructions that each emitted line computes.
 
-A line computes the nodes that its text spells out, and a node is the value of the instructions it was lowered from. An
-instruction without a node of its own (a reducer's, a broadcast, what a raised form has taken in) belongs to the lines
-of whatever uses it: every instruction that a result needs has a line.
+A line computes the nodes in its text, and a node is the value of the instructions that it was lowered from. An
+instruction without a node of its own (in a reducer, a broadcast, a part of a raised form) belongs to the lines of its
+users. So every instruction that a result needs has a line.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from ...array.program import Function, Scope, tree_nodes
 from ...hlo.ir import Computation, Instruction
 from ..lines import Line, WrittenFunction
 
-SIGNATURE = -1  # the number of the line that names a function's parameters; those of its body count from 0
+SIGNATURE = -1  # the number of the line with a function's parameters; the lines of its body count from 0
 
 Spot = tuple[int, int]  # function, line
 Spots = dict[Spot, None]  # without repeats, in order
 
-# These only say where a value is: they are part of the lines that use it.
+# Opcodes that compute nothing: they belong to the lines of their users.
 _TRANSPARENT = frozenset(("constant", "parameter", "tuple", "get-tuple-element"))
 
 
 def instructions_by_line(functions: Sequence[WrittenFunction]) -> dict[Spot, tuple[Instruction, ...]]:
-    """The instructions of each line that computes any: callees' first, then in the module's order."""
+    """Return the instructions of each line that computes any: callees' first, then in the module's order."""
     order = [i for computation in _computations(functions[0].function.computation) for i in computation.instructions]
     spots = _all_spots(functions, order)
     originals = functions[0].function.originals
@@ -37,7 +37,7 @@ def instructions_by_line(functions: Sequence[WrittenFunction]) -> dict[Spot, tup
 
 
 def _computations(entry: Computation) -> list[Computation]:
-    """A computation and all that it calls, callees first."""
+    """Return a computation and all that it calls, callees first."""
     order: dict[Computation, None] = {}
     stack: list[tuple[Computation, bool]] = [(entry, False)]
     while stack:
@@ -51,7 +51,7 @@ def _computations(entry: Computation) -> list[Computation]:
 
 
 def _all_spots(functions: Sequence[WrittenFunction], order: list[Instruction]) -> dict[Instruction, Spots]:
-    """Return where each instruction is computed: by itself, or as a part of what uses it."""
+    """Return the lines of each instruction: its own, or those of its users."""
     values, steps = _own_spots(functions)
     users: dict[Instruction, list[Instruction]] = {}
     callers: dict[Computation, list[Instruction]] = {}
@@ -75,7 +75,9 @@ def _all_spots(functions: Sequence[WrittenFunction], order: list[Instruction]) -
 
 
 def _own_spots(functions: Sequence[WrittenFunction]) -> tuple[dict[Instruction, Spots], dict[Instruction, Spots]]:
-    """The lines that compute the value of an instruction, and those that compute a step on the way to it."""
+    """Return the lines that compute the value of each instruction, and those that compute an intermediate step of
+    it.
+    """
     values: dict[Instruction, Spots] = {}
     steps: dict[Instruction, Spots] = {}
     for number, written in enumerate(functions):
@@ -97,10 +99,10 @@ def _own_spots(functions: Sequence[WrittenFunction]) -> tuple[dict[Instruction, 
 
 
 def _computed(line: Line, named: set[Node]) -> Iterator[Node]:
-    """The nodes that a line computes: those it binds, and of those written for it what they are made of.
+    """Yield the nodes that a line computes: the nodes that it binds, and the nodes in its text that they depend on.
 
-    Expressions are tried before one of their parts gets a line of its own: what was tried belongs to a later line.
-    Equal constants are one node wherever they stand, so that what is made of nothing else counts where it is bound.
+    The writer renders expressions before it cuts parts out of them: these parts belong to a later line. Equal constants
+    are one node everywhere, so a node that depends on nothing else counts where it is bound.
     """
     found: set[Node] = set(line.after or line.values)
     stack = list(line.after)
@@ -116,7 +118,7 @@ def _computed(line: Line, named: set[Node]) -> Iterator[Node]:
 
 
 def _instructions_by_node(function: Function) -> dict[Node, list[Instruction]]:
-    """The instructions whose values the nodes of a function are."""
+    """Return, by node of a function, the instructions whose values it is."""
     found: dict[Node, list[Instruction]] = {}
     stack: list[Scope] = [function.scope] if function.scope is not None else []
     while stack:
@@ -133,6 +135,6 @@ def _instructions_by_node(function: Function) -> dict[Node, list[Instruction]]:
 
 
 def _nodes(lowered: Any) -> list[Node]:
-    """The nodes of a value or of the values in a tuple."""
+    """Return the nodes of a value or of the values in a tuple."""
     values: list[Any] = tree_nodes(lowered)
     return [value.node for value in values]

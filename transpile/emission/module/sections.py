@@ -1,7 +1,7 @@
-"""Headings in long functions: ``# encoder / layer_0`` above the statements of ``jax.named_scope``.
+"""Headings in long functions: ``# encoder / layer_0`` above the statements of a ``jax.named_scope``.
 
-A scope is a part of the paths in op_name: ``jit(step)/jvp(encoder)/layer_0/dot_general``. What JAX adds to them says
-nothing to a reader and is left out; what is transposed is the gradient.
+A scope is a part of the path in op_name: ``jit(step)/jvp(encoder)/layer_0/dot_general``. Parts that JAX adds mean
+nothing to a reader and are left out; ``transpose`` becomes "gradient of".
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...array.node import Node
 from ...hlo.function_words import is_machinery
 from ..lines import Line
 
-_FEWEST_LINES = 12  # of a body that is worth headings
+_FEWEST_LINES = 12  # bodies up to this length get no headings
 _LINES_PER_HEADING = 3  # at least, on average
 _LONGEST = 60
 
@@ -28,7 +28,7 @@ Scope = tuple[str, ...]
 def add_sections(lines: Sequence[Line], graph: Graph) -> None:
     """Put headings above the lines of a function where its scopes change, if it is long and they are informative.
 
-    Scopes that change too often are cut to their outer parts, until there are few enough headings or nothing is left.
+    Scopes that change too often are cut to their outer parts, until there are few enough headings or none.
     """
     if len(lines) <= _FEWEST_LINES:
         return
@@ -50,13 +50,13 @@ def _changes(scopes: Sequence[tuple[Line, Scope]]) -> Iterator[tuple[Line, Scope
 
 
 def heading(scope: Scope) -> str:
-    """Return a scope as a heading, ``encoder / layer_0``, of at most so many characters."""
+    """Return a scope as a heading of limited length: ``encoder / layer_0``."""
     text = " / ".join(scope)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 def _scope_of(line: Line, graph: Graph) -> Scope:
-    """The scope of what a line binds; of several values the first."""
+    """Return the scope of the first value that a line binds."""
     for node in line.after:
         instruction = graph.origins.get(_valued(node))
         if instruction is not None and instruction.metadata is not None:
@@ -69,8 +69,9 @@ def _valued(node: Node) -> Node:
 
 
 def scope_of(op_name: str) -> Scope:
-    """The author's scopes in the path of an operation; the outermost of a gradient says so: ``("gradient of encoder",
-    "layer_0")``."""
+    """Return the author's scopes in the path of an operation; for a gradient, ``("gradient of encoder",
+    "layer_0")``.
+    """
     found = scope_parts(op_name)
     if found and "transpose(" in op_name:
         return f"gradient of {found[0]}", *found[1:]
@@ -79,7 +80,7 @@ def scope_of(op_name: str) -> Scope:
 
 @lru_cache(maxsize=4096)
 def scope_parts(op_name: str) -> Scope:
-    """The author's scopes in the path of an operation, without the operation itself, which is the last part."""
+    """Return the author's scopes in the path of an operation, without its last part, the operation itself."""
     found: list[str] = []
     for part in op_name.split("/")[:-1]:
         while (match := _TRANSFORMED.fullmatch(part)) is not None:

@@ -1,8 +1,9 @@
-"""Helpers that the modules of a folder share: a file of whole functions of the prelude, which modules import from.
+"""Helpers that the modules of a folder share: a file of whole prelude functions, which modules import from.
 
-A module has its helpers of its own, or imports them: by a relative import, or by the plain name of the file where the
-folder is no package. What finds files by the module's own name stays in it, and so do texts of kernels. A module with
-kernels or a graph imports only what reads tensors, so that modules share a file of these, too.
+A module has its own helpers, or imports them: by a relative import, or by the plain name of the file if the folder is
+not a package. Functions that find files by the module's own name stay in the module, and so do texts of kernels. A
+module with kernels or a graph imports only the functions that read tensors, so such modules can share a file of
+tensors.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from .header import with_body_hash
 from .imports import imports
 
 SHARED = "shared"
-_TENSORS = "tensors"  # the module of the prelude that reads arrays beside itself
+_TENSORS = "tensors"  # the module of the prelude that reads arrays from the file beside it
 _STAYS = ON_HOST - {_TENSORS} | {DEVICE}
 _NAME = re.compile(r"^(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
 
 
 def stem(target: str) -> str:
-    """The name of the file: modules for different libraries share none."""
+    """Return the name of the file: modules for different libraries share none."""
     return "_xla2py" if target == "numpy" else f"_xla2py_{target.replace('-', '_')}"
 
 
 def helpers_in_files(options: Mapping[str, Any], program: HloModule | Witnesses) -> str:
-    """Return where a module that is written to a file has its helpers."""
+    """Return the option ``helpers`` for a module that is written to a file, with ``auto`` resolved."""
     helpers: str = options.get("helpers", AUTO)
     is_plain = options.get("style", READABLE) == READABLE and not options.get("graph")
     several = device_count(program.modules[0] if isinstance(program, Witnesses) else program) > 1
@@ -48,45 +49,45 @@ def helpers_in_files(options: Mapping[str, Any], program: HloModule | Witnesses)
 
 
 def shares_functions(options: Options) -> bool:
-    """Tell whether a module imports all its helpers, not only what reads tensors."""
+    """Return whether a module imports all its helpers, not only those that read tensors."""
     return options.helpers == SHARED and options.style == READABLE and not options.graph
 
 
 def divided(
     definitions: Sequence[Definition], names: Iterable[str], options: Options
 ) -> tuple[list[Definition], list[Definition]]:
-    """Return the definitions that stay in a module, which names some of them, and those that it shares."""
+    """Return the definitions that stay in a module that uses ``names``, and the definitions that it shares."""
     if options.helpers != SHARED:
         return list(definitions), []
     if not shares_functions(options):
         tensors = [each for each in definitions if each.module == _TENSORS]
         return [each for each in definitions if each not in tensors], tensors
     named, stays = set(names), [definition for definition in definitions if definition.module in _STAYS]
-    for definition in reversed(stays):  # what they use stands before them
+    for definition in reversed(stays):  # definitions come before their users
         named |= set(definition.uses) if definition.name in named else set()
     own = [definition for definition in stays if definition.name in named]
     return own, [definition for definition in definitions if definition not in own]
 
 
 def import_line(target: str, names: Iterable[str]) -> str:
-    """The statement by which a module gets its helpers; empty where it needs none."""
+    """Return the statement that imports a module's helpers; empty if it needs none."""
     listed = ", ".join(sorted(names))
     return f"from .{stem(target)} import {listed}" if listed else ""
 
 
 def helper_names(text: str, target: str) -> tuple[str, ...]:
-    """The names that a module imports from the file beside it."""
+    """Return the names that a module imports from the file of helpers."""
     found = re.search(rf"^from \.?{stem(target)} import (\([^)]*\)|.*)$", text, re.MULTILINE)
     return tuple(sorted(re.findall(r"\w+", found[1]))) if found else ()
 
 
 def defined_names(text: str) -> set[str]:
-    """The names that a file defines at its top level."""
+    """Return the names that a file defines at its top level."""
     return {found[1] or found[2] for found in _NAME.finditer(text)}
 
 
 def helpers_file(names: Iterable[str], target: str, line_length: int = LINE_LENGTH) -> str:
-    """The text of the file with these helpers and what they use, each whole."""
+    """Return the text of the file with these helpers and everything that they use, each whole."""
     layout = Layout(line_length)
     chosen = load_target(target)
     library = prelude(chosen)
@@ -105,7 +106,9 @@ def helpers_file(names: Iterable[str], target: str, line_length: int = LINE_LENG
 
 
 def joined(pieces: Sequence[str]) -> str:
-    """The text of a module from its pieces: functions and classes stand two empty lines apart, constants one."""
+    """Return the text of a module from its pieces, with two empty lines around functions and classes, one around
+    constants.
+    """
     pieces = [piece.strip() for piece in pieces]
     are_blocks = [defines(piece) for piece in pieces]
     gaps = ("\n\n\n" if before or after else "\n\n" for before, after in pairwise(are_blocks))

@@ -1,7 +1,7 @@
-"""The operations that can be emitted, as ``xla2py ops`` and the documentation show them.
+"""The operations that can be emitted, for ``xla2py ops`` and the documentation.
 
-A target is asked about small programs, at least one for nearly every opcode, because what it supports may depend on
-more than the opcode: a shift by a constant is one thing, a shift by a computed amount another.
+Support may depend on more than the opcode: a shift by a constant differs from a shift by a computed amount. So a target
+is asked about small programs, at least one for nearly every opcode.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SUPPORTED = "yes"
 IN_PART = "in part"
 UNSUPPORTED = "no"
 
-# The forms that are easy on every array library; the examples of the builder have the general ones.
+# The forms that are easy for every array library; the examples of the builder have the general ones.
 _EASY = """
 sum {
   a = f32[] parameter(0)
@@ -79,7 +79,7 @@ ENTRY main {
 }
 """
 
-# Collectives in two halves, which the builder does not make.
+# Asynchronous collectives, which the builder does not make.
 _STARTED = """HloModule started, replica_count=2
 sum {
   a = f32[] parameter(0)
@@ -105,9 +105,7 @@ ENTRY main {
 
 
 def coverage(target: str) -> dict[str, str]:
-    """Return what can be done with each opcode on a target. Raises ``UsageError`` (XP406) for a name that is no
-    target's.
-    """
+    """Return the status of each opcode on a target. Raises ``UsageError`` (XP406) for an unknown target."""
     chosen = load_target(target)
     seen: Counter[str] = Counter()
     refused: Counter[str] = Counter()
@@ -129,7 +127,7 @@ def _is_lowered(opcode: str) -> bool:
 
 @cache
 def _programs(target: Target) -> tuple[tuple[frozenset[str], tuple[Refusal, ...]], ...]:
-    """The opcodes that each program was written with, and what the target refuses of it."""
+    """Return, for each program, its opcodes and the operations in it that the target does not support."""
     return tuple(
         (frozenset(i.opcode for i in module.instructions()), compile(module, target).refusals) for module in _modules()
     )

@@ -1,6 +1,6 @@
 """Functions on arrays as handlers of XLA's foreign function interface, whose structures xla/ffi/api/c_api.h describes.
 
-A handler is a C function that takes the address of a call frame: of Python, or of ``main`` that Numba compiles.
+A handler is a C function that takes the address of a call frame: a Python function, or a ``main`` that Numba compiles.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _MADE = frozenset(
 
 
 class Handler(NamedTuple):
-    """A C function, which is at the address as long as the object lives."""
+    """A C function, which is at the address as long as ``kept`` lives."""
 
     kept: Any
     address: int
 
 
 def register(jax: Any, name: str, handler: Handler) -> None:
-    """Give JAX a handler for its CPU by a name."""
+    """Register a handler with JAX's CPU platform under a name."""
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     jax.ffi.register_ffi_target(name, new(handler.address, None, None), platform="cpu")
@@ -81,7 +81,7 @@ def python_handler(
             arrays = [new(shape, dtype, octets(buffer_at(place)[3])) for (shape, dtype, octets), place in places]
             for output, x in zip(arrays[count:], function(*arrays[:count]), strict=True):
                 output[...] = x
-        except BaseException:  # C has no exceptions: XLA raises what is returned
+        except BaseException:  # C has no exceptions: XLA raises the returned error
             return _error(frame[2], format_exc())
         return 0
 
@@ -90,14 +90,14 @@ def python_handler(
 
 
 def _form(array: Array) -> tuple[tuple[int, ...], np.dtype[Any], Callable[[int], Any]]:
-    """Return the shape and type of an array, and the function that gives its bytes at an address."""
+    """Return the shape and type of an array, and the function that returns its bytes at an address."""
     shape, dtype = array[0], np.dtype(array[1])
     return shape, dtype, (ctypes.c_char * (prod(shape) * dtype.itemsize)).from_address
 
 
 def _tell_version(frame: Any) -> int:
-    """Answer the extension that asks for the version of the interface: it is JAX's own while its major version is 0, in
-    which these structures stay.
+    """Answer the query of the interface's version with JAX's own, as long as its major version is 0, which keeps these
+    structures.
     """
     version = (_Word * 5).from_address(frame[2])[4]
     _Buffer.from_address(_Buffer.from_address(frame[1])[3])[3] = version if version & 0xFFFFFFFF == 0 else 0
@@ -105,7 +105,7 @@ def _tell_version(frame: Any) -> int:
 
 
 def _error(interface: int, message: str) -> int:
-    """Make an error that XLA raises; the seventh word of the interface is the function that does."""
+    """Return an error that XLA raises; the seventh word of the interface is the function that creates it."""
     text = ctypes.create_string_buffer(message.encode())
     arguments = (_Word * 4)(32, 0, ctypes.addressof(text), _INTERNAL)
     return int(_FUNCTION((_Word * 7).from_address(interface)[6])(ctypes.addressof(arguments)))
@@ -115,7 +115,7 @@ def _error(interface: int, message: str) -> int:
 
 
 def unchecked_main(source: str, module: ModuleType) -> Callable[..., Any]:
-    """Return ``main`` without its checks of arrays, where JAX has done these."""
+    """Return ``main`` without its checks of arrays, which JAX has done."""
     return _with_main(_unchecked(source), module)["main"]  # type: ignore[no-any-return]
 
 
@@ -126,7 +126,7 @@ def _unchecked(source: str) -> ast.FunctionDef:
 
 
 def _with_main(main: ast.FunctionDef, module: ModuleType) -> dict[str, Any]:
-    """Return the names of a module, with another ``main``."""
+    """Return the namespace of a module, with another ``main``."""
     namespace = dict(module.__dict__)
     exec(compile(ast.Module([main], []), str(module.__file__), "exec", dont_inherit=True), namespace)
     return namespace
@@ -138,10 +138,10 @@ def _with_main(main: ast.FunctionDef, module: ModuleType) -> dict[str, Any]:
 def compiled_handler(
     source: str, module: ModuleType, arguments: Sequence[Array], results: Sequence[Array], *, is_tuple: bool
 ) -> Handler | None:
-    """Return a handler of ``main``, compiled, which takes and returns arrays of these shapes.
+    """Return a handler of the compiled ``main``, which takes and returns arrays of these shapes, or None.
 
-    None where ``main`` does more than to pass arrays to compiled functions, as arithmetic of Numba has other types than
-    that of NumPy, or where Numba cannot compile it.
+    It is None if ``main`` does more than pass arrays to compiled functions, as Numba's arithmetic has other types than
+    NumPy's, or if Numba cannot compile it.
     """
     main = _unchecked(source)
     main.decorator_list = []
@@ -158,7 +158,7 @@ def compiled_handler(
 
 
 def _passes(node: ast.AST, compiled: set[str]) -> bool:
-    """Tell whether a part of ``main`` is the same in Numba as in NumPy."""
+    """Return whether a part of ``main`` means the same in Numba as in NumPy."""
     match node:
         case ast.Call(func=ast.Name(name)):
             return name in compiled
@@ -174,6 +174,6 @@ def _is_njit(decorator: ast.expr) -> bool:
 
 
 def _is_check(node: ast.stmt) -> bool:
-    """Tell whether a statement is ``check_arguments(..)``, which JAX has done."""
+    """Return whether a statement is ``check_arguments(..)``, which JAX has done."""
     call = node.value if isinstance(node, ast.Expr) else None
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _CHECKS

@@ -1,4 +1,4 @@
-"""Name allocation: which value each name of a function stands for, and when another value may take the name over."""
+"""Name allocation: the value that each name of a function stands for, and when another value may take the name over."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class NameAllocation:
         self.reads = reads
         self.names = names
         self.known_types = types
-        self._holders: dict[str, Node] = {}  # by name: the value it stands for
-        self._types: dict[str, set[KnownType | None]] = {}  # by name: those of all values it has stood for
-        self._taken_until: dict[Node, set[Node]] = {}  # by carry: what may have its name until its next value does
-        self.shares = True  # values take over names that are not needed any more
-        self._pending: dict[Node, int] = {}  # how many statements are still to read a value; results count as one
+        self._holders: dict[str, Node] = {}  # name: the value it stands for
+        self._types: dict[str, set[KnownType | None]] = {}  # name: the types of all values it has stood for
+        self._taken_until: dict[Node, set[Node]] = {}  # carry: values that may borrow its name
+        self.shares = True  # whether values may take over the names of dead values
+        self._pending: dict[Node, int] = {}  # value: the statements that are still to read it; results count as one
         for node in plan.nodes:
             if node in plan.named and node.opcode not in ("parameter", "item"):
                 self.expect(reads.of(node))
@@ -38,37 +38,39 @@ class NameAllocation:
         self.expect(reads.of_roots(results))
 
     def expect(self, read: Iterable[Node]) -> None:
-        """Note that one more statement will read these values."""
+        """Record that one more statement will read these values."""
         for node in read:
             self._pending[node] = self._pending.get(node, 0) + 1
 
     def has_read(self, read: Iterable[Node]) -> None:
-        """A statement that reads these values has been written."""
+        """Record that a statement that reads these values has been written."""
         for node in read:
             self._pending[node] = self._pending.get(node, 0) - 1
 
     def hold(self, name: str, node: Node) -> None:
-        """The name stands for the node from here on."""
+        """Record that a name stands for a node from here on."""
         self._holders[name] = node
         self._types.setdefault(name, set()).add(self.known_types.get(node))
 
     def keep(self, node: Node) -> None:
-        """The value's name is its own as long as the function runs: nobody has counted who reads it."""
+        """Reserve a value's name for the whole function, as its readers are not counted."""
         self._pending[node] = self._pending.get(node, 0) + _FOREVER
 
     def is_lent(self, node: Node) -> bool:
-        """The value's name is one that a carry of the loop around lends, or that carry."""
+        """Return whether a value is a carry of the loop around, or has a name that such a carry lends."""
         return node in self._taken_until
 
     def lends(self, carry: Node, node: Node) -> bool:
-        """Tell whether a value may take the name of a carry: always, unless the loop around carries it and writes its
-        next value before the last reader of the value.
+        """Return whether a value may take the name of a carry.
+
+        It may not if the loop around carries it and writes its next value before the last reader of the value.
         """
         return node in self._taken_until.get(carry, {node})
 
     def name(self, node: Node, wanted: str, made_by: Node | None = None) -> str:
-        """The author's name for a new value, or one of those that a statement makes: again where the value that had it
-        is read no more."""
+        """Return a name for a new value, or for one of the results of ``made_by``: the wanted one if its holder is dead
+        by then.
+        """
         name = identifier(wanted)
         holder = self._holders.get(name)
         if holder is not None and self._takes_over(node, name, made_by or node):
@@ -82,11 +84,11 @@ class NameAllocation:
         return fresh
 
     def gives(self, node: Node, wanted: str) -> bool:
-        """Tell whether a new value gets just this name from the value that has it."""
+        """Return whether a new value would get exactly this name from the value that has it."""
         return self._takes_over(node, identifier(wanted), node)
 
     def _takes_over(self, node: Node, name: str, statement: Node) -> bool:
-        """Tell whether what has a name is not needed behind the statement that makes a new value, which may have it."""
+        """Return whether a new value may take over a name whose holder is dead after the statement."""
         holder = self._holders.get(name)
         if holder is None or not self.shares or holder.region is not node.region:
             return False
@@ -96,8 +98,8 @@ class NameAllocation:
         return is_lent and not self.is_needed_after(holder, statement)
 
     def may_take(self, node: Node, wanted: str) -> bool:
-        """Tell whether a new value would get just this name, and hand it on: nothing else has it, or what has it is not
-        read again.
+        """Return whether a new value would get exactly this name, and could pass it on: it is free, or its holder is
+        dead.
         """
         name = identifier(wanted)
         holder = self._holders.get(name)
@@ -107,12 +109,12 @@ class NameAllocation:
         return not is_lent and holder.region is node.region and not self.is_needed_after(holder, node)
 
     def is_needed_after(self, holder: Node, statement: Node) -> bool:
-        """Tell whether another statement than this is still to read a value."""
+        """Return whether a statement other than this one is still to read a value."""
         own = 1 if holder in self.reads.of(statement) else 0
         return self._pending.get(holder, 0) > own
 
     def hold_carries(self, body: Body, loop: Loop, texts: Mapping[Node, str]) -> None:
-        """A value of the body may take a carry's name until the carry's next value does."""
+        """Record which values of a loop's body may have a carry's name until the carry's next value gets it."""
         place = {statement: k for k, statement in enumerate(body.statements)}
         end = len(body.statements)
         read_last: dict[Node, int] = {}

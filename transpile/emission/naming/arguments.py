@@ -1,7 +1,7 @@
 """The names of a program's arguments, from the paths that JAX gives them.
 
-Long paths are shortened together, by what tells them apart: first go the parts that all arguments beside them share,
-then the outer words of keys, then parts from the front. No name is cut so that it reads like another.
+Long paths are shortened together, so that they stay distinct: first the parts that all their siblings share go, then
+the outer words of keys, then parts from the front. No shortened name equals another.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from functools import partial
 from ...hlo.ir import Instruction
 from .identifiers import identifier
 
-_LONGEST = 40  # characters of a name that says enough when it is shortened
-_SHORT = 20  # and of one that is a part of others
+_LONGEST = 40  # characters of a name; longer ones are shortened
+_SHORT = 20  # characters of a name that becomes a part of others
 _KEYED = re.compile(r"[A-Za-z_]\w*(?:\[[^\[\]]*\]|\.\w+)+", re.ASCII)
 _REACTANT = re.compile(r"(\S+) \(path=\(.*\)\)", re.ASCII)  # ``arg3.weight (path=(:args, 3, 1))``
-_NUMBERED = re.compile(r"arg\d+", re.ASCII)  # what Reactant calls an argument without a name
-_NO_NAMES = frozenset(("xla__device_data",))  # PyTorch/XLA calls every parameter so
+_NUMBERED = re.compile(r"arg\d+", re.ASCII)  # Reactant's name of an argument without a name
+_NO_NAMES = frozenset(("xla__device_data",))  # PyTorch/XLA's name of every parameter
 _PART = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|\d+", re.ASCII)
 
@@ -27,21 +27,23 @@ Path = tuple[str, ...]
 
 
 def argument_names(instructions: Sequence[Instruction]) -> list[str]:
-    """A name for each parameter: its path, where the program has it; else the instruction's own name.
+    """Return a name for each parameter: its path if the program has it, else the instruction's own name.
 
-    An argument keeps its capitals, a key in it has none: ``X``, ``params_dense_0`` of ``params['Dense_0']``.
+    An argument keeps its capitals, a key in it has none: ``X``, ``params_dense_0`` for ``params['Dense_0']``.
     """
     return _names(_paths(instructions), _LONGEST)
 
 
 def short_names(instructions: Sequence[Instruction]) -> list[str]:
-    """Return shorter names: ``mu_dense_0`` for what is called after ``opt_state[0].mu['params']['Dense_0']``."""
+    """Return shorter names: ``mu_dense_0`` for ``opt_state[0].mu['params']['Dense_0']``."""
     return _names(_paths(instructions), _SHORT)
 
 
 def own_words(instructions: Sequence[Instruction]) -> list[str]:
-    """Return what gradients are called after: the last parts of a path that no other leaf of its argument ends in,
-    ``kernel_1`` of ``params['kernel_1']``; the whole name where these begin with a number.
+    """Return the words that gradients of parameters are named after.
+
+    These are the last parts of a path that no other leaf of its argument ends in, ``kernel_1`` for
+    ``params['kernel_1']``, or the whole name if these begin with a digit.
     """
     whole = _paths(instructions)
     paths = list(zip([path[0] for path in whole], _shortened(whole, _SHORT), strict=True))
@@ -62,7 +64,7 @@ def _names(paths: list[Path], longest: int) -> list[str]:
 
 def _shortened(paths: list[Path], longest: int) -> list[Path]:
     for shorten in (_without_shared, _with_last_words, partial(_from_the_front, longest=longest)):
-        long = {path[0] for path in paths if len(_joined(path)) > longest}  # these arguments are shortened as a whole
+        long = {path[0] for path in paths if len(_joined(path)) > longest}  # all paths of these arguments are shortened
         if not long:
             break
         shorter = [new if path[0] in long else path for path, new in zip(paths, shorten(paths), strict=True)]
@@ -72,7 +74,7 @@ def _shortened(paths: list[Path], longest: int) -> list[Path]:
 
 
 def _paths(instructions: Sequence[Instruction]) -> list[Path]:
-    """Return the path of each parameter, without an argument that is only a number where the rest tells it apart."""
+    """Return the path of each parameter; for Reactant, without a numbered argument if the rest is unique."""
     whole = [path_of(instruction) for instruction in instructions]
     inner = [
         path[1:] if len(path) > 1 and _REACTANT.fullmatch(_told(instruction)) and _NUMBERED.fullmatch(path[0]) else path
@@ -83,12 +85,12 @@ def _paths(instructions: Sequence[Instruction]) -> list[Path]:
 
 
 def is_leaf(instruction: Instruction) -> bool:
-    """Tell whether a parameter is a part of an argument: ``params['w']``."""
+    """Return whether a parameter is a part of an argument: ``params['w']``."""
     return len(path_of(instruction)) > 1
 
 
 def path_of(instruction: Instruction) -> Path:
-    """Return the parts of what a front end calls a parameter: its argument, then keys."""
+    """Return the parts of a front end's name of a parameter: its argument, then keys."""
     op_name = _REACTANT.sub(r"\1", _told(instruction))
     is_path = "/" not in op_name or _KEYED.fullmatch(op_name)  # the name of an operation has scopes before it
     parts = tuple(_PART.findall(op_name)) if is_path else ()
@@ -96,7 +98,7 @@ def path_of(instruction: Instruction) -> Path:
 
 
 def _told(instruction: Instruction) -> str:
-    """Return what a front end calls a parameter; the empty string where that is no name."""
+    """Return the front end's name of a parameter, or an empty string."""
     op_name = instruction.metadata.op_name if instruction.metadata is not None else ""
     return "" if op_name in _NO_NAMES else op_name
 
@@ -106,7 +108,7 @@ def _joined(path: Path) -> str:
 
 
 def _without_shared(paths: Sequence[Path]) -> list[Path]:
-    """Return paths without the parts inside that stand alone among those beside them: ``0`` and ``params`` of
+    """Return paths without inner parts that have no siblings: ``0`` and ``params`` in
     ``state[0].mu['params']['w']``.
     """
     beside: dict[Path, set[str]] = {}
@@ -120,12 +122,12 @@ def _without_shared(paths: Sequence[Path]) -> list[Path]:
 
 
 def _with_last_words(paths: Sequence[Path]) -> list[Path]:
-    """Keys of many words by the last of them: ``attention_0`` of ``MultiHeadDotProductAttention_0``."""
+    """Return paths with the last word of long keys: ``attention_0`` for ``MultiHeadDotProductAttention_0``."""
     return [(path[0], *map(last_word, path[1:])) for path in paths]
 
 
 def last_word(part: str) -> str:
-    """The last word of a key of many, with its number: ``Attention_0``."""
+    """Return the last word of a key of several words, with its number: ``Attention_0``."""
     words = _WORDS.findall(part)
     numbers = [word for word in words[-1:] if word.isdigit()]
     kept = [word for word in words if not word.isdigit()][-1:]
@@ -133,7 +135,7 @@ def last_word(part: str) -> str:
 
 
 def _from_the_front(paths: Sequence[Path], longest: int) -> list[Path]:
-    """Return paths without as many of the first parts, in all paths of an argument, as are too many in one of them."""
+    """Return paths without their first parts: for all paths of an argument, as many as its longest path requires."""
     dropped: dict[str, int] = {}
     for path in paths:
         begins = [k for k, part in enumerate(path) if not part.isdigit()] or [0]
@@ -143,5 +145,5 @@ def _from_the_front(paths: Sequence[Path], longest: int) -> list[Path]:
 
 
 def _begin(path: Path, number: int) -> int:
-    """The last part that is no number, of the first ``number`` and the next."""
+    """Return the position of the last part, among the first ``number`` and the next, that is not a number."""
     return max((k for k, part in enumerate(path[: number + 1]) if not part.isdigit()), default=0)

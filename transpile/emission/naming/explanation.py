@@ -1,4 +1,4 @@
-"""Why values are called what they are: ``xla2py emit --explain-names``."""
+"""The reasons for names: ``xla2py emit --explain-names``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from ..functions.context import Writing
 
-EXPLAINED = "names"  # what observers of an emission know the explanation by
+EXPLAINED = "names"  # the key of the explanation for observers of an emission
 
 
 def explained_names(writers: Iterable[Writing]) -> str:
-    """Return, for each function and each name that its lines bind, the hint that gave the name, and those it beat."""
+    """Return, for each function and each name that its lines bind, the hint that gave the name, and the rejected
+    ones.
+    """
     return "\n".join(line for writer in writers for line in _lines(writer))
 
 

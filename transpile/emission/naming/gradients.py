@@ -1,7 +1,7 @@
-"""The arguments that values are the gradients of, by the places where the arguments are read.
+"""Matches gradients with arguments by the source places where the arguments are read.
 
-Reverse differentiation keeps for an operation that it transposes the place in the source and the scopes that it had.
-So the gradient of an argument comes from where the argument is read, and has its shape.
+Reverse differentiation gives a transposed operation the source place and the scopes of the original. So the gradient of
+an argument has the place of a reader of the argument, and the argument's shape.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from .scopes import is_gradient
 
 _SEEN_THROUGH = frozenset(("bitcast", "broadcast", "convert", "copy", "reshape", "transpose"))
 
-# By place: the numbers of the arguments that are read there.
+# Place: the numbers of the arguments that are read there.
 _Readers = dict[Hashable, set[int]]
 
 
 class ArgumentGradients:
-    """Finds them in the functions of one module."""
+    """The gradients of arguments in the functions of one module."""
 
     def __init__(self) -> None:
         self._users = InstructionUsers()
         self._known: dict[Computation, _Readers] = {}
-        self._words: dict[Computation, list[str]] = {}  # by the numbers of arguments
+        self._words: dict[Computation, list[str]] = {}  # one per argument
 
     def of(self, function: Function, nodes: Sequence[Node]) -> dict[Node, Node]:
-        """Return by gradient the parameter of a function that it is the gradient of; ``nodes`` are its live nodes."""
+        """Return a dict from each gradient to its parameter; ``nodes`` are the live nodes of the function."""
         gradients = [node for node in nodes if _is_gradient(node, function.graph)]
         if not gradients:
             return {}
         arguments = {number: node for node, all_ in given_arguments(function).items() for number in all_}
-        found: dict[Node, Node] = {}  # by argument: the last value that may be its gradient
+        found: dict[Node, Node] = {}  # argument: the last value that may be its gradient
         for node in _leaving(nodes, gradients, function):
             (*_, made) = function.graph.results[node]
             read = self._readers(function.computation).get(_place(made), ())
@@ -50,7 +50,7 @@ class ArgumentGradients:
         return {node: argument for argument, node in found.items()}
 
     def words(self, function: Function) -> dict[Node, str]:
-        """Return what gradients of a function's parameters are called after, where these are arguments of a program."""
+        """Return the words that gradients are named after, by parameter of a function, for arguments of the program."""
         computation = function.computation
         if computation not in self._words:
             self._words[computation] = own_words(computation.parameters)
@@ -75,7 +75,9 @@ def _is_alike(gradient: Node, argument: Node) -> bool:
 
 
 def _multiplies(argument: Node, gradient: Node) -> bool:
-    """Tell whether an argument is a factor of a gradient, which is then that of the other factor of a product."""
+    """Return whether an argument is a factor of a gradient, which then is the gradient of the product's other
+    factor.
+    """
     if gradient.opcode == "add":
         return any(_multiplies(argument, part) for part in gradient.operands)
     return gradient.operation.is_product and argument in map(unviewed, gradient.operands)
@@ -87,19 +89,19 @@ def _is_gradient(node: Node, graph: Graph) -> bool:
 
 
 def _leaving(nodes: Sequence[Node], gradients: Sequence[Node], function: Function) -> Iterator[Node]:
-    """The gradients that something else than a gradient reads, or that the function returns, in their order."""
+    """Yield the gradients that are returned or read by other values than gradients, in their order."""
     read = {operand for node in nodes if not _is_gradient(node, function.graph) for operand in dependencies(node)}
     read.update(tree_nodes(function.results))
     yield from (node for node in gradients if node in read)
 
 
 def _is_seen_through(user: Instruction) -> bool:
-    """Tell whether an operation only changes the form of its operand."""
+    """Return whether an operation only changes the form of its operand."""
     return user.opcode in _SEEN_THROUGH
 
 
 def _place(instruction: Instruction) -> Hashable:
-    """Return where an operation stands: its frames or its line, and its scopes; None where nobody knows."""
+    """Return the place of an operation: its frames or its line, and its scopes; None if unknown."""
     metadata = instruction.metadata
     if metadata is None or not (metadata.stack_frame_id or metadata.source_line):
         return None

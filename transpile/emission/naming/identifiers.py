@@ -1,4 +1,4 @@
-"""Names for values, from argument paths and operations; never from anything that could be code."""
+"""Names for values, from argument paths and operations, with identifier characters only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_OF
 _LONGEST = 72
 _TABLE = re.compile(r"TABLE_\d+")  # the constants of a module
 
-# What the results of collectives are called.
+# The names of the results of collectives.
 _COLLECTIVES = {
     "all_reduce": "reduced",
     "reduce_scatter": "shard",
@@ -42,7 +42,7 @@ _COLLECTIVES = {
 
 @lru_cache(maxsize=1 << 14)
 def identifier(text: str) -> str:
-    """The nearest Python identifier: ``params['w']`` gives ``params_w``; empty where nothing is left."""
+    """Return the nearest Python identifier: ``params_w`` for ``params['w']``; empty if nothing is left."""
     words = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
     words = re.sub(r"__+", "_", words)[:_LONGEST].rstrip("_")
     if words and words[0].isdigit():
@@ -56,11 +56,11 @@ class Names:
     def __init__(self, reserved: set[str]) -> None:
         self.reserved = RESERVED | reserved
         self.taken = set(self.reserved)
-        self.numbered: dict[str, str] = {}  # what was wanted, by the name with a number that it got
-        self._numbers: dict[str, int] = {}  # by base: the first number that may be free
+        self.numbered: dict[str, str] = {}  # name with a number: the name that was wanted
+        self._numbers: dict[str, int] = {}  # base: the first number that may be free
 
     def fresh(self, wanted: str) -> str:
-        """Take the name that :meth:`free` gives."""
+        """Take the name that :meth:`free` returns."""
         name = self.free(wanted)
         self.taken.add(name)
         base = identifier(wanted) or "value"
@@ -69,7 +69,7 @@ class Names:
         return name
 
     def free(self, wanted: str) -> str:
-        """Return ``wanted``; with an underscore where it is reserved; with the first free number where it is taken."""
+        """Return ``wanted``, with an underscore if it is reserved, or with the first free number if it is taken."""
         base = identifier(wanted) or "value"
         base = base.lower() if _TABLE.fullmatch(base) else base
         if base not in self.taken:
@@ -83,7 +83,7 @@ class Names:
         return f"{base}_{number}"
 
     def kept(self, name: str) -> str:
-        """An identifier as it is where it is free."""
+        """Take an identifier as it is if it is free, else a fresh one."""
         if name in self.taken:
             return self.fresh(name)
         self.taken.add(name)
@@ -91,17 +91,17 @@ class Names:
 
 
 def own_name(function: Function) -> str:
-    """The name of a function without what XLA and JAX add to it."""
+    """Return the name of a function without XLA's and JAX's additions."""
     return plain_name(function.name)
 
 
 def plain_name(name: str) -> str:
-    """A function's name without what XLA and JAX add to it."""
+    """Return a function's name without XLA's and JAX's additions."""
     return re.sub(r"[.]\d+$", "", name).removeprefix("jit_")
 
 
 def base_name(node: Node, graph: Graph) -> str:
-    """Return what a value is called before numbering."""
+    """Return the name of a value by its operation, before numbering."""
     if node.opcode == "blockwise" and "stands_for" not in node.parameters:
         return "parts"
     if node.opcode == "combine" and node.parameters["stands_for"] is None:
@@ -136,16 +136,20 @@ def base_name(node: Node, graph: Graph) -> str:
 
 
 def _name_of_result(function: Function, index: int) -> str:
-    """One of several results is called what it is called in the function; the only one after the function."""
+    """Return the name of a function's result: of several, the name inside the function; of one, a name after the
+    function.
+    """
     results = function.flat_results
     name = base_name(results[index], function.graph) if 1 < len(results) > index and results[index].operands else ""
     return identifier(function.label or own_name(function)) + "_out" if name in ("", "value") else name
 
 
 def common_words(given: Sequence[Sequence[str]]) -> list[str]:
-    """Return for each of several values the words that all its names end in, or else begin with, numbers at their ends
-    aside. Where another value's end alike, those that they begin with; where these are not its own either, both.
-    Empty where they have none in common.
+    """Return for each of several values the words that all its names end in, or else begin with, without trailing
+    numbers.
+
+    If another value has the same ending, it is the common beginning instead; if that is not unique either, both. Empty
+    if the names have no words in common.
     """
     words = [[re.sub(r"_\d+$", "", name).split("_") for name in names] for names in given]
     starts = ["_".join(_common_start(each)) for each in words]
@@ -159,15 +163,17 @@ def common_words(given: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _joined(start: str, end: str) -> str:
-    """``params_block_bias`` of ``params_block`` and ``bias``; the longer where one ends or begins with the other."""
+    """Return ``params_block_bias`` for ``params_block`` and ``bias``; the longer one if it begins or ends with the
+    other.
+    """
     return start if start.endswith(end) else end if end.startswith(start) else f"{start}_{end}"
 
 
-_NO_NOUNS = ("ed", "s", "chosen", "hidden", "taken")  # ends of words that have no plural, or are one
+_NO_NOUNS = ("ed", "s", "chosen", "hidden", "taken")  # endings of words without a plural, or that are plurals
 
 
 def plural(name: str) -> str:
-    """Return what many of what a name stands for are called: ``energies``, ``losses``, ``all_joined``."""
+    """Return the plural of a name: ``energies``, ``losses``, ``all_joined``."""
     if name.endswith(("ss", "sh", "ch", "x")):
         return f"{name}es"
     if name.endswith(_NO_NOUNS) or name[-1].isdigit():
@@ -176,8 +182,9 @@ def plural(name: str) -> str:
 
 
 def outer_words(names: Sequence[str]) -> str:
-    """Return the words that all names begin with and those that all end in: ``new_block_norm_0`` of
-    ``new_block_1_norm_0`` and ``new_block_2_norm_0``."""
+    """Return the words that all names begin with and those that all end in: ``new_block_norm_0`` for
+    ``new_block_1_norm_0`` and ``new_block_2_norm_0``.
+    """
     words = [name.split("_") for name in names]
     return _joined("_".join(_common_start(words)), "_".join(_common_start([each[::-1] for each in words])[::-1]))
 
@@ -193,12 +200,14 @@ def _common_start(words: Sequence[Sequence[str]]) -> list[str]:
 
 
 def is_argument(node: Node) -> bool:
-    """Tell whether a node is an argument of the program's."""
+    """Return whether a node is an argument of the program."""
     return node.opcode == "parameter" and "argument" in node.parameters
 
 
 def given_arguments(function: Function) -> dict[Node, list[int]]:
-    """Return by parameter the numbers of the program's arguments that it is given, where it is given no others."""
+    """Return, by parameter, the numbers of the program's arguments that calls pass for it; without parameters that get
+    other values.
+    """
     if not function.repeated:
         return {node: [node.parameters["argument"]] for node in function.parameters if is_argument(node)}
     pairs = zip(function.parameters, function.repeated, strict=True)
@@ -209,13 +218,13 @@ _NUMPY_WORDS = frozenset(("clip", "where"))  # for clamp and select
 
 
 def is_operation(word: str) -> bool:
-    """Tell whether a word is the name of an operation, which says what is done and not what comes of it."""
+    """Return whether a word is the name of an operation, and so describes no result."""
     is_row = word in OPERATIONS or word.replace("_", "-") in OPERATIONS or word in _NUMPY_WORDS
     return is_row or isinstance(getattr(np, word, None), np.ufunc)
 
 
 def _default_name(node: Node, index: int, otherwise: str) -> str:
-    """Return what the row of an operation calls one of its results; the last name serves for all behind it."""
+    """Return the default name of an operation's result, from its row; the last name serves for all further results."""
     names = node.operation.default_names
     return names[min(index, len(names) - 1)] if names else otherwise
 
@@ -225,5 +234,5 @@ def _is_called_like_its_operand(node: Node) -> bool:
 
 
 def _is_squeezed(node: Node) -> bool:
-    """Tell whether a node is all of an array but an axis of one element: ``x[:, 0]``."""
+    """Return whether a node is a whole array without an axis of one element: ``x[:, 0]``."""
     return node.opcode == "getitem" and math.prod(node.shape) == math.prod(node.operands[0].shape)

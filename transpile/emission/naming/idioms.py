@@ -1,6 +1,6 @@
-"""Names of values that a field has a word for, a row each: the ``residual`` of a fit, the ``squared_norm`` of a vector.
+"""Names for values that have a common term, a row each: the ``residual`` of a fit, the ``squared_norm`` of a vector.
 
-Each is told by what a value is computed from, and the ``residual`` also by what becomes of it.
+Each idiom is a pattern of a value's operands; that of the ``residual`` also looks at the users.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .operands import LONGEST
 _SMALL = 0.01  # the largest tolerance
 _LEAST_DECAY = 0.5
 
-_Word = Callable[[Node], str]  # gives the word of a value, which may be empty
+_Word = Callable[[Node], str]  # from a value to its word, which may be empty
 
 
 def _always(node: Node, found: Bindings, users: Sequence[Node]) -> bool:
@@ -27,11 +27,11 @@ def _always(node: Node, found: Bindings, users: Sequence[Node]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Idiom:
-    """A name for values that match a pattern, ``where`` a function of the value, what the names of the pattern stand
-    for, and the users of the value says so.
+    """A name for values that match a pattern and for which ``where`` holds, given the value, the bindings and the
+    users.
 
-    The word of the pattern's ``x`` stands in the name, for ``{}``, or the word's ``last`` part. ``alone`` is the name
-    where there is no such word, or a long one.
+    ``{}`` in the name is the word of the pattern's ``x``, ``{last}`` the last part of that. ``alone`` is the name if
+    the word is missing or too long.
     """
 
     match: str
@@ -41,7 +41,7 @@ class Idiom:
 
 
 def domain_name(node: Node, users: Sequence[Node], word: _Word) -> str:
-    """Return the word that the field has for a value; empty where there is none."""
+    """Return the common term for a value, or an empty string."""
     idioms = (idiom for idiom in IDIOMS if pattern(idiom.match).opcode == node.opcode)
     return next((name for idiom in idioms if (name := _named(idiom, node, users, word))), "")
 
@@ -58,19 +58,19 @@ def _named(idiom: Idiom, node: Node, users: Sequence[Node], word: _Word) -> str:
 
 
 def _corrects_bias(node: Node, found: Bindings, users: Sequence[Node]) -> bool:
-    """``1 - 0.9**count`` corrects the means that Adam takes of its gradients."""
+    """Return whether a value is ``1 - 0.9**count``, which corrects the means that Adam takes of its gradients."""
     is_count: bool = found["n"].type.is_integral and not node.ndim
     return is_count and bool(_LEAST_DECAY <= literal_value(found["DECAY"]) < 1)
 
 
 def _is_residual(node: Node, found: Bindings, users: Sequence[Node]) -> bool:
-    """``X @ w - y`` that is squared."""
+    """Return whether a value is a fit's ``X @ w - y`` that is squared."""
     is_fit = not is_number(found["a"], 1) and any(map(_is_fitted, node.operands))
     return is_fit and any(node in (square_of(user), _norm_of(user)) for user in users)
 
 
 def _is_fitted(node: Node) -> bool:
-    """Tell whether a value is a product of matrices, with a bias or not."""
+    """Return whether a value is a product of matrices, with or without a bias."""
     node = unviewed(node)
     return node.operation.is_product or (
         node.opcode == "add" and any(unviewed(x).operation.is_product for x in node.operands)
@@ -78,7 +78,7 @@ def _is_fitted(node: Node) -> bool:
 
 
 def _norm_of(node: Node) -> Node | None:
-    """Return the vector whose product with itself a value is; None for other values."""
+    """Return the vector of which a value is the product with itself, or None."""
     return node.operands[0] if node.ndim == 0 and pattern("matmul(x, x)").match(node) is not None else None
 
 
@@ -96,27 +96,27 @@ def _is_tolerance(node: Node, found: Bindings, users: Sequence[Node]) -> bool:
 
 
 def _are_less_largest(node: Node, found: Bindings, users: Sequence[Node]) -> bool:
-    """The logits whose exponentials are the numerators of a softmax, less the largest."""
+    """Return whether a value is the logits less their maximum, as in a softmax."""
     largest = unviewed(found["largest"])
-    while largest.opcode == "select":  # what replaces infinities
+    while largest.opcode == "select":  # replaces infinities
         largest = unviewed(largest.operands[1])
     return largest.opcode == "max" and largest.operands[0] is found["x"]
 
 
 def _is_first_of_equals(node: Node, found: Bindings, users: Sequence[Node]) -> bool:
-    """Where a value in a sorted array is another than the one before it."""
+    """Return whether a value marks the elements of a sorted array that differ from the one before."""
     start, a, b = found["start"], found["a"], found["b"]
     is_start = start.opcode in ("ones", "full", "array") and start.shape == (1,) and node.element_type is PRED
     return is_start and a.opcode == b.opcode == "getitem" and a.operands[0] is b.operands[0]
 
 
 def _is_arange(node: Node, found: Bindings, users: Sequence[Node]) -> bool:
-    """``x[order] = np.arange(n)``."""
+    """Return whether a value is ``np.arange(n)`` stored at permuted indices: ``x[order] = np.arange(n)``."""
     return bool(found["value"].opcode == "arange")
 
 
 def _is_axis_index(node: Node, found: Bindings, users: Sequence[Node]) -> bool:
-    """Where a device lies along an axis of the mesh, worked out from its number."""
+    """Return whether a value is a device's index along an axis of the mesh, computed from its number."""
     number = node.operands[0] if node.opcode == "convert" else node
     is_part = False
     while number.opcode in ("divide", "remainder", "and", "shift-right-logical") and number.operands[1].is_literal:

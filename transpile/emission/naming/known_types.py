@@ -1,7 +1,7 @@
-"""What type checkers know of values by the text alone, so that no name is first a number and then an array.
+"""The types that type checkers infer from the text, so that no name is first a number and then an array.
 
-Most of what NumPy gives is annotated as Any, and so are arguments; numbers with a type, new arrays and what operators
-make of these are not.
+NumPy annotates most results as Any, and arguments are Any, too. Typed numbers, new arrays and the results of operators
+on these are not.
 """
 
 from __future__ import annotations
@@ -13,41 +13,41 @@ from ...array.node import Node, literal_value
 from ...array.program import Branch, Carry, Loop
 from ...hlo.element_types import F64, PRED, ElementType
 
-IsOperator = Callable[[Node], bool]  # whether a value is written by an operator of Python's
+IsOperator = Callable[[Node], bool]  # whether a value is written with a Python operator
 
 
 class KnownType(NamedTuple):
-    """Whether a value is a number; its element type and its rank where these are known as well."""
+    """Whether a value is a number, and its element type and rank if known."""
 
     is_number: bool
     element_type: ElementType | None = None
     ndim: int | None = None
-    is_made: bool = False  # by ``np.zeros(..)``, which gives what its variable asks for
-    is_declared: bool = False  # a flag, or a number that becomes something else: the type is written beside its name
-    is_alone: bool = False  # of which NumPy's annotations say what no other value has
+    is_made: bool = False  # by ``np.zeros(..)``, whose type follows its variable
+    is_declared: bool = False  # a flag or a number of changing type: its assignment has an annotation
+    is_alone: bool = False  # its inferred type fits no other value
 
 
-Types = Set[KnownType | None]  # of the values that a name stands for; None is anything
+Types = Set[KnownType | None]  # of the values that a name stands for; None is Any
 
 
 def agree(first: Types, second: Types) -> bool:
-    """Tell whether one name may stand for the values of two."""
+    """Return whether one name may stand for the values of two names, in any order."""
     return may_follow(first, second) and may_follow(second, first)
 
 
 def may_follow(before: Types, after: Types) -> bool:
-    """Tell whether a name of values may be given further ones."""
+    """Return whether a name that stands for values of some types may be assigned values of others."""
     return all(_may_follow(own, other) for own in before for other in after)
 
 
 def is_flag(initial: Node) -> bool:
-    """Tell whether what a loop begins with is ``np.bool_(True)``, which to type checkers is no other than that."""
+    """Return whether a loop begins with ``np.bool_(True)``, which type checkers take for a literal type."""
     return initial.is_literal and initial.type is PRED
 
 
 def becomes_anything(carry: Carry, known: Mapping[Node, KnownType]) -> bool:
-    """Tell whether type checkers take what comes after the beginning of a loop for something else: an array after a
-    number, 64 bits after fewer.
+    """Return whether type checkers infer another type for a carry's next value: an array after a number, 64 bits after
+    fewer.
     """
     following = known.get(carry.following) if carry.following is not None else None
     if following is None or carry.initial.is_literal:
@@ -57,10 +57,12 @@ def becomes_anything(carry: Carry, known: Mapping[Node, KnownType]) -> bool:
 
 
 def known_types(nodes: Sequence[Node], is_operator: IsOperator) -> dict[Node, KnownType]:
-    """The types of those values whose types are known; operands stand before their users, and bodies before loops."""
+    """Return the types of the values whose types are known; operands come before their users, and bodies before
+    loops.
+    """
     known: dict[Node, KnownType] = {}
     before = -1
-    while len(known) > before:  # what a loop carries into the loops in its body is known a round later
+    while len(known) > before:  # carried values of an inner loop are known an iteration later
         before = len(known)
         for node in nodes:
             if node.opcode == "loop":
@@ -79,13 +81,13 @@ def _may_follow(own: KnownType | None, other: KnownType | None) -> bool:
     if own.is_number is not other.is_number or own.is_alone or other.is_alone:
         return False
     if own.is_number and own.element_type is PRED:
-        return own.is_declared and other.element_type is PRED  # else it is true, false or either
+        return own.is_declared and other.element_type is PRED  # undeclared, its type is that of True, False or both
     ranks = () if other.is_made else (own.ndim, other.ndim)
     return all(None in pair or len(set(pair)) < 2 for pair in ((own.element_type, other.element_type), ranks))
 
 
 def _carried(node: Node, known: dict[Node, KnownType]) -> None:
-    """Note what a loop carries: it is of the type of what it begins with."""
+    """Add the types of a loop's carried values: those of their initial values."""
     loop: Loop = node.parameters["loop"]
     for carry in loop.carries:
         flag = KnownType(True, PRED, 0, is_declared=True) if is_flag(carry.initial) else None
@@ -113,7 +115,7 @@ def _known_type(node: Node, known: Mapping[Node, KnownType], is_operator: IsOper
         given = known.get(node.operands[0])
         return KnownType(True, node.type) if given is not None and given.element_type is not None else None
     if node.opcode == "matmul" and all(operand in known for operand in node.operands):
-        return KnownType(False, is_alone=True)  # also where it is a number
+        return KnownType(False, is_alone=True)  # even for a scalar result
     if not node.ndim:
         return None
     if node.operation.is_generated:
@@ -129,14 +131,16 @@ def _known_type(node: Node, known: Mapping[Node, KnownType], is_operator: IsOper
 
 
 def _of_one(values: Sequence[Node], known: Mapping[Node, KnownType]) -> KnownType | None:
-    """Return the type of one of several values, as far as that is known of some."""
+    """Return the type of one of several values, as far as some of their types are known."""
     found = [known[value]._replace(is_made=False) for value in values if value in known]
     return max(found, key=lambda value: (value.is_alone, not value.is_number), default=None)
 
 
 def _of_elementwise(node: Node, known: Mapping[Node, KnownType], is_operator: IsOperator) -> KnownType | None:
-    """Numbers give numbers, arrays give arrays. What functions give of arrays is an array of any type, and of numbers
-    anything. NumPy says of ``1 / x`` and ``0.5 - x`` of any type that they have 64 bits, and so of some complex ones.
+    """Return the type of an element-wise operation, or None.
+
+    Numbers give numbers, arrays give arrays. Functions of arrays give arrays of any type, functions of numbers give
+    Any. NumPy's annotations give 64 bits to ``1 / x`` and ``0.5 - x`` of any type, and to some complex ones.
     """
     operands = [known.get(operand) for operand in node.operands if not operand.is_python_int]
     types = [operand for operand in operands if operand is not None]
@@ -153,7 +157,7 @@ def _of_elementwise(node: Node, known: Mapping[Node, KnownType], is_operator: Is
 
 
 def _is_wide(operand: Node, known: Mapping[Node, KnownType]) -> bool:
-    """Tell whether what is made of a value and of an array of any type has 64 bits for NumPy: a float of Python."""
+    """Return whether NumPy's annotations give 64 bits to a value combined with an array of any type: a Python float."""
     if operand.is_literal:
         return operand.type.is_floating and not float(literal_value(operand)).is_integer()
     return operand in known and known[operand].element_type is F64

@@ -1,7 +1,7 @@
-"""Names of values after the weights that make them: ``query`` for ``x @ params["query"]["kernel"]``, bias included.
+"""Names of values after their weights: ``query`` for ``x @ params["query"]["kernel"]``, bias included.
 
-Weights are leaves of trees, whose keys are what the author calls the layers of a model. Gradients that are returned in
-the same tree are called after the weights.
+Weights are leaves of trees whose keys are the author's names of a model's layers. Gradients that are returned in the
+same tree are named after the weights.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .identifiers import identifier, is_argument
 from .scopes import is_gradient
 
 _WEIGHTS = frozenset(("kernel", "w", "weight", "weights"))
-_ROOTS = frozenset(("model", "params", "state", "variables"))  # of trees of weights
+_ROOTS = frozenset(("model", "params", "state", "variables"))  # roots of trees of weights
 
 
 def layer_names(function: Function, nodes: Sequence[Node]) -> dict[Node, str]:
-    """Return what the values that layers make are called; ``nodes`` are those of the function that are alive."""
+    """Return the names of values that layers compute; ``nodes`` are the live nodes of the function."""
     words = {
         parameter: _word(_path(function, parameter)) for parameter in function.parameters if is_argument(parameter)
     }
@@ -38,8 +38,9 @@ def layer_names(function: Function, nodes: Sequence[Node]) -> dict[Node, str]:
 
 
 def gradients_in_tree(function: Function, results: Any) -> dict[Node, Node]:
-    """Return the results that are gradients of leaves of the arguments: they have the place in the tree of the results
-    that these have in an argument, and their shape.
+    """Return the results that are gradients of leaves of the arguments, each with the leaf.
+
+    They have the shape of the leaf, and the leaf's path in the tree of the results.
     """
     leaves = {
         (_path(function, parameter)[1:], parameter.shape): parameter
@@ -57,7 +58,9 @@ def gradients_in_tree(function: Function, results: Any) -> dict[Node, Node]:
 
 
 def names_in_tree(results: Any) -> dict[Node, str]:
-    """Return what results are called in their tree, by the last key of their place; those of several are left out."""
+    """Return the names of results by the last key of their path in the result tree; empty for results with several
+    names.
+    """
     found: dict[Node, str] = {}
     for path, node in _places(results, ()):
         name = path[-1] if path and path[-1].isidentifier() else ""
@@ -70,7 +73,7 @@ def _path(function: Function, parameter: Node) -> tuple[str, ...]:
 
 
 def _places(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node]]:
-    """The leaves of a tree of results, each with the keys to it."""
+    """Yield the leaves of a tree of results, each with its path."""
     if isinstance(tree, Node):
         yield path, tree
     elif isinstance(tree, Built):
@@ -83,7 +86,7 @@ def _places(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
 
 
 def _factors(node: Node) -> Sequence[Node]:
-    """The two factors of a product, or of a convolution."""
+    """Return the two factors of a product or of a convolution."""
     is_convolution = node.opcode == "prelude" and node.parameters["function"] == "convolution"
     return node.operands[:2] if node.operation.is_product or is_convolution else ()
 
@@ -94,14 +97,15 @@ def _pairs(node: Node) -> Iterator[tuple[Node, Node]]:
 
 
 def _is_bias(node: Node, product: Node) -> bool:
-    """Tell whether a value may be the bias that is added to a product: an argument of fewer elements."""
+    """Return whether a value may be the bias that is added to a product: an argument of lower rank."""
     node = unviewed(node)
     return is_argument(node) and 0 < node.ndim < max(product.ndim, 2)
 
 
 def _word(path: Sequence[str]) -> str:
-    """``query`` of ``params['block']['query']['kernel']``, ``layer_1`` of ``layers[1].weight``; empty where the last
-    key is no word for weights, or none around it says anything.
+    """Return ``query`` for ``params['block']['query']['kernel']`` and ``layer_1`` for ``layers[1].weight``.
+
+    Empty if the last key is not a word for weights, or if the keys around it are uninformative.
     """
     keys = list(path[:-1] if path[-1] == "value" else path)
     if not keys or keys.pop() not in _WEIGHTS:

@@ -1,8 +1,7 @@
-"""Names of values after what their operation works on: ``tau_mask``, ``sqrt_var``, ``x_minus_mean``.
+"""Names of values after their operands: ``tau_mask``, ``sqrt_var``, ``x_minus_mean``.
 
-The word of an operation alone, ``mask`` or ``difference``, says nothing that the line does not say. It is told apart
-by the operand that has a name of its own, the author's or an argument's; where that is too long, or there is none, the
-word stays alone.
+The word of an operation alone, ``mask`` or ``difference``, only repeats the line. It is combined with the operand that
+has a name of its own, the author's or an argument's. If that is too long, or if there is none, the word stays alone.
 """
 
 from __future__ import annotations
@@ -17,25 +16,25 @@ from ...array.traversal import unviewed
 from ..functions.context import Writing
 from .source import is_empty_word
 
-LONGEST = 20  # characters of such a name: a longer one costs more than it says
+LONGEST = 20  # characters of such a name
 
 _LOG, _SHIFTED = "log_", "shifted_"
-_EMPTY = frozenset(("state", "total"))  # operands whose names say nothing
-_LAST_KEY = re.compile(r"""(?:\.|\[["'])([A-Za-z]\w*)(?:["']\])?$""")  # of a leaf of a tree: params["tau"], state.count
+_EMPTY = frozenset(("state", "total"))  # uninformative names of operands
+_LAST_KEY = re.compile(r"""(?:\.|\[["'])([A-Za-z]\w*)(?:["']\])?$""")  # the key of a leaf: params["tau"], state.count
 _MASK = ("{}_mask",)
 _COMPLEMENT = "one_minus_{}"
-_LESS_ITS_OWN = {"mean": "centered_{}", "max": "shifted_{}"}  # an array without what is reduced of it
+_LESS_ITS_OWN = {"mean": "centered_{}", "max": "shifted_{}"}  # an array minus its own reduction
 
 
 class SubjectNames:
-    """Finds the names of a function's values that say what their operation works on."""
+    """The names of a function's values after their operands."""
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
-        self.joined: set[str] = set()  # names of two operands' words, of which no others are made
+        self.joined: set[str] = set()  # names of two operands, which form no further names
 
     def of(self, node: Node) -> str:
-        """Return what a value is called after its operands; empty where these have no names of their own."""
+        """Return the name of a value after its operands; empty if these have no names of their own."""
         if not node.parameters.get("is_part"):
             node = node.parameters.get("stands_for") or node
         return self.of_choice(node) or short(
@@ -43,7 +42,7 @@ class SubjectNames:
         )
 
     def of_choice(self, node: Node) -> str:
-        """Return what ``np.where(done, x, new_x)`` is called: as its arrays are, where these agree."""
+        """Return the name of ``np.where(done, x, new_x)`` after its arrays, if these agree; else an empty string."""
         if node.opcode != "select":
             return ""
         words = {self.word(each) for each in node.operands[1:] if not each.is_literal} - {""}
@@ -51,10 +50,10 @@ class SubjectNames:
         return short(_after("masked_{}" if is_filled else "{}", words.pop())) if len(words) == 1 else ""
 
     def word(self, node: Node, *, is_beside: bool = False, may_be_joined: bool = False) -> str:
-        """Return the name of an operand; empty where that says no more than an operation, or a number.
+        """Return the name of an operand; empty if it is only an operation's word, or a number.
 
-        Where it ``is_beside`` another one, an argument's ``x`` says enough. Names of two operands' words are long
-        enough, and no word unless they ``may_be_joined``.
+        If the operand ``is_beside`` another one, an argument's name like ``x`` is enough. Names that were joined from
+        two operands are long, and are only returned if they ``may_be_joined``.
         """
         writer = self.writer
         while node.operation.is_view and node.operation.is_light and node not in writer.texts and node.operands:
@@ -79,7 +78,7 @@ class SubjectNames:
         return _after(_MASK[0], words.pop()) if len(words) == 1 else ""
 
     def _form(self, node: Node) -> str:
-        """Return the name after one array, where all other operands are numbers, or after two."""
+        """Return the name after one array, if all other operands are numbers, or after two; else an empty string."""
         forms = node.operation.names_after
         arrays = [each for each in node.operands if not each.is_literal]
         if node.opcode == "convert" and arrays and (word := self.word(arrays[0])):
@@ -100,7 +99,9 @@ class SubjectNames:
         )
 
     def _index(self, node: Node) -> Node:
-        """Return what an index is made of element by element, with numbers alone: ``i`` of ``clip(i, 0, 9)``."""
+        """Return the array that an index is computed from element-wise, with numbers only: ``i`` in ``clip(i, 0,
+        9)``.
+        """
         while node.operation.is_elementwise and not self.word(node):
             given = [each for each in node.operands if not each.is_literal]
             if len(given) != 1:
@@ -109,7 +110,7 @@ class SubjectNames:
         return node
 
     def _of_both(self, form: str, *arrays: Node) -> str:
-        """Return the name after two arrays, of which one has a name that says something."""
+        """Return the name after two arrays, at least one of which has an informative name."""
         words = [self.word(each, is_beside=True) for each in arrays]
         if not all(words) or words[0] == words[1] or not any(map(self.word, arrays)):
             return ""
@@ -119,24 +120,24 @@ class SubjectNames:
 
 
 def _is_first(node: Node, operand: Node) -> bool:
-    """Tell whether an operand is the one that the operation is about: ``x`` of its row, or the only one."""
+    """Return whether an operand is the main one of an operation: ``x`` or ``a`` in its row, or the only one."""
     names = node.operation.operands
     return names[node.operands.index(operand)] in ("x", "a") if len(names) == len(node.operands) else True
 
 
 def short(name: str) -> str:
-    """Return a name, or nothing where it costs more than it says."""
+    """Return a name, or an empty string if it is too long."""
     return name if len(name) <= LONGEST else ""
 
 
 @cache
 def operation_words() -> frozenset[str]:
-    """Return what operations call their results."""
+    """Return the default names of all operations' results."""
     return frozenset(word for row in OPERATIONS.values() for word in row.default_names)
 
 
 def _after(form: str, word: str) -> str:
-    """``exp_x`` of ``x`` and of ``shifted_x``, but ``scale`` of ``log_scale``."""
+    """Return ``exp_x`` for ``x`` and for ``shifted_x``, but ``scale`` for ``log_scale``."""
     if form == "exp_{}" and word.startswith(_LOG):
         return word.removeprefix(_LOG)
     if form == "exp_{}":
@@ -145,7 +146,7 @@ def _after(form: str, word: str) -> str:
 
 
 def _compared(node: Node) -> Iterator[Node]:
-    """The arrays that a mask is about: what it compares, but for numbers."""
+    """Yield the arrays that a mask compares, without numbers."""
     for operand in node.operands:
         if operand.operation.names_after == _MASK:
             yield from _compared(operand)

@@ -1,4 +1,4 @@
-"""Functions that the author wrote take their arguments in the author's order, and what they close over behind them."""
+"""The author's order of parameters: functions take the author's parameters first, and closed-over values after them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .source import SourceNames
 
 
 def in_authors_order(program: Program, names: SourceNames) -> None:
-    """Put the parameters of functions, and what calls give for them, in the order of the source."""
+    """Put the parameters of functions, and the operands of their calls, into the order of the source."""
     fixed = handed_on(program.functions)
     for function in program.functions[:-1]:
         name = names.contexts.of_called(function)
@@ -36,7 +36,10 @@ def _reorder(program: Program, function: Function, places: Sequence[int]) -> Non
 
 
 def _reordered(graph: Graph, function: Function, places: Sequence[int], done: set[Node], node: Node) -> Node | None:
-    """Return a call with its arguments in the order of ``places``; no equal one, which may wait for its turn."""
+    """Return a call with its operands in the order of ``places``, or None.
+
+    The new call is pinned: it must not become one with an equal call that is still to be reordered.
+    """
     if node.parameters["function"] is not function or node in done:
         return None
     operands = tuple(node.operands[place] for place in places)

@@ -1,8 +1,8 @@
-"""Names of values after the calls and scopes that they leave: what the program tells without its source.
+"""Names of values after the calls and scopes that they leave, which the program contains without its source.
 
-A tracer keeps the names of the functions and of the scopes around each operation. The value that a call hands out is
-what the author would call after the function; values that only stay inside get its name before their own, where they
-would be told apart by a number else.
+A tracer keeps the names of the functions and of the scopes around each operation. The value that a call returns is
+named after the function. A value that stays inside gets the function's name before its own, if it would need a number
+otherwise.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from ...hlo.stack_frames import CallChains
 from ..module.sections import scope_parts
 from .identifiers import base_name, own_name, plain_name
 
-_LONGEST = 20  # characters of a name that tells values within a call apart: longer ones cost more than numbers
+_LONGEST = 20  # characters of a name for a value within a call; numbers are better than longer ones
 
 _CALLED = re.compile(r"\bjit\((\w+)\)", re.ASCII)
 
-GRADIENT = "d_"  # before the name of what it is the gradient of
+GRADIENT = "d_"  # prefix of the names of gradients
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A call or a scope around an operation: equal keys are the same one. The word is what it may be called."""
+    """A call or a scope around an operation, identified by its key. The word is its name, which may be empty."""
 
     key: object
     word: str
@@ -44,22 +44,23 @@ Levels = tuple[Level, ...]
 class Around(NamedTuple):
     """The scopes and the calls around an operation, outermost first, and the function that the calls begin in.
 
-    What was traced elsewhere and kept begins in another: nothing is known of how the two are nested.
+    Operations that were traced elsewhere and cached begin in another function, and the nesting of the two is unknown.
     """
 
     kinds: tuple[Levels, Levels]  # scopes say more than calls
     root: str
 
 
-_NOWHERE = Around(((), ()), "")  # around what a function returns
+_NOWHERE = Around(((), ()), "")  # around the results of a function
 
-# By the call or scope that they leave, and whether they are gradients: values, and the name that they have after it.
+# (call or scope that is left, whether gradients leave it): the values, each with its name after the call or scope.
 _Values = dict[tuple[object, bool], list[tuple[Node, str]]]
 
 
 def called_names(module: HloModule) -> dict[Computation, str]:
-    """Return the names of jitted functions as their calls have them, ``transpose(jvp(jit(softmax)))``, where JAX told
-    several of one name apart by numbers, ``softmax_9``, or a computation is only a gradient.
+    """Return the names of jitted functions as their calls have them, ``transpose(jvp(jit(softmax)))``.
+
+    The computation may be ``softmax_9``, because JAX numbered functions of the same name, or may only be a gradient.
     """
     found: dict[Computation, set[str]] = {}
     for instruction in module.instructions():
@@ -78,7 +79,7 @@ class ContextNames:
 
     def __init__(self, module: HloModule, chains: CallChains) -> None:
         self._chains = chains
-        self._known: dict[tuple[str, tuple[int, ...]], Around] = {}  # by the name of an operation and its frames
+        self._known: dict[tuple[str, tuple[int, ...]], Around] = {}  # by op_name and frames
         traced = module.name.removeprefix("jit_")
         names = [frame.function_name for frame in self._chains.frames]
         self._own = own_parts(names, traced)
@@ -87,8 +88,10 @@ class ContextNames:
     def names(
         self, graph: Graph, nodes: Sequence[Node], results: Iterable[Node], named: set[Node]
     ) -> tuple[dict[Node, str], dict[Node, str]]:
-        """Return names for those of ``nodes``, the live nodes of a function, that have statements of their own: of
-        values after what they leave, and of values inside after what is around them.
+        """Return two dicts of names: of values after the calls or scopes that they leave, and of values inside after
+        these.
+
+        ``named`` are those of ``nodes``, the live nodes of a function, that have statements of their own.
         """
         origins = {node: origin for node in nodes if (origin := _instruction(graph, node)) is not None}
         around = {node: levels for node, origin in origins.items() if (levels := self._levels(origin)) is not None}
@@ -102,13 +105,13 @@ class ContextNames:
         return found, _told_apart(inside, graph, around, gradients)
 
     def of_called(self, function: Function) -> str:
-        """The name of a function without what XLA and JAX add to it: that which its calls have for it."""
+        """Return the name of a function in its calls, without XLA's and JAX's additions."""
         return self._called.get(function.computation) or own_name(function)
 
     def of_function(self, instructions: Iterable[Instruction]) -> str:
-        """The word of the innermost call or scope that is around all instructions of a function; empty for none.
+        """Return the word of the innermost call or scope around all instructions of a function, or an empty string.
 
-        A scope inside of one that is called as the call is says more than the call.
+        A scope inside one that has the name of the call says more than the call.
         """
         around = [levels for instruction in instructions if (levels := self._levels(instruction)) is not None]
         scopes, calls = (_common_words([levels.kinds[kind] for levels in around]) for kind in (0, 1))
@@ -116,7 +119,7 @@ class ContextNames:
         return words[-1] if words else ""
 
     def _levels(self, instruction: Instruction) -> Around | None:
-        """The scopes and the calls around an instruction, outermost first; None where the program does not tell."""
+        """Return the scopes and the calls around an instruction, or None if unknown."""
         if instruction.metadata is None:
             return None
         chain = self._chains.of(instruction)
@@ -136,7 +139,7 @@ class ContextNames:
         return Around((self._scopes(op_name), tuple(calls)), frames[0].function_name if frames else "")
 
     def _scopes(self, op_name: str) -> Levels:
-        """The scopes that the name of an operation tells."""
+        """Return the scopes in an op_name."""
         found: list[Level] = []
         path: tuple[str, ...] = ()
         for part in scope_parts(op_name):
@@ -146,7 +149,7 @@ class ContextNames:
 
 
 class _Leaving:
-    """Finds the calls and scopes that values leave: those around a value that are not around what uses it."""
+    """The calls and scopes that values leave: those around a value that are not around its users."""
 
     def __init__(self, around: dict[Node, Around], gradients: set[Node], users: dict[Node, list[Node | None]]) -> None:
         self.around = around
@@ -155,7 +158,9 @@ class _Leaving:
         self.common = _shared(around.values())
 
     def sorted(self, nodes: Sequence[Node]) -> tuple[_Values, list[Node]]:
-        """Return the values that leave a call or a scope, each with its name after that, and those that stay inside."""
+        """Return the values that leave a call or a scope, each with its name after that, and the values that stay
+        inside.
+        """
         leaving: _Values = {}
         inside: list[Node] = []
         for node in nodes:
@@ -167,25 +172,25 @@ class _Leaving:
         return leaving, inside
 
     def _left(self, node: Node) -> tuple[Level | None, str]:
-        """Return what a value leaves, and the form of its name."""
+        """Return the call or scope that a value leaves, or None, and the form of its name."""
         own = self.around[node]
         known = [u for u in self.users.get(node, ()) if u is None or self._begins_alike(u, own)]
         into = [self.around[user] for user in known if user is not None and user in self.gradients]
         others = [_NOWHERE if user is None else self.around[user] for user in known if user not in self.gradients]
         if all(operand.is_literal for operand in node.operands):
-            return None, ""  # the same wherever it stands
-        if node in self.gradients and into:  # it comes into what it is the gradient of
+            return None, ""  # a constant is the same anywhere
+        if node in self.gradients and into:  # it enters the call that it is the gradient of
             return _left(into[-1], [own], self.common), GRADIENT + "{}"
         if node in self.gradients:  # of a parameter
             return _innermost(own, self.common), "{}_gradient"
-        return _left(own, others, self.common), "{}"  # what gradients take is a factor of a derivative
+        return _left(own, others, self.common), "{}"  # uses by gradients are factors of a derivative
 
     def _begins_alike(self, user: Node, own: Around) -> bool:
         return user in self.around and self.around[user].root == own.root
 
     def last_values(self, leaving: _Values, inside: list[Node]) -> dict[Node, str]:
-        """Name the last value that leaves each call or scope after that; add the others to those that stay inside."""
-        last: dict[object, Node] = {}  # by call or scope: what it makes last, its value
+        """Return the name, after each call or scope, of the last value that leaves it; add the others to ``inside``."""
+        last: dict[object, Node] = {}  # call or scope: the last node in it, its value
         for node, levels in self.around.items():
             if node not in self.gradients:
                 last.update((level.key, node) for kind in levels.kinds for level in kind)
@@ -202,7 +207,7 @@ class _Leaving:
 def _told_apart(
     inside: Iterable[Node], graph: Graph, around: dict[Node, Around], gradients: set[Node]
 ) -> dict[Node, str]:
-    """Names after the innermost call or scope of those values that would be told apart by numbers."""
+    """Return names after the innermost call or scope for the values that would need a number."""
     in_region: dict[Region, list[Around]] = {}
     for node, levels in around.items():
         in_region.setdefault(node.region, []).append(levels)
@@ -220,31 +225,33 @@ def _told_apart(
 
 
 def is_gradient(instruction: Instruction) -> bool:
-    """Tell whether JAX made an instruction to transpose another, as reverse differentiation does."""
+    """Return whether an instruction is the transpose of another, as in reverse differentiation."""
     return instruction.metadata is not None and "transpose(" in instruction.metadata.op_name
 
 
 def instructions_of(graph: Graph, node: Node) -> Sequence[Instruction]:
-    """Return what a node is the result of; what it comes from where a rewrite made it of something else."""
+    """Return the instructions whose result a node is, or the instruction that it was derived from by a rewrite."""
     origin = graph.origins.get(node)
     return graph.results.get(node) or ([] if origin is None else [origin])
 
 
 def _instruction(graph: Graph, node: Node) -> Instruction | None:
-    """Return what a node is the result of, or comes from; of several the last that is of no gradient."""
+    """Return the instruction whose result a node is, or that it comes from: the last one that is not a gradient if
+    any.
+    """
     made = instructions_of(graph, node)
     last = made[-1] if made else None
     return next((each for each in reversed(made) if not is_gradient(each)), last)
 
 
 def _shared(around: Iterable[Around]) -> list[int]:
-    """Return how many scopes, and how many calls, all values are in."""
+    """Return how many scopes, and how many calls, are around all values."""
     each = {id(levels): levels.kinds for levels in around}
     return [_common(given) for given in zip(*each.values(), strict=True)]
 
 
 def _common(levels: Sequence[Levels]) -> int:
-    """Return how many levels all share."""
+    """Return the number of leading levels that all share."""
     count = 0
     for same in zip(*levels, strict=False):
         if len({level.key for level in same}) > 1:
@@ -254,13 +261,13 @@ def _common(levels: Sequence[Levels]) -> int:
 
 
 def _common_words(levels: Sequence[Levels]) -> list[str]:
-    """Return the words of the levels that are in common to all values that are in any, outermost first."""
+    """Return the words of the levels common to all values that are in any, outermost first."""
     given = [each for each in levels if each]
     return [level.word for level in given[0][: _common(given)] if level.word] if given else []
 
 
 def _left(own: Around, users: Sequence[Around], common: Sequence[int]) -> Level | None:
-    """The outermost level with a word that a value leaves; None where it is used inside of all of them."""
+    """Return the outermost level with a word that a value leaves, or None if its users are inside all of them."""
     if not users:
         return None
     for kind in (0, 1):
@@ -274,7 +281,7 @@ def _left(own: Around, users: Sequence[Around], common: Sequence[int]) -> Level 
 
 
 def _innermost(around: Around, common: Sequence[int]) -> Level | None:
-    """The innermost level with a word that not all values are in."""
+    """Return the innermost level with a word that is not around all values, or None."""
     for levels, shared in zip(around.kinds, common, strict=True):
         for level in reversed(levels[shared:]):
             if level.word:

@@ -1,8 +1,8 @@
 """Variable names from the user's own Python source.
 
-XLA keeps, for each instruction, the file, line and start column of the expression it was traced from. Where that
-expression is the value of an assignment, its target is the name the author gave to it. A ``return`` passes the
-question on to the line of the caller. Only identifiers are ever taken from the files.
+XLA keeps, for each instruction, the file, line and start column of the expression it was traced from. If that
+expression is the value of an assignment, the target is the author's name. For a ``return``, the line of the caller
+decides. Only identifiers are ever taken from the files.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ Site = tuple[str, Place, int]  # name, place, frame around it
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The expression is what a function returns, or the element of that number of a tuple that it returns."""
+    """An expression that a function returns, or the element ``index`` of a tuple that it returns."""
 
     index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """The last value of a variable that a function returns, whose ``name`` says nothing: the caller's goes first."""
+    """The last value of a returned variable with an uninformative ``name``: the caller's name goes first."""
 
     name: str
 
 
-Target = str | tuple[str, ...] | Returned | Handed  # a tuple: the names that a value is taken apart into
+Target = str | tuple[str, ...] | Returned | Handed  # a tuple: the names that a value is unpacked into
 Targets = dict[Place, Target]
 TakenApart = tuple[tuple[str, ...], Place, int]  # the names, where the assignment is, and the frame around it
 
@@ -54,16 +54,16 @@ _EMPTY_WORDS = frozenset(
 )  # as names of values
 
 
-_FORMS = frozenset("all array arrays as flat leaf leaves list".split())  # of values, as words beside empty ones
+_FORMS = frozenset("all array arrays as flat leaf leaves list".split())  # words for the form of a value
 
 
 def is_empty_word(name: str) -> bool:
-    """Tell whether a name of the author's says no more than that it is a value: ``out``, ``d_y``, ``val2``."""
+    """Return whether a name of the author's is uninformative: ``out``, ``d_y``, ``val2``."""
     return name.removeprefix(GRADIENT).rstrip(digits) in _EMPTY_WORDS
 
 
 def _is_of_plumbing(name: str) -> bool:
-    """Tell whether a name only says in which form a value travels: ``flat_out``, ``out_as_array``, ``leaves``."""
+    """Return whether a name only describes the form of a value: ``flat_out``, ``out_as_array``, ``leaves``."""
     words = {word.rstrip(digits) for word in name.split("_")}
     return bool(words & _FORMS) and words <= _EMPTY_WORDS | _FORMS
 
@@ -75,9 +75,9 @@ class SourceNames:
         self.program_name = module.name.removeprefix("jit_")
         self.chains = CallChains(module)
         self.has_own_lines = has_own_lines(module)
-        self.targets: Targets = {}  # of statements
-        self.hints: Targets = {}  # of these, and of keywords, keys, attributes, tuples and lambdas
-        self.apart: dict[Place, tuple[tuple[str, ...], Place]] = {}  # by a value that is taken apart, and its names
+        self.targets: Targets = {}  # from statements
+        self.hints: Targets = {}  # also from keywords, keys, attributes, tuples and lambdas
+        self.apart: dict[Place, tuple[tuple[str, ...], Place]] = {}  # unpacking, by its value and target
         trees = {file_name: parsed(text) for file_name, text in sorted(module.sources.items())}
         for file_name, tree in trees.items():
             self.targets.update(targets(file_name, tree))
@@ -92,18 +92,18 @@ class SourceNames:
         self.gradients = ArgumentGradients()
 
     def site(self, instruction: Instruction, table: Targets) -> Site | None:
-        """The author's name for an instruction's value, and where it is given: the place and the calls around it."""
+        """Return the author's name for an instruction's value, with its place and the frame around it, or None."""
         metadata = instruction.metadata
         if metadata is None or not table:
             return None
-        prefix = GRADIENT if is_gradient(instruction) else ""  # of what is computed there
+        prefix = GRADIENT if is_gradient(instruction) else ""  # gradient of the value computed there
         if not metadata.stack_frame_id:
             place = (metadata.source_file, metadata.source_line, metadata.source_column)
             name = table.get(place)
             name = name.name if isinstance(name, Handed) else name
             return (prefix + name, place, 0) if isinstance(name, str) else None
-        index: int | None = None  # in the tuple that the function before has returned
-        inner: Site | None = None  # where no caller has a better name
+        index: int | None = None  # in the tuple that the inner function returns
+        inner: Site | None = None  # used if no caller has a better name
         for frame_id in reversed(self.chains.around(self._own_frame(metadata.stack_frame_id))):
             frame = self.chains.frames[frame_id - 1]
             place = frame.place
@@ -121,7 +121,9 @@ class SourceNames:
         return inner
 
     def of_result(self, function: Function, index: int) -> str | None:
-        """The author's name for one of several results of a function, where it has one inside, or further inside."""
+        """Return the author's name for one of several results of a function, inside it or in functions that it calls,
+        or None.
+        """
         results = function.flat_results
         if not 1 < len(results) > index:
             return None
@@ -136,7 +138,9 @@ class SourceNames:
         return self._of_results[function].get(node)
 
     def _own_frame(self, frame_id: int) -> int:
-        """A jaxpr that was kept has the stack of its first call, or the leaf of that, below the real one: drop it."""
+        """Return a frame without the duplicate stack below it: a cached jaxpr has the stack, or the leaf, of its first
+        call.
+        """
         chain = self.chains.around(frame_id)
         frames = [self.chains.frames[each - 1] for each in chain]
         functions = [(frame.file_name, frame.function_name) for frame in frames]
@@ -159,7 +163,7 @@ class SourceNames:
         leaving: dict[Site, list[Node]] = {}
         for node, site in _used_outside(graph, nodes, results, sites):
             leaving.setdefault(site, []).append(node)
-        # Of several, the last that the expression makes is its value; so are its likes, where it runs several times.
+        # The last node of an expression is its value; so are similar nodes, if the expression runs several times.
         last = {site: max(found, key=lambda node: node.number) for site, found in leaving.items()}
         only_returned = set(results) - {operand for node in nodes for operand in dependencies(node)}
         values: dict[Site, list[Node]] = {}
@@ -170,15 +174,15 @@ class SourceNames:
                 values[site] = []  # the tree has that name
         continued = self._continued(nodes, sites, table)
         named: dict[Node, str] = {}
-        for node in nodes:  # what a later expression only hands on is its value, too
+        for node in nodes:  # a value that a later expression passes on is its value, too
             for site in sites.get(node, []):
-                same = [other for other in sites[node] if other[:2] == site[:2]]  # within a function called there
+                same = [other for other in sites[node] if other[:2] == site[:2]]  # other calls of the function there
                 if all(node in values.get(other, ()) for other in same) and (node, site) not in continued:
                     named[node] = site[0]
         return named
 
     def taken_apart(self, instruction: Instruction | None) -> TakenApart | None:
-        """Return into what, and where, the author's assignment that an instruction is from takes a value apart."""
+        """Return the names and the place of the author's unpacking that an instruction comes from, or None."""
         metadata = None if instruction is None else instruction.metadata
         chain = () if metadata is None else self.chains.around(self._own_frame(metadata.stack_frame_id))
         if not chain:
@@ -188,17 +192,17 @@ class SourceNames:
         return None if found is None else (*found, frame.parent)
 
     def names_around(self, graph: Graph, node: Node) -> list[str]:
-        """The author's names for the values of the expressions that a node is computed in."""
+        """Return the author's names for the values of the expressions that a node is computed in."""
         sites = self._sites(graph, [node], self.targets).get(node, [])
         return list(dict.fromkeys(name for name, *_ in sites))
 
     def is_step(self, graph: Graph, node: Node, value: Node, name: str) -> bool:
-        """Tell whether a node is computed in the very expression whose value has this name."""
+        """Return whether a node is computed in the expression whose value has this name."""
         sites = self._sites(graph, [node, value], self.targets)
         return any(site[0] == name and site in sites.get(value, ()) for site in sites.get(node, ()))
 
     def _sites(self, graph: Graph, nodes: list[Node], table: Targets) -> dict[Node, list[Site]]:
-        """The expressions that each node of a graph is computed in."""
+        """Return the sites of the expressions that each node is computed in."""
         sites: dict[Node, list[Site]] = {}
         for node in nodes:
             if node.opcode not in ("literal", "integer", "parameter"):
@@ -207,8 +211,8 @@ class SourceNames:
         return sites
 
     def _continued(self, nodes: list[Node], sites: dict[Node, list[Site]], table: Targets) -> set[tuple[Node, Site]]:
-        """The nodes of each site that functions of blocks, or of parts that are alike, are given to go on with in the
-        same expression.
+        """Return nodes with their sites if functions of blocks, or repeated functions, continue the same expression
+        with them.
         """
         found: set[tuple[Node, Site]] = set()
         for call in nodes:
@@ -226,16 +230,18 @@ class SourceNames:
 
 
 def _results_of_branches(nodes: Sequence[Node], node: Node) -> list[Node]:
-    """Return which of some nodes are results of the branches that a node is a result of; what calls give beside a value
-    may be for its gradient.
+    """Return those of the nodes that are results of the same conditional as a node.
+
+    Other results of a call may be residuals for its gradient.
     """
     is_chosen = node.opcode == "item" and node.operands[0].opcode == "conditional"
     return [each for each in nodes if is_chosen and each.opcode == "item" and each.operands == node.operands]
 
 
 def _is_like(node: Node, other: Node, sites: dict[Node, list[Site]]) -> bool:
-    """Tell whether two nodes may be one expression that runs again: the same operation on as many axes of one dtype,
-    and neither a part of the other.
+    """Return whether two nodes may be one expression that runs again.
+
+    They are the same operation of equal rank and dtype, and neither is a part of the other.
     """
     if node is other or _is_call_like(node, other):
         return True
@@ -253,7 +259,7 @@ def _is_call_like(node: Node, other: Node) -> bool:
 
 
 def _parts(node: Node, sites: dict[Node, list[Site]]) -> set[Node]:
-    """Return what a node is computed from within the expressions that it is a value of."""
+    """Return the nodes that a node is computed from within its own expressions."""
     found: set[Node] = set()
     stack = [node]
     while stack:
@@ -267,9 +273,9 @@ def _parts(node: Node, sites: dict[Node, list[Site]]) -> set[Node]:
 def _used_outside(
     graph: Graph, nodes: list[Node], results: Sequence[Node], sites: dict[Node, list[Site]]
 ) -> Iterator[tuple[Node, Site]]:
-    """The nodes of each site that some node of another, or the function's result, uses.
+    """Return the nodes of each site that nodes of other sites use, or that the function returns.
 
-    What only gradients use of an expression is not its value, but a factor of its derivative.
+    A node that is used by gradients only is a factor of a derivative, not the value of its expression.
     """
     gradients = {node for node in nodes if any(map(is_gradient, instructions_of(graph, node)))}
     outside = {(node, site) for node in results for site in sites.get(node, ())}
@@ -284,7 +290,7 @@ def _used_outside(
 
 @lru_cache(MOST_FILES)
 def parsed(text: str) -> ast.Module:
-    """A file as a tree; an empty one for what is not Python."""
+    """Return the tree of a file, or an empty one if it is not valid Python."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -293,7 +299,7 @@ def parsed(text: str) -> ast.Module:
 
 @lru_cache(MOST_FILES)
 def targets(file_name: str, tree: ast.Module) -> Targets:
-    """Return where the values of assignments and returns start in a file."""
+    """Return the targets of assignments and returns in a file by the places where their values start."""
     found: Targets = {}
     for statement in ast.walk(tree):
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -301,7 +307,7 @@ def targets(file_name: str, tree: ast.Module) -> Targets:
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
             _add(found, file_name, statement.target, statement.value)
         elif isinstance(statement, ast.AugAssign):
-            _add(found, file_name, statement.target, statement)  # where the operation itself begins
+            _add(found, file_name, statement.target, statement)  # the operation starts with the statement
         elif isinstance(statement, ast.Return) and statement.value is not None:
             _add_returned(found, file_name, statement.value)
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
@@ -310,7 +316,7 @@ def targets(file_name: str, tree: ast.Module) -> Targets:
 
 
 def _add_handed(found: Targets, file_name: str, function: ast.FunctionDef) -> None:
-    """Note the last value of a variable that a function returns, where the name of that is empty."""
+    """Add the last value of a variable that a function returns if the variable's name is uninformative."""
     returned = function.body[-1]
     name = returned.value.id if isinstance(returned, ast.Return) and isinstance(returned.value, ast.Name) else ""
     if name not in _EMPTY_WORDS:
@@ -327,7 +333,9 @@ def _add_handed(found: Targets, file_name: str, function: ast.FunctionDef) -> No
 
 @lru_cache(MOST_FILES)
 def apart(file_name: str, tree: ast.Module) -> dict[Place, tuple[tuple[str, ...], Place]]:
-    """Return where assignments to several names, and their values, start in a file: the names, and where they do."""
+    """Return the names of unpacking assignments, with the place of the target, by the places of both target and
+    value.
+    """
     found: dict[Place, tuple[tuple[str, ...], Place]] = {}
     for node in ast.walk(tree):
         match node:
@@ -339,7 +347,9 @@ def apart(file_name: str, tree: ast.Module) -> dict[Place, tuple[tuple[str, ...]
 
 @lru_cache(MOST_FILES)
 def hints(file_name: str, tree: ast.Module) -> Targets:
-    """Return where values start that a keyword, a key, an attribute or a tuple names, and what a lambda returns."""
+    """Return names from keywords, keys, attributes and tuples, and the results of lambdas, by the places of their
+    values.
+    """
     found: Targets = {}
     for node in ast.walk(tree):
         named: list[tuple[ast.expr, str | tuple[str, ...] | None]] = []
@@ -367,19 +377,19 @@ def _place(file_name: str, value: ast.expr | ast.stmt) -> Place:
 
 
 def _own_names(target: ast.Tuple) -> tuple[str, ...] | None:
-    """The names that a target consists of; None where it has other parts."""
+    """Return the names of a target, or None if it has other parts."""
     names = tuple(part.id for part in target.elts if isinstance(part, ast.Name))
     return names if len(names) == len(target.elts) else None
 
 
 def _word(key: ast.expr | None) -> str | None:
-    """A key that is an identifier."""
+    """Return a key that is an identifier, or None."""
     is_word = isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier()
     return key.value if is_word else None  # type: ignore[union-attr]
 
 
 def _add_returned(found: Targets, file_name: str, value: ast.expr) -> None:
-    """Note what a function returns; of a tuple every element."""
+    """Add an expression that a function returns; for a tuple, every element."""
     found.setdefault(_place(file_name, value), Returned())
     if isinstance(value, ast.Tuple):
         for index, item in enumerate(value.elts):
@@ -391,7 +401,7 @@ def _add_returned(found: Targets, file_name: str, value: ast.expr) -> None:
 
 
 def _add(found: Targets, file_name: str, target: ast.expr, value: ast.expr | ast.AugAssign) -> None:
-    """Note a target; a tuple meets a tuple element by element."""
+    """Add a target; for a tuple of targets and a tuple of values, each element."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         for part, item in zip(target.elts, value.elts, strict=True):
             _add(found, file_name, part, item)

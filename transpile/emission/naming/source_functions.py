@@ -1,7 +1,7 @@
 """The author's names of the parameters of functions, and of the values that a loop carries.
 
-A function is found by the frames of its instructions; which parameter is which by the expressions that use them, for
-the order in HLO is not the author's.
+A function is found by the frames of its instructions. Its parameters are identified by the expressions that use them,
+because the order in HLO is not the author's.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ...hlo.stack_frames import CallChains
 from ...hlo.users import InstructionUsers
 from .source_reads import MOST_FILES, OPERATORS, SEEN_THROUGH
 
-# Each function that makes a loop has the arguments that are its step, the step's parameter that is carried, and the
-# number of counters that JAX may carry before it; outputs of a scan are stacked behind it.
+# For each function that makes a loop: the argument with its step, the index of the step's carried parameter, and the
+# number of counters that JAX may carry before it; the stacked outputs of a scan come after it.
 _LOOPS = {"scan": ((0, "f"), 0, 1), "fori_loop": ((2, "body_fun"), 1, 2), "while_loop": ((1, "body_fun"), 0, 0)}
 
 
@@ -27,9 +27,9 @@ _LOOPS = {"scan": ((0, "f"), 0, 1), "fori_loop": ((2, "body_fun"), 1, 2), "while
 class _File:
     """The parts of a source file that give names.
 
-    A place has the names that are read there (``expressions``), those on both sides of an operator by its opcode
-    (``operations``), the names that its value is assigned to (``unpacked``), and the loop that is made there
-    (``loops``). ``definitions`` are the functions by their names.
+    For places: the names that are read there (``expressions``), the names on both sides of an operator by its opcode
+    (``operations``), the names that its value is unpacked into (``unpacked``), and the loop that is made there
+    (``loops``). ``definitions`` has the functions by their names.
     """
 
     definitions: dict[tuple[str, str], list[ast.FunctionDef]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class SourceFunctions:
     # -- parameters
 
     def parameters(self, computation: Computation, name: str) -> list[str | None]:
-        """The author's name for each parameter of a function; None where the uses leave it open."""
+        """Return the author's name for each parameter of a function, or None if its uses are ambiguous."""
         instructions, wanted = computation.parameters, self._arguments_of(name)
         if not wanted:
             return [None] * len(instructions)
@@ -90,8 +90,9 @@ class SourceFunctions:
         return _telling(chosen)
 
     def order(self, computation: Computation, name: str) -> list[int]:
-        """Return for each parameter of a function which of the author's it is, or is a part of; the others, which the
-        function closes over, are behind them.
+        """Return for each parameter of a function the index of the author's parameter that it is, or is a part of.
+
+        Parameters that the function closes over come after these.
         """
         wanted = self._arguments_of(name)
         chosen = self.parameters(computation, name)
@@ -100,20 +101,21 @@ class SourceFunctions:
         return [wanted.index(own) if own in wanted else len(wanted) for own in alone]
 
     def _arguments_of(self, name: str) -> list[str]:
-        """Return the arguments of the only function of a name; none where there are several."""
+        """Return the parameters of the only function of a name; none if there are several."""
         named = (found for (_, own), found in self.definitions.items() if own == name and len(found) == 1)
         return next((_arguments(definition) for (definition,) in named), [])
 
     def _possible(self, computation: Computation, parameter: Instruction, name: str, wanted: set[str]) -> set[str]:
-        """The arguments that every expression reads which uses a parameter."""
+        """Return the author's parameters that all expressions read which use a parameter."""
         read = list(self._read(computation, parameter, name, wanted))
         return set.intersection(*read) if read else set()
 
     def _read(self, computation: Computation, value: Instruction, name: str, wanted: set[str]) -> Iterator[set[str]]:
-        """The ``wanted`` names that each expression of a function reads which uses a value: of an operator, those on
-        the side of the value.
+        """Yield the ``wanted`` names that each expression of a function reads which uses a value.
+
+        For an operator, these are the names on the side of the value.
         """
-        own = {value}  # and what only makes its shape agree
+        own = {value}  # and its reshapes and broadcasts
         for user in self.users.of(computation, value, _is_seen_through):
             if _is_seen_through(user):
                 own.add(user)
@@ -130,9 +132,10 @@ class SourceFunctions:
     # -- loops
 
     def carried(self, loop: Instruction, elements: Sequence[int | None], stacked: int) -> list[str] | None:
-        """The author's names for elements of the tuple that a loop carries: the parameters of its step, or what it
-        takes them apart into. Behind them there are as many elements as outputs are ``stacked``, and those that are not
-        stored any more.
+        """Return the author's names for elements of a loop's carried tuple, or None.
+
+        These are the parameters of the loop's step, or the names that these are unpacked into. The last ``stacked``
+        elements are the stacked outputs, or more if some are not stored any more.
         """
         stacked = stacked and max(stacked, _filled_by_rows(loop))
         known, counters = self._step_in_call(loop), 1
@@ -160,7 +163,7 @@ class SourceFunctions:
         return None
 
     def _are_read(self, body: Computation, step: ast.FunctionDef, names: Mapping[int | None, str]) -> bool:
-        """Tell whether the step reads each carried element by its name, where it reads it by any."""
+        """Return whether the step reads each carried element by its name, if it reads the element by any."""
         for value in body.instructions:
             name = names.get(value["index"]) if value.opcode == "get-tuple-element" else None
             if name is not None and value.operands == tuple(body.parameters):
@@ -170,7 +173,9 @@ class SourceFunctions:
         return True
 
     def stacked(self, loop: Instruction, count: int, total: int) -> list[str] | None:
-        """The author's names for the last ``count`` of the ``total`` results of a loop, its stacked outputs."""
+        """Return the author's names for the last ``count`` of a loop's ``total`` results, its stacked outputs, or
+        None.
+        """
         for frame_id in self.chains.of(loop)[-1:]:
             frame = self.chains.frames[frame_id - 1]
             names = self.unpacked.get(frame.place, [])
@@ -179,8 +184,9 @@ class SourceFunctions:
         return None
 
     def rows(self, loop: Instruction) -> dict[Instruction, str]:
-        """The author's names for the rows that each round of a scan reads: the second parameter of its step, or what
-        that is taken apart into.
+        """Return the author's names for the rows that each iteration of a scan reads.
+
+        These are the second parameter of its step, or the names that this is unpacked into.
         """
         known = self._step_in_call(loop)
         if known is None or known[1:] != (0, 1) or len(arguments := _arguments(known[0])) != 2:
@@ -196,7 +202,9 @@ class SourceFunctions:
         return dict(zip(reads, names, strict=True)) if len(reads) == len(names) else {}
 
     def _call_of(self, loop: Instruction) -> tuple[str, ast.expr | None, StackFrame] | None:
-        """The function of JAX that makes a loop, its step, and the frame; None where the call is unknown."""
+        """Return the JAX function that makes a loop, the expression of its step, and the frame, or None if the call is
+        unknown.
+        """
         for frame_id in self.chains.of(loop)[-1:]:
             frame = self.chains.frames[frame_id - 1]
             made, call = self.loops.get(frame.place, ("", None))
@@ -207,8 +215,8 @@ class SourceFunctions:
         return None
 
     def _step_in_call(self, loop: Instruction) -> tuple[ast.FunctionDef, int, int] | None:
-        """The function that the call which makes a loop is given for its step, which parameter is carried, and how many
-        counters may be.
+        """Return the step that is passed to the call which makes a loop, the index of its carried parameter, and the
+        largest number of JAX's counters; None if unknown.
         """
         made, step, frame = self._call_of(loop) or ("", None, None)
         if step is None or frame is None:
@@ -222,9 +230,10 @@ class SourceFunctions:
         return None
 
     def _step(self, loop: Instruction) -> ast.FunctionDef | None:
-        """The function that most instructions of the body are from, below where the loop stands; None for a lambda.
+        """Return the function that most instructions of the body come from, below the loop's own frames; None for a
+        lambda.
 
-        What a loop reads and stores its rows by may have been traced for another.
+        Instructions that read and store a loop's rows do not count, as they may have been traced for another loop.
         """
         call = self._call_of(loop)
         if call is not None and isinstance(call[1], ast.Lambda):
@@ -252,8 +261,10 @@ class SourceFunctions:
 
 
 def _places(loop: Instruction, names: Sequence[str], stacked: int, counters: int) -> dict[int | None, str]:
-    """Return by element of the tuple that a loop carries the name of it: of those that change the last but the stacked
-    outputs, where no more than counters of JAX stand before them; else they are the leaves of fewer names.
+    """Return the names of the elements of a loop's carried tuple by index.
+
+    Names belong to the last elements that change, before the stacked outputs, provided that only JAX's counters precede
+    them. Otherwise the elements are leaves of fewer names, and the result is empty.
     """
     body: Computation = loop["body"]
     (parameter,) = body.parameters
@@ -269,7 +280,7 @@ def _places(loop: Instruction, names: Sequence[str], stacked: int, counters: int
 
 
 def _filled_by_rows(loop: Instruction) -> int:
-    """Return how many elements of the tuple that a loop carries are updates of slices."""
+    """Return how many elements of a loop's carried tuple are updates of slices."""
     root = loop["body"].root
     operands = root.operands if root.opcode == "tuple" else ()
     made = (operand["to_apply"].root if operand.opcode == "call" else operand for operand in operands)
@@ -281,19 +292,19 @@ def _is_whole_body(call: Instruction) -> bool:
 
 
 def _reads_row(instruction: Instruction) -> bool:
-    """Tell whether an instruction reads a slice of an array, itself or in the function that it calls for that."""
+    """Return whether an instruction reads a slice of an array, directly or in a function that it calls."""
     if instruction.opcode == "call" and not _is_whole_body(instruction):
         return any(each.opcode == "dynamic-slice" for each in instruction["to_apply"].instructions)
     return instruction.opcode == "dynamic-slice"
 
 
 def _is_seen_through(user: Instruction) -> bool:
-    """Tell whether an operation has no place in the source, or only makes shapes agree."""
+    """Return whether an operation has no place in the source, or only adapts shapes."""
     return user.opcode in SEEN_THROUGH or user.metadata is None or not user.metadata.stack_frame_id
 
 
 def _only_choices(possible: list[set[str]]) -> list[str | None]:
-    """Names that are left to one parameter alone, one after the other."""
+    """Return for each parameter the name that is possible for it alone, by elimination, or None."""
     chosen: list[str | None] = [None] * len(possible)
     left = [set(names) for names in possible]
     while True:
@@ -308,7 +319,7 @@ def _only_choices(possible: list[set[str]]) -> list[str | None]:
 
 
 def _last_name(function: ast.expr) -> str:
-    """``scan`` of ``jax.lax.scan``."""
+    """Return ``scan`` for ``jax.lax.scan``."""
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
@@ -317,7 +328,9 @@ def _names_read(node: ast.AST) -> set[str]:
 
 
 def _called_with(step: ast.expr, carried: int) -> Iterator[tuple[str, int]]:
-    """The functions that a step may be, or hands its parameter ``carried`` on to, and which of theirs that is."""
+    """Yield the functions that a step may be, or passes its parameter ``carried`` to, and the index of that parameter
+    there.
+    """
     if not isinstance(step, ast.Lambda):
         yield from ((name, carried) for name in sorted(_names_read(step)))
         return
@@ -334,14 +347,15 @@ def _arguments(definition: ast.FunctionDef | ast.Lambda) -> list[str]:
 
 
 def _returns_pairs(definition: ast.FunctionDef) -> bool:
-    """Every ``return`` gives two values, as a step of a scan does."""
+    """Return whether every ``return`` has two values, as in a step of a scan."""
     values = [node.value for node in ast.walk(definition) if isinstance(node, ast.Return)]
     return all(isinstance(value, ast.Tuple) and len(value.elts) == 2 for value in values)
 
 
 def _taken_apart(definition: ast.FunctionDef, name: str, rows: set[tuple[int, int]]) -> list[str]:
-    """``a, (b, c) = state``: the names in order; the name itself where it is not taken apart, or is an array whose
-    ``rows`` are read there.
+    """Return the names of ``a, (b, c) = state`` in order.
+
+    The result is the name itself if it is not unpacked, or if it is an array whose ``rows`` are read there.
     """
     for statement in ast.walk(definition):
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Name):
@@ -362,5 +376,5 @@ def _flat(target: ast.expr) -> Iterator[ast.expr]:
 
 
 def _telling(names: Sequence[str | None]) -> list[str | None]:
-    """The names without those that a method has for its object, which its function has no more."""
+    """Return the names without those of a method's object, ``self`` and ``cls``."""
     return [None if name in ("self", "cls") else name for name in names]

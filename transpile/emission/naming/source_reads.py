@@ -1,7 +1,7 @@
-"""The author's names of values by the expressions that read them: ``tprev`` for what ``state.tprev < t1`` compares.
+"""The author's names of values by the expressions that read them: ``tprev`` for the operand of ``state.tprev < t1``.
 
-Where a value comes from says nothing of its name if a loop carries it, or if its operations were joined with others'.
-The author still names it where an operator reads it.
+The origin of a value gives no name if a loop carries it, or if its operations were merged with others. The author still
+names it where an operator reads it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .scopes import is_gradient
 
 Place = tuple[str, int, int, str]  # file, line from 1, column from 0, opcode
 
-# The opcode that an operator becomes, by which expressions that start at one place are told apart.
+# The opcodes of operators, which distinguish expressions that start at the same place.
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
     ast.Sub: "subtract",
@@ -28,13 +28,13 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.Pow: "power",
     ast.MatMult: "dot",
 }
-SEEN_THROUGH = frozenset(("bitcast", "broadcast", "convert", "reshape"))  # what JAX puts between a value and its use
-_DERIVED = "jvp("  # in the names of operations that differentiation makes
-_BATCHED = "vmap(jvp("  # of all columns of a Jacobian
+SEEN_THROUGH = frozenset(("bitcast", "broadcast", "convert", "reshape"))  # inserted by JAX between a value and its use
+_DERIVED = "jvp("  # in the op_name of operations from differentiation
+_BATCHED = "vmap(jvp("  # in that of all columns of a Jacobian
 _COMMUTATIVE = frozenset(("add", "multiply"))
-_NO_VALUES = frozenset("T at dtype mT shape".split())  # attributes that are no names of values
-MOST_FILES = 32  # that are kept as read, for the next program
-_SHORTEST, _SHORTEST_ELSEWHERE = 2, 3  # characters of a name that says something, in its function and outside
+_NO_VALUES = frozenset("T at dtype mT shape".split())  # attributes that do not name values
+MOST_FILES = 32  # parsed files that are cached for the next program
+_SHORTEST, _SHORTEST_ELSEWHERE = 2, 3  # characters of an informative name, in its function and outside
 
 
 class ReadNames:
@@ -48,9 +48,10 @@ class ReadNames:
         self._differentiated = frozenset(_first_of_each(module)) if trees else frozenset()
 
     def of(self, graph: Graph, node: Node, users: Sequence[Node], *, may_be_elsewhere: bool) -> str:
-        """Return the name by which all expressions read a value that read it by one; empty for none, or several.
+        """Return the name by which expressions read a value, or an empty string if there is none, or if there are
+        several.
 
-        They are in the function that makes the value unless they ``may_be_elsewhere``.
+        Only expressions in the function that computes the value count, unless they ``may_be_elsewhere``.
         """
         made = set(graph.results.get(node, ()))
         if any(map(is_gradient, made)):
@@ -66,7 +67,7 @@ class ReadNames:
         return found.pop() if len(found) == 1 else ""
 
     def _names(self, instruction: Instruction, made: set[Instruction]) -> Iterator[str]:
-        """The names that the expression of an instruction has for those of its operands that are ``made``."""
+        """Yield the names that the expression of an instruction has for those of its operands that are in ``made``."""
         chain = self._chains.of(instruction)
         if not chain or not self._is_primal(instruction):
             return
@@ -76,7 +77,7 @@ class ReadNames:
         if read is None or len(given) != len(read):
             return
         if instruction.opcode in _COMMUTATIVE and given[1][-1].opcode == "constant" and not _is_number(read[1]):
-            read = read[::-1]  # numbers go last there
+            read = read[::-1]  # JAX puts numbers last
             if not _is_number(read[1]):
                 return
         for expression, values in zip(read, given, strict=True):
@@ -84,12 +85,12 @@ class ReadNames:
                 yield from _name(expression)
 
     def _is_primal(self, instruction: Instruction) -> bool:
-        """Tell whether an instruction computes what the author's expression does, and no derivative."""
+        """Return whether an instruction computes the author's expression, not a derivative."""
         is_differentiated = instruction.metadata is not None and _DERIVED in instruction.metadata.op_name
         return not is_differentiated or instruction in self._differentiated
 
     def _function(self, instruction: Instruction) -> tuple[int, str]:
-        """The call that an instruction is in, by the frame around it and its function."""
+        """Return the call that an instruction is in: the frame around it and its function."""
         chain = self._chains.of(instruction)
         if not chain:
             return -1, ""
@@ -97,7 +98,7 @@ class ReadNames:
 
 
 def _first_of_each(module: HloModule) -> Iterator[Instruction]:
-    """Yield, for each operator that differentiation makes several instructions of, the first, which is the operator."""
+    """Yield the primal instruction of each differentiated operator: the first of those that it becomes."""
     for computation in module.computations:
         seen: set[tuple[int, str]] = set()
         for instruction in computation.instructions:
@@ -119,7 +120,7 @@ def _seen_through(value: Instruction) -> Iterator[Instruction]:
 
 @lru_cache(MOST_FILES)
 def _operands(file_name: str, tree: ast.Module) -> dict[Place, tuple[ast.expr, ast.expr] | None]:
-    """Return, by place and opcode, what an operator reads; None where several of a kind begin there."""
+    """Return the operands of operators by place and opcode; None if several of a kind begin there."""
     found: dict[Place, tuple[ast.expr, ast.expr] | None] = {}
     for node in ast.walk(tree):
         match node:
@@ -136,7 +137,7 @@ def _operands(file_name: str, tree: ast.Module) -> dict[Place, tuple[ast.expr, a
 
 
 def _name(expression: ast.expr) -> Iterator[str]:
-    """The name of a variable or of an attribute."""
+    """Yield the name of a variable or of an attribute."""
     if isinstance(expression, ast.Name):
         yield expression.id
     elif isinstance(expression, ast.Attribute) and expression.attr not in _NO_VALUES:

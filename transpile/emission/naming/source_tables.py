@@ -1,4 +1,4 @@
-"""The author's names of arrays that stand as literals in the source: ``signs`` of ``signs = jnp.array([1, -1])``."""
+"""The author's names of arrays that are literals in the source: ``signs`` for ``signs = jnp.array([1, -1])``."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-_SEQUENCES = frozenset((ast.List, ast.Tuple))  # what is multiplied may be of any size
+_SEQUENCES = frozenset((ast.List, ast.Tuple))  # never multiplied: the result may be of any size
 
 
 class SourceTables:
-    """Finds what the Python files of a module, by name in ``trees``, call the arrays that they have as literals."""
+    """The names of array literals in the Python files of a module; ``trees`` has the files by name."""
 
     def __init__(self, trees: Mapping[str, ast.Module]) -> None:
         self._trees = trees
 
     def of(self, array: np.ndarray) -> str:
-        """Return the one name of all literals that are equal to an array; empty for none, or several."""
+        """Return the one name of all literals that are equal to an array; empty if there is none, or if there are
+        several.
+        """
         literals = (literal for name, tree in self._trees.items() for literal in _literals(name, tree))
         same = {name for name, value in literals if value.shape == array.shape and _is_equal(value, array)}
         word = same.pop() if len(same) == 1 else ""
@@ -53,12 +55,12 @@ def _found(tree: ast.Module) -> Iterator[tuple[str, np.ndarray]]:
                 try:
                     value = np.array(_number(rows))
                 except (ArithmeticError, TypeError, ValueError, RecursionError):
-                    continue  # no array, or not of numbers alone
+                    continue  # not an array of numbers
                 yield name, value
 
 
 def _number(node: ast.expr) -> Any:
-    """Return the value of an expression of numbers. Raises ValueError for any other."""
+    """Return the value of an expression of numbers. Raises ValueError for any other expression."""
     match node:
         case ast.List(parts) | ast.Tuple(parts):
             return list(map(_number, parts))
@@ -72,7 +74,7 @@ def _number(node: ast.expr) -> Any:
 
 
 def _is_equal(literal: np.ndarray, array: np.ndarray) -> bool:
-    """Tell whether an array has the numbers of a literal, as its type rounds them where it has fractions."""
+    """Return whether an array has the numbers of a literal, rounded to its type if that has fractions."""
     if literal.dtype.kind not in "biufc":
         return False
     element = from_dtype(array.dtype)

@@ -1,4 +1,4 @@
-"""The results that are the next value of an argument: parameters after a step of training, a state after a step."""
+"""The results that are the next value of an argument: parameters after a training step, a state after a step."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from .scopes import is_gradient
 
 
 def updates(function: Function) -> dict[Node, Node]:
-    """Return by result the argument that it is the next value of, made of it element by element and of no other
-    argument but those that several results are made of: gradients.
+    """Return, by result, the argument that it is the next value of.
 
-    Only leaves of trees are taken for a state that is handed on, and all arguments where gradients are taken.
+    Such a result is computed from the argument element by element, and from no other arguments except those that
+    several results are computed from, such as gradients. In programs without gradients, only leaves of trees count as
+    states.
     """
     results = list(dict.fromkeys(tree_nodes(function.results)))
     kept = _states(function)
@@ -39,10 +40,11 @@ def updates(function: Function) -> dict[Node, Node]:
 
 
 def gradients(function: Function, nodes: Sequence[Node]) -> dict[Node, Node]:
-    """Return by gradient the argument that it is the gradient of: what a call of a function for many arguments, or a
-    kernel, is given beside one that it updates, and that others read too, as they do not read a mean of gradients.
+    """Return, by gradient, the argument that it is the gradient of.
 
-    ``nodes`` are those of the function that are alive.
+    A call of a repeated function, or a kernel, gets the gradient together with the one argument that it updates. Other
+    nodes also read the argument, which distinguishes it from a mean of gradients. ``nodes`` are the live nodes of the
+    function.
     """
     readers: dict[Node, set[Node]] = {}
     for node in nodes:
@@ -69,11 +71,11 @@ def gradients(function: Function, nodes: Sequence[Node]) -> dict[Node, Node]:
 
 
 def _states(function: Function) -> set[Node]:
-    """The parameters that may be states."""
+    """Return the parameters that may be states."""
     if function.repeated:
         return {*given_arguments(function)}
     if function.origin is not None:
-        return set()  # it works on pieces
+        return set()  # the function works on blocks
     parameters = function.computation.parameters
     trains = _has_gradients(function.computation)
     return {
@@ -88,12 +90,14 @@ def _has_gradients(computation: Computation) -> bool:
 
 
 def _producer(node: Node) -> tuple[Node, int]:
-    """Return what gives a value, and which of its results that is."""
+    """Return the node that computes a value, and the value's index among its results."""
     return (node.operands[0], node.parameters["index"]) if node.opcode == "item" else (node, 0)
 
 
 def _made_of(result: Node, results: Sequence[Node]) -> list[Node]:
-    """The parameters of the result's shape that it is made of, element by element and without another result."""
+    """Return the parameters of the result's shape that it is computed from, element by element and not through other
+    results.
+    """
     others = set(results) - {result}
     found: dict[Node, None] = {}
     stack, seen = [result], {result}
@@ -110,7 +114,7 @@ def _made_of(result: Node, results: Sequence[Node]) -> list[Node]:
 
 
 def _read_by_element(node: Node) -> Sequence[Node]:
-    """Return what a value is computed of element by element, in a kernel or not."""
+    """Return the operands that a value is computed from element by element, also through a kernel."""
     producer, index = _producer(node)
     if producer.operation.changes:
         return producer.operands[:1]
@@ -125,9 +129,9 @@ def _read_by_element(node: Node) -> Sequence[Node]:
 
 
 def _call_argument(result: Node, of_called: dict[Function, dict[Node, Node]]) -> list[Node]:
-    """Return what a call is given for the argument of the function that its result is the next value of.
+    """Return the operand of a call whose next value is this result of the call, as a list of at most one.
 
-    ``of_called`` keeps the updates of the functions that are called, many times for many results.
+    ``of_called`` caches the updates of called functions.
     """
     call, index = _producer(result)
     called: Function = call.parameters["function"]

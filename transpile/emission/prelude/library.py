@@ -1,4 +1,4 @@
-"""Copying prelude functions into emitted modules: each one used, and what it uses itself."""
+"""The prelude functions that are copied into emitted modules, each with the definitions that it uses."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from ...dataclass import dataclass
 from ...python.modules import parsed
 from ...target import TEMPLATES, Kernels, Target
 
-SHARED = "prelude"  # the folder of what is written for NumPy
-NUMPY = "np"  # what it calls the library
-NAME_BY_TEXT = "name_by_text"  # the function that is called at the end of a module, and the macro that does so
+SHARED = "prelude"  # the folder of functions written for NumPy
+NUMPY = "np"  # the library's name there
+NAME_BY_TEXT = "name_by_text"  # a function that is called at the end of a module, and the macro of the call
 DEVICE = "device"  # the module with texts of C++: kernels, which come first, need them
-ON_HOST = frozenset(("schur", "sidecar", "tensors"))  # modules that stay NumPy's: they go step by step, or read files
+ON_HOST = frozenset(("schur", "sidecar", "tensors"))  # modules that stay NumPy's: sequential loops, and file access
 _DEFINED = re.compile(r"^(?:(?:(?:async )?def|class) (\w+)|(\w+)(?:: [^=\n]+)? = )", re.MULTILINE)  # at the top level
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function, class or constant at the top level of a prelude module; ``imports`` are those of the module, by the
-    names that they bind."""
+    """A function, class or constant at the top level of a prelude module; ``imports`` are the module's, by bound
+    name.
+    """
 
     name: str
     source: str
-    order: tuple[int, int, int]  # whose prelude it is of, which of its modules, which definition of that
+    order: tuple[int, int, int]  # the numbers of the folder, of its module, and of the definition in that
     module: str  # the file that defines it
     imports: Mapping[str, str] = field(repr=False)
 
@@ -46,22 +47,22 @@ class Definition:
 
 
 class Module:
-    """One file of a prelude. Its names are found at sight; it is parsed when a definition is asked for."""
+    """One file of a prelude. Its names are found by a regular expression; it is parsed when a definition is needed."""
 
     def __init__(self, path: Path, order: tuple[int, int], namespace: str = NUMPY) -> None:
         self.name = path.stem
         self.text = path.read_text("utf-8")
         self._order = order
-        self._namespace = namespace  # what its definitions are to call the library
+        self._namespace = namespace  # the library's name in the emitted definitions
 
     @property
     def names(self) -> list[str]:
-        """Return the names that it defines, in order."""
+        """The names that it defines, in order."""
         return [name for found in _DEFINED.finditer(self.text) if (name := found[1] or found[2]) != "__all__"]
 
     @cached_property
     def definitions(self) -> dict[str, Definition]:
-        """Return what it defines, by name."""
+        """Its definitions, by name."""
         tree, lines = ast.parse(self.text), self.text.splitlines()
         imports: dict[str, str] = {}
         sources: dict[str, str] = {}
@@ -80,7 +81,7 @@ class Module:
 
 
 class Definitions(Mapping[str, Definition]):
-    """The definitions of the modules of a prelude; later ones go before earlier ones."""
+    """The definitions of the modules of a prelude; later modules override earlier ones."""
 
     def __init__(self, modules: Iterable[Module]) -> None:
         self._modules = {name: module for module in modules for name in module.names}
@@ -100,12 +101,12 @@ class Definitions(Mapping[str, Definition]):
 
 @dataclass(frozen=True, slots=True)
 class Prelude:
-    """All prelude modules."""
+    """The definitions of all prelude modules."""
 
     definitions: Mapping[str, Definition]
 
     def closure(self, names: list[str]) -> list[Definition]:
-        """The definitions of the names and all they need, in the order of the prelude's own files."""
+        """Return the definitions of the names and all that they need, in the order of the prelude's own files."""
         found: dict[str, Definition] = {}
         waiting = list(names)
         while waiting:
@@ -116,19 +117,20 @@ class Prelude:
         return sorted(found.values(), key=lambda definition: definition.order)
 
     def with_definitions(self, changed: dict[str, Definition]) -> Prelude:
-        """The prelude with other definitions of some names."""
+        """Return the prelude with some definitions replaced."""
         return Prelude(ChainMap(changed, self.definitions)) if changed else self  # type: ignore[arg-type]
 
     def imports_of(self, definitions: list[Definition]) -> set[str]:
-        """The import statements that the definitions need."""
+        """Return the import statements that the definitions need."""
         return {definition.imports[name] for definition in definitions for name in definition.imported}
 
 
 def prelude(target: Target | None = None, *, in_graph: bool = False, kernels: Kernels | None = None) -> Prelude:
-    """The prelude of a target: NumPy's own; or where the target has folders for it, what stands there, and for the
-    rest NumPy's with the name of the library exchanged, of all modules or of those that the target names. What the
-    target has for graphs goes before all that, where the program is to be captured, and what its ``kernels`` have,
-    where they are written."""
+    """Return the prelude of a target: its own folders, and NumPy's prelude with the library's name exchanged.
+
+    Of NumPy's, it has all modules, or those that the target names. The target's prelude for graphs overrides these if
+    the program is to be captured, and so does that of its ``kernels`` if these are written.
+    """
     if target is None or not target.prelude:
         return _prelude((), NUMPY, None)
     namespace = NUMPY if target.arrange is not None else target.namespace  # blocks are NumPy's arrays
@@ -140,7 +142,7 @@ def prelude(target: Target | None = None, *, in_graph: bool = False, kernels: Ke
 
 @cache
 def names_in(folder: Path) -> frozenset[str]:
-    """Return the names that the modules of a folder define, found at sight."""
+    """Return the names that the modules of a folder define, without parsing."""
     return frozenset(name for path in folder.glob("*.py") for name in Module(path, (0, 0)).names)
 
 
@@ -149,7 +151,7 @@ def _prelude(folders: tuple[Path, ...], namespace: str, carried: frozenset[str] 
     modules = []
     for k, path in enumerate(sorted((TEMPLATES / SHARED).glob("*.py"))):
         if not folders or carried is None or path.stem in carried:
-            # Before the target's own, whose classes may be made of them.
+            # Before the target's own modules, whose classes may derive from them.
             modules.append(Module(path, (0, k), NUMPY if path.stem in ON_HOST else namespace))
     for number, folder in enumerate(folders, 1):
         modules += (Module(path, (number, k)) for k, path in enumerate(sorted(folder.glob("*.py"))))
@@ -157,9 +159,9 @@ def _prelude(folders: tuple[Path, ...], namespace: str, carried: frozenset[str] 
 
 
 def carried_over(source: str, namespace: str) -> str:
-    """A definition written for NumPy, for a library that has the same functions under another name.
+    """Return a definition written for NumPy for a library that has the same functions under another name.
 
-    ``np.`` becomes ``cp.``, and the blocks that silence NumPy's warnings, which other libraries do not give, dissolve.
+    ``np.`` becomes ``cp.``, and blocks that silence NumPy's warnings, which other libraries do not give, are dissolved.
     """
     lines, tree = source.splitlines(), parsed(source).tree
     places = [(n.lineno, n.col_offset) for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == NUMPY]
@@ -170,14 +172,18 @@ def carried_over(source: str, namespace: str) -> str:
 
 
 def unsilenced(source: str) -> str:
-    """A definition for a module in which NumPy warns of nothing: what silences warnings in it is gone."""
+    """Return a definition without the code that silences NumPy's warnings, for a module in which NumPy warns of
+    nothing.
+    """
     if f"{NUMPY}.errstate(" not in source:
         return source
     return _without_blocks(source.splitlines(), parsed(source).tree, decorators=True)
 
 
 def _without_blocks(lines: list[str], tree: ast.Module, *, decorators: bool = False) -> str:
-    """The lines of a definition without those of blocks that silence NumPy's warnings, and ``decorators`` that do."""
+    """Return a definition with the blocks that silence NumPy's warnings dissolved; with ``decorators``, without these,
+    too.
+    """
     gone = set()
     nodes = list(ast.walk(tree))
     for block in (node for node in nodes if isinstance(node, ast.With) and _silences(node)):
@@ -218,7 +224,7 @@ def _names(statement: ast.stmt) -> list[str]:
 
 
 def _source(statement: ast.stmt, lines: list[str]) -> str:
-    """The statement's own lines, with decorators and the comments directly above it."""
+    """Return the statement's own lines, with decorators and the comments directly above it."""
     decorators = getattr(statement, "decorator_list", [])
     start = min([statement.lineno, *(decorator.lineno for decorator in decorators)]) - 1
     while start and lines[start - 1].startswith("#"):
@@ -228,7 +234,7 @@ def _source(statement: ast.stmt, lines: list[str]) -> str:
 
 @cache
 def _used(source: str) -> tuple[str, ...]:
-    """The names of the module and of Python that a definition mentions, its own variables aside."""
+    """Return the global and built-in names that a definition mentions."""
     whole = symtable(source, SHARED, "exec")
     names = {symbol.get_name() for symbol in whole.get_symbols() if symbol.is_referenced()}
     scopes = whole.get_children()

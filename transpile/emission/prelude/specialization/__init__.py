@@ -1,4 +1,4 @@
-"""Prelude functions cut to their use: partial evaluation of their syntax trees by what a module's calls give."""
+"""Specialization of prelude functions: partial evaluation of their syntax trees, given the calls of a module."""
 
 from .calls import calls_of, cut_calls
 from .docstrings import with_short_docstrings

@@ -1,4 +1,4 @@
-"""The names that statements assign, and the facts that an assignment gives them."""
+"""The names that statements assign, and the facts about them after an assignment."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _REMEMBERED = 1 << 13  # statements of the prelude, which are the same for every
 
 
 def as_tuple(fact: Fact) -> Fact:
-    """A list, a range or a word as a tuple."""
+    """Return the fact of a list, a range or a string as that of a tuple; any other fact unchanged."""
     is_sequence = isinstance(fact, Known) and isinstance(fact.value, list | range | str)
     return Known(tuple(fact.value)) if is_sequence else fact  # type: ignore[union-attr]
 
 
 def bind(target: ast.expr, fact: Fact, names: dict[str, Fact]) -> None:
-    """Give the names of an assignment's target what is known of the value."""
+    """Bind the names of an assignment's target to the facts about the value."""
     if isinstance(target, ast.Name):
         names[target.id] = fact
         return
@@ -48,12 +48,12 @@ def bind(target: ast.expr, fact: Fact, names: dict[str, Fact]) -> None:
 
 
 def assigned_names(nodes: list[ast.stmt]) -> set[str]:
-    """The names that statements assign."""
+    """Return the names that statements assign."""
     return set().union(*map(_assigned, nodes))
 
 
 def opened_names(nodes: list[ast.stmt]) -> set[str]:
-    """The names whose contents statements may change."""
+    """Return the names whose contents statements may change."""
     return set().union(*map(_opened, nodes))
 
 

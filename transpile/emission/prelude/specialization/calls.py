@@ -1,4 +1,4 @@
-"""How a written module uses the functions of the prelude."""
+"""The calls of prelude functions in a written module."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .lattice import Call, call_of
 def calls_of(
     nodes: Mapping[str, Collection[Node]], lines: Iterable[Line], others: Iterable[str], known_sizes: Container[int]
 ) -> dict[str, list[Call]]:
-    """The calls of each function that nothing but ``nodes`` calls.
+    """Return the calls of each function that only ``nodes`` call.
 
-    ``lines`` are all that is written for the program, ``others`` the texts beside them, where a name that appears is
-    used in a way that nobody knows. Arrays have the ``known_sizes`` of nodes, and any in place of others.
+    ``lines`` are the program's lines. Names in ``others``, the texts besides them, are used in unknown ways. Only sizes
+    in ``known_sizes`` are facts; others are unknown.
     """
     if not nodes:
         return {}
@@ -34,6 +34,6 @@ def calls_of(
 
 
 def cut_calls(line: Line, lost: Lost) -> None:
-    """Take arguments out of the calls in a line."""
+    """Remove lost arguments from the calls in a line."""
     line.text = without_arguments(line.text, lost)
     line.values.update({node: without_arguments(text, lost) for node, text in line.values.items()})

@@ -1,6 +1,4 @@
-"""The removal of what folding leaves behind: values that nobody reads, names that are given themselves, second names of
-arguments.
-"""
+"""Dead code elimination after folding: unread values, self-assignments, and second names of arguments."""
 
 from __future__ import annotations
 
@@ -12,12 +10,12 @@ from ....python.modules import statement_of
 from ....python.printer import Printer
 from .lattice import parameters_of
 
-_CHANGING = frozenset(("append", "extend", "insert", "pop", "sort", "update"))  # methods whose calls do something
+_CHANGING = frozenset(("append", "extend", "insert", "pop", "sort", "update"))  # methods with side effects
 
 
 @lru_cache(1 << 10)
 def cleaned(source: str) -> str:
-    """The text of a function without such statements."""
+    """Return the text of a function without dead code, repeated until nothing changes."""
     while True:
         function = statement_of(source)
         assert isinstance(function, ast.FunctionDef)
@@ -39,7 +37,7 @@ class _Cleaner(Printer):
         outermost = [part for node in function.body if isinstance(node, ast.Assign) for part in ast.walk(node)]
         fixed = {part.id for part in outermost if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
         fixed |= {part.arg for part in parameters_of(function)}
-        fixed = {name for name in fixed if self.written[name] == 1}  # from where they are written to the end
+        fixed = {name for name in fixed if self.written[name] == 1}  # never reassigned
         self.same = {  # second names
             target.id: value.id
             for node in function.body
@@ -74,9 +72,9 @@ class _Cleaner(Printer):
         return self.same.get(node.id) if is_read else None  # type: ignore[attr-defined]
 
     def _result(self, node: ast.stmt | None, last: ast.stmt | None) -> ast.Assign | None:
-        """The assignment whose name only the last line reads, which returns it.
+        """Return the assignment of a name that only the last line reads, to return it, or None.
 
-        A name that was given before has the type that it got there, which the value alone may not have.
+        A name that was assigned before keeps the type that was inferred there, which the value alone may not have.
         """
         if not isinstance(node, ast.Assign) or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
             return None
@@ -85,7 +83,7 @@ class _Cleaner(Printer):
         return node if is_typed and [ast.unparse(target) for target in node.targets] == [last.value.id] else None
 
     def _is_needless(self, target: ast.expr, value: ast.expr) -> bool:
-        """Tell whether an assignment gives a name itself, or gives one that nobody reads what has no effect."""
+        """Return whether an assignment is a self-assignment, or assigns a value without effect to an unread name."""
         if not isinstance(target, ast.Name):
             return False
         if (isinstance(value, ast.Name) and value.id == target.id) or target.id in self.same:
@@ -93,7 +91,7 @@ class _Cleaner(Printer):
         return self._is_unread(target) and not any(map(_has_effect, ast.walk(value)))
 
     def _is_unread(self, target: ast.expr) -> bool:
-        """Tell whether a target is names that nobody reads."""
+        """Return whether a target consists of unread names."""
         if isinstance(target, ast.Starred):
             return self._is_unread(target.value)
         if isinstance(target, ast.Tuple):
@@ -102,7 +100,7 @@ class _Cleaner(Printer):
 
 
 def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
-    """The targets of an assignment with their values, as far as these can be told apart."""
+    """Return the targets of an assignment with their values; an empty list if these do not correspond."""
     if len(node.targets) != 1:
         return []
     (target,), value = node.targets, node.value

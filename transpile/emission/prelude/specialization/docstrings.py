@@ -1,4 +1,4 @@
-"""Docstrings of copied functions: of several paragraphs the first, and no sentence about a parameter that is gone."""
+"""Docstrings of copied functions: the first paragraph, without sentences about parameters that were dropped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SAYS_MORE = re.compile(r"\n *\n")
 
 @cache
 def with_short_docstrings(source: str) -> str:
-    """Return the source of a function or class with the first paragraphs of its docstrings."""
+    """Return the source of a function or class with only the first paragraph of each docstring."""
     if _SAYS_MORE.search(source) is None:
         return source
     lines = source.split("\n")
@@ -39,7 +39,7 @@ def _written(paragraph: str, indent: str) -> str:
 
 
 def _docstrings(tree: ast.AST) -> Iterator[ast.Expr]:
-    """The docstrings of functions and classes."""
+    """Yield the docstrings of functions and classes."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             text = node.body[0]
@@ -56,7 +56,7 @@ def _with_values(sentence: str, texts: Mapping[str, str]) -> str:
 def docstring(function: ast.FunctionDef, lost: frozenset[str], dropped: Mapping[str, str]) -> list[str]:
     """Return the lines of the docstring without sentences about ``lost`` parameters.
 
-    In the first sentence stand the texts of ``dropped`` ones in their place.
+    In the first sentence, ``dropped`` parameters are replaced by their texts.
     """
     text = ast.get_docstring(function)
     if text is None:

@@ -1,6 +1,6 @@
-"""Evaluation of expressions of the prelude, as far as facts about their names go.
+"""Evaluation of expressions of the prelude from facts about their names.
 
-Nothing runs but the few pure functions in the tables here, on values that xla2py made itself.
+Only the pure functions in the tables here are executed, on values that xla2py made itself.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 from .binding import as_tuple, bind
 from .lattice import Array, Callback, Fact, Known, OneOf, Several, alternatives, elements_of, joined, truth, tuple_of
 
-MOST_CASES = 144  # that an expression is evaluated for
-LARGEST = 64  # elements of what is gone through, and bits of numbers
+MOST_CASES = 144  # combinations of alternatives that an expression is evaluated for
+LARGEST = 64  # elements of sequences, and bits of numbers
 OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -56,14 +56,14 @@ FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class Evaluator:
-    """Evaluates expressions; ``constants`` and ``functions`` are those of the prelude that may be looked through."""
+    """An evaluator of expressions; ``constants`` and ``functions`` are those of the prelude that it may use."""
 
     def __init__(self, constants: Mapping[str, Fact], functions: Mapping[str, Callable[..., Any]]) -> None:
         self.constants = constants
         self.functions = functions
 
     def of(self, node: ast.expr, names: Mapping[str, Fact]) -> Fact:
-        """Return what is known of an expression: by cases, where one of a few holds for its names."""
+        """Return the fact about an expression, evaluated for each combination of its names' alternatives."""
         cases = {name: names[name] for name in _names_in(node) if isinstance(names.get(name), OneOf)}
         several = [alternatives(fact) for fact in cases.values()]
         if not cases or math.prod(map(len, several)) > MOST_CASES:
@@ -81,14 +81,14 @@ class Evaluator:
         return None if isinstance(fact, Known) and _is_large(fact.value) else fact
 
     def values(self, nodes: list[ast.expr], names: Mapping[str, Fact]) -> list[Any] | None:
-        """The values of expressions, starred ones among them, if all are known."""
+        """Return the values of expressions, including starred ones, if all are known, else None."""
         facts = self.elements(nodes, names)
         if facts is None or not all(isinstance(fact, Known) for fact in facts):
             return None
         return [fact.value for fact in facts if isinstance(fact, Known)]
 
     def elements(self, nodes: list[ast.expr], names: Mapping[str, Fact]) -> list[Fact] | None:
-        """Return what is known of each element, or None where it is open how many there are."""
+        """Return the fact about each element, or None if the number of elements is unknown."""
         found: list[Fact] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
@@ -103,7 +103,7 @@ class Evaluator:
 
 @lru_cache(maxsize=8192)
 def _names_in(node: ast.expr) -> tuple[str, ...]:
-    """The names that an expression mentions."""
+    """Return the names that an expression mentions."""
     return tuple(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
@@ -146,7 +146,7 @@ def _binary(evaluator: Evaluator, node: ast.BinOp, names: Mapping[str, Fact]) ->
 
 
 def _is_short(fact: Fact, count: Any) -> bool:
-    """Tell whether a sequence that is repeated so often stays short."""
+    """Return whether a sequence that is repeated ``count`` times stays short."""
     is_sequence = isinstance(fact, Known) and isinstance(fact.value, tuple | list | str)
     return not is_sequence or (isinstance(count, int) and count <= LARGEST)
 
@@ -288,7 +288,7 @@ def _is_instance(fact: Fact, kind: str) -> Fact:
 
 
 def _applied(evaluator: Evaluator, node: ast.Call, function: Callable[..., Any], names: Mapping[str, Fact]) -> Fact:
-    """A pure function of values that are known."""
+    """Return the fact about a pure function of known values."""
     arguments = evaluator.values(node.args, names)
     keywords = {word.arg: evaluator._of(word.value, names) for word in node.keywords if word.arg is not None}
     if arguments is None or not all(isinstance(fact, Known) for fact in keywords.values()):
@@ -300,7 +300,7 @@ def _applied(evaluator: Evaluator, node: ast.Call, function: Callable[..., Any],
 
 
 def _comprehension(evaluator: Evaluator, node: ast.ListComp | ast.GeneratorExp, names: Mapping[str, Fact]) -> Fact:
-    """A comprehension over what is known."""
+    """Return the fact about a comprehension over a known sequence."""
     (generator,) = node.generators
     iterated = elements_of(as_tuple(evaluator._of(generator.iter, names)))
     if iterated is None or len(iterated) > LARGEST:
@@ -337,11 +337,11 @@ _RULES: dict[type, Callable[..., Fact]] = {
     ast.GeneratorExp: _comprehension,
 }
 
-# -- arrays: attributes, parts, and what methods give
+# -- arrays: attributes, parts, results of methods
 
 
 def attribute_of(array: Array, name: str) -> Fact:
-    """An attribute of an array."""
+    """Return the fact about an attribute of an array."""
     shape = array.shape
     if name in ("dtype", "itemsize") and array.dtype is not None:
         return Known(array.dtype if name == "dtype" else array.dtype.itemsize)
@@ -359,7 +359,7 @@ def attribute_of(array: Array, name: str) -> Fact:
 
 
 def indexed(array: Array, facts: list[Fact] | None) -> Array:
-    """An array behind an index of whole axes, numbers and new axes, of whose items these facts are known."""
+    """Return the fact about an array indexed by whole axes, numbers and new axes, given facts about these items."""
     if facts is None or array.shape is None:
         return Array(array.dtype, None)
     left, shape = list(array.shape), list[int | None]()
@@ -380,7 +380,7 @@ def indexed(array: Array, facts: list[Fact] | None) -> Array:
 
 
 def padded(array: Fact, widths: Fact) -> Fact:
-    """An array with so many elements before and behind along each axis, or with an open number of them."""
+    """Return the fact about a padded array; its sizes are unknown if the widths are."""
     if not isinstance(array, Array) or array.shape is None:
         return None
     by = [sum(pair) for pair in widths.value] if isinstance(widths, Known) else [None] * len(array.shape)
@@ -389,7 +389,7 @@ def padded(array: Fact, widths: Fact) -> Fact:
 
 
 def result_of_method(array: Array, name: str, arguments: Sequence[Fact]) -> Fact:
-    """Return what a method of an array gives for arguments of which these facts are known."""
+    """Return the fact about the result of an array's method, given facts about the arguments."""
     first = arguments[0] if arguments else None
     if name in ("copy", "conj"):
         return array

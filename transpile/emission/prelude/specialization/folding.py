@@ -1,4 +1,4 @@
-"""One function of the prelude by what its calls give: branches that are never taken go."""
+"""Folding of one prelude function by facts about its calls: branches that are never taken are removed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ Names = dict[str, Fact]
 
 
 class Folder(Printer):
-    """Goes through a function with what is known of its parameters, and writes the lines that are left.
+    """The folding of a function, given facts about its parameters, to the lines that are left.
 
-    ``handed`` are the parameters that the module gives, be it through other functions: what they say of a call's
-    arguments is told as derived. ``dropped`` has the text that stands for a parameter wherever it is read, ``lost`` the
-    parameters that functions have no longer. ``verdicts`` say of the tests of statements that the facts leave open what
-    they are in each call that gets there. ``calls`` collects what other functions of the prelude are given, ``escaped``
-    those that are handed on, ``blocked`` the parameters that cannot be dropped, as they are also assigned.
+    ``handed`` are the parameters that the module passes, directly or through other functions: facts about arguments
+    that follow from these count as derived. ``dropped`` has the text that replaces a parameter wherever it is read;
+    ``lost`` has the parameters that other functions have no longer. ``verdicts`` has the outcomes of tests that the
+    facts leave open but that are the same in every call that reaches them. ``calls`` collects the calls of other
+    prelude functions, ``escaped`` the functions that are passed as values, and ``blocked`` the parameters that cannot
+    be dropped because they are assigned.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Folder(Printer):
         self.function, self.evaluator, self.others = function, evaluator, others
         self.handed, self.dropped, self.lost, self.namespace = handed, dropped, lost, namespace
         self.verdicts = verdicts
-        self.outcomes: dict[ast.If, set[bool | None]] = {}  # of the tests of statements that were met
+        self.outcomes: dict[ast.If, set[bool | None]] = {}  # of the tests reached so far
         self.calls: list[tuple[str, Call | None]] = []
         self.escaped: set[str] = set()
         self.blocked: set[str] = set()
@@ -53,12 +54,12 @@ class Folder(Printer):
         for part in (function.args.vararg, function.args.kwarg):
             if part is not None:
                 self.names[part.arg] = None
-        self.intact = set(dropped)  # the dropped parameters that still have their value
-        self.is_over = False  # behind a return or raise
+        self.intact = set(dropped)  # the dropped parameters that are not reassigned yet
+        self.is_over = False  # whether the code is unreachable, after a return or raise
         self.forks: list[tuple[Names, set[str], list[tuple[Names, set[str]]]] | None] = []
 
     def body(self) -> list[str]:
-        """The lines of the function's body, without its docstring."""
+        """Return the lines of the function's body, without its docstring."""
         first = self.function.body[0]
         is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
         above = first.end_lineno if is_text else first.lineno - 1
@@ -73,7 +74,7 @@ class Folder(Printer):
         return None if rule is None else rule(self, node, depth)
 
     def assigned(self, target: ast.expr, fact: Fact) -> None:
-        """Note what the names of a target hold from here on."""
+        """Bind the names of a target to a fact."""
         bind(target, fact, self.names)
         for part in ast.walk(target):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
@@ -83,7 +84,9 @@ class Folder(Printer):
                     self.names[part.id] = None
 
     def forget(self, node: ast.stmt) -> None:
-        """Forget what a statement may assign; of an array that it changes the type stays known."""
+        """Drop the facts about names that a statement may assign; the fact about an array survives changes of its
+        elements.
+        """
         names = assigned_names([node])
         self.blocked |= names & self.intact
         self.intact -= names
@@ -93,7 +96,7 @@ class Folder(Printer):
                 self.names[name] = None
 
     def forked(self, node: ast.stmt, depth: int, may_skip: bool) -> list[str]:
-        """A statement whose blocks each may be what runs, or nothing of it where that ``may_skip``."""
+        """Return the lines of a statement of which any one block may run, or none if it ``may_skip``."""
         self.forks.append((dict(self.names), set(self.intact), []))
         lines = self.plain(node, depth)
         names, intact, ends = self.forks.pop() or ({}, set(), [])
@@ -111,7 +114,7 @@ class Folder(Printer):
         return lines
 
     def sequential(self, node: ast.stmt, depth: int) -> list[str]:
-        """A statement whose block always runs."""
+        """Return the lines of a statement whose block always runs."""
         self.forks.append(None)
         lines = self.plain(node, depth)
         self.forks.pop()
@@ -142,20 +145,20 @@ class Folder(Printer):
         return None if rule is None else rule(self, node)
 
     def plain_text(self, node: ast.expr) -> str:
-        """An expression with its parts exchanged."""
+        """Return an expression with its parts exchanged."""
         return self.between(node, *self.extent(node))
 
     def known(self, node: ast.expr) -> Fact:
         return self.evaluator.of(node, self.names)
 
     def outcome(self, node: ast.If) -> bool | None:
-        """Tell whether the test of a statement holds, None where that is open."""
+        """Return whether the test of a statement holds, or None if unknown."""
         known = truth(self.known(node.test))
         self.outcomes.setdefault(node, set()).add(known)
         return self.verdicts.get(node) if known is None else known
 
 
-# -- what becomes of each kind of statement
+# -- rules for statements
 
 
 def _if(folder: Folder, node: ast.If, depth: int) -> list[str]:
@@ -191,7 +194,7 @@ def _with(folder: Folder, node: ast.With, depth: int) -> list[str]:
 
 
 def _define(folder: Folder, node: ast.FunctionDef, depth: int) -> list[str]:
-    """A function within: of the outer names only those that are never assigned are known there."""
+    """Fold a nested function, in which only outer names that are never assigned are known."""
     names, intact = folder.names, folder.intact
     own = assigned_names(node.body) | {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
     fixed = {part.arg for part in parameters_of(folder.function)} - folder.changed - own
@@ -258,7 +261,7 @@ _STATEMENTS: dict[type, Callable[..., list[str]]] = {
     ast.Break: _leave,
 }
 
-# -- and of each kind of expression
+# -- rules for expressions
 
 
 def _name(folder: Folder, node: ast.Name) -> str | None:
@@ -275,7 +278,11 @@ def _either(folder: Folder, node: ast.IfExp) -> str | None:
 
 
 def _some(folder: Folder, node: ast.BoolOp) -> str | None:
-    """``a or b`` without what is known to be false, up to what is known to be true; ``and`` the other way round."""
+    """Return ``a or b`` without operands known to be false, up to one known to be true, and ``a and b`` the other way
+    round.
+
+    None if nothing changes.
+    """
     ends_with = isinstance(node.op, ast.Or)
     left: list[ast.expr] = []
     for value in node.values:
@@ -327,7 +334,7 @@ def _call(folder: Folder, node: ast.Call) -> str | None:
 
 
 def _keeps_dtype(folder: Folder, node: ast.Call, array: ast.expr) -> bool:
-    """Tell whether ``astype`` gives an array of the same dtype: the array itself with ``copy=False``, else a copy."""
+    """Return whether ``astype`` keeps the dtype: it is the array itself with ``copy=False``, else a copy."""
     if len(node.args) != 1 or [word.arg for word in node.keywords] not in ([], ["copy"]):
         return False
     if node.keywords and folder.known(node.keywords[0].value) != Known(False):
@@ -338,7 +345,7 @@ def _keeps_dtype(folder: Folder, node: ast.Call, array: ast.expr) -> bool:
 
 
 def _given(folder: Folder, node: ast.Call) -> Call | None:
-    """Return what a call gives, or None where that cannot be said by parameter."""
+    """Return the facts about a call's arguments, or None if these do not correspond to parameters."""
     if any(isinstance(part, ast.Starred) for part in node.args) or any(word.arg is None for word in node.keywords):
         return None
     named = {word.arg: word.value for word in node.keywords if word.arg is not None}
@@ -352,7 +359,7 @@ def _given(folder: Folder, node: ast.Call) -> Call | None:
 
 
 def _scope(folder: Folder, node: ast.expr) -> str:
-    """Return what binds names of its own."""
+    """Return the text of an expression that binds names of its own."""
     names, intact = folder.names, folder.intact
     own = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
     own |= {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}

@@ -1,4 +1,4 @@
-"""Prelude functions that have nothing in common are cut apart, and what was cut in the same way before is known."""
+"""Specialization of independent groups of prelude functions, with a cache of the groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_KNOWN = 512  # groups of functions
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Functions that share some of what they need, with all that says how they are cut."""
+    """Functions that share definitions, with everything that determines how they are specialized."""
 
     used: tuple[str, ...]
     calls: tuple[tuple[object, ...], ...]
@@ -33,8 +33,8 @@ def cut(
     calls: Mapping[str, Sequence[Call]],
     namespace: str = "np",
 ) -> Cut:
-    """The prelude functions behind ``used`` names, cut to what the module's ``calls`` give, as of
-    :func:`.cut.cut_together`.
+    """Return the prelude functions behind ``used`` names, specialized to the module's ``calls``
+    (:func:`.cut.cut_together`).
     """
     found = Cut({}, {})
     for names, needed in _groups(definitions, used):
@@ -75,7 +75,7 @@ _Sharing = tuple[list[str], dict[str, Definition]]  # names, and all that they n
 
 
 def _groups(definitions: Mapping[str, Definition], used: Iterable[str]) -> list[_Sharing]:
-    """The used names in groups that need no definition in common, each with all that it needs."""
+    """Return the used names in groups that have no definition in common, each with all that it needs."""
     groups: list[_Sharing] = []
     for name in used:
         names, needed = [name], needed_by(definitions, [name])

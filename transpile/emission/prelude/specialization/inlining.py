@@ -1,4 +1,4 @@
-"""Functions of the prelude that are called at one place, by another one, are written there."""
+"""Inlining of prelude functions that have a single call, in another prelude function."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .dead_code import cleaned
 from .lattice import defaults_of, parameters_of
 from .layout import laid_out
 
-MOST_LINES = 44  # of a function that has taken in others
+MOST_LINES = 44  # of a function after inlining
 _OWN_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _NOT_TAKEN_IN = (*_OWN_SCOPES, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Match)
 
 
 def merged(definitions: Mapping[str, Definition], used: Iterable[str]) -> dict[str, Definition]:
-    """Return the functions that take in others, by name, of those that a module needs which mentions ``used`` names."""
+    """Return the functions into which others were inlined, by name, for a module that mentions ``used`` names."""
     changed: dict[str, Definition] = {}
     current: Mapping[str, Definition] = ChainMap(changed, definitions)  # type: ignore[arg-type]
     used = set(used)
-    refused: set[tuple[str, str]] = set()  # by the texts of both
+    refused: set[tuple[str, str]] = set()  # the texts of both
     while True:
         needed = needed_by(current, used)
         for name, caller in _callers(needed).items():
@@ -44,7 +44,7 @@ def merged(definitions: Mapping[str, Definition], used: Iterable[str]) -> dict[s
 
 
 def needed_by(definitions: Mapping[str, Definition], used: Iterable[str]) -> dict[str, Definition]:
-    """The definitions of some names, and what these need."""
+    """Return the definitions of some names, and those that these need."""
     found: dict[str, Definition] = {}
     waiting = sorted(used, reverse=True)
     while waiting:
@@ -56,7 +56,7 @@ def needed_by(definitions: Mapping[str, Definition], used: Iterable[str]) -> dic
 
 
 def _callers(definitions: Mapping[str, Definition]) -> dict[str, str]:
-    """Return by name what mentions it, of what is mentioned once."""
+    """Return the caller of each definition that is mentioned only once."""
     places: dict[str, list[str]] = {}
     for name, definition in definitions.items():
         for word in mentioned(definition.source).elements():
@@ -67,7 +67,7 @@ def _callers(definitions: Mapping[str, Definition]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A call, the statement that it stands in, and whether nothing of the caller runs behind it."""
+    """A call, its statement, and whether nothing of the caller runs after it."""
 
     call: ast.Call
     statement: ast.stmt
@@ -76,14 +76,16 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """The parts of a function as they stand in another: texts for its ``names``, and what its parameters hold first."""
+    """The renaming of an inlined function: texts for its ``names``, and the assignments of its parameters before its
+    body.
+    """
 
     names: dict[str, str]
     first: list[str]
 
 
 def _taken_in(caller: Definition, called: Definition) -> str | None:
-    """The text of a function with another in place of its only call, None where that cannot be."""
+    """Return the text of a function with another inlined at its only call, or None if that is impossible."""
     outer, inner = _function(caller), _function(called)
     if outer is None or inner is None or inner.decorator_list or inner.args.vararg or inner.args.kwarg:
         return None
@@ -102,7 +104,7 @@ def _taken_in(caller: Definition, called: Definition) -> str | None:
     head = caller.source.split("\n")[:above]
     decorators = head[: outer.lineno - 1]
     lines = writer.block(_body(outer), 1, above or 0)
-    if any(len(line) > LINE_LENGTH for line in lines):  # it is too deep for them
+    if any(len(line) > LINE_LENGTH for line in lines):  # nested too deeply
         return None
     source = "\n".join([*decorators, laid_out(cleaned("\n".join([*head[outer.lineno - 1 :], *lines])))])
     return source if source.count("\n") < MOST_LINES else None
@@ -118,12 +120,12 @@ def _function(definition: Definition) -> ast.FunctionDef | None:
 
 
 def _body(function: ast.FunctionDef) -> list[ast.stmt]:
-    """The statements of a function without its docstring."""
+    """Return the statements of a function without its docstring."""
     return function.body if ast.get_docstring(function) is None else function.body[1:]
 
 
 def _place_of(function: ast.FunctionDef, name: str) -> _Place | None:
-    """Find the call of ``name`` where it is one."""
+    """Return the place of the call of ``name``, or None."""
     waiting: list[tuple[ast.stmt, bool]] = [(node, True) for node in _body(function)]
     while waiting:
         node, may_be_last = waiting.pop()
@@ -141,7 +143,7 @@ def _place_of(function: ast.FunctionDef, name: str) -> _Place | None:
 
 
 def _fits(place: _Place, body: list[ast.stmt]) -> bool:
-    """Tell whether a function may stand in place of a call: what it gives must be known where it is read."""
+    """Return whether a function may be inlined at a call: its result must be available where it is read."""
     returns = [part for node in body for part in ast.walk(node) if isinstance(part, ast.Return)]
     last = body[-1]
     if isinstance(last, ast.Return) and len(body) == 1:
@@ -162,7 +164,7 @@ def _fits(place: _Place, body: list[ast.stmt]) -> bool:
 def _bound(
     caller: Definition, called: Definition, outer: ast.FunctionDef, inner: ast.FunctionDef, place: _Place
 ) -> _Taken | None:
-    """Return what stands for the parameters of a function, None where its names are in the way of the caller's."""
+    """Return the renaming of a function for inlining, or None if its names conflict with the caller's."""
     given = _given(place.call, inner)
     if given is None:
         return None
@@ -218,7 +220,7 @@ def _names_in(node: ast.AST) -> list[str]:
 
 
 def _given(call: ast.Call, inner: ast.FunctionDef) -> dict[str, ast.expr] | None:
-    """Return what each parameter is given."""
+    """Return the argument of each parameter, or None if the arguments do not correspond to parameters."""
     if any(isinstance(part, ast.Starred) for part in call.args) or any(word.arg is None for word in call.keywords):
         return None
     parts, defaults = [part.arg for part in parameters_of(inner)], defaults_of(inner)
@@ -230,7 +232,7 @@ def _given(call: ast.Call, inner: ast.FunctionDef) -> dict[str, ast.expr] | None
 
 
 def _kept_after(function: ast.FunctionDef, statement: ast.stmt) -> set[str]:
-    """Return the names that hold behind a statement what they held before it, and may be read there."""
+    """Return the names that keep their values across a statement and may be read after it."""
     is_outermost = statement in function.body
     nodes = function.body[function.body.index(statement) + 1 :] if is_outermost else function.body
     read = {part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)}
@@ -240,14 +242,14 @@ def _kept_after(function: ast.FunctionDef, statement: ast.stmt) -> set[str]:
 
 
 def _is_plain(value: ast.expr) -> bool:
-    """Tell whether a value may be written wherever it is read: a number, a word, ``np.add``."""
+    """Return whether a value may be repeated wherever it is read: a number, ``None``, ``np.add``."""
     if isinstance(value, ast.Attribute):
         return isinstance(value.value, ast.Name) and value.value.id in ("np", "cp")
     return isinstance(value, ast.Constant) and not isinstance(value.value, str)
 
 
 def _is_of_shape(value: ast.expr) -> bool:
-    """Tell whether a value is a part of the shape of an array."""
+    """Return whether a value is the shape of an array or a part of it."""
     inner = value.value if isinstance(value, ast.Subscript) else value
     return isinstance(inner, ast.Attribute) and inner.attr == "shape" and isinstance(inner.value, ast.Name)
 
@@ -258,8 +260,8 @@ def _target(statement: ast.Assign | ast.AnnAssign) -> ast.expr:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names in statements: all, those that are assigned, those that comprehensions bind, those with annotations of
-    their own, and those within f-strings.
+    """The names in statements: all, those assigned, those bound by comprehensions, those with annotations, and those in
+    f-strings.
     """
 
     every: set[str]
@@ -288,7 +290,7 @@ def _names(nodes: list[ast.stmt]) -> _Names:
 
 
 class _Merger(Printer):
-    """Writes a function with another in the place of a call."""
+    """The writer of a function with another inlined."""
 
     def __init__(
         self,
@@ -322,7 +324,7 @@ class _Merger(Printer):
         return lines if target == f"{result} = " else [*lines, f"{indent}{target}{result}"]
 
     def _told(self, node: ast.stmt, indent: str) -> list[str]:
-        """Return what the function says of itself, as a comment above its statements."""
+        """Return the inlined function's summary as a comment above its statements, or nothing."""
         text = (ast.get_docstring(self.called) or "").split(".\n")[0].split(". ")[0].rstrip(".")
         for name, own in self.taken.names.items():
             text = text.replace(f"`{name}`", f"`{own}`")
@@ -338,7 +340,7 @@ class _Merger(Printer):
 
 
 class _Renamer(Printer):
-    """Writes statements with other names."""
+    """The writer of statements with other names."""
 
     def __init__(self, source: str, names: Mapping[str, str]) -> None:
         super().__init__(source)

@@ -1,4 +1,4 @@
-"""Facts: what is known of a value before a module runs, and what two calls with different values have in common."""
+"""The lattice of facts: what is known of a value before a module runs, and the join of facts from several calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ....hlo.element_types import ElementType
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A value that is always the same: ``True``, ``(1, 1)``, a dtype."""
+    """A constant: ``True``, ``(1, 1)``, a dtype."""
 
     value: Any
 
@@ -31,14 +31,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """A tuple of so many elements, of which some are known."""
+    """A tuple of known length, with facts about its elements."""
 
     elements: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array: its dtype and its shape, as far as they are known; None for a size that is not."""
+    """An array: its dtype and its shape, as far as they are known; None for an unknown size."""
 
     dtype: np.dtype[Any] | None
     shape: tuple[int | None, ...] | None
@@ -46,14 +46,14 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """Some function, which is true and not None; a ufunc or none."""
+    """A function, which is true and not None; it may be a ufunc."""
 
     is_ufunc: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of a few: what calls give that differ."""
+    """A union of a few facts, from calls that differ."""
 
     facts: tuple[Fact, ...]
 
@@ -63,12 +63,12 @@ MOST = 12  # alternatives
 
 
 def alternatives(fact: Fact) -> tuple[Fact, ...]:
-    """The facts of which one holds."""
+    """Return the facts of a union, or the fact alone."""
     return fact.facts if isinstance(fact, OneOf) else (fact,)
 
 
 def joined(*facts: Fact) -> Fact:
-    """Return what holds where one of the facts does."""
+    """Return the join of facts: what holds if any one of them does."""
     found = tuple(dict.fromkeys(part for fact in facts for part in alternatives(fact)))
     if None in found:
         return None
@@ -78,7 +78,7 @@ def joined(*facts: Fact) -> Fact:
 
 
 def _in_common(a: Fact, b: Fact) -> Fact:
-    """Return what two facts both say."""
+    """Return what two facts have in common."""
     if a == b:
         return a
     if isinstance(a, Array) and isinstance(b, Array):
@@ -93,7 +93,7 @@ def _in_common(a: Fact, b: Fact) -> Fact:
 
 
 def elements_of(fact: Fact) -> tuple[Fact, ...] | None:
-    """The elements of what is known to be a tuple."""
+    """Return the facts about the elements of a tuple of known length, or None."""
     if isinstance(fact, Several):
         return fact.elements
     if isinstance(fact, Known) and isinstance(fact.value, tuple):
@@ -107,14 +107,14 @@ def elements_of(fact: Fact) -> tuple[Fact, ...] | None:
 
 
 def tuple_of(elements: Sequence[Fact]) -> Fact:
-    """The tuple of such elements."""
+    """Return the fact about a tuple with such elements."""
     if all(isinstance(element, Known) for element in elements):
         return Known(tuple(element.value for element in elements if isinstance(element, Known)))
     return Several(tuple(elements))
 
 
 def truth(fact: Fact) -> bool | None:
-    """Tell whether a value is true, None where that is open."""
+    """Return whether a value is true, or None if unknown."""
     if isinstance(fact, Known):
         return bool(fact.value)
     if isinstance(fact, Several):
@@ -127,8 +127,10 @@ def truth(fact: Fact) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The arguments of one call; ``derived`` are the places and keywords of what the shapes of arrays, or the
-    parameters that the module gives its caller, say.
+    """The facts about the arguments of one call.
+
+    ``derived`` are the positions and keywords of arguments whose facts follow from shapes of arrays, or from parameters
+    that the module passes to the caller.
     """
 
     arguments: tuple[Fact, ...] = ()
@@ -137,15 +139,13 @@ class Call:
 
 
 def call_of(node: Node, known_sizes: Container[int]) -> Call:
-    """Return what the call of a prelude function by a node gives; arrays have the ``known_sizes`` of nodes and any in
-    place of others.
-    """
+    """Return the facts about a node's call of a prelude function; sizes that are not in ``known_sizes`` are unknown."""
 
     def fact(item: Any) -> Fact:
         if isinstance(item, Slot):
             operand = node.operands[item.index]
             if operand.element_type is None or not operand.ndim:
-                return None  # tokens; numbers, which may be Python's own
+                return None  # a token, or a number, which may be a Python number
             shape = tuple([size if size in known_sizes else None for size in operand.shape])
             return Array(operand.element_type.dtype, shape)
         if isinstance(item, Ufunc | Function):
@@ -162,13 +162,13 @@ def call_of(node: Node, known_sizes: Container[int]) -> Call:
 
 
 def parameters_of(function: ast.FunctionDef) -> list[ast.arg]:
-    """The parameters that have names."""
+    """Return the named parameters, without ``*args`` and ``**kwargs``."""
     arguments = function.args
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 
 def defaults_of(function: ast.FunctionDef) -> dict[str, ast.expr]:
-    """The default of each parameter that has one."""
+    """Return the default of each parameter that has one."""
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     found = {p.arg: d for p, d in zip(reversed(positional), reversed(arguments.defaults), strict=False)}

@@ -1,4 +1,4 @@
-"""The layout of functions that were cut: statements of several lines that fit one now, and lines that do not fit."""
+"""The layout of specialized functions: statements that now fit into a line are joined, others broken."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 
 
 def laid_out(source: str) -> str:
-    """The text of a function in black's layout."""
+    """Return the text of a function in black's layout."""
     lines = source.split("\n")
     function = statement_of(source)
     for node in sorted(_statements(function), key=lambda node: node.lineno, reverse=True):
@@ -27,7 +27,7 @@ def laid_out(source: str) -> str:
 
 
 def _statements(function: ast.AST) -> list[ast.stmt]:
-    """The statements within a function, but for its docstring and functions within it."""
+    """Return the statements of a function, without docstrings and nested definitions."""
     nodes = (
         node for node in ast.walk(function) if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef)
     )
@@ -35,7 +35,7 @@ def _statements(function: ast.AST) -> list[ast.stmt]:
 
 
 def _last_line(node: ast.stmt, lines: list[str]) -> int:
-    """The number of a statement's last line; of one that has a body, of its head."""
+    """Return the number of a statement's last line; for a statement with a body, that of its head."""
     body = getattr(node, "body", None)
     if not body:
         return node.end_lineno or node.lineno
@@ -50,7 +50,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _joined(lines: list[str]) -> str | None:
-    """The lines of a statement in one, None where comments stand between them."""
+    """Return the lines of a statement joined into one, or None if there are comments between them."""
     if any("#" in line for line in lines[:-1]):
         return None
     indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
