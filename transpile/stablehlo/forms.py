@@ -161,10 +161,13 @@ def _unknown(operation: Operation, source: SourceText) -> HloSyntaxError:
 
 def _check_returns(region: Region, source: SourceText) -> None:
     """Nothing comes after a return."""
-    for operation in region.operations[:-1]:
-        if operation.name.endswith(".return"):
-            message = "there are operations behind this return"
-            raise HloSyntaxError(Diagnostic("XP102", message, operation.span, source))
+    if _RETURNS.isdisjoint([operation.name for operation in region.operations[:-1]]):
+        return
+    first = next(each for each in region.operations if each.name in _RETURNS)
+    raise HloSyntaxError(Diagnostic("XP102", "there are operations behind this return", first.span, source))
+
+
+_RETURNS = frozenset(name for name in FORMS if name.endswith(".return"))
 
 
 def _check_loop(operation: Operation, source: SourceText) -> None:

@@ -165,7 +165,6 @@ class Origins:
         self._known: dict[Any, OpMetadata | None] = {}
         self._frames: dict[StackFrame, int] = {}
         self._listed: list[StackFrame] = []
-        self._line = 1  # of the span at hand
 
     @property
     def frames(self) -> tuple[StackFrame, ...]:
@@ -189,10 +188,8 @@ class Origins:
     def _own_place(self, span: Span) -> OpMetadata | None:
         if self._source is None:
             return None
-        starts, line = self._source.line_starts, self._line + 1
-        if not starts[line - 1 : line] <= [span.start] < starts[line : line + 1]:  # most are one line further
-            line = bisect_right(starts, span.start)
-        self._line = line
+        starts = self._source.line_starts
+        line = bisect_right(starts, span.start)
         column = span.start - starts[line - 1] + 1
         return OpMetadata("", "", self._file, line, line, column, column)
 

@@ -46,8 +46,8 @@ def _plain(translator: Translator, writer: Writer, operation: Operation) -> None
     if operation.regions:
         attributes = {**attributes, **_called(translator, operation)}
     shape, operands = translator.result_shape(operation), operands_of(writer, operation)
-    place = _LIES_AS.get(row.opcode, len(operands))
-    if place < len(operands) and shape is not operands[place].shape:
+    place = _LIES_AS.get(row.opcode)
+    if place is not None and place < len(operands) and shape is not operands[place].shape:
         shape = _as_it_lies(shape, operands[place].shape)
     give(writer, operation, writer.add(row.opcode, shape, operands, attributes))
 
@@ -200,7 +200,7 @@ def _composite(operation: Operation) -> dict[str, Any]:
 def _while(translator: Translator, writer: Writer, operation: Operation) -> None:
     """What the regions see around them is carried, too."""
     condition, body = operation.regions
-    outer = translator.captures(condition, body)
+    outer = dict.fromkeys((*translator.captures(condition), *translator.captures(body)))
     carried = [value for value in outer if value not in translator.constants]
     operands = [*operands_of(writer, operation), *(writer.values[value] for value in carried)]
     count = len(operands)

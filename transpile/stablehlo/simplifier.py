@@ -68,7 +68,7 @@ class Simplifier:
 
     def update(self, operation: Operation) -> None:
         """Let an operation take what replaces its operands."""
-        if not self.replaced.keys().isdisjoint(operation.operands):
+        if self.replaced and not self.replaced.keys().isdisjoint(operation.operands):
             operation.operands = [self.final(value) for value in operation.operands]
 
     def in_region(self, region: Region) -> None:
@@ -93,11 +93,13 @@ class Simplifier:
             replacement = self.rewritten(operation) if operation.name in self.rules else None
             if replacement is not None:
                 self.replaced.update(zip(operation.results, replacement, strict=True))
-            elif (parts := _written_out(operation, self.source)) is not None:
+            elif operation.name in _WRITTEN_OUT and (parts := _written_out(operation, self.source)) is not None:
                 waiting += parts[::-1]
             else:
-                self.take_empty(operation)
-                self.give_empty(operation)
+                if self.empties:
+                    self.take_empty(operation)
+                if any(map(is_empty, operation.results)):
+                    self.give_empty(operation)
                 self.keep(operation)
         region.operations, self.kept = self.kept, outer
 
@@ -137,9 +139,11 @@ class Simplifier:
 
     def give_empty(self, operation: Operation) -> None:
         """Results without elements are constants."""
-        if not any(map(is_empty, operation.results)) or not operation.name.startswith("stablehlo."):
-            return
-        if operation.name != "stablehlo.constant" and _has_no_effect(operation):
+        if (
+            operation.name.startswith("stablehlo.")
+            and operation.name != "stablehlo.constant"
+            and _has_no_effect(operation)
+        ):
             for k, result in enumerate(operation.results):
                 if is_empty(result):
                     operation.results[k] = Value(result.type)
@@ -305,9 +309,7 @@ def dimension_of(operation: Operation) -> Any:
 
 
 def _written_out(operation: Operation, source: SourceText) -> Sequence[Operation] | None:
-    """The operations that take the place of one which HLO does not have; None for another."""
-    if operation.name not in _WRITTEN_OUT:
-        return None
+    """The operations that take the place of one which HLO does not have; None where it stays."""
     return broadcasting(operation, source) or expand(operation)
 
 

@@ -1,31 +1,29 @@
 """MLIR text to a :class:`.program.Program`: generic and pretty forms of the dialects that StableHLO comes in.
 
 The pretty forms of most operations are of one kind: operands, words and ``key = value`` up to a colon, types behind it.
-One reader takes them all (:meth:`TextReader._plain`); those of another kind have a method of their own. A line without
-regions that was read once is a template for all lines that differ in nothing but the names of values.
+One reader takes them all (:meth:`TextReader._plain`); those of another kind have a method of their own. What a line
+says apart from names is read once (:mod:`.lines`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import field
+from itertools import accumulate
 from typing import Any, NoReturn
 
 from ..dataclass import dataclass
-from ..hlo.lexer import STRING, Cursor, quote
+from ..hlo.lexer import Cursor, quote
 from ..hlo.parser_state import did_you_mean
-from ..hlo.source import Diagnostic, HloSyntaxError, SourceText, Span
+from ..hlo.source import Diagnostic, SourceText, Span
 from .attributes import NAME, SYMBOL, AttributeReader, convolution_labels, symbol_name
 from .balanced import balanced
+from .lines import LONGEST, VALUE, Template, Templates, split, width
 from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value
 from .strings import string
-from .types import TENSOR, parse_type, parse_types
+from .types import parse_type, parse_types
 
-VALUE = re.compile(r"%[\w$.\-]++(?:#\d++)?", re.ASCII)
-# A line is split at them, and at the function that it calls, into what is alike and names.
-_NAMES = re.compile(rf"({VALUE.pattern})", re.ASCII)
-_NAMES_OF_CALL = re.compile(rf"({VALUE.pattern}|(?<=[ .]call @)[\w$.\-]++(?!::))", re.ASCII)  # ten times as slow
-_TYPES = re.compile(rf"({TENSOR.pattern})")  # and that into what is alike and types
 _VALUE_NAME = re.compile(r"%[\w$.\-]++", re.ASCII)
 _RESULTS = re.compile(r"%[\w$.\-]++(?::\d+)?(?:\s*,\s*%[\w$.\-]++(?::\d+)?)*+\s*=(?!=)", re.ASCII)
 _RESULT = re.compile(r"(%[\w$.\-]++)(?::(\d{1,4}))?", re.ASCII)
@@ -34,32 +32,24 @@ _BLOCK = re.compile(r"\^[\w$.\-]++", re.ASCII)
 _BLOCKS = re.compile(r"\{\s*+\^")
 _LOCATION_ALIAS = re.compile(r"loc\((#[\w$.\-]++)\)", re.ASCII)
 _LOCATION = re.compile(r"loc(?=\s*\()", re.ASCII)
-_ALIAS = re.compile(r"^[ \t]*+([#!][\w$.\-]++)[ \t]*=[ \t]*(?=[\w#!(\[{\"<@])", re.ASCII | re.MULTILINE)
+_ALIAS = re.compile(r"[ \t]*+([#!][\w$.\-]++)[ \t]*=[ \t]*(?=[\w#!(\[{\"<@])", re.ASCII)  # from the start of a line
+_ALIAS_BELOW = re.compile(rf"\n{_ALIAS.pattern}", re.ASCII)  # a character is found faster than the start of a line
 _RESOURCE = re.compile(r'([\w$.\-]++|"[^"\n]*+")\s*:\s*"0x([0-9A-Fa-f]*+)"', re.ASCII)
 _SLICES = re.compile(r"\[((?:\s*\d{1,19}\s*:\s*\d{1,19}\s*(?::\s*\d{1,19}\s*)?,?)*+)\]", re.ASCII)
 _SLICE = re.compile(r"(\d+)\s*:\s*(\d+)\s*(?::\s*(\d+))?", re.ASCII)
+_ARGUMENT = re.compile(r"(%[\w$.\-]++): (tensor<[^<>\"]*+>)(?=[,)])", re.ASCII)  # as most are
+_END_OF_LINE = re.compile(r"[ \t\r]*+\n", re.ASCII)
 _LABELS = re.compile(r"\[[^\]]*+\]\s*x\s*\[[^\]]*+\]\s*->\s*\[[^\]]*+\]")
 _ONE = (1,)
-_LONGEST_TEMPLATE = 2000  # characters: longer lines hold literals that are not alike
 _ALIGNMENT = 8  # digits of a resource's alignment
 _KEY_PAIR = re.compile(r"x(?=\s*\[)")
 
 
 @dataclass(slots=True)
-class _Template:
-    """What a line says apart from names: which of them are operands, and what the operation is."""
-
-    name: str
-    counts: tuple[int, ...]  # of results, by their names
-    order: tuple[int, ...]  # of the names that are operands
-    callee: int | None  # of the names
-    attributes: dict[str, Any]
-    types: tuple[Type, ...]
-
-
-@dataclass(slots=True)
 class _Statement:
-    """One operation as it is read: ``places`` are those of its operands among ``names``."""
+    """One operation as it is read: ``places`` are those of its operands among ``names``, ``arguments`` has the places
+    of what its regions take; ``head`` is where they begin.
+    """
 
     name: str
     span: Span
@@ -69,7 +59,9 @@ class _Statement:
     attributes: dict[str, Any]
     regions: list[Region]
     types: tuple[Type, ...] = ()
-    callee: int | None = None
+    symbol: int | None = None
+    arguments: list[tuple[int, Value]] = field(default_factory=list)
+    head: int | None = None
 
 
 class TextReader:
@@ -80,15 +72,16 @@ class TextReader:
         self.text = source.text
         self.cursor = Cursor(source)
         self.notes: list[Diagnostic] = []
-        self.aliases = {match[1]: match.end() for match in _ALIAS.finditer(self.text)}
+        first = _ALIAS.match(self.text)
+        found = (*([first] if first is not None else ()), *_ALIAS_BELOW.finditer(self.text))
+        self.aliases = {match[1]: match.end() for match in found}
         self.attributes = AttributeReader(self.cursor, self._attribute_alias, self._resource)
         self.types = self.cursor.shapes
         self._known: dict[str, Any] = {}
         self._open_aliases: set[str] = set()
         self._resources: dict[str, str] | None = None
         self._values: dict[str, Value] = {}
-        self._templates: dict[tuple[str, ...], _Template] = {}  # by what stands between names
-        self._kinds: dict[tuple[str, ...], _Template] = {}  # by what stands between names and types
+        self._templates = Templates(self.types)
         for name in self.aliases:
             if name.startswith("!"):
                 self.types[name] = self._aliased(name, lambda: parse_type(self.cursor))
@@ -220,13 +213,19 @@ class TextReader:
     def _argument(self, *, has_attributes: bool = False) -> Value:
         cursor = self.cursor
         start = cursor.skip()
-        name = cursor.expect_match(_VALUE_NAME, "an argument")
-        cursor.expect(":", "before the argument's type")
-        value = Value(parse_type(cursor), name)
-        if has_attributes and cursor.looking_at("{"):
-            value.attributes = self.attributes.dictionary()
-        value.span = Span(start, cursor.position)
-        value.location = self._location()
+        plain = _ARGUMENT.match(self.text, start)
+        if plain is not None and plain[2] in self.types:
+            name, value = plain[1], Value(self.types[plain[2]], plain[1])
+            cursor.position = plain.end()
+            value.span = Span(start, plain.end())
+        else:
+            name = cursor.expect_match(_VALUE_NAME, "an argument")
+            cursor.expect(":", "before the argument's type")
+            value = Value(parse_type(cursor), name)
+            if has_attributes and cursor.looking_at("{"):
+                value.attributes = self.attributes.dictionary()
+            value.span = Span(start, cursor.position)
+            value.location = self._location()
         if not has_attributes:
             self._define(name, value, start)
         return value
@@ -240,9 +239,9 @@ class TextReader:
 
     def _lines(self, region: Region) -> None:
         """Read lines of which others were the templates, up to one that is not like another."""
-        text, cursor, values, templates = self.text, self.cursor, self._values, self._templates
+        text, cursor, values, templates = self.text, self.cursor, self._values, self._templates.by_parts
         start = cursor.skip()
-        while 0 <= (end := text.find("\n", start)) - start <= _LONGEST_TEMPLATE:
+        while 0 <= (end := text.find("\n", start)) - start <= LONGEST:
             line, location = text[start:end].lstrip(), None
             start = end - len(line)
             line = line.rstrip()
@@ -252,15 +251,19 @@ class TextReader:
                 before, _, alias = line.rpartition(" loc(")
                 if before and alias.startswith("#"):
                     line, location = before, alias[:-1]
-            parts = _split(line)
+            parts = split(line)
             key, names = tuple(parts[::2]), parts[1::2]
-            template = templates.get(key) or self._of_kind(key)
+            template = templates.get(key) or self._templates.of_kind(key)
             if template is None:
                 return
             try:
                 operands = [values[names[place]] for place in template.order]
             except KeyError:
                 return  # the general way says what is wrong
+            if template.arguments is not None:
+                self._open(region, template, parts, start)
+                start = cursor.skip()
+                continue
             results = [Value(each) for each in template.types]
             if template.counts != _ONE:
                 if not self._name_results(names, template.counts, results):
@@ -271,31 +274,31 @@ class TextReader:
                 values[names[0]] = results[0]
             span = Span(start + line.index("=") + 2 if template.counts else start, start + len(line))
             attributes = template.attributes
-            if template.callee is not None:
-                attributes = attributes | {"symbol": Symbol(names[template.callee])}
+            if template.symbol is not None:
+                attributes = attributes | {"symbol": Symbol(names[template.symbol])}
             region.operations.append(Operation(template.name, operands, results, attributes, [], location, span))
             cursor.position = end
             start = end + 1
 
-    def _of_kind(self, key: tuple[str, ...]) -> _Template | None:
-        """The template of a line that differs from another one in types, too; None where there is none."""
-        parts = _TYPES.split("\0".join(key))
-        kind = self._kinds.get(tuple(parts[::2]))
-        if kind is None:
-            return None
-        try:
-            types = tuple(map(self._shape, parts[1::2][-len(kind.types) :] if kind.types else ()))
-        except HloSyntaxError:
-            return None  # the general way says where
-        made = _Template(kind.name, kind.counts, kind.order, kind.callee, kind.attributes, types)
-        self._templates[key] = made
-        return made
-
-    def _shape(self, text: str) -> Type:
-        if text not in self.types:
-            self.types[text] = parse_type(Cursor(SourceText(text)))
-        found: Type = self.types[text]
-        return found
+    def _open(self, region: Region, template: Template, parts: list[str], start: int) -> None:
+        """Read an operation whose line is like that of a template, and the regions that it opens."""
+        cursor, names, attributes = self.cursor, parts[1::2], template.attributes
+        *places, end = accumulate(map(len, parts), initial=start)
+        arguments: list[Value] = []
+        for place, value in template.arguments or ():
+            at, name = places[2 * place + 1], names[place]
+            span = value.span and Span(at, at + len(name) + value.span.end - value.span.start - len(value.name))
+            arguments.append(Value(value.type, name, None, value.attributes, span))
+        if template.symbol is not None:
+            attributes = attributes | {"sym_name": names[template.symbol]}
+        first = self.text.index("=", start) + 2 if template.counts else start
+        span = Span(first, first + len(template.name))
+        cursor.position = end - parts[-1].endswith("{")
+        regions = _OPENED[template.name](self, arguments)
+        made = _Statement(
+            template.name, span, names, template.counts, list(template.order), attributes, regions, template.types
+        )
+        self._finish(region, made, self._location(), start)
 
     def _name_results(self, names: Sequence[str], counts: Sequence[int], results: Sequence[Value]) -> bool:
         """Give results their names; False where one is taken. The name of several is that of the first, too."""
@@ -340,26 +343,24 @@ class TextReader:
         if not self._name_results(made.names, made.counts, results):
             raise cursor.error("XP114", f"there are two values {quote(made.names[0])}", start, made.span.start)
         region.operations.append(operation)
-        line = self.text[start : cursor.position].rstrip()  # looking for a location passes space
-        if made.regions or "\n" in line or len(line) > _LONGEST_TEMPLATE or made.name in _NAMELESS:
-            return
-        if '"' in line and any("%" in string for string in STRING.findall(line)):
-            return
-        self._keep(made, line.rpartition(" loc(")[0] if location is not None and "loc(" in line else line, tuple(types))
+        self._keep(made, start, types, has_location=location is not None)
 
-    def _keep(self, made: _Statement, line: str, types: tuple[Type, ...]) -> None:
-        """Keep a line as a template; for lines of other types, too, if it names none but those behind the colon."""
-        parts = _split(line)
-        if parts[1::2] != made.names:
+    def _keep(self, made: _Statement, start: int, types: Sequence[Type], *, has_location: bool) -> None:
+        """Keep the line of an operation as a template; the regions that it opens are no part of that."""
+        end = made.head if made.regions else self.cursor.position
+        line = self.text[start:end].rstrip() if end is not None else "\n"  # looking for a location passes space
+        if "\n" in line or len(line) > LONGEST:
             return
-        key = tuple(parts[::2])
-        order = tuple(made.places)
-        self._templates[key] = template = _Template(made.name, made.counts, order, made.callee, made.attributes, types)
-        parts = _TYPES.split("\0".join(key))
-        shapes = [self.types.get(each) for each in parts[1::2]]
-        is_last = len(shapes) >= len(types) and all(a is b for a, b in zip(types[::-1], shapes[::-1], strict=False))
-        if is_last and len(shapes) == sum(map(_width, made.types)) and "!" not in line and not _is_constant(made):
-            self._kinds[tuple(parts[::2])] = template
+        order, arguments, count = tuple(made.places), None, sum(map(width, made.types))
+        if made.regions:
+            if not _END_OF_LINE.match(self.text, start + len(line)):
+                return
+            types, arguments = made.types, made.arguments
+        elif has_location:
+            line = line.rpartition(" loc(")[0] or line
+        attributes, has_kind = made.attributes, not made.regions and _FORMS.get(made.name) is not TextReader._constant
+        template = Template(made.name, made.counts, order, made.symbol, attributes, tuple(types), arguments)
+        self._templates.keep(line, made.names, template, count if has_kind else None)
 
     def _result_types(self, made: _Statement) -> Sequence[Type]:
         """The types of the results, of which there must be as many as are named; those without a name have one, too."""
@@ -459,7 +460,7 @@ class TextReader:
                 name = cursor.expect_match(SYMBOL, "a symbol")
                 attributes["symbol"] = Symbol(symbol_name(name))
                 if made.name == "func.call":
-                    made.callee = len(made.names)
+                    made.symbol = len(made.names)
                     made.names.append(name[1:])
             elif first == '"':
                 if text[made.span.end : at].count("\n"):
@@ -557,6 +558,7 @@ class TextReader:
                 cursor.expect(",", "between what the loop carries")
             name = cursor.expect_match(_VALUE_NAME, "a value of the loop")
             cursor.expect("=", "before the first value")
+            made.names.append(name)
             self._operand(made)
             names.append((name, self._location()))
         if cursor.accept(":"):
@@ -568,13 +570,20 @@ class TextReader:
             made.counts = ()
         if self._accept_word("attributes"):
             made.attributes.update(self.attributes.dictionary())
+        arguments = [Value(type_, name, location) for type_, (name, location) in zip(made.types, names, strict=True)]
+        if all(location is None for _, location in names):
+            made.head = cursor.position
+            made.arguments = [(place - 1, value) for place, value in zip(made.places, arguments, strict=True)]
+        made.regions += self._bodies(arguments)
+
+    def _bodies(self, arguments: Sequence[Value]) -> list[Region]:
+        """The regions of a loop, ``cond {..} do {..}``, which take the same."""
+        regions: list[Region] = []
         for word in ("cond", "do"):
             if not self._accept_word(word):
-                cursor.unexpected(f"`{word}`")
-            arguments = [
-                Value(type_, name, location) for type_, (name, location) in zip(made.types, names, strict=True)
-            ]
-            made.regions.append(self._region(arguments))
+                self.cursor.unexpected(f"`{word}`")
+            regions.append(self._region([Value(each.type, each.name, each.location) for each in arguments]))
+        return regions
 
     def _accept_word(self, word: str) -> bool:
         found = NAME.match(self.text, self.cursor.position) if self.cursor.looking_at(word) else None
@@ -641,7 +650,8 @@ class TextReader:
         visibility = next((word for word in ("public", "private", "nested") if self._accept_word(word)), None)
         if visibility is not None:
             made.attributes["sym_visibility"] = visibility
-        made.attributes["sym_name"] = symbol_name(cursor.expect_match(SYMBOL, "the name of the function"))
+        name = cursor.expect_match(SYMBOL, "the name of the function")
+        made.attributes["sym_name"] = symbol_name(name)
         cursor.expect("(", "before the arguments")
         arguments: list[Value] = []
         is_declared = False
@@ -657,7 +667,14 @@ class TextReader:
         if self._accept_word("attributes"):
             made.attributes.update(self.attributes.dictionary())
         if cursor.looking_at("{"):
-            made.regions.append(self._region(arguments, is_isolated=True))
+            if all(each.location is None for each in arguments):
+                made.head, made.symbol = cursor.position + 1, 0
+                made.names = [name[1:], *(each.name for each in arguments)]
+                made.arguments = list(enumerate(arguments, 1))
+            made.regions += self._body(arguments)
+
+    def _body(self, arguments: Sequence[Value]) -> list[Region]:
+        return [self._region(arguments, is_isolated=True)]
 
     def _results(self) -> tuple[tuple[Type, ...], tuple[dict[str, Any], ...]]:
         cursor = self.cursor
@@ -714,29 +731,18 @@ class TextReader:
         made.types = (parse_type(cursor),)
 
 
-def _split(line: str) -> list[str]:
-    """What is alike in lines of one form, and between the parts the names in this one."""
-    return (_NAMES_OF_CALL if "call @" in line else _NAMES).split(line)
-
-
 def _full_name(name: str) -> str:
     """The name of an operation with its dialect; MHLO is what StableHLO was before it had that name."""
     dialect, _, own = name.partition(".")
     return f"stablehlo.{own}" if dialect == "mhlo" else _FULL_NAMES.get(name, name)
 
 
-def _is_constant(made: _Statement) -> bool:
-    return _FORMS.get(made.name) is TextReader._constant
-
-
-def _width(type_: Type) -> int:
-    """How many types a type is made of."""
-    return len(type_.inputs) + len(type_.results) if isinstance(type_, FunctionType) else 1
-
-
 _FULL_NAMES = {"module": "builtin.module", "call": "func.call", "return": "func.return", "func": "func.func"}
 _ISOLATED = frozenset(("func.func", "builtin.module"))
-_NAMELESS = frozenset(("func.func", "builtin.module"))
+_OPENED: dict[str, Callable[[TextReader, Sequence[Value]], list[Region]]] = {
+    "stablehlo.while": TextReader._bodies,
+    "func.func": TextReader._body,
+}
 _FORMS: dict[str, Callable[[TextReader, _Statement], None]] = {
     "builtin.module": TextReader._module,
     "func.func": TextReader._function,

@@ -6,7 +6,7 @@ what it sees around it. What an instruction is comes from :data:`.rows.ROWS` or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ..hlo.attributes import Raw
@@ -20,7 +20,7 @@ from ..hlo.source import Diagnostic, HloSyntaxError, SourceText, Span
 from ..hlo.verifier import verify
 from .origins import Origins
 from .preparation import functions_of
-from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value, walk
+from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value
 from .result_shardings import with_shardings
 from .rows import ROWS, AttributeValueError
 from .shardings import marks, meshes_in_header, meshes_of, spelled
@@ -43,7 +43,7 @@ class Translator:
         self.meshes = parse_meshes(spelled(meshes_of(program)))
         self.written: dict[str, Computation] = {}
         self.attributes: dict[tuple[str, int], dict[str, Any]] = {}
-        self.captured: dict[Region, list[Value]] = {}
+        self.captured: dict[Region, dict[Value, None]] = {}
         self.wrong_results: HloSyntaxError | None = None
 
     def module(self, main: Operation) -> HloModule:
@@ -187,14 +187,20 @@ class Translator:
             assert isinstance(shape, ArrayShape)
             writer.values[value] = writer.constant(constant.attributes["value"], shape)
 
-    def captures(self, *regions: Region) -> list[Value]:
-        """The values that regions need and do not define, in the order in which they need them."""
-        found: dict[Value, None] = {}
-        for region in regions:
-            if region not in self.captured:
-                self.captured[region] = _captures(region)
-            found.update(dict.fromkeys(self.captured[region]))
-        return list(found)
+    def captures(self, region: Region) -> Collection[Value]:
+        """The values that a region needs and does not define, in the order in which it needs them."""
+        found = self.captured.get(region)
+        if found is None:
+            needed, own = list[Value](), list(region.arguments)
+            for operation in region.operations:
+                needed += operation.operands
+                own += operation.results
+                for inner in operation.regions:
+                    needed += self.captures(inner)
+            found = self.captured[region] = dict.fromkeys(needed)
+            for value in own:
+                found.pop(value, None)
+        return found
 
     @property
     def constants(self) -> dict[Value, Operation]:
@@ -285,17 +291,6 @@ def callee_name(operation: Operation) -> str | None:
 def is_return(operation: Operation) -> bool:
     """Tell whether an operation hands values back."""
     return operation.name.endswith(".return")
-
-
-def _captures(region: Region) -> list[Value]:
-    inner: set[Value] = set(region.arguments)
-    needed: dict[Value, None] = {}
-    for operation in walk(region.operations):
-        for nested in operation.regions:
-            inner.update(nested.arguments)
-        inner.update(operation.results)
-        needed.update(dict.fromkeys(operation.operands))
-    return [value for value in needed if value not in inner]
 
 
 Rule = Callable[[Translator, Writer, Operation], None]

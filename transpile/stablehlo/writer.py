@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, count
 from types import MappingProxyType
 from typing import Any
@@ -153,29 +153,32 @@ class Writer:
 
     def computation(self, name: str, root: Instruction, span: Span | None) -> Computation:
         """The finished computation, its instructions in XLA's order of printing."""
-        used = self._drop_unused_constants(root)
-        unused = [each for each in reversed(self.instructions) if _is_constant(each) and each not in used]
+        ends = self._ends(root)
+        unused = [each for each in reversed(ends) if _is_constant(each)]
         if unused:  # MLIR has constants before all else, the last one first
-            first = sum(each.opcode == "parameter" for each in self.instructions)
-            self.instructions[first:first] = unused
-        made = Computation(self.names.fresh(name), tuple(post_order(self.instructions, used)), root, span=span)
-        called = [_called(each) for each in self.instructions if each.attributes and each.opcode in _CALLERS]
-        self.names.callees[made] = list(chain.from_iterable(called))
+            first = sum(each.opcode == "parameter" for each in ends)
+            ends[first:first] = unused
+        made = Computation(self.names.fresh(name), tuple(post_order(ends)), root, span=span)
+        called = [_called(each) for each in self.instructions if each.opcode in _CALLERS]
+        self.names.callees[made] = list(chain.from_iterable(called)) if called else []
         return made
 
-    def _drop_unused_constants(self, root: Instruction) -> set[Instruction]:
-        """Take away the constants that only computations inside this one need: these have their own.
-
-        Gives all that is an operand.
+    def _ends(self, root: Instruction) -> list[Instruction]:
+        """The instructions that are no operands. Constants that only computations inside this one need are taken away:
+        these have their own.
         """
-        used: set[Instruction] = set()
-        kept: list[Instruction] = []
+        used = set(chain.from_iterable([each.operands for each in self.instructions]))
+        ends = [each for each in self.instructions if each not in used]
+        if all(each is root or each in self.needed or not _is_constant(each) for each in ends):
+            return ends
+        used, ends = set(), []
         for each in reversed(self.instructions):
-            if not _is_constant(each) or each in used or each is root or each in self.needed:
-                kept.append(each)
+            if each in used:
                 used.update(each.operands)
-        self.instructions = kept[::-1]
-        return used
+            elif each is root or each in self.needed or not _is_constant(each):
+                ends.append(each)
+                used.update(each.operands)
+        return ends[::-1]
 
 
 def _is_constant(instruction: Instruction) -> bool:
@@ -192,17 +195,20 @@ def array_of(element_type: ElementType, sizes: Iterable[int]) -> ArrayShape:
     return ArrayShape(element_type, dimensions, (), Layout.default(len(dimensions)) if dimensions else None)
 
 
-def post_order(instructions: Sequence[Instruction], used: Collection[Instruction]) -> list[Instruction]:
-    """Operands before what they are for, from each instruction that is not used, as XLA prints a computation."""
+def post_order(ends: Iterable[Instruction]) -> list[Instruction]:
+    """Operands before what they are for, from each end in turn, as XLA prints a computation."""
     done: dict[Instruction, None] = {}
-    waiting = [each for each in reversed(instructions) if each not in used]
-    while waiting:
-        each = waiting[-1]
-        needed = [operand for operand in each.operands if operand not in done]
-        if needed:
-            waiting += needed[::-1]
-        else:
-            done[waiting.pop()] = None
+    for end in ends:
+        waiting = [(end, iter(end.operands))]
+        while waiting:
+            each, operands = waiting[-1]
+            for operand in operands:
+                if operand not in done:
+                    waiting.append((operand, iter(operand.operands)))
+                    break
+            else:
+                done[each] = None
+                waiting.pop()
     return list(done)
 
 
