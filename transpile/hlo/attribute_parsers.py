@@ -1,4 +1,4 @@
-"""Attribute values, from text to the types of :mod:`.attributes`; one function a kind.
+"""Parsers of attribute values, from text to the types of :mod:`.attributes`; one function per kind.
 
 Each takes the text of one value, without comments, and raises ``ValueError`` with a message for people. Values that
 name computations, instructions, shapes or literals are read by the parser, which has the context.
@@ -73,7 +73,7 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_bools(text: str) -> tuple[bool, ...]:
-    """``{true,false}``; one alone may stand without braces."""
+    """Parse ``{true,false}``; a single value needs no braces."""
     if text in ("true", "false"):
         return (parse_bool(text),)
     _check(_WORDS, text, "`{true,false}`")
@@ -97,7 +97,7 @@ def parse_string(text: str) -> str:
 
 
 def parse_precisions(text: str) -> tuple[str, ...]:
-    """``{highest,default}``, in capitals or not."""
+    """Parse ``{highest,default}``; case does not matter."""
     _check(_WORDS, text, "`{highest,default}`")
     names = tuple(_NAME.findall(text.lower()))
     unknown = next((name for name in names if name not in PRECISIONS), None)
@@ -107,7 +107,7 @@ def parse_precisions(text: str) -> tuple[str, ...]:
 
 
 def parse_window(text: str) -> Window:
-    """``{size=3x3 stride=1x2 pad=-1_2x1_1 lhs_dilate=1x1 rhs_dilate=1x1 rhs_reversal=1x0}``."""
+    """Parse ``{size=3x3 stride=1x2 pad=-1_2x1_1 lhs_dilate=1x1 rhs_dilate=1x1 rhs_reversal=1x0}``."""
     _check(_WINDOW, text, "`{size=3x3 stride=1x2 pad=0_0x1_1}`")
     fields: dict[str, list[tuple[int, ...]]] = {}
     for name, value in _WINDOW_FIELD.findall(text):
@@ -152,7 +152,7 @@ _WINDOW_FIELDS = {
 
 
 def parse_dim_labels(text: str) -> ConvolutionDimensionNumbers:
-    """``b01f_01io->b01f``; ``?`` marks a dimension without a role."""
+    """Parse ``b01f_01io->b01f``; ``?`` marks a dimension without a role."""
     match = _DIM_LABELS.fullmatch(text)
     if match is None:
         raise ValueError("should look like `b01f_01io->b01f`")
@@ -170,7 +170,7 @@ def parse_dim_labels(text: str) -> ConvolutionDimensionNumbers:
 
 
 def _roles(labels: str, names: str) -> tuple[int, int, tuple[int, ...]]:
-    """The places of the two named dimensions, then of the spatial dimensions 0, 1, .."""
+    """Return the positions of the two named dimensions, then of the spatial dimensions 0, 1, .."""
     spatial = "".join(sorted(c for c in labels if c.isdigit()))
     if any(labels.count(name) != 1 for name in names) or spatial != "0123456789"[: len(spatial)]:
         raise ValueError(f"needs `{names[0]}`, `{names[1]}` and 0, 1, .. once each in `{shorten(labels)}`")
@@ -178,7 +178,7 @@ def _roles(labels: str, names: str) -> tuple[int, int, tuple[int, ...]]:
 
 
 def parse_padding(text: str) -> tuple[PaddingDimension, ...]:
-    """``2_-1x0_0_1``: low, high and interior of each dimension. A scalar has none."""
+    """Parse ``2_-1x0_0_1``: low, high and interior of each dimension. The padding of a scalar is empty."""
     if not text:
         return ()
     _check(_PADDING, text, "`1_2x0_0_1`")
@@ -186,7 +186,7 @@ def parse_padding(text: str) -> tuple[PaddingDimension, ...]:
 
 
 def parse_slice(text: str) -> tuple[SliceDimension, ...]:
-    """``{[0:4:2], [0:8]}``."""
+    """Parse ``{[0:4:2], [0:8]}``."""
     _check(_SLICE, text, "`{[0:4:2], [0:8]}`")
     return tuple(
         SliceDimension(_int64(start), _int64(limit), _int64(stride or "1"))
@@ -200,7 +200,7 @@ def parse_pairs(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def parse_metadata(text: str) -> OpMetadata:
-    """``{op_name="f/add" source_file="f.py", source_line=7}``; fields stand apart by spaces or commas."""
+    """Parse ``{op_name="f/add" source_file="f.py", source_line=7}``; spaces or commas separate the fields."""
     fields: dict[str, Any] = {}
     extra: list[tuple[str, str]] = []
     at = 1

@@ -1,4 +1,4 @@
-"""Reads the attributes after an instruction's operands, by the kinds that the opcode table gives them."""
+"""The reader of the attributes after an instruction's operands, by the kinds in the opcode table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .parser_state import ParserState, Scope, did_you_mean
 from .replica_groups import parse_replica_groups
 
 _ATTRIBUTE = re.compile(r"([A-Za-z_][\w.\-]*+)\s*=", re.ASCII)
-_NEXT_ATTRIBUTE = re.compile(rf",\s*{_ATTRIBUTE.pattern}\s*", re.ASCII)  # where no comments stand between
+_NEXT_ATTRIBUTE = re.compile(rf",\s*{_ATTRIBUTE.pattern}\s*", re.ASCII)  # without comments in between
 _PLAIN_VALUE = re.compile(r'\{[^{}"/]*+\}|[^\s,(){}"/]++')
 _PLAIN_METADATA = re.compile(r'\{(?:[^"{}/]++|"(?:[^"\\]++|\\[\s\S])*+"|\{[^{}"/]*+\})*+\}')
 _STRING_OR_COMMENT = re.compile(STRING.pattern + r"|/\*[\s\S]*?\*/|//[^\n]*")
@@ -28,7 +28,7 @@ ReadBody = Callable[[str], Computation]
 
 
 class AttributeReader:
-    """``read_body`` parses a computation's ``{ .. }`` under the name it is given."""
+    """The reader of attributes. ``read_body`` parses a computation's ``{ .. }`` under the given name."""
 
     def __init__(self, state: ParserState, read_body: ReadBody) -> None:
         self._state = state
@@ -48,7 +48,9 @@ class AttributeReader:
     def read(
         self, scope: Scope, name: str, opcode: str, allowed: Mapping[str, AttributeSpec]
     ) -> tuple[dict[str, Any], OpMetadata | None]:
-        """Attributes and metadata of instruction ``name``; ``allowed`` beside those that any opcode may have."""
+        """Return the attributes and metadata of instruction ``name``; ``allowed`` are those of the opcode, besides
+        those of any.
+        """
         cursor = self._state.cursor
         attributes: dict[str, Any] = {}
         metadata = None
@@ -70,10 +72,10 @@ class AttributeReader:
         return attributes, metadata
 
     def _leave_out(self, opcode: str, match: re.Match[str], allowed: Mapping[str, AttributeSpec]) -> None:
-        """Pass an attribute that the opcode does not have, and note it.
+        """Skip an attribute that the opcode does not have, and record a note.
 
-        Raises XP120 where it may say what is computed: where other attributes do, and where it is one of another opcode
-        or nearly one that is known.
+        Raises XP120 if the attribute may affect the computation: if the opcode has attributes that do, and if the name
+        is that of another opcode's attribute or close to a known one.
         """
         names = [key for key in (*allowed, *COMMON_ATTRIBUTES) if key not in _WRITTEN_AS_OPERANDS]
         guess = did_you_mean(match[1], names)
@@ -91,7 +93,7 @@ class AttributeReader:
         self._state.cursor.pass_value(match[1])
         self._state.notes += error.diagnostics
 
-    # -- values that their text gives
+    # -- values that are read from their text alone
 
     def _value(self, scope: Scope, owner: str, key: str, spec: AttributeSpec) -> Any:
         in_context = self._in_context.get(spec.kind)
@@ -134,7 +136,7 @@ class AttributeReader:
         return metadata
 
     def _located(self, metadata: OpMetadata) -> OpMetadata:
-        """Return the metadata with the place of its stack frame, where it has only that."""
+        """Return the metadata with the source position of its stack frame, if it has no other."""
         number = metadata.stack_frame_id
         if metadata.source_file or not 0 < number <= len(self._state.frames):
             return metadata
@@ -161,7 +163,7 @@ class AttributeReader:
         return self._state.listed(read)
 
     def _computation(self, scope: Scope, owner: str) -> Computation:
-        """The name of a computation defined before, or its body in braces."""
+        """Read the name of a computation defined before, or a body in braces."""
         state = self._state
         if state.cursor.looking_at("{"):
             return self._read_body(state.fresh_name(owner))
@@ -178,7 +180,7 @@ class AttributeReader:
 
 
 def _value_text(cursor: Cursor, key: str, kind: K) -> str:
-    """The text of a value that is a string, nests braces or has comments inside."""
+    """Return the text of a value that is a string, nests braces or contains comments."""
     start = cursor.skip()
     if cursor.looking_at("{"):
         text = cursor.balanced()
@@ -186,7 +188,7 @@ def _value_text(cursor: Cursor, key: str, kind: K) -> str:
     if cursor.looking_at('"'):
         cursor.string()
         return cursor.text[start : cursor.position]
-    if kind is not K.PADDING:  # that of a scalar is empty
+    if kind is not K.PADDING:  # the padding of a scalar is empty
         cursor.unexpected(f"the value of {quote(key)}")
     return ""
 

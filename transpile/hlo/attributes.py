@@ -1,7 +1,7 @@
-"""Typed values of HLO attributes and the kinds of attribute an opcode may carry.
+"""Typed values of HLO attributes, and the kinds of attributes that opcodes have.
 
-Attributes that are plain numbers, flags, strings, tuples of ints, computations or shapes are Python's own ints,
-bools, strs, tuples, :class:`~.ir.Computation` and :class:`~.shapes.Shape`; the rest are the classes below.
+Attributes that are plain numbers, flags, strings, tuples of ints, computations or shapes are Python's own ints, bools,
+strs, tuples, :class:`~.ir.Computation` and :class:`~.shapes.Shape`; the rest are the classes below.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class WindowDimension:
         return 0 if self.size == 0 else (self.size - 1) * self.window_dilation + 1
 
     def output_size(self, input_size: int) -> int:
-        """Return how many places this window takes over ``input_size`` elements (XLA's ``StridedBound``)."""
+        """Return the number of positions of this window over ``input_size`` elements (XLA's ``StridedBound``)."""
         dilated = 0 if input_size == 0 else (input_size - 1) * self.base_dilation + 1
         padded = dilated + self.padding_low + self.padding_high
         if padded <= 0 or self.dilated_size > padded:
@@ -42,7 +42,7 @@ Window = tuple[WindowDimension, ...]
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionDimensionNumbers:
-    """``dim_labels=b01f_01io->b01f``: which dimension of each array plays which part."""
+    """``dim_labels=b01f_01io->b01f``: the role of each dimension of each array."""
 
     input_batch: int
     input_feature: int
@@ -53,7 +53,7 @@ class ConvolutionDimensionNumbers:
     output_batch: int
     output_feature: int
     output_spatial: tuple[int, ...]
-    text: str = ""  # as read: keeps ``?`` labels
+    text: str = ""  # as read, with ``?`` labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class SliceDimension:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaGroups:
-    """``replica_groups`` in any spelling. ``groups`` is the expanded list, ``text`` the spelling as read."""
+    """``replica_groups`` in any notation. ``groups`` is the expanded list, ``text`` the notation as read."""
 
     groups: tuple[tuple[int, ...], ...]
     text: str = ""
@@ -90,14 +90,14 @@ class Raw:
 
 
 class AttributeKind(Enum):
-    """The form of an attribute in HLO text, and the Python value that it becomes."""
+    """The form of an attribute in HLO text, and its Python value."""
 
     INTEGER = "integer"  # int
     INTEGERS = "integers"  # tuple[int, ...]  {0,1}
     BOOL = "bool"  # bool
     BOOLS = "bools"  # tuple[bool, ...]  {true,false}
     FLOAT = "float"  # float
-    WORD = "word"  # str, one of `choices` where given: LT, kLoop, rng_uniform
+    WORD = "word"  # str, one of `choices` if given: LT, kLoop, rng_uniform
     STRING = "string"  # str, quoted, unescaped
     COMPUTATION = "computation"  # Computation
     COMPUTATIONS = "computations"  # tuple[Computation, ...]
@@ -120,9 +120,9 @@ _NO_DEFAULT = object()
 
 @dataclass(frozen=True, slots=True)
 class AttributeSpec:
-    """One attribute an opcode may carry: its kind, its default when absent, the words it admits.
+    """One attribute of an opcode: its kind, its default if absent, the words it accepts.
 
-    ``is_note`` marks what tells a compiler how to compute, not what.
+    ``is_note`` marks an attribute that tells a compiler how to compute, not what.
     """
 
     kind: AttributeKind

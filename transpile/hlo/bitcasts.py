@@ -1,8 +1,8 @@
-"""``bitcast``: what reinterpreting a physical buffer does to the logical array.
+"""``bitcast``: the effect of reinterpreting a physical buffer on the logical array.
 
-A ``bitcast`` keeps the buffer and reads it under another shape and layout. Where both layouts lay out the same digits
-of the position, that is a transpose, a reshape, or both; where padding or odd tiles get in the way, only the buffer
-itself gives the answer (``from_buffer(to_buffer(array, source), result)``, or the bytes where widths differ).
+A ``bitcast`` keeps the buffer and reads it under another shape and layout. If both layouts arrange the same digits of
+the position, that is a transpose, a reshape, or both. With padding or uneven tiles, the result can only be computed
+through the buffer (``from_buffer(to_buffer(array, source), result)``, or the bytes if widths differ).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .shapes import ArrayShape
 class BitcastSteps(NamedTuple):
     """``array.transpose(permutation_in).reshape(dimensions).transpose(permutation_out)``, in NumPy's terms.
 
-    A permutation ``(0, 1, ..)`` does nothing, nor do ``dimensions`` equal to the sizes they meet.
+    A permutation ``(0, 1, ..)`` does nothing, nor do ``dimensions`` equal to the sizes before them.
     """
 
     permutation_in: tuple[int, ...]
@@ -45,11 +45,11 @@ class _Digit:
 
 
 def bitcast_as_reshape_transpose(source: ArrayShape, result: ArrayShape) -> BitcastSteps | None:
-    """Express a ``bitcast`` between two layouts as transpose, reshape, transpose; ``None`` where it cannot be.
+    """Return a ``bitcast`` between two layouts as transpose, reshape, transpose; ``None`` if that is impossible.
 
-    The fewest steps are given: one transpose or one reshape where that is enough. Unit dimensions cost nothing.
-    ``None`` means that elements change width, or that padding or tiles mix parts of dimensions in a way that only
-    the buffer expresses. Raises ``HloVerificationError`` for a layout that does not fit its shape (see
+    The steps are the fewest: one transpose or one reshape if that is enough. Unit dimensions cost nothing. ``None``
+    means that elements change width, or that padding or tiles mix parts of dimensions in a way that only the buffer
+    expresses. Raises ``HloVerificationError`` for a layout that does not fit its shape (see
     :func:`~.layouts.check_layout`).
     """
     check_layout(source)
@@ -70,7 +70,7 @@ def bitcast_as_reshape_transpose(source: ArrayShape, result: ArrayShape) -> Bitc
 
 
 def _tiles_drop_out(source: ArrayShape, result: ArrayShape) -> bool:
-    """The same tiles over the same minor sizes on both sides move nothing: the untiled order decides."""
+    """Return whether both sides have the same tiles over the same minor sizes, so that the untiled order decides."""
     left, right = source.layout_or_default, result.layout_or_default
     if left.padded_dimensions or right.padded_dimensions or left.tiles != right.tiles:
         return False
@@ -90,7 +90,7 @@ def _untiled_digits(shape: ArrayShape) -> list[_Digit]:
 
 
 def _tiled_digits(shape: ArrayShape) -> list[_Digit] | None:
-    """The digits in physical order; ``None`` where there is padding or a tile cuts a digit unevenly."""
+    """Return the digits in physical order; ``None`` if there is padding or a tile cuts a digit unevenly."""
     if math.prod(physical_dimensions(shape)) != shape.size:
         return None
     axes = [[_Digit(d, 1, shape.dimensions[d])] for d in major_to_minor(shape.layout_or_default)]
@@ -111,7 +111,7 @@ def _tiled_digits(shape: ArrayShape) -> list[_Digit] | None:
 
 
 def _coalesced(digits: Sequence[_Digit]) -> list[_Digit]:
-    """Neighbours that count on within one dimension as one digit: a tile that moved nothing leaves no trace."""
+    """Return the digits with adjacent ones of one dimension merged if they are consecutive."""
     result: list[_Digit] = []
     for digit in digits:
         before = result[-1] if result else None
@@ -123,7 +123,7 @@ def _coalesced(digits: Sequence[_Digit]) -> list[_Digit]:
 
 
 def _split(digits: list[_Digit], tile: int) -> tuple[list[_Digit], list[_Digit]] | None:
-    """Cut an axis into tiles and the places within a tile."""
+    """Split an axis into the tile number and the position in the tile; ``None`` if a tile cuts a digit unevenly."""
     outer, inner = list(digits), []
     while tile > 1:
         digit = outer.pop()
@@ -140,12 +140,12 @@ def _split(digits: list[_Digit], tile: int) -> tuple[list[_Digit], list[_Digit]]
 
 
 def _place_values(digits: Sequence[_Digit]) -> list[int]:
-    """Return what one step of each digit is worth in the buffer, from 1 up to the size of the whole buffer."""
+    """Return the stride of each digit in the buffer, from 1 up to the size of the whole buffer."""
     return list(accumulate((digit.size for digit in reversed(digits)), mul, initial=1))
 
 
 def _cut(digits: Sequence[_Digit], marks: Sequence[int]) -> list[_Digit]:
-    """The digits cut at every place value in ``marks``, each a multiple of the one before."""
+    """Return the digits cut at every place value in ``marks``, each a multiple of the one before."""
     pieces = []
     for digit, worth in zip(reversed(digits), _place_values(digits), strict=False):
         inside = [mark for mark in marks if worth <= mark <= worth * digit.size]
@@ -160,7 +160,9 @@ def _cut(digits: Sequence[_Digit], marks: Sequence[int]) -> list[_Digit]:
 def _arrange(
     source: ArrayShape, result: ArrayShape, sources: Sequence[_Digit], results: Sequence[_Digit]
 ) -> BitcastSteps | None:
-    """The cheapest way over an order of the digits in which the dimensions of both sides are whole."""
+    """Return the cheapest steps through an order of digits in which the dimensions of both sides are whole; ``None`` if
+    there is none.
+    """
     source_groups, result_groups = _groups(source, sources), _groups(result, results)
     orders = [[i for group in source_groups for i in group], [i for group in result_groups for i in group]]
     if orders[0] == orders[1]:
@@ -176,7 +178,9 @@ def _arrange(
 def _by_physical_order(
     source: ArrayShape, result: ArrayShape, sources: Sequence[_Digit], results: Sequence[_Digit]
 ) -> BitcastSteps | None:
-    """Through the array as it lies in memory, where the sizes of the two sides have no common parts."""
+    """Return the steps through the array in physical order, for sides whose sizes have no common factors; ``None`` if a
+    dimension is split.
+    """
     into = _dimension_order(_groups(source, sources), range(len(sources)))
     onto = _dimension_order(_groups(result, results), range(len(results)))
     return None if into is None or onto is None else _steps(result, into, onto)
@@ -189,7 +193,8 @@ def _groups(shape: ArrayShape, digits: Sequence[_Digit]) -> list[list[int]]:
 
 
 def _dimension_order(groups: Sequence[Sequence[int]], order: Sequence[int]) -> tuple[int, ...] | None:
-    """The dimensions in the order in which ``order`` names their digits; ``None`` where it tears one apart.
+    """Return the dimensions in the order of their digits in ``order``; ``None`` if the digits of a dimension are not
+    adjacent.
 
     A unit dimension has no digits and stays behind the dimension before it.
     """

@@ -1,4 +1,4 @@
-"""XLA's explicit broadcasting, planned as the HLO that carries it out.
+"""XLA's explicit broadcasting as a plan of HLO instructions.
 
 HLO itself never broadcasts implicitly. The builder follows the broadcasting seed: a lower-rank operand is first mapped
 onto the dimensions of the higher-rank one (``broadcast_dimensions``), then dimensions of size 1 are stretched.
@@ -16,7 +16,7 @@ from .shapes import ArrayShape
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One instruction of a plan: a broadcast where ``dimensions`` is given, else a reshape."""
+    """One instruction of a plan: a broadcast if ``dimensions`` is given, else a reshape."""
 
     shape: ArrayShape
     dimensions: tuple[int, ...] | None = None
@@ -66,7 +66,9 @@ def plan_broadcast(
 
 
 def stretch_steps(operand: ArrayShape, result: ArrayShape) -> tuple[Step, ...]:
-    """Stretch the operand's dimensions of size 1 to the result's sizes: reshape them away, then broadcast."""
+    """Return the steps that stretch the operand's dimensions of size 1: a reshape that removes them, then a
+    broadcast.
+    """
     if operand.dimensions == result.dimensions:
         return ()
     kept = [d for d in range(operand.rank) if operand.dimensions[d] == result.dimensions[d]]
@@ -108,7 +110,7 @@ def _checked(
 
 
 def _mapped(lower: ArrayShape, higher: ArrayShape, dimensions: tuple[int, ...]) -> ArrayShape:
-    """The lower-rank operand at the higher rank: its own sizes where mapped, the other operand's elsewhere."""
+    """Return the lower-rank operand at the higher rank, with the other operand's sizes in unmapped dimensions."""
     sizes, flags = list(higher.dimensions), list(dynamic_flags(higher))
     for source, target in enumerate(dimensions):
         sizes[target], flags[target] = lower.dimensions[source], dynamic_flags(lower)[source]
@@ -116,7 +118,7 @@ def _mapped(lower: ArrayShape, higher: ArrayShape, dimensions: tuple[int, ...]) 
 
 
 def _joined(name: str, a: ArrayShape, b: ArrayShape) -> ArrayShape:
-    """The common shape of two operands of equal rank whose sizes are equal or 1."""
+    """Return the common shape of two operands of equal rank whose sizes are equal or 1."""
     sizes = []
     for number, (x, y) in enumerate(zip(a.dimensions, b.dimensions, strict=True)):
         if x != y and 1 not in (x, y):

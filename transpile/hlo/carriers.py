@@ -1,4 +1,4 @@
-"""Carriers: what holds the elements of a type that a target has no dtype for, and what they are computed in."""
+"""Carriers: storage for element types that a target has no dtype for, and the types in which they are computed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .shapes import ArrayShape, Shape, leaves
 Array = np.ndarray[Any, Any]
 
 
-# What needs a carrier where a library has NumPy's own dtypes alone.
+# Types that need a carrier in a library with only NumPy's own dtypes.
 NARROW = frozenset(each for each in ELEMENT_TYPES.values() if each.is_extension and each.bits <= 8)
 
 
 def narrowing(element_type: ElementType) -> str:
-    """The prelude function that makes carriers of wide values."""
+    """Return the prelude function that converts wide values to carriers."""
     return f"{'wrap' if element_type.is_integral else 'to'}_{element_type.dtype}"
 
 
 def widening(element_type: ElementType) -> str:
-    """The prelude function that makes values of the carriers of floats."""
+    """Return the prelude function that converts carriers of floats to values."""
     return f"from_{element_type.dtype}"
 
 
@@ -33,13 +33,13 @@ WIDENING = frozenset(widening(each) for each in NARROW if each.is_floating)
 
 
 def carrier_type(element_type: ElementType) -> ElementType:
-    """Return the type that holds elements of a narrow type: floats as their bits, integers as their values."""
+    """Return the storage type of a narrow type: floats are stored as bits, integers as values."""
     return S8 if element_type.is_signed else U8
 
 
 def wide_type(element_type: ElementType) -> ElementType:
-    """Return the type that narrow elements are computed in: for powers of two from 2**-127 not float32, whose
-    subnormals devices flush to zero.
+    """Return the type in which narrow elements are computed. Powers of two down to 2**-127 need float64, because
+    devices flush float32 subnormals to zero.
     """
     if element_type.is_integral:
         return carrier_type(element_type)
@@ -47,30 +47,30 @@ def wide_type(element_type: ElementType) -> ElementType:
 
 
 def half_type(element_type: ElementType) -> ElementType:
-    """Return the type that precision is reduced in: float16, which has no fewer subnormals than a narrow float with a
-    sign.
+    """Return the type in which precision is reduced: float16, which has at least the subnormals of narrow signed
+    floats.
     """
     return F16 if element_type.is_floating and element_type.name != "f8e8m0fnu" else wide_type(element_type)
 
 
 def carried(array: Array) -> Array:
-    """The carriers of an array of a narrow type."""
+    """Return the carriers of an array of a narrow type."""
     element_type = from_dtype(array.dtype)
     dtype = carrier_type(element_type).dtype
     return array.astype(dtype) if element_type.is_integral else array.view(dtype)
 
 
 def uncarried(array: Array, element_type: ElementType) -> Array:
-    """The array of a narrow type that carriers hold."""
+    """Return the array of a narrow type that carriers hold."""
     if element_type.is_integral:
         return array.astype(element_type.dtype)
     return (array & np.uint8(2**element_type.bits - 1)).view(element_type.dtype)
 
 
 def as_declared(arrays: Iterable[Array], shape: Shape) -> list[Array]:
-    """Return results, one run's or those of several, with the element types that the shape of the result says.
+    """Return results, of one run or of several, with the element types in the declared shape of the result.
 
-    What is neither of its type nor a carrier of it stays as it is.
+    An array that has neither its declared type nor a carrier of it stays as it is.
     """
     declared = cycle([part.element_type for _, part in leaves(shape) if isinstance(part, ArrayShape)] or [S8])
     return [
@@ -80,12 +80,12 @@ def as_declared(arrays: Iterable[Array], shape: Shape) -> list[Array]:
 
 
 def carried_literal(literal: Any, lacks: frozenset[str]) -> Any:
-    """A literal, or a tuple of them, with narrow arrays as their carriers."""
+    """Return a literal, or a tuple of literals, with narrow arrays as carriers."""
     if isinstance(literal, tuple):
         return tuple(carried_literal(part, lacks) for part in literal)
     return carried(literal) if literal is not None and from_dtype(literal.dtype).name in lacks else literal
 
 
 def widened(literal: Array) -> Array:
-    """A literal of a narrow type in what it is computed in."""
+    """Return a literal of a narrow type in the type of its computation."""
     return literal.astype(wide_type(from_dtype(literal.dtype)).dtype)

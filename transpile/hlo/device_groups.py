@@ -1,8 +1,8 @@
 """Device groups: the devices that take part in a collective together.
 
-A device is one partition of one replica: ``replica_id * num_partitions + partition_id``. What the ids in
-``replica_groups`` and ``source_target_pairs`` name depends on ``channel_id`` and ``use_global_device_ids``.
-Source: XLA's CollectiveOpGroupMode.
+A device is one partition of one replica: ``replica_id * num_partitions + partition_id``. The meaning of the ids in
+``replica_groups`` and ``source_target_pairs`` depends on ``channel_id`` and ``use_global_device_ids``. Source: XLA's
+CollectiveOpGroupMode.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from .ir import HloModule, Instruction
 Groups = tuple[tuple[int, ...], ...]
 Pairs = tuple[tuple[int, int], ...]
 
-# With a channel these go across partitions; the others then go across replicas and partitions.
+# With a channel, these run across partitions, and other collectives across replicas and partitions.
 _ACROSS_PARTITIONS = frozenset(
     "all-to-all ragged-all-to-all collective-broadcast collective-permute collective-permute-start".split()
 )
 
 
 class Named(NamedTuple):
-    """The things that the ids of a collective name, and how many of them there are."""
+    """The meaning of the ids of a collective, and the number of such ids."""
 
     noun: str  # device, partition or replica
     total: int
 
 
 def named_by(opcode: str, attributes: Mapping[str, Any], replicas: int, partitions: int) -> Named:
-    """Return what the ids in the groups or pairs of a collective are."""
+    """Return the meaning of the ids in the groups or pairs of a collective."""
     if attributes.get("use_global_device_ids"):
         return Named("device", replicas * partitions)
     if attributes.get("channel_id") is not None and opcode in _ACROSS_PARTITIONS:
@@ -38,19 +38,19 @@ def named_by(opcode: str, attributes: Mapping[str, Any], replicas: int, partitio
 
 
 def device_count(module: HloModule) -> int:
-    """Return how many devices run the module together."""
+    """Return the number of devices that run the module together."""
     return module.replica_count * module.num_partitions
 
 
 def device_noun(module: HloModule) -> str:
-    """Return what the devices of a module are to those who wrote it."""
+    """Return the word for the devices of a module: replica, partition or device."""
     if module.num_partitions == 1:
         return "replica"
     return "partition" if module.replica_count == 1 else "device"
 
 
 def device_groups(instruction: Instruction, replicas: int, partitions: int) -> Groups:
-    """The groups of devices that a collective runs among, each in the order of its result."""
+    """Return the groups of devices of a collective, each in the order of its result."""
     noun, count = named_by(instruction.opcode, instruction.attributes, replicas, partitions)
     attribute = instruction.attributes.get("replica_groups")
     named: Sequence[Sequence[int]] = (attribute.groups if attribute is not None else ()) or [range(count)]
@@ -68,14 +68,16 @@ def _groups(groups: Iterable[Iterable[int]]) -> Groups:
 
 
 def device_pairs(instruction: Instruction, replicas: int, partitions: int) -> Pairs:
-    """The (source, target) devices of a collective-permute."""
+    """Return the (source, target) devices of a collective-permute."""
     pairs: Pairs = instruction["source_target_pairs"]
     across_partitions = instruction.attributes.get("channel_id") is not None
     return expanded(pairs, replicas, partitions, across_partitions)
 
 
 def expanded(pairs: Pairs, replicas: int, partitions: int, across_partitions: bool) -> Pairs:
-    """Pairs of partitions, of every replica; or pairs of replicas, of every partition."""
+    """Return pairs of devices from pairs of partitions, for every replica, or from pairs of replicas, for every
+    partition.
+    """
     if across_partitions:
         return tuple((r * partitions + s, r * partitions + t) for r in range(replicas) for s, t in pairs)
     return tuple((s * partitions + p, t * partitions + p) for p in range(partitions) for s, t in pairs)

@@ -14,7 +14,7 @@ from ..dataclass import dataclass
 
 
 class Kind(Enum):
-    """The arithmetic that an element type has."""
+    """The arithmetic of an element type."""
 
     PRED = "pred"
     SIGNED = "signed"
@@ -23,15 +23,15 @@ class Kind(Enum):
     COMPLEX = "complex"
 
 
-_FLOAT, _COMPLEX, _SIGNED, _UNSIGNED = Kind.FLOAT, Kind.COMPLEX, Kind.SIGNED, Kind.UNSIGNED  # asked for very often
+_FLOAT, _COMPLEX, _SIGNED, _UNSIGNED = Kind.FLOAT, Kind.COMPLEX, Kind.SIGNED, Kind.UNSIGNED  # looked up often
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ElementType:
-    """One element type, e.g. ``f32``; there is one object for each.
+    """One element type, e.g. ``f32``; a singleton.
 
-    ``bits`` is the width of one element (8 for ``pred``, 4 for ``s4``); ``dtype`` is the NumPy dtype an array of
-    this type has in emitted code and in literals.
+    ``bits`` is the width of one element (8 for ``pred``, 4 for ``s4``); ``dtype`` is the NumPy dtype of arrays of this
+    type in emitted code and in literals.
     """
 
     name: str
@@ -52,7 +52,7 @@ class ElementType:
 
     @property
     def is_integral(self) -> bool:
-        """Signed or unsigned integer; ``pred`` is neither."""
+        """Whether it is a signed or unsigned integer; ``pred`` is neither."""
         return self.kind is _SIGNED or self.kind is _UNSIGNED
 
     @property
@@ -65,17 +65,17 @@ class ElementType:
 
     @property
     def is_low_precision(self) -> bool:
-        """A float narrower than 32 bits: sums and dots accumulate in float32."""
+        """Whether it is a float narrower than 32 bits: sums and dots accumulate in float32."""
         return self.is_floating and self.bits < 32
 
     @property
     def is_extension(self) -> bool:
-        """Held by an ``ml_dtypes`` dtype: NumPy alone does not know it."""
+        """Whether its dtype comes from ``ml_dtypes``, not from NumPy."""
         return self.dtype.type.__module__.split(".")[0] == "ml_dtypes"
 
     @property
     def is_narrow(self) -> bool:
-        """A number that NumPy computes as one of another type, if it has it at all: float16, integers of 4 bits."""
+        """Whether NumPy computes it in another type, or does not have it: float16, bfloat16, integers of 4 bits."""
         return self.is_low_precision or self.is_extension
 
     @property
@@ -124,7 +124,7 @@ ELEMENT_TYPES: dict[str, ElementType] = {
 LACKING = frozenset(name for name, *_ in _ROWS) - frozenset(ELEMENT_TYPES)
 """Element types of XLA that the installed ml_dtypes has no dtype for: ``s1`` and ``u1`` before ml_dtypes 0.6."""
 PRED = ELEMENT_TYPES["pred"]
-S1, U1 = (ELEMENT_TYPES.get(name, name) for name in ("s1", "u1"))  # their names where ml_dtypes lacks them
+S1, U1 = (ELEMENT_TYPES.get(name, name) for name in ("s1", "u1"))  # their names if ml_dtypes lacks them
 S2, S4, S8, S16, S32, S64 = (ELEMENT_TYPES[f"s{bits}"] for bits in (2, 4, 8, 16, 32, 64))
 U2, U4, U8, U16, U32, U64 = (ELEMENT_TYPES[f"u{bits}"] for bits in (2, 4, 8, 16, 32, 64))
 F4E2M1FN, F8E3M4, F8E4M3, F8E4M3FN = (ELEMENT_TYPES[name] for name in ("f4e2m1fn", "f8e3m4", "f8e4m3", "f8e4m3fn"))
@@ -137,12 +137,14 @@ _BY_DTYPE = {element_type.dtype: element_type for element_type in ELEMENT_TYPES.
 
 
 def from_dtype(dtype: object) -> ElementType:
-    """The element type that a NumPy (or ml_dtypes) dtype holds. Raises ``KeyError`` for any other dtype."""
+    """Return the element type of a NumPy (or ml_dtypes) dtype. Raises ``KeyError`` for any other dtype."""
     return _BY_DTYPE[np.dtype(dtype)]  # type: ignore[call-overload]
 
 
 def find_element_type(type_: object) -> ElementType:
-    """The element type that an HLO name (``"f32"``), a dtype or an element type says. Raises ``ValueError``."""
+    """Return the element type for an HLO name (``"f32"``), a dtype or an element type. Raises ``ValueError`` for
+    anything else.
+    """
     if isinstance(type_, ElementType):
         return type_
     if isinstance(type_, str) and type_ in ELEMENT_TYPES:
@@ -156,6 +158,6 @@ def find_element_type(type_: object) -> ElementType:
 
 
 def lack_of(name: str) -> str:
-    """What to say of an element type that XLA has and the installed ml_dtypes has not; empty for other names."""
+    """Return the message for an element type of XLA that the installed ml_dtypes lacks; "" for other names."""
     lack = f"ml_dtypes {ml_dtypes.__version__} has no dtype for {name}: a later version is needed"
     return lack if name in LACKING else ""

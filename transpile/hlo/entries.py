@@ -1,4 +1,4 @@
-"""Programs with other instructions in the entry."""
+"""Modules with a modified entry computation."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _OF_OTHER_SHAPES = ("entry_computation_layout", "input_output_alias", "buffer_do
 
 
 def with_entry(module: HloModule, entry: Computation) -> HloModule:
-    """Return the module with another entry, whose arguments and results may be others."""
+    """Return the module with another entry, whose parameters and results may differ."""
     computations = tuple(entry if each is module.entry else each for each in module.computations)
     header = {name: value for name, value in module.header.items() if name not in _OF_OTHER_SHAPES}
     return replace(module, computations=computations, entry=entry, header=header)
 
 
 def with_replaced(entry: Computation, made: Mapping[Instruction, Sequence[Instruction]]) -> Computation:
-    """Return the entry with several instructions in place of one: the last of them has its value."""
+    """Return the entry with several instructions in place of one; the last of them has its value."""
     new: dict[Instruction, Instruction] = {}
     instructions: list[Instruction] = []
     for old in entry.instructions:

@@ -1,4 +1,4 @@
-"""Whether two modules say the same."""
+"""Structural equality of modules and computations."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from .ir import Computation, HloModule, Instruction, callees_first
 
 
 def structurally_equal(a: HloModule, b: HloModule, *, labels: bool = True) -> bool:
-    """Tell whether two modules have the same computations, instruction by instruction, in the same order.
+    """Return whether two modules have the same computations, instruction by instruction, in the same order.
 
-    Operands and called computations are compared by their place, literals bit by bit. With ``labels=False`` all that
-    does not change what is computed is left out: names, metadata and stack frames. Spans, user sources and the
-    spelling of replica groups never count.
+    Operands and called computations are compared by position, literals bit by bit. With ``labels=False``, names,
+    metadata and stack frames are ignored. Spans, user sources and the notation of replica groups are always ignored.
     """
     return _Comparison(labels).modules(a, b)
 
 
 def compute_alike(a: Computation, b: Computation) -> bool:
-    """Tell whether two computations, with all that they call, do the same: names and metadata do not count."""
+    """Return whether two computations, with all that they call, are equal except for names and metadata."""
     return _Comparison(labels=False).callees(callees_first(a), callees_first(b))
 
 
 class _Comparison:
     def __init__(self, labels: bool) -> None:
         self._labels = labels
-        # Where computations and instructions stand in each module, by identity: the modules may share them.
+        # Positions of computations and instructions in each module, by identity: the modules may share them.
         self._places_a: dict[int, int] = {}
         self._places_b: dict[int, int] = {}
 
@@ -42,7 +41,7 @@ class _Comparison:
         return self.callees(a.computations, b.computations)
 
     def callees(self, a: Sequence[Computation], b: Sequence[Computation]) -> bool:
-        """Tell whether computations, callees before callers, are alike one by one."""
+        """Return whether computations, callees before callers, are equal one by one."""
         self._number(a, b)
         return len(a) == len(b) and all(map(self._computations, a, b))
 
@@ -69,7 +68,7 @@ class _Comparison:
             return False
         if isinstance(a, np.ndarray):
             return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
-        if type(a) is tuple:  # not a named one
+        if type(a) is tuple:  # not a named tuple
             return len(a) == len(b) and all(map(self._values, a, b))
         if isinstance(a, (Computation, Instruction)):
             return self._same_place(a, b)

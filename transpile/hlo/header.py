@@ -46,7 +46,7 @@ _FIELD = re.compile(r"(\w+)\s*=\s*(-?\d+)")
 
 @dataclass(frozen=True, slots=True)
 class EntryComputationLayout:
-    """``{(f32[4]{0})->f32[4]{0}}``: how callers pass the arguments and get the result."""
+    """``{(f32[4]{0})->f32[4]{0}}``: the shapes and layouts of the arguments and the result of the entry."""
 
     parameters: tuple[Shape, ...]
     result: Shape
@@ -56,9 +56,9 @@ class EntryComputationLayout:
 
 
 def parse_header(cursor: Cursor, notes: list[Diagnostic]) -> tuple[str, dict[str, Any]]:
-    """The name and the attributes after the word ``HloModule``. Old dumps have a colon behind the name.
+    """Return the name and the attributes after the word ``HloModule``. Old dumps have a colon behind the name.
 
-    Attributes that nobody knows go to ``notes``: no instruction depends on them.
+    Unknown attributes go to ``notes``: no instruction depends on them.
     """
     match = cursor.match(_MODULE_NAME)
     cursor.accept(":")
@@ -86,7 +86,7 @@ def parse_header(cursor: Cursor, notes: list[Diagnostic]) -> tuple[str, dict[str
 
 
 def parse_text_value(cursor: Cursor, key: str, kind: K) -> Any:
-    """The value of an attribute whose kind is read from its text alone."""
+    """Return the value of an attribute whose kind is read from its text alone."""
     start = cursor.skip()
     if cursor.looking_at("{"):
         text = cursor.balanced()
@@ -113,7 +113,7 @@ def _entry_layout(cursor: Cursor) -> EntryComputationLayout:
 
 
 def parse_stack_frames(cursor: Cursor) -> tuple[StackFrame, ...]:
-    """The frames of the four stack tables, if there are any; each frame knows its parent's number."""
+    """Return the frames of the four stack tables, if any; each frame has its parent's number."""
     strings: dict[str, dict[int, str]] = {"FileNames": {}, "FunctionNames": {}}
     records: dict[str, dict[int, dict[str, int]]] = {"FileLocations": {}, "StackFrames": {}}
     span = Span(cursor.position, cursor.position)
@@ -151,12 +151,14 @@ def _frame(
         location.get("end_line", 0),
         location.get("column", 0),
         location.get("end_column", 0),
-        max(frame.get("parent_frame_id", 0) - 1, 0),  # the table counts parents from 1 for none
+        max(frame.get("parent_frame_id", 0) - 1, 0),  # in the table, parent 1 stands for none
     )
 
 
 def _parent_fault(frames: dict[int, dict[str, int]]) -> str | None:
-    """Return what is wrong with the frames, if anything: they are numbered 1, 2, .., every chain of callers ends."""
+    """Return the problem with the frames, if any: they must be numbered 1, 2, .., and every chain of callers must
+    end.
+    """
     if set(frames) != set(range(1, len(frames) + 1)):
         return "the stack frames are not numbered 1, 2, 3, .."
     ends_well = {0}

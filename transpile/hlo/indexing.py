@@ -1,8 +1,8 @@
 """Index arithmetic: multi-index <-> linear index, and array <-> physical buffer, for any dense layout.
 
-The counterpart of XLA's ``IndexUtil``. A multi-index has one index a dimension and does not know the layout; a linear
-index counts elements of the buffer, padding included. Source: "Indexing into arrays" of the shapes-and-layouts seeds;
-tiles as in XLA's tiled-layout document.
+The counterpart of XLA's ``IndexUtil``. A multi-index has one index per dimension and is independent of the layout; a
+linear index counts elements of the buffer, including padding. Source: "Indexing into arrays" of the shapes-and-layouts
+seeds; tiles as in XLA's tiled-layout document.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from .layouts import (
 from .shapes import ArrayShape
 from .source import Diagnostic, XlaToPythonError
 
-LARGEST_BUFFER = 2**32  # bytes; a tile of a few characters can ask for any size
+LARGEST_BUFFER = 2**32  # bytes; a tile of a few characters can request any size
 
-# The legacy ``padding_value``: XLA's PaddingValue enumeration. The first two leave the value open.
+# The legacy ``padding_value``: XLA's PaddingValue enumeration. The first two leave the value unspecified.
 _PADDING_VALUES = {
     "INVALID_PAD": 0.0,
     "UNKNOWN_PAD": 0.0,
@@ -45,17 +45,17 @@ _PADDING_VALUES = {
 _integer_limits: Callable[[Any], Any] = ml_dtypes.iinfo  # ml_dtypes is not fully typed
 _float_limits: Callable[[Any], Any] = ml_dtypes.finfo
 
-Indices = list[Any]  # one int64 array a physical axis
+Indices = list[Any]  # one int64 array per physical axis
 
 
 # -- indices
 
 
 def linear_index(shape: ArrayShape, multi_index: Sequence[ArrayLike]) -> Any:
-    """The place of an element in the buffer of ``shape``.
+    """Return the linear index of an element in the buffer of ``shape``.
 
-    ``multi_index`` has one integer, or one integer array, for each dimension; arrays are broadcast together. Returns
-    an ``int``, or an int64 array. Raises ``XlaToPythonError`` XP580 for an index outside the shape, and as
+    ``multi_index`` has one integer, or one integer array, for each dimension; arrays are broadcast together. Returns an
+    ``int``, or an int64 array. Raises ``XlaToPythonError`` XP580 for an index outside the shape, and as
     :func:`~.layouts.check_layout` does for a layout without linear indices.
     """
     check_layout(shape)
@@ -72,10 +72,10 @@ def linear_index(shape: ArrayShape, multi_index: Sequence[ArrayLike]) -> Any:
 
 
 def multi_index(shape: ArrayShape, linear: ArrayLike) -> tuple[Any, ...]:
-    """The element at a place of the buffer of ``shape``, one index for each dimension; undoes :func:`linear_index`.
+    """Return the multi-index of the element at a linear index of ``shape``; the inverse of :func:`linear_index`.
 
     ``linear`` is an integer or an integer array; the result holds ints or int64 arrays. Raises ``XlaToPythonError``
-    XP580 for a place outside the buffer, or one that is padding (:func:`is_padding` tells).
+    XP580 for an index outside the buffer, or in the padding (see :func:`is_padding`).
     """
     indices, padding = _resolve(shape, linear)
     if np.any(padding):
@@ -84,13 +84,15 @@ def multi_index(shape: ArrayShape, linear: ArrayLike) -> tuple[Any, ...]:
 
 
 def is_padding(shape: ArrayShape, linear: ArrayLike) -> Any:
-    """Tell whether a place of the buffer of ``shape`` holds no element. ``bool`` or a bool array, as ``linear`` is."""
+    """Return whether a linear index of ``shape`` is padding: a ``bool``, or a bool array if ``linear`` is an array."""
     _, padding = _resolve(shape, linear)
     return _plain(padding)
 
 
 def _resolve(shape: ArrayShape, linear: ArrayLike) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
-    """The index in each dimension, meaningless where the second array says padding."""
+    """Return the index in each dimension and whether the linear index is padding; the indices of padding are
+    meaningless.
+    """
     check_layout(shape)
     places = _as_indices(linear, shape)
     if np.any((places < 0) | (places >= physical_size(shape))):
@@ -123,7 +125,7 @@ def _tile_indices(axes: Indices, step: TileStep) -> Indices:
 
 
 def _untile_indices(axes: Indices, step: TileStep) -> tuple[Indices, Any]:
-    axes = axes[len(axes) - len(step.result) :]  # without the 1s that the next tile put in front
+    axes = axes[len(axes) - len(step.result) :]  # without the 1s that the next tile prepended
     start, groups = len(step.leading), len(step.groups)
     leading, outer, inner = axes[:start], axes[start : start + groups], axes[start + groups :]
     beyond: Any = False
@@ -142,7 +144,7 @@ def _flatten(axes: Sequence[Any], sizes: Sequence[int]) -> Any:
 
 
 def _unflatten(place: Any, sizes: Sequence[int]) -> Indices:
-    """The most major index takes what is left over, so a place in the padding stays recognisable."""
+    """Return the index along each axis. The most major one is unbounded, so that padding stays recognisable."""
     axes: Indices = []
     for size in sizes[:0:-1]:
         axes.append(place % max(size, 1))
@@ -167,10 +169,10 @@ def _plain(array: NDArray[Any]) -> Any:
 
 
 def to_buffer(array: NDArray[Any], shape: ArrayShape) -> NDArray[Any]:
-    """The elements of ``array`` in the order in which they lie in memory, with padding: a rank-1 array.
+    """Return the elements of ``array`` in memory order, with padding: a rank-1 array.
 
     ``array`` has the sizes and the dtype of ``shape``. Padding holds the layout's legacy ``padding_value``, else 0.
-    Raises ``XlaToPythonError`` XP581 where array and shape disagree, XP582 for a buffer above 4 GiB.
+    Raises ``XlaToPythonError`` XP581 if array and shape disagree, XP582 for a buffer above 4 GiB.
     """
     _check_buffer_size(shape)
     if array.shape != shape.dimensions or array.dtype != shape.element_type.dtype:
@@ -189,9 +191,9 @@ def to_buffer(array: NDArray[Any], shape: ArrayShape) -> NDArray[Any]:
 
 
 def from_buffer(buffer: NDArray[Any], shape: ArrayShape) -> NDArray[Any]:
-    """The array whose elements lie in ``buffer`` (rank 1, padding included); undoes :func:`to_buffer`.
+    """Return the array whose elements are in ``buffer`` (rank 1, with padding); the inverse of :func:`to_buffer`.
 
-    Raises ``XlaToPythonError`` XP581 where the buffer has another length or dtype than ``shape`` asks for.
+    Raises ``XlaToPythonError`` XP581 if the buffer's length or dtype does not match ``shape``.
     """
     _check_buffer_size(shape)
     if buffer.shape != (physical_size(shape),) or buffer.dtype != shape.element_type.dtype:
@@ -199,7 +201,7 @@ def from_buffer(buffer: NDArray[Any], shape: ArrayShape) -> NDArray[Any]:
     sizes = physical_dimensions(shape)
     array = buffer[: math.prod(sizes)]
     for step in reversed(tile_steps(shape)):
-        array = array.reshape(step.result)  # drops the 1s that the next tile put in front
+        array = array.reshape(step.result)  # drops the 1s that the next tile prepended
         lead, groups = len(step.leading), len(step.groups)
         pairs = [axis for group in range(groups) for axis in (lead + group, lead + groups + group)]
         array = array.transpose(*range(lead), *pairs)
@@ -214,7 +216,8 @@ def from_buffer(buffer: NDArray[Any], shape: ArrayShape) -> NDArray[Any]:
 
 
 def to_bytes(array: NDArray[Any], shape: ArrayShape) -> NDArray[np.uint8]:
-    """The bytes of :func:`to_buffer`, little-endian; elements of ``E(1)``, ``E(2)`` and ``E(4)`` packed low bits first.
+    """Return the bytes of :func:`to_buffer`, little-endian; elements of ``E(1)``, ``E(2)`` and ``E(4)`` packed low bits
+    first.
 
     A wider ``E(n)`` zero-extends each element. The result has ``byte_size(shape)`` bytes.
     """
@@ -228,9 +231,9 @@ def to_bytes(array: NDArray[Any], shape: ArrayShape) -> NDArray[np.uint8]:
 
 
 def from_bytes(data: NDArray[np.uint8], shape: ArrayShape) -> NDArray[Any]:
-    """The array held by the bytes of a buffer; undoes :func:`to_bytes`.
+    """Return the array in the bytes of a buffer; the inverse of :func:`to_bytes`.
 
-    Raises ``XlaToPythonError`` XP581 where ``data`` does not have ``byte_size(shape)`` bytes.
+    Raises ``XlaToPythonError`` XP581 if ``data`` does not have ``byte_size(shape)`` bytes.
     """
     _check_buffer_size(shape)
     if data.shape != (byte_size(shape),) or data.dtype != np.uint8:

@@ -1,6 +1,6 @@
-"""One instruction: ``ROOT %name = shape opcode(operands), attributes``.
+"""The parser of one instruction: ``ROOT %name = shape opcode(operands), attributes``.
 
-An instruction's span covers its name up to the end of its operands. Operands may be typed, may be elements of a tuple
+An instruction's span goes from its name to the end of its operands. Operands may be typed, may be elements of a tuple
 (``%p#0``), or whole instructions without attributes.
 """
 
@@ -39,7 +39,7 @@ _REQUIRED = {
 }
 _PARTS = ("start", "update", "done")
 _STARTS = ("async-start", "async-update")
-# Of an instruction in general, but part of what the operation does.
+# Attributes of any instruction that affect the operation.
 _MEANING = {"backend_config", "frontend_attributes"}
 
 
@@ -47,12 +47,12 @@ class _Head(NamedTuple):
     """The part of an instruction before its operands."""
 
     name: str
-    span: Span  # of the name, or of the opcode where there is no name
+    span: Span  # of the name, or of the opcode if there is no name
     shape: Shape | None
     opcode: str
     opcode_start: int
     is_root: bool = False
-    is_operand: bool = False  # written inside another instruction's parentheses: no attributes follow
+    is_operand: bool = False  # nested in another instruction's operands: no attributes follow
 
 
 class InstructionParser:
@@ -63,9 +63,9 @@ class InstructionParser:
         self._attributes = attributes
 
     def parse(self, scope: Scope) -> Instruction:
-        """The instruction that comes next, added to ``scope``. Raises ``HloSyntaxError``.
+        """Parse the next instruction and add it to ``scope``. Raises ``HloSyntaxError``.
 
-        An operation alone, ``f32[4] add(..)``, gets a name.
+        An operation without a name, ``f32[4] add(..)``, gets a name.
         """
         cursor = self._cursor
         if self._state.is_lone and self.looks_like_operation():
@@ -87,7 +87,7 @@ class InstructionParser:
         return instruction
 
     def _head(self) -> _Head:
-        """``ROOT %name = shape opcode(``; the shape may be missing."""
+        """Parse ``ROOT %name = shape opcode(``; the shape may be missing."""
         cursor = self._cursor
         match = _HEAD.match(self._text, cursor.skip())
         shape = cursor.shapes.get(match[3]) if match is not None else None
@@ -105,7 +105,7 @@ class InstructionParser:
         return self._operation((name, span), is_root)
 
     def _operation(self, named: tuple[str, Span] | None, is_root: bool) -> _Head:
-        """``shape opcode(``; the shape may be missing. What has no name goes by its opcode."""
+        """Parse ``shape opcode(``; the shape may be missing. An operation without a name is named after its opcode."""
         cursor = self._cursor
         shape = self._state.shape() if looks_like_shape(cursor) else None
         start = cursor.skip()
@@ -115,7 +115,7 @@ class InstructionParser:
         return _Head(name, span, shape, opcode, start, is_root)
 
     def looks_like_operation(self) -> bool:
-        """Tell whether a shape and an opcode come next, without a name before them."""
+        """Return whether a shape and an opcode follow, without a name before them."""
         if not looks_like_shape(self._cursor):
             return False
         ahead = Cursor(self._state.source, self._cursor.position)
@@ -126,7 +126,7 @@ class InstructionParser:
         return ahead.match(_OPCODE) is not None
 
     def _rest(self, scope: Scope, head: _Head) -> Instruction:
-        """Parse what follows ``opcode(``: operands and attributes."""
+        """Parse the operands and attributes after ``opcode(``."""
         cursor, shape, opcode = self._cursor, head.shape, head.opcode
         spec = OPCODES.get(opcode)
         if spec is None:
@@ -221,7 +221,7 @@ class InstructionParser:
             raise self._cursor.error("XP122", message, *span)
 
     def _order_as_type(self, attributes: dict[str, Any], operands: tuple[Instruction, ...], span: Span) -> None:
-        """Read ``order=TOTAL``, as jaxlib 0.11 writes it, as ``type=TOTALORDER``; integers have no other order."""
+        """Replace ``order=TOTAL``, which jaxlib 0.11 writes, by ``type=TOTALORDER``; for integers, by nothing."""
         if "type" in attributes:
             raise self._cursor.error("XP121", "a compare has `type` or `order`, not both", *span)
         shape = operands[0].shape
@@ -229,7 +229,7 @@ class InstructionParser:
             attributes["type"] = "TOTALORDER"
 
     def _infer(self, opcode: str, operands: tuple[Instruction, ...], attributes: dict[str, Any], span: Span) -> Shape:
-        from .shape_inference import infer_shape  # here, because nearly every text has all its shapes
+        from .shape_inference import infer_shape  # imported here, because nearly every text has all its shapes
 
         try:
             shape = infer_shape(opcode, [operand.shape for operand in operands], attributes)
@@ -244,13 +244,13 @@ class InstructionParser:
     # -- operands
 
     def _operands(self, scope: Scope, opcode: str, result: Shape | None) -> tuple[Instruction, ...]:
-        """The operands after ``(``, and the closing parenthesis. ``result`` is the shape of what they make."""
+        """Parse the operands after ``(``, and the closing parenthesis. ``result`` is the shape of the instruction."""
         cursor = self._cursor
         plain = _PLAIN_OPERANDS.match(self._text, cursor.position)
         if plain is not None:
             names = _OPERAND_NAME.findall(plain[1])
             found = [scope.names.get(name) for name in names]
-            # Anything odd goes the general way, which knows what is wrong, and where.
+            # Anything unusual is parsed below, which reports errors with their places.
             if None not in found and plain[1].count(",") == max(len(names) - 1, 0):
                 cursor.position = plain.end()
                 return tuple(found)  # type: ignore[arg-type]
@@ -292,7 +292,7 @@ class InstructionParser:
         return operand
 
     def _element(self, scope: Scope, operand: Instruction, index: int, span: Span) -> Instruction:
-        """``%p#0``: what ``get-tuple-element(%p), index=0`` gives."""
+        """Return ``%p#0`` as a ``get-tuple-element(%p), index=0``."""
         if not isinstance(operand.shape, TupleShape) or index >= len(operand.shape.elements):
             message = f"{quote(operand.name)} of shape {operand.shape} has no element {index}"
             raise self._cursor.error("XP141", message, *span)
@@ -305,12 +305,12 @@ class InstructionParser:
 
 
 class AsyncForm(NamedTuple):
-    wrapped: OpSpec  # what runs asynchronously
+    wrapped: OpSpec  # the operation that runs asynchronously
     part: str  # start, update or done
 
 
 def async_form(opcode: str) -> AsyncForm | None:
-    """Return what a short form such as ``negate-start`` stands for, and ``None`` for any other word."""
+    """Return the meaning of a short form such as ``negate-start``; ``None`` for any other word."""
     stem, _, part = opcode.rpartition("-")
     return AsyncForm(OPCODES[stem], part) if part in _PARTS and stem in OPCODES else None
 
@@ -325,7 +325,9 @@ def start_asynchronously(
     metadata: OpMetadata | None,
     span: Span,
 ) -> Instruction:
-    """``async-start`` for ``wrapped`` over ``operands``; its result ``shape`` is ((operands), result, context..)."""
+    """Return the ``async-start`` for ``wrapped`` over ``operands``; its result ``shape`` is ((operands), result,
+    context..).
+    """
     if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
         message = f"{wrapped.opcode}-start gives a tuple of its operands, its result and its contexts, not {shape}"
         raise state.cursor.error("XP141", message, *span)
@@ -352,7 +354,9 @@ def wait_for(
     metadata: OpMetadata | None,
     span: Span,
 ) -> Instruction:
-    """``async-update`` or ``async-done`` of an operation that was started before; a loop may have carried it here."""
+    """Return the ``async-update`` or ``async-done`` of an operation that was started before, possibly outside of a loop
+    that carries it.
+    """
     started = operands[0] if operands else None
     while started is not None and started.opcode == "async-update" and started.operands:
         started = started.operands[0]
@@ -369,7 +373,9 @@ def wait_for(
 
 
 def _may_be_start_of(wrapped: OpSpec, started: Instruction) -> bool:
-    """Tell whether an instruction starts this operation, or takes what started it out of the tuple of a loop."""
+    """Return whether an instruction starts this operation, or takes a started one out of a tuple, which a loop may
+    carry.
+    """
     called = started.attributes.get("calls") if started.opcode in _STARTS else None
     starts_it = isinstance(called, Computation) and called.root.opcode == wrapped.opcode
     return starts_it or started.opcode == "get-tuple-element"

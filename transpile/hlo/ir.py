@@ -1,7 +1,7 @@
 """The typed, immutable form of an HLO module.
 
-An :class:`Instruction` refers to its operands and called computations as objects, so a module is a graph without
-names to resolve. Attribute values have the types of :mod:`.attributes`, under HLO's own attribute names.
+An :class:`Instruction` refers to its operands and called computations as objects, so a module is a graph without names
+to resolve. Attribute values have the types of :mod:`.attributes`, under HLO's own attribute names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..dataclass import dataclass
 from .shapes import ArrayShape, Shape, TupleShape
 from .source import Diagnostic, SourceText, Span
 
-# Dicts, lists, tuples and objects (:class:`Built`), and in them None and the numbers of results.
+# A pytree of dicts, lists, tuples and objects (:class:`Built`); its leaves are the numbers of results, or None.
 ResultTree = Any
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -54,7 +54,7 @@ class StackFrame:
 
     @property
     def place(self) -> tuple[str, int, int]:
-        """The file, line and column where the call begins."""
+        """The file, line and column of the begin of the call."""
         return self.file_name, self.line, self.column
 
 
@@ -71,7 +71,7 @@ class Instruction:
     span: Span | None = field(default=None, repr=False)
 
     def __getitem__(self, attribute: str) -> Any:
-        """The value of an attribute; its OpSpec's default where it was not written. Raises ``KeyError``."""
+        """Return the value of an attribute, by default its OpSpec's default. Raises ``KeyError`` if there is none."""
         value = self.attributes.get(attribute)
         if value is not None:
             return value
@@ -81,7 +81,7 @@ class Instruction:
 
     @property
     def array_shape(self) -> ArrayShape:
-        """The shape of an instruction known to give an array."""
+        """The shape of an instruction whose result is an array."""
         assert isinstance(self.shape, ArrayShape), f"{self.name} is not an array: {self.shape}"
         return self.shape
 
@@ -92,7 +92,7 @@ class Instruction:
 
     @property
     def called(self) -> tuple[Computation, ...]:
-        """The computations this instruction calls, in attribute order."""
+        """The computations that this instruction calls, in attribute order."""
         found: list[Computation] = []
         for value in self.attributes.values():
             if isinstance(value, Computation):
@@ -105,7 +105,7 @@ class Instruction:
         return replace(self, **changes)
 
     def on(self, operands: tuple[Instruction, ...]) -> Instruction:
-        """The same instruction on other operands."""
+        """Return the same instruction on other operands."""
         return Instruction(self.name, self.opcode, self.shape, operands, self.attributes, self.metadata, self.span)
 
     def __repr__(self) -> str:
@@ -114,8 +114,8 @@ class Instruction:
 
 
 def with_called(value: Any, exchange: Callable[[Computation], Computation]) -> Any:
-    """Return the value of an attribute with what ``exchange`` gives in place of each computation that it names; the
-    value itself where these stay.
+    """Return the value of an attribute with ``exchange`` applied to each computation in it; the value itself if none
+    changes.
     """
     if isinstance(value, Computation):
         return exchange(value)
@@ -126,8 +126,8 @@ def with_called(value: Any, exchange: Callable[[Computation], Computation]) -> A
 
 
 def with_instructions(value: Any, made: Mapping[Instruction, Instruction]) -> Any:
-    """Return the value of an attribute with what was made of each instruction that it names, such as those that another
-    must come after; one of which nothing was made is left out.
+    """Return the value of an attribute, such as control predecessors, with each instruction in it replaced by that in
+    ``made``; instructions that are not in ``made`` are dropped.
     """
     if isinstance(value, tuple) and value and isinstance(value[0], Instruction):
         return tuple(made[each] for each in value if each in made)
@@ -139,7 +139,9 @@ def naming(
     values: Mapping[Instruction, Instruction],
     computations: Mapping[Computation, Computation],
 ) -> Instruction:
-    """Return an instruction whose attributes name what was made of others and of computations; itself if they stay."""
+    """Return an instruction with the instructions and computations in its attributes replaced; itself if none
+    changes.
+    """
     if not instruction.called and "control-predecessors" not in instruction.attributes:
         return instruction
     attributes = {
@@ -152,14 +154,14 @@ def naming(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Computation:
-    """Instructions in an order in which operands come first; the root need not be the last."""
+    """Instructions in topological order; the root need not be the last."""
 
     name: str
     instructions: tuple[Instruction, ...]
     root: Instruction
     execution_thread: str = "main"
     span: Span | None = field(default=None, repr=False)
-    _parameters: list[Instruction] = field(default_factory=list, init=False, repr=False)  # once they are asked for
+    _parameters: list[Instruction] = field(default_factory=list, init=False, repr=False)  # a cache
 
     @property
     def parameters(self) -> tuple[Instruction, ...]:
@@ -176,10 +178,10 @@ class Computation:
 class Built:
     """An object among the results: the class ``name`` of a Python ``module`` with trees as its ``parts``.
 
-    ``fields`` are the attributes that the parts are, empty where that is not known. ``maker`` says how another module
-    makes such an object, empty where none can: by calling the class (``call``), by setting its attributes (``set``), or
-    by its ``tree_unflatten`` (``unflatten``). ``constants`` is the Python literal of what else the object has: a dict
-    of its other attributes, or what its ``tree_unflatten`` wants; empty for neither.
+    ``fields`` are the attributes that hold the parts, empty if unknown. ``maker`` is the way another module can make
+    such an object, empty if it cannot: by calling the class (``call``), by setting its attributes (``set``), or by its
+    ``tree_unflatten`` (``unflatten``). ``constants`` is the Python literal of the rest of the object's state: a dict of
+    its other attributes, or the auxiliary data of ``tree_unflatten``; empty for neither.
     """
 
     module: str
@@ -192,13 +194,13 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """The trees of arrays that a traced function takes and returns.
+    """The pytrees of arrays that a traced function takes and returns.
 
-    ``leaves`` has for each parameter the number of the leaf of the arguments that it is, ``ways`` the keys to those of
-    them that have no name of their own, but are attributes all the same: ``.state[0]``; ``nameless`` are the parameters
-    that are parts of objects whose parts cannot be reached by a name or a number, ``depths`` how many keys lead to each
-    parameter from the argument of the call. ``results`` is None where the results can only be given one after the
-    other; ``notes`` says what of them is given in another form than the function's.
+    ``leaves`` has for each parameter its leaf number among the arguments. ``ways`` has, by parameter, the path of
+    leaves that have no name of their own but are attributes: ``.state[0]``. ``nameless`` are the parameters inside
+    objects whose parts have no name or number. ``depths`` has for each parameter the length of its path from the
+    argument of the call. ``results`` is None if the results can only be returned as a flat sequence; ``notes`` says
+    which results are returned in another form than the function's.
     """
 
     leaves: tuple[int, ...]
@@ -211,7 +213,7 @@ class Trees:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HloModule:
-    """A whole program. In ``computations``, callees come before callers; ``entry`` is last or anywhere.
+    """A whole program. In ``computations``, callees come before callers; ``entry`` is at any position.
 
     ``header`` has every attribute of the ``HloModule`` line, parsed (``replica_count``, ``num_partitions``,
     ``entry_computation_layout``, ``input_output_alias``, ..).
@@ -222,22 +224,20 @@ class HloModule:
     entry: Computation
     header: Mapping[str, Any] = field(default_factory=_empty)
     stack_frames: tuple[StackFrame, ...] = ()  # stack_frames[id - 1]
-    sources: Mapping[str, str] = field(default_factory=_empty)  # user's Python source by file name, when given
+    sources: Mapping[str, str] = field(default_factory=_empty)  # the user's Python source by file name, if given
     source: SourceText | None = field(default=None, repr=False)  # the HLO text that the spans point into
-    layout: Any = (
-        None  # how whole arrays are divided among devices (:class:`.shardings.ShardLayout`), where it is known
-    )
-    trees: Trees | None = None  # what the traced function takes and returns, where that is known
-    constant_names: Mapping[str, str] = field(default_factory=_empty)  # by the hash of their bytes, where known
-    host_functions: tuple[Any, ...] = ()  # those of the tracing process, by the numbers that callbacks have in the text
-    stored: tuple[tuple[str, Any], ...] = ()  # the last parameters, which emitted code has in a file: names and arrays
-    arguments: tuple[Any, ...] = ()  # arrays for the parameters, where the program came with those of one run
-    notes: tuple[Diagnostic, ...] = ()  # what reading it left out
-    free_sizes: Mapping[str, int] = field(default_factory=_empty)  # here, where the program is read at several
-    free_numbers: frozenset[float] = frozenset()  # that follow from these: nothing is worked out with them
-    chance_numbers: frozenset[float] = frozenset()  # that are one of these, or one by it, here and not at others
-    fixed_sizes: frozenset[int] = frozenset()  # that axes have at all of these
-    sizes_reach: int = 0  # so many elements axes may have whose sizes are free: positions along them have this bound
+    layout: Any = None  # how whole arrays are sharded among devices (:class:`.shardings.ShardLayout`), if known
+    trees: Trees | None = None  # the pytrees of the traced function, if known
+    constant_names: Mapping[str, str] = field(default_factory=_empty)  # by the hash of their bytes, if known
+    host_functions: tuple[Any, ...] = ()  # Python callbacks of the tracing process, by their numbers in the text
+    stored: tuple[tuple[str, Any], ...] = ()  # names and arrays of the last parameters, loaded from a file
+    arguments: tuple[Any, ...] = ()  # arrays for the parameters, if the program came with those of one run
+    notes: tuple[Diagnostic, ...] = ()  # the parts that the reader skipped
+    free_sizes: Mapping[str, int] = field(default_factory=_empty)  # by name: the values of this reading
+    free_numbers: frozenset[float] = frozenset()  # numbers that follow from the free sizes: not folded
+    chance_numbers: frozenset[float] = frozenset()  # numbers that are a free size or its reciprocal only at these sizes
+    fixed_sizes: frozenset[int] = frozenset()  # sizes that axes have at all sizes of the program
+    sizes_reach: int = 0  # the upper bound of free sizes, and so of positions along their axes
 
     @property
     def replica_count(self) -> int:
@@ -256,14 +256,16 @@ class HloModule:
 
 
 def called_in(computation: Computation) -> list[Computation]:
-    """What the instructions of a computation call, as they are listed."""
+    """Return the computations that the instructions of a computation call, in order."""
     return [callee for instruction in computation.instructions for callee in instruction.called]
 
 
 def callees_first(
     *computations: Computation, called: Callable[[Computation], list[Computation]] = called_in
 ) -> list[Computation]:
-    """Computations and all that they reach, each once, as listed but callees before callers, without recursion."""
+    """Return computations and all that they reach, each once, as listed but callees before callers; without
+    recursion.
+    """
     ordered: dict[Computation, None] = {}
     stack = [(computation, False) for computation in reversed(computations)]
     while stack:

@@ -1,6 +1,6 @@
-"""Draw how a shape lies in memory: order, tiles, padding, the linear index of each element.
+"""Drawings of how a shape lies in memory: order, tiles, padding, the linear index of each element.
 
-What ``xla2py layout SHAPE`` prints. Plain text, at most about 100 columns wide.
+The output of ``xla2py layout SHAPE``: plain text, at most about 100 columns wide.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .layouts import (
 )
 from .shapes import ArrayShape, BufferShape, Shape, leaves
 
-DRAWN_PLACES = 512  # a larger buffer is described, not drawn
+DRAWN_PLACES = 512  # larger buffers are described, not drawn
 WIDTH = 100
 PADDING = "."
 
 
 def draw_layout(shape: Shape) -> str:
-    """The layout of a shape as text: a summary, then, for a small array, each element at its place.
+    """Return the layout of a shape as text: a summary, then, for a small array, each element at its position.
 
     A tuple is drawn part by part. Raises as :func:`~.layouts.check_layout` does.
     """
@@ -83,7 +83,7 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 def _formula(shape: ArrayShape) -> str:
-    """The linear index of element ``[i0, i1, ..]``."""
+    """Return the linear index of element ``[i0, i1, ..]`` as an expression."""
     order = major_to_minor(shape.layout_or_default)
     axes = ["0" if shape.dimensions[d] == 1 else f"i{d}" for d in order]
     for step in tile_steps(shape):
@@ -112,7 +112,7 @@ def _sum(axes: Sequence[str], sizes: Sequence[int]) -> str:
 
 
 def _grid(shape: ArrayShape) -> list[str]:
-    """The linear index of each element, one table for each index of the leading dimensions; [] if too wide."""
+    """Return the linear index of each element, one table for each index of the leading dimensions; [] if too wide."""
     *leading, rows, columns = (1, 1, *shape.dimensions)[-max(shape.rank, 2) :]
     indices = list(np.indices(shape.dimensions, sparse=True))
     tables = np.reshape(linear_index(shape, indices), (*leading, rows, columns))
@@ -137,7 +137,9 @@ def _grid(shape: ArrayShape) -> list[str]:
 
 
 def _first_tile(shape: ArrayShape) -> tuple[int | None, int | None]:
-    """Return how many rows and columns of the table one tile of the first level covers, where it does not merge."""
+    """Return the number of rows and columns of the table that one tile of the first level covers; None for a dimension
+    that it merges or does not cut.
+    """
     steps = tile_steps(shape)
     extents: dict[int, int] = {}
     if steps and all(len(group) == 1 for group in steps[0].groups):
@@ -147,7 +149,7 @@ def _first_tile(shape: ArrayShape) -> tuple[int | None, int | None]:
 
 
 def _memory(shape: ArrayShape) -> list[str]:
-    """The buffer from its first place to its last: which element lies there, or padding."""
+    """Return the contents of the buffer in order: the element at each position, or padding."""
     places = np.arange(physical_size(shape))
     padding = is_padding(shape, places)
     indices = multi_index(shape, places[~padding])
@@ -164,7 +166,7 @@ def _memory(shape: ArrayShape) -> list[str]:
 
 
 def _per_line(places: int, across: int, fits: int) -> int:
-    """Return as many places as fit a line, whole runs of the most minor axis where possible."""
+    """Return the number of positions on a line: whole runs of the most minor axis, if they fit."""
     fits = max(min(fits, 16), 1)
     if across > fits:
         return fits

@@ -1,4 +1,4 @@
-"""Layouts: which order, tiles and padding give an array its place in linear memory.
+"""Layouts: the order, tiles and padding that place an array in linear memory.
 
 The counterparts of XLA's ``LayoutUtil`` and ``ShapeUtil``. A layout is resolved in three steps: order the dimensions
 from major to minor, widen them to the legacy ``padded_dimensions``, then apply each tile to the minor dimensions.
@@ -29,8 +29,8 @@ class TileStep:
     """One tile, resolved against the sizes it covers.
 
     ``leading`` major axes stay as they are. ``groups`` holds, for each size in ``tile``, the sizes that ``*`` merges
-    into that one axis (a single size where nothing is merged). The result has the leading axes, the number of tiles
-    of every group, then the tile itself.
+    into that one axis (a single size if nothing is merged). The result has the leading axes, the number of tiles of
+    every group, then the tile itself.
     """
 
     leading: tuple[int, ...]
@@ -44,7 +44,7 @@ class TileStep:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Return how many tiles cover every group; the last one may be partly padding."""
+        """The number of tiles that cover each group; the last tile may be partly padding."""
         return tuple(-(-size // tile) for size, tile in zip(self.merged, self.tile, strict=True))
 
     @property
@@ -55,10 +55,10 @@ class TileStep:
 def make_shape(
     element_type: ElementType | DTypeLike, dimensions: Iterable[int], minor_to_major: Iterable[int] | None = None
 ) -> ArrayShape:
-    """An array shape with a layout, by default major to minor (``ShapeUtil::MakeShape``).
+    """Return an array shape with a layout, by default major to minor (``ShapeUtil::MakeShape``).
 
-    ``element_type`` may be given by name or as a NumPy dtype. ``make_shape("f32", [2, 3], [0, 1])`` is column-major
-    ``f32[2,3]{0,1}``. Raises ``HloVerificationError`` XP280 where ``minor_to_major`` is no permutation, XP283 for an
+    ``element_type`` may be a name or a NumPy dtype. ``make_shape("f32", [2, 3], [0, 1])`` is column-major
+    ``f32[2,3]{0,1}``. Raises ``HloVerificationError`` XP280 if ``minor_to_major`` is not a permutation, XP283 for an
     unknown element type or a negative size.
     """
     try:
@@ -78,10 +78,10 @@ def make_shape(
 
 
 def check_layout(shape: ArrayShape) -> None:
-    """Raise ``HloVerificationError`` XP280 where the layout of a shape does not fit the shape.
+    """Raise ``HloVerificationError`` XP280 if the layout of a shape does not fit the shape.
 
-    XP281 says that a linear index would not fit int64. ``UnsupportedError`` XP380 says that the shape has no linear
-    index at all: an unbounded size, or a sparse dimension level.
+    Raises XP281 if a linear index would not fit int64, and ``UnsupportedError`` XP380 if the shape has no linear index
+    at all: an unbounded size, or a sparse dimension level.
     """
     layout = shape.layout_or_default
     order = layout.minor_to_major
@@ -123,9 +123,9 @@ def _check_element_size(shape: ArrayShape) -> None:
 
 
 def dimension_number(shape: ArrayShape, dimension: int) -> int:
-    """A dimension number counted from 0; a negative one counts from the end (-1 is the last), as in Python.
+    """Return a dimension number counted from 0; a negative one counts from the end (-1 is the last), as in Python.
 
-    Raises ``HloVerificationError`` XP282 where there is no such dimension.
+    Raises ``HloVerificationError`` XP282 if there is no such dimension.
     """
     if not -shape.rank <= dimension < shape.rank:
         raise _error("XP282", f"there is no dimension {dimension}", shape)
@@ -133,32 +133,34 @@ def dimension_number(shape: ArrayShape, dimension: int) -> int:
 
 
 def dimension_size(shape: ArrayShape, dimension: int) -> int:
-    """The size of a dimension, which may be counted from the end (``ShapeUtil::GetDimension``)."""
+    """Return the size of a dimension, which may be counted from the end (``ShapeUtil::GetDimension``)."""
     return shape.dimensions[dimension_number(shape, dimension)]
 
 
 def true_rank(shape: ArrayShape) -> int:
-    """The number of dimensions larger than 1."""
+    """Return the number of dimensions larger than 1."""
     return sum(size > 1 for size in shape.dimensions)
 
 
 def major_to_minor(layout: Layout) -> tuple[int, ...]:
-    """The dimension numbers from slowest- to fastest-varying."""
+    """Return the dimension numbers from slowest- to fastest-varying."""
     return layout.minor_to_major[::-1]
 
 
 def is_major_to_minor(layout: Layout) -> bool:
-    """Dimension 0 is the most major, then 1, ..: row-major, "dim 0 is major". Tiles do not matter."""
+    """Return whether dimension 0 is the most major, then 1, ..: row-major, "dim 0 is major". Tiles do not matter."""
     return list(layout.minor_to_major) == sorted(layout.minor_to_major, reverse=True)
 
 
 def is_minor_to_major(layout: Layout) -> bool:
-    """Dimension 0 is the most minor, then 1, ..: column-major, "dim 0 is minor". Tiles do not matter."""
+    """Return whether dimension 0 is the most minor, then 1, ..: column-major, "dim 0 is minor". Tiles do not matter."""
     return list(layout.minor_to_major) == sorted(layout.minor_to_major)
 
 
 def memory_space_name(memory_space: int) -> str:
-    """Return what ``S(n)`` stands for: 0, the default, is HBM, 1 VMEM, 5 the host; others belong to the device."""
+    """Return the name of memory space ``S(n)``: 0, the default, is HBM, 1 VMEM, 5 the host; others are
+    device-specific.
+    """
     return MEMORY_SPACES.get(memory_space, f"device-specific memory space {memory_space}")
 
 
@@ -166,12 +168,12 @@ def memory_space_name(memory_space: int) -> str:
 
 
 def padded_dimensions(shape: ArrayShape) -> tuple[int, ...]:
-    """The size of each dimension before tiling: its own, or the legacy ``padded_dimensions``."""
+    """Return the size of each dimension before tiling: its own, or the legacy ``padded_dimensions``."""
     return shape.layout_or_default.padded_dimensions or shape.dimensions
 
 
 def tile_steps(shape: ArrayShape) -> list[TileStep]:
-    """The tiles of a layout, each resolved against the axes the one before it left."""
+    """Return the tiles of a layout, each resolved against the axes that the previous one leaves."""
     layout = shape.layout_or_default
     sizes = [padded_dimensions(shape)[dimension] for dimension in major_to_minor(layout)]
     steps = []
@@ -201,9 +203,9 @@ def _tile_step(sizes: Sequence[int], tile: tuple[int | None, ...]) -> TileStep:
 
 
 def physical_dimensions(shape: ArrayShape) -> tuple[int, ...]:
-    """The sizes of the array as it lies in memory, major to minor, after padding and tiling.
+    """Return the sizes of the array in memory, major to minor, after padding and tiling.
 
-    ``f32[3,5]{1,0:T(2,2)}`` gives ``(2, 3, 2, 2)``: two by three tiles of two by two. The tail padding comes on top.
+    ``f32[3,5]{1,0:T(2,2)}`` gives ``(2, 3, 2, 2)``: two by three tiles of two by two. Tail padding is not included.
     """
     steps = tile_steps(shape)
     if steps:
@@ -213,19 +215,21 @@ def physical_dimensions(shape: ArrayShape) -> tuple[int, ...]:
 
 
 def physical_size(shape: ArrayShape) -> int:
-    """Return how many elements the buffer of a shape holds, padding and tail padding included."""
+    """Return the number of elements of the buffer of a shape, including padding and tail padding."""
     size = math.prod(physical_dimensions(shape))
     alignment = shape.layout_or_default.tail_padding_alignment_in_elements
     return -(-size // alignment) * alignment
 
 
 def element_bits(shape: ArrayShape) -> int:
-    """The bits one element takes in memory: ``E(n)``, or the whole bytes of the element type (8 for ``s4``)."""
+    """Return the bits of one element in memory: ``E(n)``, or the whole bytes of the element type (8 for ``s4``)."""
     return shape.layout_or_default.element_size_in_bits or shape.element_type.dtype.itemsize * 8
 
 
 def byte_size(shape: ArrayShape) -> int:
-    """The bytes of the buffer of a shape, padding included (``ShapeUtil::ByteSizeOf``); a partial byte counts whole."""
+    """Return the bytes of the buffer of a shape, with padding (``ShapeUtil::ByteSizeOf``), rounded up to whole
+    bytes.
+    """
     return -(-physical_size(shape) * element_bits(shape) // 8)
 
 

@@ -1,8 +1,8 @@
 """A cursor over HLO text: white space, comments, names, numbers, strings and balanced braces.
 
-HLO's tokens depend on where they stand (``2_-1x0_0`` is a padding, ``b01f_01io->b01f`` labels, ``1,0:T(8)`` a layout),
-so the text is never cut into tokens beforehand: whoever knows what comes next asks the cursor for it with a compiled
-pattern. That also keeps memory flat, and lets the parser take common forms in one bite.
+HLO's tokens depend on their context (``2_-1x0_0`` is a padding, ``b01f_01io->b01f`` labels, ``1,0:T(8)`` a layout), so
+the text is never tokenized beforehand: the caller asks the cursor for what it expects, with a compiled pattern. This
+also keeps memory flat, and lets the parser match common forms as a whole.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, NoReturn
 
 from .source import Diagnostic, HloSyntaxError, SourceText, Span
 
-# Not possessive as a whole: Python 3.11 before 3.11.5 would go into a comment that is never closed.
+# Not possessive as a whole: Python 3.11 before 3.11.5 would enter a comment that is never closed.
 SPACE = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+|/\*[\s\S]*?\*/)*")
 _MAY_SKIP = frozenset(" \t\r\n/")
 NAME = re.compile(r"%?[A-Za-z_][\w.\-]*+", re.ASCII)
 INTEGER = re.compile(r"-?\d++(?![\w.])", re.ASCII)
 WORD = re.compile(r"[\w.\-]++", re.ASCII)
 STRING = re.compile(r'"((?:[^"\\]++|\\[\s\S])*+)"')
-# Up to the next quote, brace or comment: what a brace matcher may jump over.
+# Up to the next quote, brace or comment: text that a brace matcher may skip.
 _UNTIL_NESTING = re.compile(r'[^"{}/]*+')
 _UNKNOWN_VALUE = re.compile(r'(?:[^\s,(){}"]++|"(?:[^"\\]++|\\[\s\S])*+")*+')
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|[\s\S])")
@@ -32,7 +32,7 @@ MAX_NESTING = 64  # tuples in tuples, bodies in bodies, instructions in operands
 
 
 class Cursor:
-    """A place in a text that moves forward. Every error it raises points at where it stands."""
+    """A position in a text that moves forward. Errors point at the current position by default."""
 
     __slots__ = ("depth", "position", "shapes", "source", "text")
 
@@ -41,12 +41,12 @@ class Cursor:
         self.text = source.text
         self.position = position
         self.depth = 0
-        self.shapes: dict[str, Any] = {}  # by their text; the same few come again and again
+        self.shapes: dict[str, Any] = {}  # a cache by text, because few distinct shapes recur
 
     # -- moving
 
     def skip(self) -> int:
-        """Pass white space and comments; returns the new position."""
+        """Skip white space and comments; return the new position."""
         text, position = self.text, self.position
         if text[position : position + 1] in _MAY_SKIP:
             if text[position : position + 1] == " " and text[position + 1 : position + 2] not in _MAY_SKIP:
@@ -58,14 +58,14 @@ class Cursor:
         return position
 
     def accept(self, text: str) -> bool:
-        """Pass ``text`` if it comes next."""
+        """Skip ``text`` if it comes next; return whether it did."""
         if not self.text.startswith(text, self.skip()):
             return False
         self.position += len(text)
         return True
 
     def expect(self, text: str, where: str = "") -> None:
-        """Pass ``text`` or raise."""
+        """Skip ``text``, or raise if it does not come next."""
         if not self.accept(text):
             self.unexpected(f"`{text}`{' ' + where if where else ''}")
 
@@ -73,7 +73,7 @@ class Cursor:
         return self.text.startswith(text, self.skip())
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Pass what ``pattern`` matches here, if anything."""
+        """Skip the match of ``pattern`` at this position, and return it; None if there is none."""
         match = pattern.match(self.text, self.skip())
         if match is not None:
             self.position = match.end()
@@ -107,7 +107,7 @@ class Cursor:
         return unescape(match.group(1))
 
     def balanced(self) -> str:
-        """The text from the ``{`` that comes next to its matching ``}``, both included; strings may hold braces."""
+        """Return the text from the next ``{`` to its matching ``}``, both included; strings may hold braces."""
         start = self.skip()
         if not self.text.startswith("{", start):
             self.unexpected("`{`")
@@ -132,14 +132,14 @@ class Cursor:
                 return text[start:at]
 
     def after_string(self, at: int) -> int:
-        """The place behind the string that begins at one. Raises ``HloSyntaxError`` (XP104) if it is never closed."""
+        """Return the position behind the string at ``at``. Raises ``HloSyntaxError`` (XP104) if it is never closed."""
         string = STRING.match(self.text, at)
         if string is None:
             raise self.error("XP104", "a string is never closed", at, at + 1)
         return string.end()
 
     def pass_value(self, key: str) -> None:
-        """Pass the value of an attribute that nobody knows: words, strings and braces up to a space or comma."""
+        """Skip the value of an unknown attribute: words, strings and braces up to a space or comma."""
         start = self.skip()
         while match := _UNKNOWN_VALUE.match(self.text, self.position):
             self.position = match.end()
@@ -157,7 +157,7 @@ class Cursor:
         return end + 2
 
     def enter(self, start: int) -> None:
-        """Go one level deeper; raises where the text nests deeper than any program does."""
+        """Go one level deeper; raise ``HloSyntaxError`` (XP105) if the text nests too deeply."""
         self.depth += 1
         if self.depth > MAX_NESTING:
             raise self.error("XP105", f"nested more than {MAX_NESTING} levels deep", start, start + 1)
@@ -176,13 +176,13 @@ class Cursor:
         hint: str | None = None,
         label: str | None = None,
     ) -> HloSyntaxError:
-        """A syntax error for the span ``start..end`` (default: from ``start`` to here)."""
+        """Return a syntax error for the span ``start..end`` (default: from ``start`` to here)."""
         first = self.position if start is None else start
         last = max(self.position if end is None else end, first)
         return HloSyntaxError(Diagnostic(code, message, Span(first, last), self.source, hint, label))
 
     def unexpected(self, expected: str) -> NoReturn:
-        """Raise: something else stands where ``expected`` should."""
+        """Raise ``HloSyntaxError``: the text at this position is not ``expected``."""
         start = self.skip()
         found = _FOUND.match(self.text, start)
         if found is None:
@@ -212,7 +212,7 @@ def unescape(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """A string as HLO writes it between quotes."""
+    """Return a string as HLO writes it between quotes."""
     return _ESCAPED.sub(lambda match: _WRITTEN.get(match[0], f"\\{ord(match[0]):03o}"), text)
 
 
@@ -221,5 +221,5 @@ def shorten(text: str) -> str:
 
 
 def quote(text: str) -> str:
-    """A piece of the input inside a message: short, printable, in back quotes."""
+    """Return a piece of the input for a message: short, printable, in back quotes."""
     return f"`{shorten(text.encode('unicode_escape').decode('ascii'))}`" if text else "nothing"

@@ -1,4 +1,4 @@
-"""Single values of literals: how HLO writes them and which of them an element type holds."""
+"""Single values of literals: their notation in HLO, and the values that an element type holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .element_types import ElementType, Kind, from_dtype
 
-_LOOKED_AT_ONCE = 65536  # elements of a large constant
+_LOOKED_AT_ONCE = 65536  # elements of a large constant that are examined at a time
 
 VALUE = re.compile(
     r"-?(?:(?P<integer>\d++)(?P<fraction>(?:\.\d*+)?(?:[eE][+-]?\d++)?)"
@@ -27,11 +27,11 @@ VALUE = re.compile(
 
 
 class WrongKindError(ValueError):
-    """A value of another kind than the element type holds: a fraction for integers, a word for numbers."""
+    """A value of another kind than the element type: a fraction for integers, a word for numbers."""
 
 
 def parse_value(match: re.Match[str], element_type: ElementType) -> int | float | None:
-    """Return what a match of ``VALUE`` stands for in a type that is not complex, and ``None`` where it is out of range.
+    """Return the value of a match of ``VALUE`` in a type that is not complex; ``None`` if it is out of range.
 
     The payload of a NaN is left to :func:`nan_bits`. Raises ``WrongKindError``.
     """
@@ -49,7 +49,9 @@ def parse_value(match: re.Match[str], element_type: ElementType) -> int | float 
 
 
 def _held(value: int, element_type: ElementType) -> int | None:
-    """An integer as XLA takes it: ``pred`` is whether it is not 0, and 64 bits hold two's complements of each other."""
+    """Return an integer as XLA reads it, or ``None`` if it is out of range: ``pred`` is whether it is not 0, and 64-bit
+    types accept the range of both signs, modulo 2**64.
+    """
     low, high = integer_range(element_type)
     if element_type.kind is Kind.PRED or element_type.bits == 64:
         if not -(1 << 63) <= value < 1 << 64:
@@ -71,7 +73,7 @@ def _float(match: re.Match[str], element_type: ElementType) -> float | None:
 
 @lru_cache(maxsize=4096)
 def scalar_array(text: str, element_type: ElementType) -> npt.NDArray[Any] | None:
-    """The read-only array of rank 0 that a plain number gives; ``None`` where a closer look is needed."""
+    """Return the read-only array of rank 0 for a plain number; ``None`` if the exact parser is needed."""
     match = VALUE.fullmatch(text)
     if match is None or match["payload"] or element_type.is_complex:
         return None
@@ -89,7 +91,7 @@ def scalar_array(text: str, element_type: ElementType) -> npt.NDArray[Any] | Non
 
 @cache
 def integer_range(element_type: ElementType) -> tuple[int, int]:
-    """The smallest and the largest value of an integer type; 0 and 1 for ``pred``."""
+    """Return the smallest and the largest value of an integer type; 0 and 1 for ``pred``."""
     if element_type.kind is Kind.PRED:
         return 0, 1
     if element_type.is_signed:
@@ -98,7 +100,7 @@ def integer_range(element_type: ElementType) -> tuple[int, int]:
 
 
 def is_in_range(value: float, element_type: ElementType) -> bool:
-    """Tell whether a finite number rounds to a finite one of the type."""
+    """Return whether a finite number rounds to a finite one of the type."""
     return abs(value) <= largest_magnitude(element_type) and (
         has_zero(element_type) or not np.isnan(np.float64(value).astype(element_type.dtype))
     )
@@ -106,7 +108,7 @@ def is_in_range(value: float, element_type: ElementType) -> bool:
 
 @cache
 def largest_magnitude(element_type: ElementType) -> float:
-    """The largest magnitude that still rounds to a finite value: about half a step above the largest value."""
+    """Return the largest magnitude that still rounds to a finite value: about half a step above the largest value."""
     info = ml_dtypes.finfo(element_type.dtype)
     largest = float(info.max)
     if element_type.bits == 64:
@@ -123,7 +125,7 @@ def mantissa_bits(element_type: ElementType) -> int:
 
 @cache
 def has_zero(element_type: ElementType) -> bool:
-    """Tell whether the type holds zero and negative numbers: all but the exponent-only ``f8e8m0fnu``."""
+    """Return whether the type holds zero and negative numbers: all types except the exponent-only ``f8e8m0fnu``."""
     return float(ml_dtypes.finfo(element_type.dtype).min) < 0
 
 
@@ -135,13 +137,15 @@ def has_nan(element_type: ElementType) -> bool:
 
 @cache
 def has_nan_payloads(element_type: ElementType) -> bool:
-    """Tell whether NaNs carry a mantissa, as in IEEE 754: those of the types that have an infinity."""
+    """Return whether NaNs carry a mantissa, as in IEEE 754: those of the types that have an infinity."""
     with np.errstate(over="ignore"):
         return bool(np.isinf(np.float64(np.inf).astype(element_type.dtype)))
 
 
 def nan_bits(match: re.Match[str], element_type: ElementType) -> int | None:
-    """The bit pattern of ``-nan(0x7)``: all exponent bits set, the payload as mantissa; ``None`` if it does not fit."""
+    """Return the bit pattern of ``-nan(0x7)``: all exponent bits set, the payload as mantissa; ``None`` if it does not
+    fit.
+    """
     bits = mantissa_bits(element_type)
     payload = int(match["payload"], 16)
     if not 0 < payload < 1 << bits or not has_nan_payloads(element_type):
@@ -152,14 +156,14 @@ def nan_bits(match: re.Match[str], element_type: ElementType) -> int | None:
 
 
 def nan_sign(value: npt.NDArray[Any] | np.generic) -> str:
-    """``-`` for a NaN that has the bits of the type's ``-nan``; nothing for the usual one, and where both are one."""
+    """Return ``-`` for a NaN with the bits of the type's ``-nan``, "" for the usual NaN and for types with only one."""
     scalar = np.asarray(value)
     usual, negative = _nans(scalar.dtype)
     return "-" if scalar.tobytes() == negative != usual else ""
 
 
 def has_odd_nan(array: npt.NDArray[Any]) -> bool:
-    """Tell whether some NaN of an array has other bits than ``nan`` and ``-nan``. Complex numbers are two each."""
+    """Return whether an array has a NaN with other bits than ``nan`` and ``-nan``. Complex numbers count as two."""
     if array.dtype.kind == "c":
         array = np.ascontiguousarray(array).reshape(-1).view(f"f{array.dtype.itemsize // 2}")
     if array.dtype.kind in "biu" or not has_nan(from_dtype(array.dtype)):
@@ -179,13 +183,15 @@ def _nans(dtype: np.dtype[Any]) -> tuple[bytes, bytes]:
 
 
 def array_sha256(array: npt.NDArray[Any]) -> str:
-    """The SHA-256 of an array's bytes in row-major order, in hexadecimal digits; no copy where they lie so already."""
+    """Return the SHA-256 of an array's bytes in row-major order, in hexadecimal digits; contiguous arrays are not
+    copied.
+    """
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return hashlib.sha256(octets.data).hexdigest()
 
 
 def distinct_names(names: Mapping[str, str]) -> dict[str, str]:
-    """Names of arrays by hash, where no two arrays have the same: a second ``params.w`` becomes ``params_2.w``."""
+    """Return names of arrays by hash without duplicates: a second ``params.w`` becomes ``params_2.w``."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for digest, name in names.items():

@@ -1,8 +1,8 @@
-"""Constants: HLO's literals to and from NumPy arrays.
+"""The parser of HLO's literals, to NumPy arrays.
 
-An array literal becomes an array of exactly its shape and dtype, a tuple literal a Python tuple. Large flat literals
-are converted by NumPy in one go; whatever is not in the plainest form takes the exact way, value by value, which also
-finds the place of an error. What is allocated is bounded by the text, never by the shape.
+An array literal becomes an array of exactly its shape and dtype, a tuple literal a Python tuple. NumPy converts large
+literals in the plainest form at once; any other literal is read value by value, which also finds the place of an error.
+Allocations are bounded by the text, never by the shape.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ DUMP_IN_FULL = (
     "debug_info=True) in JAX, HloPrintOptions.print_large_constants = True, or --xla_dump_large_constants"
 )
 _MAX_RANK = 64  # of a NumPy array
-_MOST_FROM_ONE = 1 << 24  # elements of which the text gives only the first
-_BULK_SIZE = 32  # fewer elements are not worth the preparation
+_MOST_FROM_ONE = 1 << 24  # elements of an array whose first element alone is in the text
+_BULK_SIZE = 32  # conversion at once does not pay for fewer elements
 _PLAIN = re.compile(r"[\w.+\-]++(?=\s*+[,)])", re.ASCII)
 _LEFT_OUT = re.compile(r"\{\s*\.\.\.\s*\}")
 _ELIDED = re.compile(r"(?:\{\s*)*+\.\.\.")
-_VALUE_BYTES = b"0123456789+-.eE \t\r\ninf"  # all a plain number consists of; ``nan`` goes the exact way
+_VALUE_BYTES = b"0123456789+-.eE \t\r\ninf"  # the characters of plain numbers; ``nan`` is read by the exact reader
 _ODD = re.compile(rb"(?<![eE])\+|(?<!\d)\.|\d{19}|[\d.f][ \t\r\n]*[{(]|[})][ \t\r\n]*[\d.\-i{(]")
 _TO_SPACES = bytes.maketrans(b"{}()", b"    ")
 
 
 def parse_literal(cursor: Cursor, shape: Shape) -> Literal:
-    """The literal of ``shape`` that comes next.
+    """Parse the next literal, which has this ``shape``.
 
     Raises ``HloSyntaxError``: XP130 left out, XP131 not of this shape, XP132 out of range, XP133 wrong type.
     """
@@ -79,8 +79,9 @@ def parse_literal(cursor: Cursor, shape: Shape) -> Literal:
 
 
 def _first_alone(cursor: Cursor, shape: ArrayShape) -> npt.NDArray[Any] | None:
-    """An array of which a single number without braces is the first element and the others are 0, as XLA reads it;
-    None for any other text. Raises ``HloSyntaxError`` (XP131) where it has too many elements."""
+    """Parse a single number without braces as an array with this first element and zeros, as XLA reads it; return None
+    for any other text. Raises ``HloSyntaxError`` (XP131) if the array has too many elements.
+    """
     start = cursor.skip()
     plain = _PLAIN.match(cursor.text, start)
     if plain is None or not shape.dimensions or not shape.size:
@@ -100,7 +101,7 @@ def _first_alone(cursor: Cursor, shape: ArrayShape) -> npt.NDArray[Any] | None:
 
 
 def parse_shaped_literal(cursor: Cursor) -> Literal:
-    """The literal that comes next with its shape, ``s32[2]{0} {1, 2}``; a tuple's elements each have their own."""
+    """Parse the next literal with its shape, ``s32[2]{0} {1, 2}``; a tuple's elements each have their own."""
     start = cursor.skip()
     if not cursor.accept("("):
         return parse_literal(cursor, parse_shape(cursor))
@@ -115,9 +116,9 @@ def parse_shaped_literal(cursor: Cursor) -> Literal:
 
 
 def left_out(cursor: Cursor, shape: Shape, value: Literal) -> Literal:
-    """The ``value`` of a literal that the text leaves out, if that is what comes next, else the literal there.
+    """Return ``value`` for a literal that is left out (``{...}``), else parse the next literal.
 
-    Raises ``HloSyntaxError`` (XP131) where the value does not have the shape.
+    Raises ``HloSyntaxError`` (XP131) if the value does not have the shape.
     """
     start = cursor.skip()
     match = _LEFT_OUT.match(cursor.text, start)
@@ -157,7 +158,7 @@ def _refuse_elided(cursor: Cursor) -> None:
 
 
 def _parse_in_bulk(cursor: Cursor, shape: ArrayShape) -> npt.NDArray[Any] | None:
-    """A literal in the plainest form; ``None`` where only the exact way can tell what it says."""
+    """Parse a literal in the plainest form; return ``None`` if the exact reader is needed."""
     element_type, dimensions = shape.element_type, shape.dimensions
     start = cursor.skip()
     end = _nth_brace(cursor.text, start, sum(math.prod(dimensions[:level]) for level in range(shape.rank)))
@@ -186,12 +187,12 @@ def _parse_in_bulk(cursor: Cursor, shape: ArrayShape) -> npt.NDArray[Any] | None
 
 
 def _without_comments(raw: bytes) -> bytes:
-    first, *rest = raw.split(b"/*")  # a pattern would look for each missing end again
+    first, *rest = raw.split(b"/*")  # a regular expression would search for each missing end again
     return first + b"".join(piece.partition(b"*/")[2] for piece in rest)
 
 
 def _nth_brace(text: str, start: int, count: int) -> int:
-    """The offset after the ``count``-th closing brace, -1 where there are fewer."""
+    """Return the offset after the ``count``-th closing brace, -1 if there are fewer."""
     at = start - 1
     for _ in range(count):
         at = text.find("}", at + 1)
@@ -201,7 +202,7 @@ def _nth_brace(text: str, start: int, count: int) -> int:
 
 
 def _skeleton(dimensions: tuple[int, ...], is_complex: bool) -> bytes:
-    """The punctuation of a literal without empty dimensions: ``{{,},{,}}`` for two rows of two numbers."""
+    """Return the punctuation of a literal without empty dimensions: ``{{,},{,}}`` for two rows of two numbers."""
     skeleton = b"(,)" if is_complex else b""
     for size in reversed(dimensions):
         skeleton = b"{" + (skeleton + b",") * (size - 1) + skeleton + b"}"
@@ -210,7 +211,7 @@ def _skeleton(dimensions: tuple[int, ...], is_complex: bool) -> bytes:
 
 def _numbers(raw: bytes, dtype: type[np.generic]) -> npt.NDArray[Any] | None:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # how older NumPy says that it stopped early
+        warnings.simplefilter("error", DeprecationWarning)  # older NumPy warns so that it stopped early
         try:
             values: npt.NDArray[Any] = np.fromstring(raw, dtype=dtype, sep=",")
         except (ValueError, DeprecationWarning):
@@ -219,7 +220,7 @@ def _numbers(raw: bytes, dtype: type[np.generic]) -> npt.NDArray[Any] | None:
 
 
 def _convert(values: npt.NDArray[Any], element_type: ElementType) -> npt.NDArray[Any] | None:
-    """Integers (int64) or floats (float64, complex128) as ``element_type``; ``None`` where one is out of range."""
+    """Return integers (int64) or floats (float64, complex128) as ``element_type``; ``None`` if one is out of range."""
     if values.dtype.kind == "i":
         low, high = integer_range(element_type)
         return values.astype(element_type.dtype) if low <= values.min() and values.max() <= high else None
@@ -235,7 +236,7 @@ def _convert(values: npt.NDArray[Any], element_type: ElementType) -> npt.NDArray
 
 
 class _ExactReader:
-    """Reads a literal value by value, with a place for every error."""
+    """The reader of a literal value by value, with a place for every error."""
 
     def __init__(self, cursor: Cursor, shape: ArrayShape) -> None:
         self.cursor = cursor
@@ -264,7 +265,7 @@ class _ExactReader:
 
     def _read_values(self) -> None:
         cursor, rank = self.cursor, self.shape.rank
-        counts: list[int] = []  # complete elements of each open brace
+        counts: list[int] = []  # the number of complete elements of each open brace
         while True:
             if len(counts) == rank:
                 self._read_element()
@@ -285,7 +286,7 @@ class _ExactReader:
                 return
 
     def _another_follows(self, counts: list[int]) -> bool:
-        """Tell whether the innermost open brace goes on, and pass its ``}`` where not. A last comma is allowed."""
+        """Return whether the innermost open brace continues; if not, skip its ``}``. A trailing comma is allowed."""
         cursor = self.cursor
         dimension, found = len(counts) - 1, counts[-1]
         expected = self.shape.dimensions[dimension]

@@ -1,7 +1,7 @@
-"""An instruction without a module, as documents quote them: what it names is taken for granted.
+"""Assumptions for an instruction without a module, as documents quote them: undefined names are taken for granted.
 
-``add.1 = f32[4] add(f32[4] a, f32[4] b)`` becomes a computation whose parameters are ``a`` and ``b``. A computation
-that it calls by name is one whose body nobody knows: a custom call of that name.
+``add.1 = f32[4] add(f32[4] a, f32[4] b)`` becomes a computation whose parameters are ``a`` and ``b``. The body of a
+computation that it calls by name is unknown, and becomes a custom call of that name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAMED = {key: re.compile(rf"[^\n]*?\b{key}\s*=\s*%?([A-Za-z_][\w.\-]*)", re.ASC
 def assume_operand(
     state: ParserState, scope: Scope, name: str, span: Span, declared: Shape | None, opcode: str, result: Shape | None
 ) -> Instruction:
-    """A parameter for an operand that nothing defines. Raises XP140 where its shape is unknown."""
+    """Return a new parameter for an undefined operand. Raises XP140 if its shape is unknown."""
     keeps_shape = OPCODES[opcode].is_elementwise and opcode not in _CHANGES_TYPE
     shape = declared or (result if keeps_shape else None)
     if shape is None:
@@ -40,7 +40,7 @@ def assume_operand(
 
 
 def assume_called(state: ParserState, opcode: str, operands: tuple[Instruction, ...], result: Shape | None) -> None:
-    """Define the computation that the coming attributes of a call or fusion name, if it is not there."""
+    """Define the computation that the attributes of a call or fusion name, if it is not defined."""
     key = _CALLING.get(opcode)
     match = _NAMED[key].match(state.text, state.cursor.position) if key else None
     if match is None or match[1] in state.computations or result is None:

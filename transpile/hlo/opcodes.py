@@ -1,4 +1,4 @@
-"""The table of HLO opcodes: arity, attributes, topic. One row an opcode; everything dispatches on it.
+"""The table of HLO opcodes: arity, attributes, topic. One row per opcode; all dispatch uses these names.
 
 The rows are XLA's ``hlo_opcode.h``; the attribute names and kinds are those of HLO text. Shape rules are in
 :mod:`.shape_inference`, under the same opcode names.
@@ -20,9 +20,9 @@ MANY = None  # no upper bound on the number of operands
 class OpSpec:
     """The form of a valid instruction of one opcode.
 
-    ``arity`` is (fewest, most) operands; ``takes`` is a word for the element types of operands where the result has
-    their shape and type; ``topic`` groups opcodes in the documentation; ``replica_only`` marks what
-    has no meaning on one replica; ``has_side_effect`` keeps an unused instruction alive.
+    ``arity`` is (fewest, most) operands; ``takes`` is a word for the element types of operands if the result has their
+    shape and type; ``topic`` groups opcodes in the documentation; ``replica_only`` marks opcodes without a meaning on
+    one replica; ``has_side_effect`` keeps an unused instruction alive.
     """
 
     opcode: str
@@ -39,12 +39,12 @@ class OpSpec:
 
     @property
     def has_parameters(self) -> bool:
-        """Tell whether attributes other than called computations say what it computes: one nobody knows might, too."""
+        """Whether an attribute other than called computations affects the result, so that an unknown one might, too."""
         return any(not spec.is_note and spec.kind not in _CALLED for spec in self.attributes.values())
 
     @property
     def calls(self) -> bool:
-        """Tell whether an attribute names computations."""
+        """Whether an attribute names computations."""
         return any(spec.kind in _CALLED for spec in self.attributes.values())
 
 

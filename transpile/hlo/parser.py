@@ -1,9 +1,9 @@
 """HLO text to :class:`~.ir.HloModule`: a recursive-descent parser over a :class:`~.lexer.Cursor`.
 
-Common forms are taken in one bite by a compiled pattern, and what repeats (shapes, attribute values, metadata) is
-parsed once a module; everything else takes the general way, which also finds the place of an error. The grammar is
-XLA's: names are local to a computation, operands and called computations come before their use, attributes stand in
-any order.
+Common forms are matched as a whole by a compiled pattern, and repeated texts (shapes, attribute values, metadata) are
+parsed once per module; everything else takes the general path, which also finds the place of an error. The grammar is
+XLA's: names are local to a computation, operands and called computations are defined before their use, attributes are
+in any order.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ _THREAD = re.compile(r"execution_thread\s*=")
 
 @collection_paused()
 def parse_module(source: SourceText | str, literals: Mapping[str, Literal] = MappingProxyType({})) -> HloModule:
-    """The module that a text says: a whole module, computations without a header, or a lone instruction or operation.
+    """Parse a text: a whole module, computations without a header, or a single instruction or operation.
 
-    ``literals`` are the values of constants that the text leaves out (``{...}``), by instruction.
-
-    Missing layouts stay ``None``, missing result shapes are inferred. Raises ``HloSyntaxError`` with a place and a code
-    ``XP1xx``, and what shape inference raises. Source: XLA's ``hlo_parser.cc``.
+    ``literals`` are the values of constants that the text leaves out (``{...}``), by instruction name. Missing layouts
+    stay ``None``, missing result shapes are inferred. Raises ``HloSyntaxError`` with a place and a code ``XP1xx``, and
+    the errors of shape inference. Source: XLA's ``hlo_parser.cc``.
     """
     return _ModuleParser(SourceText(source) if isinstance(source, str) else source, literals).parse()
 
@@ -91,7 +90,7 @@ class _ModuleParser:
         return instruction.name, self._finish(scope, "main", Span(0, len(self._cursor.text)))
 
     def _computations(self) -> Computation:
-        """All computations; returns the entry: the one marked, else the last."""
+        """Parse all computations; return the entry: the one marked, else the last."""
         cursor = self._cursor
         entry: Computation | None = None
         last: Computation | None = None
@@ -106,7 +105,9 @@ class _ModuleParser:
         return entry or last
 
     def _computation(self) -> tuple[Computation, bool]:
-        """``ENTRY %name (parameters) -> result { .. }, execution_thread="t"``, and whether it says ENTRY."""
+        """Parse ``ENTRY %name (parameters) -> result { .. }, execution_thread="t"``; return it and whether it is marked
+        ENTRY.
+        """
         cursor = self._cursor
         start = cursor.skip()
         match = cursor.match(_COMPUTATION)
@@ -129,7 +130,7 @@ class _ModuleParser:
         return computation, match[1] is not None
 
     def _signature(self) -> tuple[Shape, Span] | None:
-        """The result that ``(a: f32[4]) -> f32[4]`` declares; the parameters stand in the body once more."""
+        """Return the declared result of ``(a: f32[4]) -> f32[4]``; the parameters are also instructions of the body."""
         cursor = self._cursor
         if not cursor.accept("("):
             return None
@@ -152,7 +153,7 @@ class _ModuleParser:
         return self._finish(scope, "main", Span(start, self._cursor.position))
 
     def _body(self, name: str) -> Scope:
-        """``{ instructions }``."""
+        """Parse ``{ instructions }``."""
         cursor = self._cursor
         start = cursor.skip()
         cursor.expect("{", f"to open computation {quote(name)}")

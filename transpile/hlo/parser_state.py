@@ -1,4 +1,4 @@
-"""What the parts of the parser share: the cursor, what is defined so far, and what is parsed only once a module."""
+"""The state that the parts of the parser share: the cursor, the definitions so far, and caches of the module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .shapes import Shape
 from .source import Diagnostic, HloSyntaxError, SourceText, Span
 
 _UNNAMED = re.compile(r"unnamed(_*+)")
-_CANDIDATES = 1000  # names looked at for a hint
+_CANDIDATES = 1000  # names that are compared for a hint
 
 
 @dataclass(slots=True)
@@ -46,16 +46,16 @@ class ParserState:
         self.open_computations: list[str] = []
         self.frames: tuple[StackFrame, ...] = ()
         self.notes: list[Diagnostic] = []
-        self.is_lone = False  # the text is one instruction: what it names need not be there
+        self.is_lone = False  # the text is one instruction: names may be undefined
         self._unnamed = ""
         self._unnamed_count = 0
 
     def shape(self) -> Shape:
-        """The shape that comes next."""
+        """Parse the next shape."""
         return parse_shape(self.cursor)
 
     def name(self, what: str) -> tuple[str, Span]:
-        """The name that comes next, without its percent sign, or else without the colon behind it."""
+        """Parse the next name, without a percent sign before it or a colon behind it; return it with its span."""
         start = self.cursor.skip()
         name = self.cursor.expect_match(NAME, what)
         span = Span(start, self.cursor.position)
@@ -64,7 +64,7 @@ class ParserState:
         return name.removeprefix("%"), span
 
     def fresh_name(self, stem: str) -> str:
-        """A name that the text does not contain."""
+        """Return a name that the text does not contain."""
         if not self._unnamed:
             longest = max((len(run) for run in _UNNAMED.findall(self.text)), default=-1)
             self._unnamed = "unnamed" + "_" * (longest + 1)
@@ -72,7 +72,7 @@ class ParserState:
         return f"{stem}.{self._unnamed}{self._unnamed_count}"
 
     def listed(self, read: Callable[[], Any]) -> tuple[Any, ...]:
-        """``{a, b}``, each item read by ``read``."""
+        """Parse ``{a, b}``, each item by ``read``."""
         cursor = self.cursor
         cursor.expect("{")
         items: list[Any] = []
@@ -82,7 +82,7 @@ class ParserState:
             items.append(read())
         return tuple(items)
 
-    # -- names that are not there
+    # -- undefined names
 
     def undefined_instruction(self, scope: Scope, name: str, span: Span) -> HloSyntaxError:
         end = self.text.find("\n}", span.start)
@@ -106,7 +106,7 @@ class ParserState:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint that names the closest known words, if any is close."""
+    """Return a hint that names the closest known words; None if none is close."""
     candidates = islice((word for word in known if abs(len(word) - len(name)) < 5), _CANDIDATES)
     close = get_close_matches(name, candidates, n=3, cutoff=0.6) if len(name) < 100 else []
     return f"did you mean {' or '.join(f'`{word}`' for word in close)}?" if close else None

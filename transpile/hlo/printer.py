@@ -1,7 +1,7 @@
-"""A module as HLO text: XLA's short form, with every constant in full.
+"""The printer of modules as HLO text: XLA's short form, with every constant in full.
 
-The text depends on the module alone, reads back as an equal module, and XLA's own parser takes it. Names that HLO does
-not allow are changed as little as needed.
+The text depends on the module alone, parses back to an equal module, and XLA's own parser accepts it. Names that HLO
+does not allow are changed as little as needed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOG10_2 = math.log10(2)
 
 
 def literal_text(literal: Literal) -> str:
-    """``{{1, 2}, {3, 4}}``, ``(5, {1, 0.5})`` for a tuple, ``(1, -2)`` for a complex number."""
+    """Return ``{{1, 2}, {3, 4}}``, ``(5, {1, 0.5})`` for a tuple, ``(1, -2)`` for a complex number."""
     if literal is None:
         return "token"
     if isinstance(literal, tuple):
@@ -43,9 +43,9 @@ def literal_text(literal: Literal) -> str:
 
 
 def shaped_literal_text(literal: Literal) -> str:
-    """A literal behind its shape, ``s32[2]{0} {1, 2}``; a tuple's elements each have their own.
+    """Return a literal behind its shape, ``s32[2]{0} {1, 2}``; a tuple's elements each have their own.
 
-    The shape has a layout: without one, the first brace of the literal would be taken for it.
+    The shape has a layout: otherwise the first brace of the literal would be read as one.
     """
     if literal is None:
         return "token[] token"
@@ -77,8 +77,10 @@ def _element_texts(values: npt.NDArray[Any], element_type: ElementType, is_scala
 
 
 def _float_texts(values: npt.NDArray[Any], element_type: ElementType) -> list[str]:
-    """Few digits: those the type always keeps, more only where these would be read as another number."""
-    with np.errstate(invalid="ignore"):  # of ml_dtypes, for NaN
+    """Return short decimal texts: the digits that the type always preserves, more only if they would be read as another
+    number.
+    """
+    with np.errstate(invalid="ignore"):  # ml_dtypes raises this for NaN
         numbers = values.astype(np.float64)
     if element_type.bits == 64:
         texts = [repr(number).removesuffix(".0") for number in numbers.tolist()]
@@ -98,7 +100,7 @@ def _float_texts(values: npt.NDArray[Any], element_type: ElementType) -> list[st
 
 
 def _differ(texts: list[str], values: npt.NDArray[Any], element_type: ElementType) -> npt.NDArray[Any]:
-    """Return which texts stand for other numbers than the values; NaNs are alike."""
+    """Return which texts are read as other numbers than the values; NaNs are equal."""
     with np.errstate(over="ignore", invalid="ignore"):
         read_back = np.array(texts, dtype=np.float64).astype(element_type.dtype)
         differ: npt.NDArray[np.bool_] = (read_back != values) & ~(np.isnan(read_back) & np.isnan(values))
@@ -106,7 +108,7 @@ def _differ(texts: list[str], values: npt.NDArray[Any], element_type: ElementTyp
 
 
 def _nan_text(bits: int, sign: str, element_type: ElementType) -> str:
-    """``nan``, ``-nan``, or ``nan(0x7)`` where the mantissa is not that of the usual NaN."""
+    """Return ``nan``, ``-nan``, or ``nan(0x7)`` if the mantissa is not that of the usual NaN."""
     if not has_nan_payloads(element_type):
         return f"{sign}nan"
     payload = bits & (1 << mantissa_bits(element_type)) - 1
@@ -115,13 +117,13 @@ def _nan_text(bits: int, sign: str, element_type: ElementType) -> str:
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
 
-_LARGEST_HASHED_AS_TEXT = 1024  # elements of a constant
+_LARGEST_HASHED_AS_TEXT = 1024  # elements of the largest constant that is hashed as text
 
-_LEFT_OUT = ()  # in place of a literal
+_LEFT_OUT = ()  # marks a literal that is left out
 
 _NOT_IN_NAMES = re.compile(r"[^\w.\-]", re.ASCII)
 
-# Words that XLA reads as a name only behind a percent sign.
+# Words that are names for XLA only with a percent sign.
 _KEYWORDS = frozenset(
     (
         *("ENTRY", "HloModule", "ROOT", "false", "inf", "manual", "maximal", "nan", "replicated", "true", "unknown"),
@@ -131,18 +133,19 @@ _KEYWORDS = frozenset(
 
 
 def print_module(module: HloModule) -> str:
-    """The module as HLO text, without user sources. Called computations stand before their callers."""
+    """Return the module as HLO text, without user sources. Callees come before their callers."""
     return "".join(_Printer(module, literal_text).lines())
 
 
 def print_without_constants(
     module: HloModule, wanted: Callable[[np.ndarray], bool], *, as_parameters: bool = False
 ) -> tuple[str, dict[str, np.ndarray]]:
-    """The text without those constants of the entry that are ``wanted``, and these by the names of their instructions.
+    """Return the text without the ``wanted`` constants of the entry, and these constants by the names of their
+    instructions.
 
-    ``parse_module`` takes both. With ``as_parameters``, the constants are parameters, behind those of the module.
+    ``parse_module`` takes both. With ``as_parameters``, the constants become parameters behind those of the module.
     """
-    if as_parameters:  # the layout tells of parameters, too
+    if as_parameters:  # the layout lists the parameters
         header = {key: value for key, value in module.header.items() if key != "entry_computation_layout"}
         module = replace(module, header=header)
     printer = _WithoutConstants(module, wanted, as_parameters)
@@ -150,9 +153,9 @@ def print_without_constants(
 
 
 def module_sha256(module: HloModule, *, with_result_tree: bool = False) -> str:
-    """The hash of what a module says, in hexadecimal digits: the same on every machine, whoever called the tracer.
+    """Return the hash of a module in hexadecimal digits: the same on every machine, for any caller of the tracer.
 
-    The text does not have the tree of the results: where that matters, it is hashed, too.
+    The text does not contain the tree of the results: ``with_result_tree`` adds it to the hash.
     """
     text_hash = sha256()
     if with_result_tree and module.trees is not None and module.trees.results is not None:
@@ -245,7 +248,7 @@ class _Printer:
 
 
 class _WithoutConstants(_Printer):
-    """Leaves arrays out, and collects them."""
+    """The printer that leaves out and collects arrays."""
 
     def __init__(self, module: HloModule, wanted: Callable[[np.ndarray], bool], as_parameters: bool) -> None:
         super().__init__(module, lambda literal: "{...}" if literal is _LEFT_OUT else literal_text(literal))
@@ -269,18 +272,20 @@ class _WithoutConstants(_Printer):
 
 
 class _HashedText(_Printer):
-    """Digests for large constants, and for each place in the source the calls around it, by files without folders."""
+    """The printer for hashes: digests for large constants, and for each place in the source the calls around it, by
+    file names without folders.
+    """
 
     def __init__(self, module: HloModule) -> None:
         super().__init__(replace(module, stack_frames=()), _short_literal_text)
         self._chains = CallChains(module)
-        self._texts: dict[int, str] = {}  # by frame
+        self._texts: dict[int, str] = {}  # the calls around each frame, as text
 
     def _metadata(self, metadata: OpMetadata) -> str:
         return self._fields(metadata, None, _file(metadata.source_file), 0) + self._places(metadata.stack_frame_id)
 
     def _places(self, frame_id: int) -> str:
-        """The calls around a frame."""
+        """Return the calls around a frame as text."""
         if frame_id not in self._texts:
             calls = [self._chains.frames[number - 1] for number in self._chains.around(frame_id)]
             self._texts[frame_id] = repr([(_file(call.file_name), call.function_name, call.line) for call in calls])
@@ -295,7 +300,7 @@ def _file(path: str) -> str:
 
 
 def _unique_names(items: Iterable[Computation | Instruction]) -> dict[int, str]:
-    """A legal name for each item by its ``id``; names that are legal and unique stay as they are."""
+    """Return a legal name for each item by its ``id``; names that are legal and unique stay as they are."""
     names: dict[int, str] = {}
     taken: set[str] = set()
     odd = []
@@ -344,7 +349,7 @@ def _stack_tables(frames: tuple[StackFrame, ...]) -> Iterator[str]:
         place = f"line={frame.line} end_line={frame.end_line} column={frame.column} end_column={frame.end_column}"
         record = f"{{file_name_id={file} function_name_id={function} {place}}}"
         location = locations.setdefault(record, len(locations) + 1)
-        # A parent is counted from 1 for none.
+        # In the table, parent 1 stands for none.
         rows.append(f"{number} {{file_location_id={location} parent_frame_id={frame.parent + 1}}}\n")
     yield "\nFileNames\n"
     yield from (f'{number} "{escape(name)}"\n' for name, number in files.items())

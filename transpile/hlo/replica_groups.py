@@ -1,4 +1,4 @@
-"""``replica_groups`` in its three spellings, expanded to lists of device ids.
+"""``replica_groups`` in its three notations, expanded to lists of device ids.
 
 ``{{0,1},{2,3}}`` lists the groups; ``[2,2]<=[2,2]T(1,0)`` cuts a transposed iota into equal groups; and
 ``mesh['x'=2,'y'=2] {'x'}`` groups the devices of a named mesh along some of its axes.
@@ -25,13 +25,13 @@ _DEVICE_LIST = re.compile(r"[\d,\s]*")
 _TRANSPOSED = re.compile(r"\[([\d,\s]*)\](?:\s*T\s*\(([\d,\s]*)\))?")
 
 MAX_DEVICES = 1 << 20
-_MAX_AXES = 32  # twice as many where sub-axes cut them, which is all that NumPy can do
+_MAX_AXES = 32  # twice as many with sub-axes, which is NumPy's limit
 
 Devices = npt.NDArray[np.int64]
 
 
 def parse_replica_groups(cursor: Cursor) -> ReplicaGroups:
-    """The ``replica_groups`` that come next. Raises ``HloSyntaxError`` XP123."""
+    """Parse the next ``replica_groups``. Raises ``HloSyntaxError`` XP123."""
     start = cursor.skip()
     if cursor.accept("mesh"):
         groups = _mesh_groups(cursor, start)
@@ -61,7 +61,7 @@ def _numbers(cursor: Cursor, start: int, text: str) -> list[int]:
 
 
 def _iota(cursor: Cursor, start: int, sizes: list[int], transposition: str | None) -> Devices:
-    """Device ids 0, 1, .. in the given shape, transposed."""
+    """Return device ids 0, 1, .. in the given shape, transposed."""
     if len(sizes) > _MAX_AXES or math.prod(sizes) > MAX_DEVICES:
         raise cursor.error("XP123", f"more than {MAX_DEVICES} devices or {_MAX_AXES} axes", start)
     devices = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
@@ -81,7 +81,7 @@ def _mesh_groups(cursor: Cursor, start: int) -> Devices:
         cursor.expect("=")
         devices = _device_order(cursor, start, devices)
     chosen = _group_axes(cursor, axes)
-    # Cut every mesh axis at the borders of the sub-axes that are named: each piece is then in the groups or across.
+    # Cut every mesh axis at the borders of the named sub-axes: each piece is then inside the groups or across them.
     pieces: list[tuple[str, int, int]] = []
     for name, size in axes.items():
         borders = sorted({1, size, *(border for axis, *ends in chosen if axis == name for border in ends)})
@@ -136,7 +136,7 @@ def _device_order(cursor: Cursor, start: int, devices: Devices) -> Devices:
 
 
 def _group_axes(cursor: Cursor, axes: dict[str, int]) -> list[tuple[str, int, int]]:
-    """The axes a group runs along, major first: (mesh axis, from, to), where 1..size is the whole axis."""
+    """Return the axes of a group, major first: (mesh axis, from, to), where 1..size is the whole axis."""
     cursor.expect("{", "before the axes of the groups")
     chosen: list[tuple[str, int, int]] = []
     while not cursor.accept("}"):

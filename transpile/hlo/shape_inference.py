@@ -1,6 +1,6 @@
-"""The shape of every operation's result, by XLA's rules.
+"""Shape inference for every operation, by XLA's rules.
 
-The rules are in :mod:`.shape_rules`, one module per topic; :data:`SHAPE_RULES` has one row an opcode.
+The rules are in :mod:`.shape_rules`, one module per topic; :data:`SHAPE_RULES` has one row per opcode.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def infer_shape(
     replica_count: int = 1,
     num_partitions: int = 1,
 ) -> Shape | None:
-    """The shape XLA gives an operation's result (layouts left out).
+    """Return the shape that XLA infers for an operation's result, without layouts.
 
     ``attributes`` are under HLO's names, with called computations as :class:`~.ir.Computation`. ``declared`` is the
-    shape that was written down: rules take from it what does not follow from the operands (the type of a ``convert``
-    or of a ``dot``, the sizes of a ``reshape``) and check it. Counts of 1 mean "not known", as in XLA.
+    shape in the text: rules take from it what does not follow from the operands (the type of a ``convert`` or of a
+    ``dot``, the sizes of a ``reshape``) and check it. Counts of 1 mean "not known", as in XLA.
 
-    Returns ``None`` where only the declared shape can say it (``parameter``, ``custom-call``, or ``reshape`` without
+    Returns ``None`` if only the declared shape can give it (``parameter``, ``custom-call``, or ``reshape`` without
     ``declared``). Raises ``HloVerificationError`` with a code XP2xx that names the broken rule and the sizes.
 
     Source: XLA's shape inference and HLO verifier; operation-semantics seed. Beyond XLA's HLO rules the seed's
@@ -61,7 +61,7 @@ def infer_shape(
 
 
 def require_operand_count(opcode: str, count: int) -> None:
-    """Refuse (XP201) a number of operands the opcode does not take."""
+    """Raise HloVerificationError (XP201) for a number of operands that the opcode does not take."""
     fewest, most = OPCODES[opcode].arity
     if fewest <= count and (most is None or count <= most):
         return
@@ -70,7 +70,9 @@ def require_operand_count(opcode: str, count: int) -> None:
 
 
 def require_declared(opcode: str, expected: Shape, declared: Shape) -> None:
-    """Refuse (XP204) a declared shape that is not the expected one, apart from layouts and dynamic sizes."""
+    """Raise HloVerificationError (XP204) if a declared shape is not the expected one, apart from layouts and dynamic
+    sizes.
+    """
     if not compatible(expected, declared):
         refuse("XP204", f"{opcode} gives {shape_text(expected)}, but is declared as {shape_text(declared)}")
 

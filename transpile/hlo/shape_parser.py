@@ -1,4 +1,4 @@
-"""Shapes and layouts as HLO text writes them: ``(f32[8,<=128]{1,0:T(8,128)S(1)}, token[])``."""
+"""The parser of shapes and layouts in HLO text: ``(f32[8,<=128]{1,0:T(8,128)S(1)}, token[])``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .source import SourceText
 
 # An array or tuple shape in its usual form.
 SHAPE_TEXT = r'(?:[a-z]\w*+\[[^\]]*+\](?:\{[^{}\s]*+\})?+|\((?:[^()"]++|\([^()]*+\))*+\))'
-_USUAL_SHAPE = re.compile(SHAPE_TEXT + r"(?!\s*[{/])", re.ASCII)  # a layout might follow after a space
+_USUAL_SHAPE = re.compile(SHAPE_TEXT + r"(?!\s*[{/])", re.ASCII)  # a layout may follow after a space
 _TYPE = re.compile(r"[a-z][a-z0-9]*(?=\s*\[)", re.ASCII)
 _BUFFER = re.compile(r"b\s*\(")
 _SCALAR_TYPES: dict[str, Shape] = {"token": TokenShape(), "opaque": OpaqueShape()}
-_LAYOUT = re.compile(SPACE.pattern + r"\{\s*(?:\d|:)")  # a body in braces looks otherwise
+_LAYOUT = re.compile(SPACE.pattern + r"\{\s*(?:\d|:)")  # unlike a body in braces
 _LEVEL = re.compile(r"[DCSHL](?:\+?~|~?\+)?")
 _LAYOUT_PART = re.compile(r"padded_dimensions|padding_value|SC|[TLDESPM#*]")
 _PADDING_VALUE = re.compile(r"[A-Z_]+")
@@ -26,7 +26,7 @@ TYPE_NAMES = frozenset(ELEMENT_TYPES) | LACKING | {"token", "opaque"}
 
 
 def shape_of_text(text: str) -> Shape:
-    """The shape that ``text`` is. Raises ``HloSyntaxError``."""
+    """Return the shape in ``text``. Raises ``HloSyntaxError``."""
     cursor = Cursor(SourceText(text))
     shape = parse_shape(cursor)
     if not cursor.at_end():
@@ -35,7 +35,7 @@ def shape_of_text(text: str) -> Shape:
 
 
 def layout_of_text(text: str) -> Layout:
-    """The layout that ``text`` is. Raises ``HloSyntaxError``."""
+    """Return the layout in ``text``. Raises ``HloSyntaxError``."""
     cursor = Cursor(SourceText(text))
     layout = parse_layout(cursor)
     if not cursor.at_end():
@@ -44,14 +44,14 @@ def layout_of_text(text: str) -> Layout:
 
 
 def looks_like_shape(cursor: Cursor) -> bool:
-    """Tell whether a shape comes next (and not a name or an opcode)."""
+    """Return whether a shape comes next (and not a name or an opcode)."""
     start = cursor.skip()
     text = cursor.text
     return text.startswith("(", start) or bool(_TYPE.match(text, start) or _BUFFER.match(text, start))
 
 
 def parse_shape(cursor: Cursor) -> Shape:
-    """The shape that comes next. Raises ``HloSyntaxError``."""
+    """Parse the next shape. Raises ``HloSyntaxError``."""
     match = _USUAL_SHAPE.match(cursor.text, cursor.skip())
     shape: Shape | None = cursor.shapes.get(match.group()) if match is not None else None
     if match is not None and shape is not None:
@@ -130,7 +130,7 @@ def _natural(cursor: Cursor, what: str) -> int:
 
 
 def parse_layout(cursor: Cursor, rank: int | None = None) -> Layout:
-    """The layout ``{1,0:T(8,128)}`` that comes next, for an array of ``rank`` dimensions, or of any rank."""
+    """Parse the next layout, ``{1,0:T(8,128)}``, for an array of ``rank`` dimensions, or of any rank."""
     start = cursor.skip()
     cursor.expect("{")
     order: list[int] = []
@@ -236,7 +236,7 @@ _LAYOUT_PARTS: dict[str, tuple[str, Callable[[Cursor], Any]]] = {
     "SC": ("split_configs", _split_configs),
     "P": ("physical_shape", _physical_shape),
     "M": ("dynamic_shape_metadata_prefix_bytes", _number),
-    # The older layout message's fields, which HLO text never printed: their proto names.
+    # Fields of the older layout message, which HLO text never had, under their proto names.
     "padded_dimensions": ("padded_dimensions", _sizes),
     "padding_value": ("padding_value", _padding_value),
 }

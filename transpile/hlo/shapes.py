@@ -1,7 +1,7 @@
-"""Shapes and layouts, as the shapes-and-layouts seeds describe them.
+"""Shapes and layouts, as in the shapes-and-layouts seeds.
 
-A shape says what a value is (element type and sizes); its layout says how it lies in memory. Values and NumPy code
-depend on the layout in one place only: ``bitcast``, which reinterprets the physical buffer.
+A shape has the element type and sizes of a value; its layout is its arrangement in memory. Values and NumPy code depend
+on the layout in one place only: ``bitcast``, which reinterprets the physical buffer.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ UNBOUNDED = -1  # the size of a dimension written ``?``
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The way an array lies in memory.
+    """The arrangement of an array in memory.
 
-    ``minor_to_major[0]`` is the fastest-varying dimension. ``tiles`` are applied left to right; a tile size of
-    ``None`` is ``*`` (the whole dimension is merged into the next). Everything else is kept as read.
+    ``minor_to_major[0]`` is the fastest-varying dimension. ``tiles`` are applied left to right; a tile size of ``None``
+    is ``*`` (the whole dimension is merged into the next). Everything else is kept as read.
     """
 
     minor_to_major: tuple[int, ...]
@@ -42,7 +42,7 @@ class Layout:
     @staticmethod
     @lru_cache(64)
     def default(rank: int) -> Layout:
-        """Major to minor: ``{rank-1, .., 0}``, NumPy's C order."""
+        """Return the layout from major to minor: ``{rank-1, .., 0}``, NumPy's C order."""
         return Layout(tuple(range(rank - 1, -1, -1)))
 
     @property
@@ -55,14 +55,14 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Base of every shape. ``==`` compares layouts, too; :func:`compatible` leaves them out."""
+    """The base class of shapes. ``==`` compares layouts, too; :func:`compatible` ignores them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayShape(Shape):
-    """``f32[4,<=8]{1,0}``: element type, sizes (upper bounds where dynamic), which sizes are dynamic, layout.
+    """``f32[4,<=8]{1,0}``: element type, sizes (upper bounds if dynamic), which sizes are dynamic, layout.
 
-    ``dynamic`` is either empty (all static) or has one flag a dimension.
+    ``dynamic`` is either empty (all static) or has one flag per dimension.
     """
 
     element_type: ElementType
@@ -76,7 +76,7 @@ class ArrayShape(Shape):
 
     @property
     def size(self) -> int:
-        """Number of elements (of the bound, where dynamic)."""
+        """The number of elements (of the bound, if dynamic)."""
         return math.prod(self.dimensions)
 
     @property
@@ -138,7 +138,7 @@ TOKEN = TokenShape()
 
 
 def leaves(shape: Shape) -> Iterator[tuple[tuple[int, ...], Shape]]:
-    """The non-tuple parts of a shape with their tuple index, in order, without recursion."""
+    """Yield the non-tuple parts of a shape with their tuple index, in order, without recursion."""
     stack: list[tuple[tuple[int, ...], Shape]] = [((), shape)]
     while stack:
         index, part = stack.pop()
@@ -149,16 +149,17 @@ def leaves(shape: Shape) -> Iterator[tuple[tuple[int, ...], Shape]]:
 
 
 def without_layouts(shape: Shape) -> Shape:
-    """The shape with every layout in it left to the compiler."""
+    """Return the shape without any layout."""
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(map(without_layouts, shape.elements)))
     return shape.without_layout() if isinstance(shape, ArrayShape) else shape
 
 
 def compatible(a: Shape, b: Shape, *, ignore_float_width: bool = False) -> bool:
-    """XLA's ``Compatible``: equal apart from layouts and from which sizes are dynamic, at any depth of a tuple.
+    """Return whether shapes are equal apart from layouts and which sizes are dynamic, at any depth of a tuple (XLA's
+    ``Compatible``).
 
-    A size written ``?`` agrees with any other.
+    A size written ``?`` is compatible with any other.
     """
     pairs = [(a, b)]
     while pairs:
@@ -192,7 +193,7 @@ def _compatible_arrays(a: ArrayShape, b: ArrayShape, ignore_float_width: bool) -
 
 
 def dimension_texts(shape: ArrayShape) -> list[str]:
-    """Return each size as HLO writes it: ``4``, ``<=4`` or ``?``."""
+    """Return each size in HLO's notation: ``4``, ``<=4`` or ``?``."""
     dynamic = shape.dynamic or (False,) * shape.rank
     return [
         "?" if size == UNBOUNDED else f"<={size}" if is_dynamic else str(size)
@@ -206,7 +207,7 @@ def _array_text(shape: ArrayShape) -> str:
 
 
 def layout_text(layout: Layout) -> str:
-    """``{1,0:T(8,128)(2,1)S(1)}``; the empty string for a scalar's default layout."""
+    """Return ``{1,0:T(8,128)(2,1)S(1)}``; the empty string for a scalar's default layout."""
     parts = []
     if layout.dim_level_types:
         parts.append(f"D({','.join(layout.dim_level_types)})")

@@ -1,8 +1,8 @@
-"""How arrays are divided among the devices of a mesh, in Shardy's spelling.
+"""Shardings of arrays on a mesh of devices, in Shardy's notation.
 
-A mesh, ``#sdy.mesh<["data"=2, "model"=4]>``, is an array of devices whose axes have names. A sharding,
-``<@mesh, [{"data"}, {}]>``, says for each dimension of an array which axes of the mesh divide it, the major one first;
-along all other axes the devices have the same part. Source: the Shardy dialect of OpenXLA.
+A mesh, ``#sdy.mesh<["data"=2, "model"=4]>``, is an array of devices whose axes have names. A sharding, ``<@mesh,
+[{"data"}, {}]>``, lists for each dimension of an array the axes of the mesh that shard it, the major one first; along
+all other axes the array is replicated. Source: the Shardy dialect of OpenXLA.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..dataclass import dataclass
 from .device_groups import Groups
 from .replica_groups import MAX_DEVICES
 
-AFTER_PARTITIONER = (  # what helps who has a program from before it
+AFTER_PARTITIONER = (  # the hint for a program from before the partitioner
     "take it after XLA's partitioner: lowered.compile().as_text(), or --xla_dump_hlo_pass_re=spmd-partitioning"
 )
 _MESH = re.compile(r"([\w.\-]+)\s*=\s*#sdy\.mesh<\[([^\]]*)\](?:,\s*device_ids=\[([\d,\s]*)\])?>")
@@ -30,7 +30,7 @@ _NAME = re.compile(r'"([^"]*)"')
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Devices by their numbers, as an array whose axes have names."""
+    """Device numbers as an array whose axes have names."""
 
     name: str
     axes: tuple[str, ...]
@@ -41,7 +41,7 @@ class Mesh:
         return self.devices.size
 
     def groups(self, axes: Sequence[int]) -> Groups:
-        """Return the devices along some axes, group by group; in each the first of these axes is the major one."""
+        """Return the groups of devices along some axes; the first of these axes is the major one in each group."""
         others = [axis for axis in range(self.devices.ndim) if axis not in axes]
         size = prod(self.devices.shape[axis] for axis in axes)
         return tuple(map(tuple, self.devices.transpose(*others, *axes).reshape(-1, size).tolist()))
@@ -49,36 +49,36 @@ class Mesh:
 
 @dataclass(frozen=True)
 class Sharding:
-    """The axes of a mesh that divide each dimension of an array; ``()`` where none does."""
+    """The axes of a mesh that shard each dimension of an array; ``()`` for a dimension that is not sharded."""
 
     mesh: Mesh
     dimensions: tuple[tuple[str, ...], ...]
 
     def parts(self, dimension: int) -> int:
-        """Into how many parts a dimension is divided."""
+        """Return the number of shards of a dimension."""
         return prod(self.mesh.devices.shape[axis] for axis in self._axes(dimension))
 
     def part(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The sizes of what a device has of an array; None where it has another rank or is not divided evenly."""
+        """Return the shard's sizes for an array of ``sizes``; None if the rank differs or a size is not divisible."""
         if len(sizes) != len(self.dimensions) or any(size % self.parts(d) for d, size in enumerate(sizes)):
             return None
         return tuple(size // self.parts(d) for d, size in enumerate(sizes))
 
     def whole(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the sizes of the array of which a device has so much."""
+        """Return the sizes of the whole array for a shard of ``sizes``."""
         return tuple(size * self.parts(d) for d, size in enumerate(sizes))
 
     @property
     def is_divided(self) -> bool:
-        """Tell whether devices have different parts."""
+        """Whether any dimension is sharded."""
         return any(self.dimensions)
 
     def groups(self, dimension: int) -> Groups:
-        """The devices that have all parts of a dimension together, in the order of the parts."""
+        """Return the groups of devices that together have all shards of a dimension, in the order of the shards."""
         return self.mesh.groups(self._axes(dimension))
 
     def places(self, dimension: int) -> tuple[int, ...]:
-        """Return for each device by its number, which part of a dimension it has."""
+        """Return for each device number the index of its shard along a dimension."""
         places = [0] * self.mesh.count
         for group in self.groups(dimension):
             for place, device in enumerate(group):
@@ -91,10 +91,10 @@ class Sharding:
 
 @dataclass(frozen=True)
 class ShardLayout:
-    """The layout of a program's arrays among the devices of a mesh.
+    """The shardings of a program's parameters and results on one mesh.
 
-    ``parameters`` and ``results`` have the sharding of each, None for what every device has as it is; ``results`` are
-    None where the program does not tell.
+    ``parameters`` and ``results`` have the sharding of each array, None for a replicated one; ``results`` is None if
+    the program does not specify them.
     """
 
     mesh: Mesh
@@ -105,8 +105,8 @@ class ShardLayout:
 def shard_layout(
     parameters: Sequence[Sharding | None], results: Sequence[Sharding | None] | None, mesh: Mesh | None = None
 ) -> ShardLayout | None:
-    """Return the layout that shardings make; None where they are of different meshes. Where they divide nothing, it is
-    that of arrays that every device of ``mesh`` has whole, or None without one.
+    """Return the layout of some shardings; None if they are on different meshes. If nothing is sharded, all arrays are
+    replicated on ``mesh``; without a ``mesh``, return None.
     """
     divided = [one for one in (*parameters, *(results or ())) if one is not None and one.is_divided]
     meshes = {one.mesh for one in divided} or ({mesh} if mesh is not None else set())
@@ -117,7 +117,9 @@ def shard_layout(
 
 
 def parse_meshes(text: str) -> dict[str, Mesh]:
-    """The meshes in the frontend attributes of a module, by name; without those that do not number all devices."""
+    """Return the meshes in the frontend attributes of a module, by name, except those that do not number all
+    devices.
+    """
     meshes = {}
     for name, axes_text, ids in _MESH.findall(text.replace('\\"', '"')):
         axes = [(axis, int(size)) for axis, size in _AXIS.findall(axes_text)]
@@ -133,8 +135,8 @@ def parse_meshes(text: str) -> dict[str, Mesh]:
 
 
 def parse_shardings(text: str, meshes: Mapping[str, Mesh]) -> list[Sharding] | None:
-    """The shardings of several values, ``#sdy.sharding_per_value<[..]>``; None where one says what this does not know:
-    another mesh, parts of axes, or an axis twice.
+    """Return the shardings of several values, ``#sdy.sharding_per_value<[..]>``; None if one is not supported: an
+    unknown mesh, sub-axes, or an axis twice.
     """
     shardings = []
     body = text.replace('\\"', '"')

@@ -1,4 +1,4 @@
-"""Source text, places in it, and the one exception that points at them."""
+"""Source text, spans in it, and the base class of errors that point at them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..dataclass import dataclass
 
 
 class Span(NamedTuple):
-    """Half-open range of character offsets in a :class:`SourceText`."""
+    """A half-open range of character offsets in a :class:`SourceText`."""
 
     start: int
     end: int
 
 
 class Position(NamedTuple):
-    """A place for people: lines and columns count from 1."""
+    """A position for people: lines and columns count from 1."""
 
     line: int
     column: int
@@ -26,14 +26,14 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceText:
-    """The text a module was read from. ``name`` is what errors call it: a path, ``<stdin>`` or ``<string>``."""
+    """The text that a module was read from. ``name`` is its name in errors: a path, ``<stdin>`` or ``<string>``."""
 
     text: str
     name: str = "<string>"
 
     @cached_property
     def line_starts(self) -> list[int]:
-        """The offset at which each line starts."""
+        """The offset of the begin of each line."""
         starts = [0]
         find = self.text.find
         at = find("\n")
@@ -47,13 +47,13 @@ class SourceText:
         return Position(line, offset - self.line_starts[line - 1] + 1)
 
     def line(self, number: int) -> str:
-        """The text of a line (from 1), without its line break."""
+        """Return the text of a line (from 1), without its line break."""
         start = self.line_starts[number - 1]
         end = self.text.find("\n", start)
         return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
 
     def place(self, span: Span) -> tuple[SourceText, Span]:
-        """The text, and the span in it, that people are shown for a span of this text."""
+        """Return the text and span to show for a span of this text."""
         return self, span
 
 
@@ -70,12 +70,12 @@ class Diagnostic:
 
     @property
     def place(self) -> tuple[SourceText, Span] | None:
-        """The text, and the span in it, that people are shown."""
+        """The text and span to show; None if unknown."""
         return None if self.source is None or self.span is None else self.source.place(self.span)
 
     @property
     def location(self) -> str:
-        """``file:line:column``, or the file alone, or nothing."""
+        """``file:line:column``, the file alone, or ""."""
         if self.place is None:
             return self.source.name if self.source is not None else ""
         source, span = self.place
@@ -84,7 +84,9 @@ class Diagnostic:
 
 
 class XlaToPythonError(Exception):
-    """Base of all errors that a user can cause. Has one or more diagnostics; ``str`` shows them with their hints."""
+    """The base of all errors that a user can cause. Has one or more diagnostics; ``str`` shows them with their
+    hints.
+    """
 
     exit_code = 2
 
@@ -110,6 +112,6 @@ class HloVerificationError(XlaToPythonError):
 
 
 class UnsupportedError(XlaToPythonError):
-    """Valid HLO that a target cannot express. One error lists all of it."""
+    """Valid HLO that a target does not support. One error lists all unsupported operations."""
 
     exit_code = 3

@@ -8,7 +8,7 @@ from .ir import HloModule, Instruction
 
 
 def driver_frames(module: HloModule) -> frozenset[int]:
-    """The frames of whoever called the tracer: around the traced function, or around every instruction."""
+    """Return the frames of the caller of the tracer: those around the traced function, or around every instruction."""
     if not module.stack_frames:
         return frozenset()
     traced = _spelled(module.name.removeprefix("jit_"))
@@ -17,7 +17,7 @@ def driver_frames(module: HloModule) -> frozenset[int]:
         for frame_id, frame in enumerate(module.stack_frames, 1)
         if _spelled(frame.function_name.rpartition(".")[2]) == traced
     }
-    # A jaxpr that was traced inside and kept has the whole stack a second time below its caller.
+    # A cached jaxpr that was traced inside repeats the whole stack below its caller.
     parents = {frame_id: _with_parents(module, [module.stack_frames[frame_id - 1].parent]) for frame_id in named}
     outermost = [found for found in parents.values() if not found & named]
     if outermost:
@@ -34,8 +34,8 @@ def driver_frames(module: HloModule) -> frozenset[int]:
 
 
 def has_own_lines(module: HloModule) -> bool:
-    """Tell whether instructions have lines of the traced function, or all have the one that called the tracer: a
-    library's function was traced, ``jit(vmap(searchsorted))``, whose frames JAX leaves out.
+    """Return whether instructions have lines of the traced function. If not, all have the line that called the tracer,
+    because a library's function was traced, ``jit(vmap(searchsorted))``, whose frames JAX leaves out.
     """
     frames = {i.metadata.stack_frame_id for i in module.instructions() if i.metadata is not None} - {0}
     traced = _spelled(module.name.removeprefix("jit_"))
@@ -44,7 +44,9 @@ def has_own_lines(module: HloModule) -> bool:
 
 
 def _spelled(name: str) -> str:
-    """A name as modules have it: ``<lambda>`` is ``_lambda_`` in XLA and ``_lambda`` in JAX."""
+    """Return a function name in a form common to XLA's and JAX's module names: ``<lambda>`` is ``_lambda_`` in XLA and
+    ``_lambda`` in JAX.
+    """
     return name.replace("<", "_").replace(">", "_").strip("_")
 
 
@@ -60,7 +62,7 @@ def _with_parents(module: HloModule, frame_ids: Iterable[int]) -> set[int]:
 
 
 class CallChains:
-    """Return for each instruction the frames around it, outermost first, without the driver's."""
+    """The frames around each instruction, outermost first, without those of the tracer's caller."""
 
     def __init__(self, module: HloModule) -> None:
         self.frames = module.stack_frames
@@ -68,12 +70,12 @@ class CallChains:
         self._known: dict[int, tuple[int, ...]] = {}
 
     def of(self, instruction: Instruction) -> tuple[int, ...]:
-        """Frame ids; empty where the instruction has no stack."""
+        """Return the frame ids around an instruction; empty if it has no stack."""
         metadata = instruction.metadata
         return self.around(metadata.stack_frame_id) if metadata is not None and metadata.stack_frame_id else ()
 
     def around(self, frame_id: int) -> tuple[int, ...]:
-        """A frame and those around it, outermost first."""
+        """Return a frame and those around it, outermost first."""
         found = self._known.get(frame_id)
         if found is None:
             chain: list[int] = []

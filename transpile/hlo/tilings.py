@@ -1,7 +1,7 @@
-"""Shardings as the HLO text spells them, ``{devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}``.
+"""Shardings in HLO's own notation, ``{devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}``.
 
-Such a tiling lists the devices of all parts of an array; it knows no mesh. Programs are divided along the axes of one
-all the same: the fewest axes along which all tilings of a program divide their arrays. Source: XLA's HloSharding.
+Such a tiling lists the devices of all shards of an array, without a mesh. This module finds a mesh with the fewest axes
+that express all tilings of a program. Source: XLA's HloSharding.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy.typing as npt
 from .replica_groups import MAX_DEVICES
 from .shardings import Mesh, Sharding
 
-Tiles = npt.NDArray[np.int64]  # devices by the place of their part along each dimension, and those that have the same
-Digit = tuple[int, int]  # how many places, and how far apart the devices of two neighbours are
+Tiles = npt.NDArray[np.int64]  # devices by their shard's index along each dimension, then by replica
+Digit = tuple[int, int]  # the number of shards, and the stride of their device numbers
 
 _TILING = re.compile(
     r"\{devices=\[([\d,]+)\](?:<=\[([\d,]+)\](?:T\(([\d,]+)\))?|([\d,]+))(\s+last_tile_dim_replicate)?"
@@ -28,8 +28,9 @@ _REPLICATED = re.compile(r"\{\s*replicated\s*(?:metadata=\{[^{}]*\})?\}")
 
 
 def parse_tiling(text: str, rank: int, count: int) -> Tiles | None:
-    """Return the devices that a sharding of an array of some rank lists; None where it is no such or not of ``count``
-    devices."""
+    """Return the devices of a sharding of an array of some rank; None if the text is not a tiling for ``count``
+    devices.
+    """
     if _REPLICATED.fullmatch(text):
         return np.arange(count).reshape(*[1] * rank, count)
     match = _TILING.fullmatch(text)
@@ -48,9 +49,9 @@ def parse_tiling(text: str, rank: int, count: int) -> Tiles | None:
 
 
 def shardings_of(tilings: Sequence[Tiles], known: Mapping[str, int] | None = None) -> list[Sharding] | None:
-    """Return the tilings as shardings of one mesh; None where there is no mesh whose axes divide all of them.
+    """Return the tilings as shardings on one mesh; None if no mesh expresses all of them.
 
-    ``known`` are the sizes of the axes of the program's own mesh, by name: they are taken where they do.
+    ``known`` are the axis sizes of the program's own mesh, by name: its names are used if the sizes agree.
     """
     digits = [[_digits(_line(tiles, d)) for d in range(tiles.ndim - 1)] for tiles in tilings]
     count = tilings[0].size
@@ -66,7 +67,7 @@ def shardings_of(tilings: Sequence[Tiles], known: Mapping[str, int] | None = Non
     ordered = sorted(cuts)
     if any(high % low for low, high in pairwise(ordered)):
         return None
-    steps = ordered[-2::-1] or [1]  # of the axes, the major one first
+    steps = ordered[-2::-1] or [1]  # strides of the axes, the major one first
     sizes = [high // low for low, high in pairwise(ordered)][::-1] or [1]
     axes = tuple(f"axis_{k}" for k in range(len(steps))) if len(steps) > 1 else ("devices",)
     if list(own.values()) == sizes:
@@ -77,14 +78,16 @@ def shardings_of(tilings: Sequence[Tiles], known: Mapping[str, int] | None = Non
 
 
 def _line(tiles: Tiles, dimension: int) -> npt.NDArray[np.int64]:
-    """Return the devices of the first parts along one dimension."""
+    """Return the device numbers along one dimension, relative to the first device."""
     index: list[int | slice] = [0] * tiles.ndim
     index[dimension] = slice(None)
     return tiles[tuple(index)] - tiles.flat[0]
 
 
 def _digits(line: npt.NDArray[np.int64]) -> list[Digit] | None:
-    """Return the digits of the places along a line, the minor one first; None where devices are in no such order."""
+    """Return the mixed-radix digits of the device numbers along a line, the minor one first; None if they have no such
+    form.
+    """
     found: list[Digit] = []
     while line.size > 1:
         step = int(line[1])
@@ -104,7 +107,7 @@ def _is_run(line: npt.NDArray[np.int64], size: int, step: int) -> bool:
 
 
 def _axes(digits: Sequence[Digit], steps: Sequence[int], axes: Sequence[str]) -> list[str]:
-    """Return the axes that digits are, the major one first."""
+    """Return the names of the mesh axes that the digits cover, the major one first."""
     return [
         name
         for size, low in reversed(digits)
@@ -114,7 +117,7 @@ def _axes(digits: Sequence[Digit], steps: Sequence[int], axes: Sequence[str]) ->
 
 
 def _agree(sharding: Sharding, tiles: Tiles) -> bool:
-    """Tell whether a sharding gives each device the part that a tiling gives it."""
+    """Return whether a sharding assigns the same shard to each device as a tiling."""
     for dimension in range(tiles.ndim - 1):
         places = np.empty(tiles.size, np.int64)
         shape = [1] * tiles.ndim

@@ -1,4 +1,4 @@
-"""send and recv between devices: who sends to whom on a channel, and in what order.
+"""send and recv between devices: the pairs of devices of each channel, and the order of transfers.
 
 Source: the operation-semantics seed, Recv and Send.
 """
@@ -20,11 +20,11 @@ _ONE_DEVICE = re.compile(r"\{maximal device=(\d+)\}")
 
 
 def transfer_pairs(send: Instruction, recv: Instruction, replicas: int, partitions: int) -> Pairs:
-    """The (source, target) devices of a channel.
+    """Return the (source, target) devices of a channel.
 
-    They are those of ``_xla_send_recv_source_target_pairs``, or the devices that the shardings of send and recv name;
-    without either every device sends to itself. The pairs name partitions where there are several, else replicas.
-    Raises UnsupportedError XP361 where send and recv name other pairs.
+    The pairs are those of ``_xla_send_recv_source_target_pairs``, or the devices in the shardings of send and recv;
+    without either, every device sends to itself. The pairs name partitions if there are several, else replicas. Raises
+    UnsupportedError XP361 if send and recv name different pairs.
     """
     named = [pairs for pairs in map(_named_pairs, (send, recv)) if pairs is not None]
     if named:
@@ -49,7 +49,7 @@ def _text(instruction: Instruction, attribute: str) -> str:
 
 
 def transfers(module: HloModule) -> dict[int, dict[str, Instruction]]:
-    """Every channel's ``send`` and ``recv`` between devices; the last where there are several."""
+    """Return every channel's ``send`` and ``recv`` between devices; the last of each if there are several."""
     found: dict[int, dict[str, Instruction]] = {}
     for instruction in module.instructions():
         if instruction.opcode in ("send", "recv") and not instruction["is_host_transfer"]:
@@ -58,9 +58,10 @@ def transfers(module: HloModule) -> dict[int, dict[str, Instruction]]:
 
 
 def transfer_schedule(computation: Computation) -> Sequence[Instruction]:
-    """The instructions in an order in which, on each channel, recv comes before send and that before both dones.
+    """Return the instructions in an order in which, on each channel, recv comes before send, and send before both
+    dones.
 
-    The order of the text is kept where these rules leave it. Raises UnsupportedError XP360 where there is none.
+    Otherwise the order of the text is kept. Raises UnsupportedError XP360 if there is no such order.
     """
     before = _before(computation)
     if not before:
@@ -89,7 +90,7 @@ def _circle(instructions: Sequence[Instruction]) -> UnsupportedError:
 
 
 def _before(computation: Computation) -> dict[Instruction, list[Instruction]]:
-    """Return what each transfer of the computation has to wait for besides its operands."""
+    """Return the instructions that each transfer of the computation must wait for, besides its operands."""
     channels: dict[int, dict[str, list[Instruction]]] = {}
     for instruction in computation.instructions:
         first = instruction.operands[0] if instruction.opcode in ("send-done", "recv-done") else instruction

@@ -1,4 +1,4 @@
-"""Who reads an instruction, in what is called too."""
+"""Users of an instruction, also inside called computations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .ir import Computation, Instruction
 
 
 class InstructionUsers:
-    """Finds the users of instructions in the computations of one module."""
+    """A cache of the users of instructions in the computations of one module."""
 
     def __init__(self) -> None:
         self._found: dict[Computation, dict[Instruction, list[Instruction]]] = {}
@@ -16,8 +16,8 @@ class InstructionUsers:
     def of(
         self, computation: Computation, value: Instruction, is_seen_through: Callable[[Instruction], bool]
     ) -> Iterator[Instruction]:
-        """Yield the users of a value, and those of users that are seen through. In place of a call or a fusion, the
-        users of what it is given are yielded.
+        """Yield the users of a value, and recursively those of users that are seen through. For a call or a fusion, the
+        users of its parameter are yielded instead.
         """
         waiting, seen = [(computation, value)], {value}
         while waiting:

@@ -1,7 +1,7 @@
-"""Whether a module is valid HLO: structure, attributes, and every declared shape against its rule.
+"""The verifier of HLO modules: structure, attributes, and every declared shape against its rule.
 
-All complaints of a module come in one ``HloVerificationError``, each at its instruction. Layouts and which sizes are
-dynamic are not compared, as in XLA's verifier before layout assignment.
+All problems of a module are reported in one ``HloVerificationError``, each at its instruction. Layouts and which sizes
+are dynamic are not compared, as in XLA's verifier before layout assignment.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .shape_rules.common import Operation, array_parts, refuse, shape_text
 from .shapes import TOKEN, UNBOUNDED, TupleShape, compatible
 from .source import Diagnostic, HloVerificationError, SourceText, Span, UnsupportedError
 
-Form = tuple[str | int, ...]  # the opcode, its attributes, the shapes of the result and of the operands, all by id
+Form = tuple[str | int, ...]  # opcode, attributes, and shapes of the result and the operands, by id
 _ASYNC = ("async-start", "async-update")
 FIRST_HALVES: dict[str, tuple[str, ...]] = {
     "async-update": _ASYNC,
@@ -32,18 +32,18 @@ FIRST_HALVES: dict[str, tuple[str, ...]] = {
     "send-done": ("send",),
     "recv-done": ("recv",),
 }
-_CARRIED = frozenset({"async-update", "async-done", "send-done", "recv-done"})  # a loop may carry their first halves
+_CARRIED = frozenset({"async-update", "async-done", "send-done", "recv-done"})  # a loop may carry their first half
 _TRANSFERS = frozenset({"send", "recv"})
-# What a transfer's state may go through on its way to its -done.
+# Opcodes that may forward a transfer's state to its -done.
 _HANDS_ON = frozenset({"tuple", "while", "opt-barrier"})
-Loops = Mapping[int, Instruction]  # the while by the id of a parameter of its body or condition
+Loops = Mapping[int, Instruction]  # the while of each parameter of a body or condition, by id
 
 
 def verify(module: HloModule, source: SourceText | None = None) -> None:
-    """Check a whole module; returns when it is valid.
+    """Check a whole module.
 
-    Raises one ``HloVerificationError`` with a diagnostic (XP2xx) for every faulty instruction, computation or header
-    entry; ``source`` is the text that their spans are places of. Source: XLA's ``hlo_verifier.cc``.
+    Raises one ``HloVerificationError`` with a diagnostic (XP2xx) for every invalid instruction, computation or header
+    entry; their spans are in the text ``source``. Source: XLA's ``hlo_verifier.cc``.
     """
     complaints: list[Diagnostic] = []
     for span, check in _checks(module):
@@ -56,9 +56,9 @@ def verify(module: HloModule, source: SourceText | None = None) -> None:
 
 
 def _checks(module: HloModule) -> Iterator[tuple[Span | None, Callable[[], None]]]:
-    """Every check with the place it is about, in the order of the text."""
+    """Yield every check with its span, in the order of the text."""
     known, loops = {id(computation) for computation in module.computations}, loops_of(module)
-    sound: set[Form] = set()  # what has been checked: many instructions have the same form
+    sound: set[Form] = set()  # forms already checked: many instructions have the same one
     for computation in module.computations:
         yield computation.span, partial(_check_parameter_numbers, computation)
         defined: set[int] = set()
@@ -98,7 +98,7 @@ def _check_structure(instruction: Instruction, defined: set[int], known: set[int
 
 
 def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops, sound: set[Form]) -> None:
-    """Check what an instruction says itself: once for all instructions of its form."""
+    """Check an instruction by itself: operands, attributes and shapes only once per form."""
     opcode, form = instruction.opcode, _form(instruction)
     is_sound = form in sound
     if not is_sound:
@@ -126,14 +126,16 @@ def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops
 
 
 def _form(instruction: Instruction) -> Form:
-    """Return all that the checks of one instruction read. Equal texts are one object of the module, so ids tell."""
+    """Return everything that the checks of one instruction read. Equal texts are one object of the module, so ids
+    suffice.
+    """
     attributes = [part for key, value in instruction.attributes.items() for part in (key, id(value))]
     shapes = [id(operand.shape) for operand in instruction.operands]
     return instruction.opcode, *attributes, id(instruction.shape), *shapes
 
 
 def _check_attributes(instruction: Instruction) -> None:
-    """Required attributes are there, unknown ones are not, words are among their choices."""
+    """Check that required attributes are present, that no attribute is unknown, and that words are valid choices."""
     opcode, specs = instruction.opcode, OPCODES[instruction.opcode].attributes
     for name, spec in specs.items():
         if spec.is_required and instruction.attributes.get(name) is None and not _may_be_none(instruction, name):
@@ -147,12 +149,12 @@ def _check_attributes(instruction: Instruction) -> None:
 
 
 def _may_be_none(instruction: Instruction, name: str) -> bool:
-    """The literal of a token constant is ``None``."""
+    """Return whether an attribute is the literal of a token constant, which is ``None``."""
     return name == "literal" and name in instruction.attributes
 
 
 def _check_shape(instruction: Instruction) -> None:
-    """The declared shape by itself: bounded sizes, layouts that fit."""
+    """Check the declared shape by itself: bounded sizes, layouts that fit."""
     for shape in array_parts(instruction.shape):
         if UNBOUNDED in shape.dimensions:
             refuse("XP208", f"{instruction.name}: {shape_text(shape)} has an unbounded size", "give a bound: <=N")
@@ -160,11 +162,11 @@ def _check_shape(instruction: Instruction) -> None:
             try:
                 check_layout(shape)
             except UnsupportedError:
-                continue  # a layout nobody can index is still a layout
+                continue  # a layout without linear indices is still valid
 
 
 def _check_devices(module: HloModule) -> None:
-    """The module is for so many devices as lists of them may have."""
+    """Check that the number of devices is within the limits of device lists."""
     for name, count in (("replica_count", module.replica_count), ("num_partitions", module.num_partitions)):
         if count < 1:
             refuse("XP218", f"{name}={count}: a module is for at least one device")
@@ -174,7 +176,7 @@ def _check_devices(module: HloModule) -> None:
 
 
 def _check_entry(module: HloModule, known: set[int]) -> None:
-    """The entry is in the module and has the signature that the header says."""
+    """Check that the entry is in the module and has the signature in the header."""
     entry, layout = module.entry, module.header.get("entry_computation_layout")
     if id(entry) not in known:
         refuse("XP207", f"the entry computation {entry.name} is not part of the module")
@@ -196,11 +198,11 @@ def _check_entry(module: HloModule, known: set[int]) -> None:
             )
 
 
-# -- the two halves of what starts and ends apart
+# -- start and done of asynchronous operations
 
 
 def loops_of(module: HloModule) -> Loops:
-    """The loop whose state each parameter of a body or a condition is."""
+    """Return the ``while`` of each parameter of a body or condition, by the parameter's id."""
     return {
         id(parameter): instruction
         for instruction in module.instructions()
@@ -212,7 +214,9 @@ def loops_of(module: HloModule) -> Loops:
 
 
 def check_second_half(instruction: Instruction, loops: Loops) -> None:
-    """Refuse (XP222) a second half that does not follow its first, or has another channel or computation."""
+    """Raise HloVerificationError (XP222) for a -done (or -update) that does not follow its -start, or has another
+    channel or computation.
+    """
     wanted = FIRST_HALVES.get(instruction.opcode)
     if wanted is None:
         return
@@ -236,7 +240,9 @@ def check_second_half(instruction: Instruction, loops: Loops) -> None:
 
 
 def check_use(instruction: Instruction, loops: Loops) -> None:
-    """Refuse (XP222) to read the state of a transfer before its -done, also out of a tuple that holds it."""
+    """Raise HloVerificationError (XP222) for an instruction that reads the state of a transfer before its -done, also
+    from a tuple.
+    """
     if instruction.opcode in _HANDS_ON or instruction.opcode in FIRST_HALVES:
         return
     for operand in filter(_may_be_state, instruction.operands):
@@ -247,13 +253,13 @@ def check_use(instruction: Instruction, loops: Loops) -> None:
 
 
 def _may_be_state(instruction: Instruction) -> bool:
-    """Tell whether the shape is that of a transfer's state: (data, context, token)."""
+    """Return whether the shape is that of a transfer's state: (data, context, token)."""
     shape = instruction.shape
     return isinstance(shape, TupleShape) and len(shape.elements) == 3 and shape.elements[2] == TOKEN
 
 
 def _origin(element: Instruction, loops: Loops) -> Instruction | None:
-    """Return what gave an element of a tuple that loops may carry, or None where that is not to be seen."""
+    """Return the instruction that made an element of a tuple, also through loops that carry it; None if unknown."""
     path: list[int] = []
     found: Instruction | None = element
     while found is not None:
@@ -272,5 +278,5 @@ def _origin(element: Instruction, loops: Loops) -> Instruction | None:
 
 
 def _operand(instruction: Instruction, index: int) -> Instruction | None:
-    """An operand of an instruction that may be faulty itself."""
+    """Return an operand of an instruction that may be invalid; None if there is none."""
     return instruction.operands[index] if 0 <= index < len(instruction.operands) else None
