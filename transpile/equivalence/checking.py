@@ -1,4 +1,4 @@
-"""The differential test: the same program on several array libraries and on XLA, and what differs."""
+"""The differential test: runs a program on several array libraries and on XLA, and compares the results."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ from .verdicts.voting import vote
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Source = HloModule | Witnesses | str | bytes | os.PathLike[str]
-_Drawn = tuple[str, int, tuple[Array, ...]]  # a campaign, a seed, and inputs
+_Drawn = tuple[str, int, tuple[Array, ...]]  # campaign, seed, inputs
 
 MOST_INTERPRETED = 200_000  # elements of all instructions: the interpreter takes about 10 microseconds for each
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The participants and the inputs that programs are checked with.
+    """The participants and inputs of a check.
 
-    ``references`` are ``xla``, ``interpreter``, both or none. ``options`` go to :func:`xla2py.emit`, ``known`` are the
-    user's known differences. Without a ``budget``, each program has its own (:func:`.budgets.budget_for`). With
-    ``lockstep``, the first instruction that introduces an error is looked for in each target that differs; with
-    ``reduce_into``, a folder, its smallest program, too.
+    ``references`` are ``xla``, ``interpreter``, both or none. ``options`` are passed to :func:`xla2py.emit`, ``known``
+    are the user's known differences. Without a ``budget``, each result has its own (:func:`.tolerances.budgets_for`).
+    With ``lockstep``, the check finds the first instruction that introduces an error, for each target that differs.
+    With ``reduce_into``, it writes the smallest program that still differs into that folder.
     """
 
     targets: tuple[str, ...] = ("numpy",)
@@ -92,9 +92,11 @@ def check(
 ) -> CheckReport:
     """Run one or more programs on array libraries and on XLA, each in its own process, and compare the results.
 
-    ``module`` is what :func:`xla2py.emit` takes. If it has free sizes, the module for any size is compared at several
-    sizes that it was not made from; each is a program of the report. ``reference`` is ``"xla"`` (XLA's CPU backend),
-    ``"interpreter"`` (StableHLO's, slow), several of these, or ``"none"`` to compare the targets with each other.
+    ``module`` is anything that :func:`xla2py.emit` takes. If it has free sizes, the module for any size is compared at
+    several sizes that it was not made from; each is a program of the report. ``reference`` is ``"xla"`` (XLA's CPU
+    backend), ``"interpreter"`` (StableHLO's, slow), several of these, or ``"none"`` to compare the targets with each
+    other.
+
     ``inputs`` are the parameters of the entry computation, with tuples flattened in order. Without them, inputs are
     generated from ``seed`` to suit the program, for each of the ``campaigns`` (``"ordinary"``, ``"edge"``, ``"ties"``,
     ``"large"``, ``"all"``). With ``lockstep``, the report names the first instruction that introduces an error, for
@@ -125,12 +127,14 @@ def check(
 
 
 def named_references(names: str | Sequence[str]) -> tuple[str, ...]:
-    """The references of a name or several; ``"none"`` is none. Raises ``UsageError`` (XP600) for unknown ones."""
+    """Return the references of one or more names; ``"none"`` is none. Raises ``UsageError`` (XP600) for unknown
+    names.
+    """
     return tuple(name for name in _known_names(names, ("none", *REFERENCES), "reference") if name != "none")
 
 
 def named_campaigns(names: str | Sequence[str]) -> tuple[str, ...]:
-    """The campaigns of a name or several; ``"all"`` is all. Raises ``UsageError`` (XP600) for unknown ones."""
+    """Return the campaigns of one or more names; ``"all"`` is all. Raises ``UsageError`` (XP600) for unknown names."""
     found = _known_names(names, ("all", *CAMPAIGNS), "campaign")
     return tuple(CAMPAIGNS) if "all" in found else found
 
@@ -146,7 +150,7 @@ def _known_names(names: str | Sequence[str], known: Sequence[str], kind: str) ->
 
 
 class Checker:
-    """Checks programs by a plan, one after the other, in processes that live as long as it. A context manager."""
+    """A context manager that checks programs by a plan, in worker processes that it keeps until its end."""
 
     def __init__(self, plan: Plan, limits: Limits | None = None, today: date | None = None) -> None:
         self.plan = plan
@@ -166,15 +170,17 @@ class Checker:
         self.workers.stop()
 
     def report(self) -> CheckReport:
-        """The report on all programs checked so far."""
+        """Return the report on all programs checked so far."""
         unused = tuple(str(entry) for entry in self._valid if entry not in self._used)
         return CheckReport(
             tuple(self._programs), environment(self.plan.targets), unused, tuple(map(str, self._expired))
         )
 
     def check(self, source: HloModule | Witnesses, path: str = "", inputs: Sequence[Array] | None = None) -> None:
-        """Check one program, on the inputs of every campaign of the plan or on given ones; where sizes are free, at
-        several. Raises ``UsageError`` (XP426) for what cannot be asked of free sizes.
+        """Check a program on the inputs of every campaign of the plan, or on given inputs; with free sizes, at several
+        sizes.
+
+        Raises ``UsageError`` (XP426) for requests that free sizes do not allow.
         """
         if isinstance(source, HloModule):
             self._programs.append(self.examine(source, path, inputs))
@@ -183,14 +189,14 @@ class Checker:
             self._programs.extend(self._at_sizes(source, path))
 
     def examine(self, module: HloModule, path: str = "", inputs: Sequence[Array] | None = None) -> ProgramReport:
-        """Return what :meth:`check` finds, without a place in the report on all programs."""
+        """Return the report of :meth:`check` on a program, without adding it to the report on all programs."""
         return self._examined(self._program(module), path, inputs)
 
     def examine_module(
         self, source: HloModule | Witnesses, generated: GeneratedModule, path: str = ""
     ) -> tuple[ProgramReport, ...]:
-        """Return what becomes of a program in a module that is given, such as one that a person edited; where sizes are
-        free, at several. Its ``main`` takes arrays, not trees of them.
+        """Return the reports on a program as a given module computes it, such as an edited one; with free sizes, one
+        for each of several sizes. The module's ``main`` takes arrays, not trees of them.
         """
         first = source if isinstance(source, HloModule) else source.modules[0]
         program = _Program(first, print_module(first), {generated.target: generated}, {}, {})
@@ -212,14 +218,14 @@ class Checker:
             raise UsageError(Diagnostic("XP426", message, hint="put numbers in place of the names"))
 
     def _at_sizes(self, witnesses: Witnesses, path: str) -> Iterator[ProgramReport]:
-        """The reports on the modules for any size, one for each of several sizes."""
+        """Yield the reports on modules for any size, one for each of several sizes."""
         program = self._program(witnesses)
         for place, module in programs_to_check(witnesses, list(program.emitted.values())):
             there = replace(program, module=module, text=print_module(module))
             yield self._examined(there, f"{path or module.name} at {place}")
 
     def _program(self, source: HloModule | Witnesses) -> _Program:
-        """Return what every target makes of a program, or why it makes nothing of it."""
+        """Return the modules that are emitted for a program, with failures and refusals by participant."""
         plan, module = self.plan, source if isinstance(source, HloModule) else source.modules[0]
         emitted: dict[str, GeneratedModule] = {}
         failed: dict[str, Run] = {}
@@ -233,14 +239,14 @@ class Checker:
                 emitted[target] = emit(source, target, **{**plan.options, "nested": False})
             except UnsupportedError as error:
                 refusals[target] = str(error)
-            except UsageError:  # a style that the target does not have, say
+            except UsageError:  # for example a style that the target lacks
                 raise
             except Exception as error:  # a bug in the emitter is a finding
                 failed[target] = failed_emission(target, error)
         return _Program(module, print_module(module), emitted, failed, refusals)
 
     def _examined(self, program: _Program, path: str, inputs: Sequence[Array] | None = None) -> ProgramReport:
-        """The report on a program and what was emitted for it."""
+        """Return the report on a program and its emitted modules."""
         plan, module, is_plain = self.plan, program.module, not no_plain_call(program.module)
         reach = self._reach(program) if is_plain and program.devices == 1 else None
         cases: tuple[Case, ...] = ()
@@ -265,16 +271,18 @@ class Checker:
         )
 
     def _reach(self, program: _Program) -> Reach | None:
-        """Return what the inputs of a program reach, where parts of it need not run."""
+        """Return the parts of a program that may not run; None if there are none, or if they cannot be found."""
         chosen = {name: self.plan.options[name] for name in ("custom_calls",) if name in self.plan.options}
         try:
             reach = Reach.of(emit(program.module, "numpy", nested=False, **chosen))
-        except Exception:  # what is wrong with an emission is found with the targets
+        except Exception:  # the targets report a failed emission
             return None
         return reach if reach.bodies else None
 
     def _reaching(self, program: _Program, reach: Reach, inputs: Sequence[Array] | None) -> Iterator[_Drawn]:
-        """The inputs of :meth:`_inputs`, and where these do not reach everything, more that reach something new."""
+        """Yield the inputs of :meth:`_inputs`, then further inputs that reach new parts of the program, until all are
+        reached.
+        """
         shapes = [parameter.shape for parameter in program.module.entry.parameters]
         for drawn in self._inputs(program.module, inputs):
             reach.try_inputs(self.workers, nest(shapes, drawn[2]))
@@ -289,7 +297,9 @@ class Checker:
                     yield campaign, seed, arrays
 
     def _inputs(self, module: HloModule, inputs: Sequence[Array] | None) -> Iterator[_Drawn]:
-        """The arguments by campaign; of several devices one after the other. Given ones may be those of each."""
+        """Yield the arguments for each campaign, of several devices one after the other. Given inputs may be those of
+        one device.
+        """
         devices = range(device_count(module))
         if inputs is not None:
             own = len(parameter_domains(module))
@@ -319,7 +329,7 @@ class Checker:
         return Case(campaign, seed, runs, result.comparisons, result.accepted, result.wrong, arrays)
 
     def _origins(self, program: _Program, cases: Sequence[Case]) -> Iterator[tuple[str, Origin]]:
-        """Return where the differences of each target come from: in the first case that has any."""
+        """Yield the origin of the differences of each target, in the first case that has any."""
         for target, generated in program.emitted.items():
             case = next((case for case in cases if case.differences(target)), None)
             if case is not None and program.devices > 1:
@@ -331,7 +341,7 @@ class Checker:
     def _reductions(
         self, program: _Program, path: str, cases: Sequence[Case], folder: Path
     ) -> Iterator[tuple[str, ReducedCase]]:
-        """The smallest program for each target that differs or crashes, in the first case in which it does."""
+        """Yield the smallest program for each target that differs or crashes, in the first case in which it does."""
         for target in self.plan.targets:
             case = next((c for c in cases if c.differences(target) or c.status(target) is Status.CRASH), None)
             if case is None or target in program.refusals or program.devices > 1:
@@ -339,13 +349,13 @@ class Checker:
             stem = re.sub(r"[^A-Za-z0-9]+", "-", Path(path).stem).strip("-") or "program"
             place = folder / f"{len(self._programs) + 1}-{stem}-{target}.hlo"
             narrow = replace(self.plan, targets=(target,), references=("xla",), lockstep=False, reduce_into=None)
-            with Checker(narrow, self.workers.limits) as checker, suppress(UsageError):  # not from XLA, from others
+            with Checker(narrow, self.workers.limits) as checker, suppress(UsageError):  # if it agrees with XLA
                 yield target, reduce_case(program.module, case.inputs, target, place, checker, self.plan.options)
 
     def _known(
         self, program: _Program, participant: str, against: str, leaves: Sequence[LeafResult]
     ) -> tuple[str, ...]:
-        """The reasons why all differences between two participants were to be expected; none where one was not."""
+        """Return the reasons why all differences between two participants are expected; none if one is not."""
         reasons: dict[str, None] = {}
         for leaf in leaves:
             if leaf.status.is_good:
@@ -362,7 +372,7 @@ class Checker:
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """A module with what is emitted for each target, or how that failed, and why some cannot be asked."""
+    """A module with its emitted modules, or the failures of emission, by target; ``refusals`` are by participant."""
 
     module: HloModule
     text: str
@@ -372,12 +382,12 @@ class _Program:
 
     @property
     def devices(self) -> int:
-        """Return how many run it together."""
+        """The number of devices that run the program together."""
         return device_count(self.module)
 
 
 def environment(targets: Sequence[str] = ()) -> dict[str, str]:
-    """Versions of what took part, by name; only what is installed. Also which targets have a twin in their place."""
+    """Return the versions of all installed packages that took part, by name, and the targets that run on a twin."""
     versions = {"python": platform.python_version(), "platform": platform.platform()}
     libraries = [load_target(name).library.requires for name in target_names()]
     others = [name for requires in libraries for alternatives in requires for name in alternatives.split("|")]

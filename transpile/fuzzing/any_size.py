@@ -1,4 +1,4 @@
-"""Random programs whose sizes are free: the module for any size beside the one for each size."""
+"""Random programs with free sizes: compares the module for any size with the modules for each size."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ from ..options import READABLE
 from .free_sizes import names_of, program_at
 
 SIZES_OF_EACH = 5
-_LARGEST = 40  # of a size: arrays have up to three axes of it; more where the module takes none of these
+_LARGEST = 40  # a size at most, since arrays have up to three such axes, unless the module only takes larger ones
 _TOO_LARGE = 200
 _FOR_LARGE = "a module for larger sizes than are compared"
-_CHUNKS = "5"  # elements of a chunk, on targets that work in these: few sizes are multiples of it
+_CHUNKS = "5"  # elements of a chunk, on targets with chunks: few sizes are multiples of it
 
 
 @dataclass(slots=True)
 class Tally:
-    """The outcome of the programs: how many agree, why others have no module, and seeds with what differs in them."""
+    """The results: the number of programs that agree, the reasons why others have no module, and differences by
+    seed.
+    """
 
     agreeing: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
@@ -36,7 +38,7 @@ class Tally:
 
 
 def compare_any_size(seed: int, workers: Workers, tally: Tally, style: str = READABLE, target: str = "numpy") -> None:
-    """Compare the program of a seed at several sizes: the module for any size of a target with NumPy's for these."""
+    """Compare the program of a seed at several sizes: a target's module for any size with NumPy's for each size."""
     try:
         found = witnesses(names_of(seed), lambda sizes: program_at(seed, sizes))
         generic = emit(found, target, style=style, format=False, chunks=_CHUNKS)
@@ -67,6 +69,6 @@ def compare_any_size(seed: int, workers: Workers, tally: Tally, style: str = REA
 
 
 def _cause(error: UnsupportedError) -> str:
-    """Return what a refusal is about: its code and message without the program's own lines."""
+    """Return the code and the message of a refusal without the program's own text and numbers."""
     first = error.diagnostics[0]
     return f"{first.code}: {re.sub('`.*|[0-9]+.*', '', first.message).strip(' :')}"

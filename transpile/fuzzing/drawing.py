@@ -1,4 +1,4 @@
-"""The material of recipes: shapes, sizes, places and called computations, drawn at random."""
+"""The material of recipes: randomly drawn shapes, sizes, positions and called computations."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..hlo.shapes import ArrayShape, Shape
 
 @dataclass(frozen=True)
 class Recipe:
-    """An instruction to be: everything but its result's shape. ``declared`` is that shape where XLA wants to be told.
+    """An instruction without its result's shape. ``declared`` is that shape if shape inference needs it.
 
-    ``is_rounded`` says that correct results may differ in their last digits, ``needs_distinct`` that the elements of
-    the first operand must differ, because XLA settles ties in no fixed order; ``runs_on_xla`` that XLA on the CPU has
+    ``is_rounded`` means that correct results may differ in their last digits, ``needs_distinct`` that the elements of
+    the first operand must differ, because XLA resolves ties in no fixed order; ``runs_on_xla`` that XLA on the CPU has
     the operation.
     """
 
@@ -37,22 +37,22 @@ def array(element_type: str, *dimensions: int) -> ArrayShape:
 
 
 def sizes(random: Random, fewest: int, most: int) -> list[int]:
-    """A random number of dimension sizes."""
+    """Return a random number of dimension sizes."""
     return [random.choice([1, 2, 3, 3, 4, 5]) for _ in range(random.randint(fewest, most))]
 
 
 def some(random: Random, items: Sequence[int], chance: float) -> list[int]:
-    """Draw each item with a chance, in order."""
+    """Return a random subset of the items, each with probability ``chance``, in order."""
     return [item for item in items if random.random() < chance]
 
 
 def places(random: Random, count: int, total: int) -> list[int]:
-    """``count`` of the positions below ``total``, ascending."""
+    """Return ``count`` of the positions below ``total``, ascending."""
     return sorted(random.sample(range(total), count))
 
 
 def placed(order: Sequence[int], values: Sequence[Any]) -> list[Any]:
-    """``values[i]`` at place ``order[i]``."""
+    """Return the values with ``values[i]`` at position ``order[i]``."""
     return [value for _, value in sorted(zip(order, values, strict=True), key=itemgetter(0))]
 
 
@@ -60,7 +60,7 @@ def placed(order: Sequence[int], values: Sequence[Any]) -> list[Any]:
 
 
 def scalar_function(name: str, element_type: str, opcode: str, **attributes: Any) -> Computation:
-    """``opcode`` of two scalars; ``second`` returns its second parameter."""
+    """Return the computation of ``opcode`` on two scalars; ``second`` returns its second parameter."""
     shape = array(element_type)
     parameters = tuple(
         Instruction(letter, "parameter", shape, attributes={"parameter_number": number})
@@ -74,7 +74,7 @@ def scalar_function(name: str, element_type: str, opcode: str, **attributes: Any
 
 
 def comparator(name: str, element_types: Sequence[str], direction: str) -> Computation:
-    """Compare the first of several keys and values."""
+    """Return the computation that compares the first of several keys and values."""
     parameters = [
         Instruction(f"p{2 * k + side}", "parameter", array(t), attributes={"parameter_number": 2 * k + side})
         for k, t in enumerate(element_types)

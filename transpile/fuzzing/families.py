@@ -1,4 +1,4 @@
-"""Random HLO programs by seed: families of them, and those that have one of certain operations."""
+"""Random HLO programs by seed: families of programs, and programs with given operations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ON_XLA = tuple(opcode for opcode in RECIPES if opcode not in UNUSUAL)
 
 
 def structured(name: str, random: Random, opcodes: Sequence[str] = ON_XLA) -> RandomProgram:
-    """A program of one to four independent instructions on parameters of their own, of certain opcodes."""
+    """Return a program of one to four independent instructions of given opcodes, each with its own parameters."""
     drawn = random.choices(opcodes, [RECIPES[opcode][1] for opcode in opcodes], k=random.randint(1, 4))
     recipes = [RECIPES[opcode][0](random, f"{name}_{number}") for number, opcode in enumerate(drawn)]
     instructions: list[Instruction] = []
@@ -68,12 +68,12 @@ def structured(name: str, random: Random, opcodes: Sequence[str] = ON_XLA) -> Ra
 
 
 def unusual(name: str, random: Random) -> RandomProgram:
-    """A program of operations that XLA on the CPU lacks."""
+    """Return a program of operations that XLA on the CPU lacks."""
     return structured(name, random, tuple(UNUSUAL))
 
 
 def check_against_table(recipe: Recipe) -> None:
-    """Assert that the opcode's row in the table knows the recipe's attributes and takes its number of operands."""
+    """Assert that the opcode's row in the table has the recipe's attributes and allows its number of operands."""
     spec = OPCODES[recipe.opcode]
     fewest, most = spec.arity
     assert fewest <= len(recipe.operands) <= (most or len(recipe.operands))
@@ -82,7 +82,7 @@ def check_against_table(recipe: Recipe) -> None:
 
 
 def _add(instructions: list[Instruction], recipe: Recipe) -> list[Instruction]:
-    """Append a recipe's instruction with its parameters; returns its results, a tuple's one by one."""
+    """Append a recipe's instruction with its parameters; return its result, or each element of a tuple."""
     shape = infer_shape(recipe.opcode, recipe.operands, recipe.attributes, declared=recipe.declared)
     assert shape is not None
     operands = [_parameter(instructions, operand) for operand in recipe.operands]
@@ -108,7 +108,9 @@ def _parameter_count(instructions: list[Instruction]) -> int:
 
 
 def _inputs(module: HloModule, seed: int, distinct: list[int]) -> list[np.ndarray]:
-    """Small whole numbers, so that sums are exact and indices may be out of range, but where a domain is asked for."""
+    """Return inputs of small integers, so that sums are exact and indices may be out of range. Floats with a domain
+    follow it.
+    """
     inputs = make_inputs(module, seed)
     generator = np.random.default_rng(seed)
     for number, (shape, domain) in enumerate(parameter_domains(module)):
@@ -135,12 +137,12 @@ _DOMAIN = 'domain={kind="sharding", entry={replicated}, exit={maximal device=0}}
 
 
 def wrapped(name: str, random: Random) -> RandomProgram:
-    """A chain of shape operations with such steps between them."""
+    """Return a chain of shape operations with wrappers such as fusions and barriers between them."""
     return shape_chain(name, random, STEPS | WRAPPERS)
 
 
 def barrier(body: Body) -> None:
-    """Two values behind one barrier."""
+    """Add two values behind one barrier."""
     values = [body.any_value(), body.any_value()]
     shape = f"({', '.join(value.shape for value in values)})"
     held = body.instruction(shape, "opt-barrier", [body.instruction(shape, "tuple", values)])
@@ -158,7 +160,7 @@ def fusion(body: Body) -> None:
 
 
 def asynchronous(body: Body) -> None:
-    """A call that starts, may be asked how far it is, and ends."""
+    """Add an asynchronous call: its start, perhaps an update, and its end."""
 
     def write(arguments: list[Value], result: Value, name: str) -> None:
         shape = f"(({', '.join(value.shape for value in arguments)}), {result.shape}, u32[])"
@@ -214,20 +216,21 @@ FAMILIES: dict[str, Callable[[str, Random], RandomProgram]] = {
     "triangles": triangles,
 }
 
-MOST_TRIES = 300  # programs thrown away before a family is taken to lack the operations wanted
+MOST_TRIES = 300  # programs drawn before it is assumed that no family has the operations
 
 _OPCODE = re.compile(r" = \S.*? ([a-z][a-z0-9-]*)\(")
 
 
 def random_program(family: str, seed: int) -> RandomProgram:
-    """The program of a family that belongs to a seed; its name is made of both."""
+    """Return the program of a family for a seed; its name consists of both."""
     return FAMILIES[family](f"{family}_{seed}", Random(seed))
 
 
 def program_with(operations: Collection[str], seed: int) -> RandomProgram:
-    """A program of any family with at least one of the operations (any program without operations), by seed.
+    """Return a program of any family with at least one of the operations (any program if there are no operations), by
+    seed.
 
-    Raises ``UsageError`` (XP606) where no family draws one.
+    Raises ``UsageError`` (XP606) if no family draws one.
     """
     random = Random(seed)
     if operations and set(operations) <= set(RECIPES):
@@ -240,6 +243,6 @@ def program_with(operations: Collection[str], seed: int) -> RandomProgram:
 
 
 def opcodes(program: RandomProgram) -> set[str]:
-    """The opcodes in a program's text."""
+    """Return the opcodes in a program's text."""
     found = {match[1] for match in _OPCODE.finditer(program.helpers + program.entry)}
     return found & set(OPCODES)

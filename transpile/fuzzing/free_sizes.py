@@ -1,6 +1,6 @@
-"""Random programs whose sizes are free: the same program at any sizes, drawn by seed.
+"""Random programs with free sizes: the same program at any sizes, drawn by seed.
 
-Each dimension of a value is an expression of the names, as text: what is drawn depends on these and never on numbers.
+Each dimension of a value is an expression of the names, as text: draws depend on these, never on numbers.
 """
 
 from __future__ import annotations
@@ -20,26 +20,28 @@ from ..hlo.ir import HloModule
 Chosen = TypeVar("Chosen")
 NAMES = ("N", "M", "K")
 _MOST_STEPS = 8
-_BEYOND = 20  # a position that short axes do not have, and long ones do
+_BEYOND = 20  # a position that only long axes have
 _UNARY = ("tanh", "neg", "abs", "sin", "floor", "sign", "logistic")
 _BINARY = ("add", "sub", "mul", "max", "min")
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An array of a program, and its dimensions as expressions: names, numbers, ``N - 1``."""
+    """An array of a program, with its dimensions as expressions: names, numbers, ``N - 1``."""
 
     op: XlaOp
     dimensions: tuple[str, ...]
 
 
 class NotPossible(Exception):
-    """A step has no value to work on."""
+    """There is no value for a step."""
 
 
 @dataclass(slots=True)
 class Drawing:
-    """A program that is drawn at some sizes; ``values`` are the arrays so far, ``size`` what each expression is."""
+    """A program that is drawn at some sizes; ``values`` are the arrays so far, ``size`` has the number of each
+    expression.
+    """
 
     random: Random
     builder: XlaBuilder
@@ -47,7 +49,7 @@ class Drawing:
     values: list[Value] = field(default_factory=list)
 
     def value(self, *, least_rank: int = 0) -> Value:
-        """One of the values, rather a late one. Raises ``NotPossible`` where none has so many dimensions."""
+        """Return one of the last values. Raises ``NotPossible`` if none has so many dimensions."""
         return self._chosen([value for value in self.values if len(value.dimensions) >= least_rank][-4:])
 
     def _chosen(self, possible: list[Chosen]) -> Chosen:
@@ -56,12 +58,12 @@ class Drawing:
         return self.random.choice(possible)
 
     def derived(self, expression: str, number: int) -> str:
-        """An expression that is a new dimension, with what it is at these sizes."""
+        """Record an expression as a new dimension, with its number at these sizes, and return it."""
         self.size[expression] = number
         return expression
 
     def named_axis(self) -> tuple[Value, int]:
-        """A value and an axis of it whose size is a name. Raises ``NotPossible`` where the value has none."""
+        """Return a value and one of its axes whose size is a name. Raises ``NotPossible`` if there is none."""
         value = self.value(least_rank=1)
         return value, self._chosen([axis for axis, size in enumerate(value.dimensions) if size.isidentifier()])
 
@@ -70,12 +72,12 @@ Step = Callable[[Drawing], Value]
 
 
 def names_of(seed: int) -> tuple[str, ...]:
-    """The names of the sizes that are free in the program of a seed: one to three."""
+    """Return the names of the free sizes in the program of a seed: one to three."""
     return NAMES[: Random(seed).randint(1, len(NAMES))]
 
 
 def program_at(seed: int, sizes: Assignment) -> HloModule:
-    """The program of a seed at some sizes. Raises ``XlaToPythonError`` at sizes that are too small for it."""
+    """Return the program of a seed at some sizes. Raises ``XlaToPythonError`` for sizes that are too small."""
     random, names = Random(seed), names_of(seed)
     random.random()
     drawing = Drawing(random, XlaBuilder(f"any_size_{seed}"), {**sizes, **{str(k): k for k in range(9)}})
@@ -106,7 +108,7 @@ def _unary(drawing: Drawing) -> Value:
 
 
 def _binary(drawing: Drawing) -> Value:
-    """Two values, one of them stretched along axes that it does not have."""
+    """Add a binary operation on two values, one of them broadcast along axes that it lacks."""
     value, name = drawing.value(), drawing.random.choice(_BINARY)
     for other in drawing.values:
         axes = list(_places(other.dimensions, value.dimensions))
@@ -117,7 +119,7 @@ def _binary(drawing: Drawing) -> Value:
 
 
 def _places(dimensions: tuple[str, ...], within: tuple[str, ...]) -> Iterator[int]:
-    """Yield where some dimensions stand among others, in order; fewer where not all do."""
+    """Yield the positions of some dimensions among others, in order; fewer if not all are there."""
     place = 0
     for dimension in dimensions:
         if dimension not in within[place:]:
@@ -131,7 +133,7 @@ def _sizes(drawing: Drawing, dimensions: tuple[str, ...]) -> list[int]:
 
 
 def _scaled(drawing: Drawing) -> Value:
-    """A value by a number that follows from a size."""
+    """Add a value multiplied by a number that follows from a size."""
     value = drawing.value(least_rank=1)
     number = max(drawing.size[drawing.random.choice(value.dimensions)], 1)  # a size of 0 has no elements to scale
     factor = drawing.random.choice((float(number), 1 / number, number**-0.5, 2.5))
@@ -190,7 +192,7 @@ def _concatenated(drawing: Drawing) -> Value:
 
 
 def _merged(drawing: Drawing) -> Value:
-    """Two axes, names or numbers, as one."""
+    """Add a reshape that merges two axes whose sizes are names or numbers."""
     value = drawing.value(least_rank=2)
     axis = drawing.random.randrange(len(value.dimensions) - 1)
     one, other = value.dimensions[axis : axis + 2]
@@ -202,7 +204,7 @@ def _merged(drawing: Drawing) -> Value:
 
 
 def _reducer(name: str) -> XlaBuilder:
-    """The computation of one binary operation on scalars."""
+    """Return the computation of a binary operation on scalars."""
     builder = XlaBuilder(name)
     getattr(builder, name)(builder.parameter(0, "f32[]"), builder.parameter(1, "f32[]"))
     return builder
@@ -220,7 +222,7 @@ def _reduced(drawing: Drawing) -> Value:
 
 
 def _counted(drawing: Drawing) -> Value:
-    """A value and the positions along one of its axes."""
+    """Add an operation on a value and the positions along one of its axes."""
     value = drawing.value(least_rank=1)
     axis = drawing.random.randrange(len(value.dimensions))
     b, n = drawing.builder, drawing.size[value.dimensions[axis]]
@@ -233,7 +235,7 @@ def _counted(drawing: Drawing) -> Value:
 
 
 def _multiplied(drawing: Drawing) -> Value:
-    """The product of two matrices or vectors that have a size in common."""
+    """Add the product of two matrices or vectors with a common size."""
     value = drawing.value(least_rank=1)
     for other in drawing.values:
         are_matrices = max(len(value.dimensions), len(other.dimensions)) <= 2
@@ -244,7 +246,7 @@ def _multiplied(drawing: Drawing) -> Value:
 
 
 def _summed_up(drawing: Drawing) -> Value:
-    """Running sums along an axis."""
+    """Add the running sum along an axis."""
     value = drawing.value(least_rank=1)
     axis, b = drawing.random.randrange(len(value.dimensions)), drawing.builder
     windows, padding = [1] * len(value.dimensions), [(0, 0)] * len(value.dimensions)

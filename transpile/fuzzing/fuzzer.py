@@ -1,10 +1,12 @@
-"""Random programs on all targets, beside XLA: what differs, in buckets, with the smallest program for each.
+"""The fuzzer: compares random programs on all targets with XLA, and reports differences in buckets, each with the
+smallest program.
 
-Programs go to XLA in batches, as calls in one module, because compiling them one by one takes thirty times as long.
-What XLA on the CPU does not run is compared with the readable module for NumPy. Targets that work in chunks do a third
+XLA gets programs in batches, as calls in one module, because compiling them one by one takes thirty times as long.
+Programs that XLA on the CPU cannot run are compared with the readable module for NumPy. Targets with chunks run a third
 of the programs on whole arrays, and the others on short chunks.
-The output folder has ``fuzz.json``, which says where to go on, and a folder for each bucket with the first program that
-fell into it: ``program.hlo``, ``inputs.npz`` and, in ``command.txt``, how to see it again.
+
+The output folder has ``fuzz.json``, from which a run continues, and a folder for each bucket with its first program:
+``program.hlo``, ``inputs.npz``, and in ``command.txt`` the command that reproduces the difference.
 """
 
 from __future__ import annotations
@@ -45,8 +47,8 @@ from .program import RandomProgram, batch_text
 Array = np.ndarray[Any, np.dtype[Any]]
 BATCH = 40
 STATE = "fuzz.json"
-CHUNKS = "", "3", "2"  # elements of a chunk along every axis that can be cut, on targets that work in these; in turn
-STAND_IN = "numpy"  # the target whose readable module is the reference of programs that XLA does not run
+CHUNKS = "", "3", "2"  # elements of a chunk along every axis that can be cut, on targets with chunks; used in turn
+STAND_IN = "numpy"  # the target whose readable module is the reference for programs that XLA cannot run
 Bucket = tuple[str, str, str]  # operation, element type, pattern
 _MAGNITUDES = ((0.01, "below 1%"), (0.1, "below 10%"), (1.0, "below 100%"))
 _FRAME = re.compile(r'File "<xla2py generated[^"]*", line \d+, in (\w+)')
@@ -54,7 +56,7 @@ _FRAME = re.compile(r'File "<xla2py generated[^"]*", line \d+, in (\w+)')
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A program that does not do on a target what XLA does, and which bucket that falls into."""
+    """A program whose results on a target differ from XLA's, and its bucket."""
 
     program: RandomProgram
     target: str
@@ -62,15 +64,15 @@ class Finding:
     chunks: str
     status: Status
     bucket: Bucket
-    text: str  # what differs
-    is_rounded: bool = False  # an array that need not be equal to the last bit
+    text: str  # a description of the difference
+    is_rounded: bool = False  # whether the array may differ in its last digits
 
 
 @dataclass
 class Progress:
     """The progress of a run: the seeds done, counts, and the seeds in each bucket (by the name of its folder).
 
-    ``campaigns`` are the kinds of inputs; the programs take them in turn. ``style`` is that of the emitted modules.
+    ``campaigns`` are the kinds of inputs, which programs take in turn. ``style`` is that of the emitted modules.
     """
 
     operations: list[str]
@@ -93,9 +95,9 @@ def resume(
     style: str,
     first_seed: int,
 ) -> Progress:
-    """The progress in a folder, or a fresh one.
+    """Return the progress in a folder, or a fresh one.
 
-    Raises ``UsageError`` (XP605) where it is of other programs, or does not lead up to the first seed.
+    Raises ``UsageError`` (XP605) if the folder is of other programs, or does not lead up to the first seed.
     """
     path = folder / STATE
     wanted = Progress(sorted(operations), list(targets), list(campaigns), style, first_seed, first_seed)
@@ -119,7 +121,7 @@ def _kind(progress: Progress) -> tuple[object, ...]:
 
 
 def fuzz(progress: Progress, last_seed: int, workers: Workers, folder: Path) -> Iterator[None]:
-    """Go on up to a seed (excluded), writing to a folder; gives way after each batch."""
+    """Continue up to a seed (excluded) and write to a folder; yield after each batch."""
     campaigns = progress.campaigns
     while progress.next_seed < last_seed:
         seeds = range(progress.next_seed, min(progress.next_seed + BATCH, last_seed))
@@ -144,12 +146,12 @@ def fuzz(progress: Progress, last_seed: int, workers: Workers, folder: Path) -> 
 
 
 def chunks_for(target: str, seed: int) -> str:
-    """The chunks in which a target does the program of a seed; none where it does not work in chunks."""
+    """Return the chunks in which a target runs the program of a seed; "" for a target without chunks."""
     return CHUNKS[seed % len(CHUNKS)] if load_target(target).arrange is not None else ""
 
 
 def in_campaign(program: RandomProgram, campaign: str, seed: int) -> RandomProgram:
-    """The program with inputs of a campaign; those that must be as they are, stay."""
+    """Return the program with inputs of a campaign, except for its fixed inputs."""
     if campaign == "ordinary" or len(program.fixed) == len(program.inputs):
         return program
     changed = changed_inputs(load(program.text.encode()), program.inputs, campaign, seed)
@@ -158,7 +160,7 @@ def in_campaign(program: RandomProgram, campaign: str, seed: int) -> RandomProgr
 
 
 def _by_references(batch: Sequence[RandomProgram], workers: Workers) -> list[Run]:
-    """The reference's results for each program: XLA's of one module for all, or of each alone where that fails."""
+    """Return the reference's run of each program: XLA's in one module for all, or alone if that fails."""
     usual = [program for program in batch if program.runs_on_xla]
     together = workers.run_reference("xla", batch_text(usual), [a for program in usual for a in program.inputs])
     results = iter(together.results)
@@ -172,7 +174,7 @@ def _by_references(batch: Sequence[RandomProgram], workers: Workers) -> list[Run
 
 
 def _by_reference(program: RandomProgram, text: str, inputs: Sequence[Array], workers: Workers) -> Run:
-    """Return the results on XLA, or those of the readable module for NumPy where XLA does not run the program."""
+    """Return XLA's run, or that of the readable module for NumPy if XLA does not run the program."""
     if program.runs_on_xla:
         run = workers.run_reference("xla", text, inputs)
         if run.failure is None:
@@ -180,7 +182,7 @@ def _by_reference(program: RandomProgram, text: str, inputs: Sequence[Array], wo
     module = load(text.encode())
     try:
         stand_in = emit(module, STAND_IN, format=False)
-    except Exception as error:  # a finding as well where NumPy is among the targets
+    except Exception as error:  # also a finding if NumPy is among the targets
         return failed_emission(STAND_IN, error)
     return Judge(workers, module, text, {STAND_IN: stand_in}, inputs, ()).run(STAND_IN)
 
@@ -188,9 +190,7 @@ def _by_reference(program: RandomProgram, text: str, inputs: Sequence[Array], wo
 def check_program(
     program: RandomProgram, reference: Run, target: str, workers: Workers, style: str = READABLE, chunks: str = ""
 ) -> tuple[Status | None, list[Finding]]:
-    """Return the verdict on a target, None where there is nothing to compare it with, and what is wrong, one finding
-    for each bucket.
-    """
+    """Return the verdict on a target, or None if there is no reference, and one finding for each bucket."""
     return _findings(program, load(program.text.encode()), program.inputs, reference, target, workers, style, chunks)
 
 
@@ -235,8 +235,8 @@ def _findings(
 
 
 def _verdicts(program: RandomProgram, judge: Judge, expected: Run, actual: Run) -> Sequence[LeafResult]:
-    """Compare results, which on ordinary inputs are equal to the last bit but for those that the program says; what a
-    generator made exact is not so on others.
+    """Return the comparison of results. On ordinary inputs, results that the program does not declare as rounded must
+    be equal to the last bit; on other inputs they need not be exact.
     """
     if program.campaign != "ordinary":
         return judge.compare(expected, actual)
@@ -254,8 +254,9 @@ def _unless_known(leaf: LeafResult, module: HloModule, expected: Run, actual: Ru
 
 
 def _reduced(finding: Finding, workers: Workers) -> tuple[str, list[Array]]:
-    """The smallest program and inputs that go wrong in the same way; those of the finding where there are none, and
-    where each attempt would wait for a time limit."""
+    """Return the smallest program and inputs with the same status; those of the finding if there are none, or if each
+    attempt would wait for a time limit.
+    """
     if finding.status is Status.TIMEOUT:
         return finding.program.text, finding.program.inputs
     rounded = range(finding.program.result_count) if finding.is_rounded else ()
@@ -270,13 +271,13 @@ def _reduced(finding: Finding, workers: Workers) -> tuple[str, list[Array]]:
 
     try:
         reduction = reduce_module(load(program.text.encode()), program.inputs, is_interesting)
-    except XlaToPythonError:  # it shows only among the other programs of its batch, or with another allowance
+    except XlaToPythonError:  # it appears only in its batch, or with another allowance
         return program.text, program.inputs
     return print_module(reduction.module), reduction.inputs
 
 
 def _record(finding: Finding, seed: int, progress: Progress, folder: Path, workers: Workers) -> None:
-    """Count a finding; the first of its bucket is reduced and written down."""
+    """Count a finding; the first of its bucket is reduced and written to a folder."""
     name = folder_name((*finding.bucket, finding.target))
     seeds = progress.buckets.setdefault(name, [])
     if not seeds:
@@ -297,13 +298,13 @@ def _record(finding: Finding, seed: int, progress: Progress, folder: Path, worke
 
 
 def _command(finding: Finding) -> str:
-    """Return how to see a finding again, in its folder."""
+    """Return the command that reproduces a finding in its folder."""
     options = option_words({"style": finding.style, "chunks": finding.chunks})
     words = ["xla2py", "check", "program.hlo", "-t", finding.target, *options, "--args", "inputs.npz"]
     return " ".join(words) + "\n"
 
 
-# -- failures put together by what they look like
+# -- buckets of similar failures
 
 
 def bucket_of_difference(module: HloModule, leaf: LeafResult) -> Bucket:
@@ -323,7 +324,7 @@ def bucket_of_difference(module: HloModule, leaf: LeafResult) -> Bucket:
 
 
 def bucket_of_failure(run: Run) -> Bucket:
-    """Return the bucket by the exception, and by the function of the emitted code that it came from."""
+    """Return the bucket by the function of the emitted code that raised, and by the exception."""
     kind = run.message.split(":", 1)[0]
     frames: Sequence[str] = _FRAME.findall(run.traceback)
     where = frames[-1] if frames else "emission" if kind == "emission failed" else "process"
@@ -331,5 +332,5 @@ def bucket_of_failure(run: Run) -> Bucket:
 
 
 def folder_name(bucket: Sequence[str]) -> str:
-    """A name for the folder of a bucket, of plain characters."""
+    """Return the name of a bucket's folder, in plain characters."""
     return re.sub(r"[^a-z0-9]+", "-", "_".join(bucket).lower()).strip("-")

@@ -1,4 +1,6 @@
-"""Reductions along some axes of an array, beside element-wise work on all of it and broadcasts of what they give."""
+"""Reductions along some axes of an array, with element-wise operations on all of it and broadcasts of the
+reductions.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,14 @@ MOST_SINKS = 4
 
 @dataclass(frozen=True)
 class Part:
-    """A value that has some of the axes of the whole, in some order."""
+    """A value that has some of the axes of the whole array, in any order."""
 
     value: Value
     axes: tuple[int, ...]
 
 
 def lines(name: str, random: Random) -> RandomProgram:
-    """A program of 4 to 24 such steps on two to four parameters, with one to five results."""
+    """Return a program of 4 to 24 steps on two to four parameters, with one to five results."""
     program = ProgramBuilder(name, random)
     work = Lines(program, random)
     for _ in range(random.randint(4, 24)):
@@ -39,10 +41,10 @@ def lines(name: str, random: Random) -> RandomProgram:
 
 
 class Lines:
-    """A program under construction: the sizes of the whole, and its parts so far.
+    """A program under construction: the sizes of the whole array, and the parts so far.
 
-    Half of the programs compute with numbers that are rounded. They decide by parameters alone, so that no last digit
-    decides about a result.
+    Half of the float32 and float64 programs compute with rounded numbers. Their comparisons use only parameters, so
+    that no last digit decides about a result.
     """
 
     def __init__(self, program: ProgramBuilder, random: Random) -> None:
@@ -70,19 +72,19 @@ class Lines:
         return Part(self.program.array_input(self.type, [self.sizes[axis] for axis in axes], bound), tuple(axes))
 
     def any(self) -> Part:
-        """A part at random, recent and unused ones more often."""
+        """Return a random part; recent and unused ones are more likely."""
         weights = [(k + 1) * (1 if part.value.name in self.body.used else 4) for k, part in enumerate(self.parts)]
         return self.random.choices(self.parts, weights)[0]
 
     def put(self, value: Value, axes: Sequence[int]) -> Part:
-        """Keep a value as a part."""
+        """Return a value as a part, and keep it for later steps if it has the type of the program."""
         part = Part(value, tuple(axes))
         if value.type == self.type:
             self.parts.append(part)
         return part
 
     def spread(self, part: Part, axes: Sequence[int]) -> Value:
-        """The value of a part, broadcast along other axes."""
+        """Return the value of a part, broadcast to other axes."""
         if part.axes == tuple(axes):
             return part.value
         dimensions = [list(axes).index(axis) for axis in part.axes]
@@ -91,13 +93,13 @@ class Lines:
         return self.body.add("broadcast", [value], value.type, sizes, value.bound, f"dimensions={braces(dimensions)}")
 
     def together(self, *parts: Part) -> tuple[tuple[int, ...], list[Value]]:
-        """The axes of some parts together, and the values broadcast along them."""
+        """Return the union of the axes of some parts, and their values broadcast to it."""
         widest = max(parts, key=lambda part: len(part.axes)).axes
         axes = (*widest, *sorted({axis for part in parts for axis in part.axes} - set(widest)))
         return axes, [self.spread(part, axes) for part in parts]
 
     def fits(self, bound: float, element_type: str) -> bool:
-        """Numbers up to a bound are exact, or need not be."""
+        """Return whether numbers up to a bound are exact, or need not be."""
         return self.is_rounded or element_type not in EXACT or bound <= EXACT[element_type]
 
 
@@ -133,7 +135,7 @@ def constant(work: Lines) -> None:
 
 
 def select(work: Lines) -> None:
-    """Select by a comparison of a part of any rank, between values of any ranks."""
+    """Add a select by a comparison of a part of any rank, between values of any ranks."""
     asked = work.random.choice(work.inputs) if work.is_rounded else work.any()
     direction = work.random.choice(["EQ", "LT", "GE"])
     zero = work.body.splat(asked.value.type, asked.value.dimensions)
@@ -168,14 +170,14 @@ def reduce(work: Lines) -> None:
 
 
 def _start(body: Body, value: Value, opcode: str) -> Value:
-    """Return an initial value that changes nothing: XLA counts any other once for each part of a long reduction."""
+    """Return the identity as the initial value: XLA counts any other once for each part of a long reduction."""
     if opcode == "add":
         return body.constant(value.type, "0", 0)
     low, high = ("-inf", "inf") if is_float(value.type) else limits(value.type)
     return body.constant(value.type, low if opcode == "maximum" else high, 0)
 
 
-# The larger of two numbers (NaN is the largest) and its place; of equal ones the first.
+# The larger of two numbers (NaN is the largest) and its position; of equal ones the first.
 _LARGER = """
   a = {type}[] parameter(0)
   i = s32[] parameter(1)
@@ -195,7 +197,7 @@ _LARGER = """
 
 
 def largest_place(work: Lines) -> None:
-    """The first place of the largest element along an axis."""
+    """Add the first position of the largest element along an axis."""
     part = work.any()
     if not part.axes or part.value.type not in ("f32", "s32"):
         return
@@ -214,13 +216,13 @@ def largest_place(work: Lines) -> None:
 
 
 def _long_axis(work: Lines, value: Value) -> int | None:
-    """One of the axes that have several elements."""
+    """Return an axis with several elements, or None."""
     places = [k for k, size in enumerate(value.dimensions) if size > 1]
     return work.random.choice(places) if places else None
 
 
 def turned(work: Lines) -> None:
-    """The ends of an axis change places."""
+    """Add an array with the two ends of an axis exchanged."""
     part = work.any()
     value = part.value
     place = _long_axis(work, value)
@@ -235,7 +237,7 @@ def turned(work: Lines) -> None:
 
 
 def shifted(work: Lines) -> None:
-    """An axis without its last elements, padded at the front."""
+    """Add an array without the last elements of an axis, padded at the front."""
     part = work.any()
     value = part.value
     place = _long_axis(work, value)
@@ -268,7 +270,7 @@ def transposed(work: Lines) -> None:
 
 
 def there_and_back(work: Lines) -> None:
-    """A unit axis more, as of ``keepdims``, and away again."""
+    """Add a unit axis, as ``keepdims`` does, and remove it."""
     part = work.any()
     value, sizes = part.value, list(part.value.dimensions)
     sizes.insert(work.random.randint(0, len(sizes)), 1)

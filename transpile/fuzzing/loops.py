@@ -17,7 +17,7 @@ STEPS = ["unary", "binary", "binary", "compare", "select", "transpose", "reverse
 
 
 def loop(name: str, random: Random) -> RandomProgram:
-    """A program of one to three loops on two or three parameters."""
+    """Return a program of one to three loops on two or three parameters."""
     program = ProgramBuilder(name, random)
     body = program.entry
     length = random.choice([1, 2, 3, 4])
@@ -37,7 +37,7 @@ def loop(name: str, random: Random) -> RandomProgram:
 
 @dataclass(frozen=True)
 class Counter:
-    """The counter of a loop: ``number`` starts at ``start``, moves by ``step`` and stops after ``trips`` trips."""
+    """The counter of a loop: it starts at ``start``, changes by ``step`` and stops after ``trips`` trips."""
 
     type: str
     start: int
@@ -57,14 +57,14 @@ def random_counter(random: Random) -> Counter:
 
 
 def add_while(body: Body, depth: int) -> None:
-    """Add a loop over some of the values at hand; its results become values."""
+    """Add a loop over some of the body's values; its results become values."""
     random = body.random
     counter = random_counter(random)
     start = body.constant(counter.type, str(counter.start), 16)
     usable = [value for value in body.values if value.type in TYPES or value.type == "s32"]
     carried = [fitted(body, value) for value in random.choices(usable, k=random.randint(0, 4))]
     numbers = [value for value in carried if not value.dimensions]
-    if numbers and random.random() < 0.4:  # which are spread out to arrays of one shape
+    if numbers and random.random() < 0.4:  # broadcast them to arrays of one shape
         dimensions = shape_chains.random_dimensions(random, 2)
         carried += [
             body.add("broadcast", [value], value.type, dimensions, value.bound, "dimensions={}") for value in numbers
@@ -88,7 +88,7 @@ def add_while(body: Body, depth: int) -> None:
 
 
 def fitted(body: Body, value: Value) -> Value:
-    """The value, brought within the bound that carries keep."""
+    """Return the value, clamped to the bound of carries."""
     if value.type not in EXACT or value.bound <= CARRIED_BOUND:
         return value
     low, high = body.constant(value.type, "-8", 8), body.constant(value.type, "8", 8)
@@ -96,7 +96,7 @@ def fitted(body: Body, value: Value) -> Value:
 
 
 def loop_condition(caller: Body, shape: str, tree: Any, initial: Sequence[Value], place: int, counter: Counter) -> str:
-    """A condition that holds for the counter's trips at most."""
+    """Return the name of a condition that holds for at most the counter's trips."""
     body = caller.program.body(caller.program.unique("condition"))
     values = unpack(body, body.parameter(shape), tree, initial)
     limit = body.constant(counter.type, str(counter.limit), 16)
@@ -144,7 +144,9 @@ def loop_body(
 
 
 def next_value(body: Body, carry: Value, carries: Sequence[Value], number: Value | None) -> Value:
-    """Return what a carry becomes: itself, another one, something computed, or itself with row ``number`` replaced."""
+    """Return the next value of a carry: itself, another one, a computed value, or itself with row ``number``
+    replaced.
+    """
     random = body.random
     alike = [value for value in body.values if (value.type, value.dimensions) == (carry.type, carry.dimensions)]
     kind = random.random()
@@ -177,12 +179,12 @@ def zero(body: Body, element_type: str) -> Value:
 
 
 def add_step(body: Body) -> None:
-    """Add one element-wise or shape operation on values at hand."""
+    """Add one element-wise or shape operation on the body's values."""
     shape_chains.STEPS[body.random.choice(STEPS)][0](body)
 
 
 def add_slice_at(body: Body, number: Value) -> None:
-    """Read one row of a value, at the loop's counter: ``x[t]``."""
+    """Add a read of one row of a value at the loop's counter: ``x[t]``."""
     value = body.pick(lambda v: v.rank > 0 and v.dimensions[0] > 0)
     if value is None:
         return
@@ -195,7 +197,7 @@ def add_slice_at(body: Body, number: Value) -> None:
 
 
 def add_conditional(body: Body) -> None:
-    """Add a conditional of two branches on one or two values at hand."""
+    """Add a conditional of two branches on one or two of the body's values."""
     flag = body.pick(lambda v: v.type == "pred" and not v.dimensions)
     values = body.random.choices(body.values, k=body.random.randint(1, 2))
     if flag is None:
@@ -217,11 +219,11 @@ def add_conditional(body: Body) -> None:
     body.values.extend(unpack(body, result, tree, values))
 
 
-# -- nested tuples: a tree is an index of a value, or a list of trees
+# -- nested tuples: a tree is the index of a value, or a list of trees
 
 
 def random_tree(random: Random, count: int) -> Any:
-    """A list of the indices 0 to ``count`` - 1 in order, some of them grouped into lists."""
+    """Return a list of the indices 0 to ``count`` - 1 in order, some of them grouped into lists."""
     tree: list[Any] = list(range(count))
     while len(tree) > 1 and random.random() < 0.25:
         start = random.randrange(len(tree) - 1)
@@ -235,7 +237,7 @@ def tree_shape(tree: Any, shapes: Sequence[str]) -> str:
 
 
 def pack(body: Body, tree: Any, values: Sequence[Value], shapes: Sequence[str], as_root: bool = False) -> str:
-    """Write the tuples of a tree and return the outermost one's name."""
+    """Add the tuples of a tree and return the name of the outermost one."""
     if isinstance(tree, int):
         if as_root:
             body.result_shape_and_root([values[tree]], [shapes[tree]], as_tuple=False)
@@ -248,7 +250,7 @@ def pack(body: Body, tree: Any, values: Sequence[Value], shapes: Sequence[str], 
 
 
 def unpack(body: Body, name: str, tree: Any, like: Sequence[Value]) -> list[Value]:
-    """Read every value of a tree out of the tuple ``name``, in the order of their indices."""
+    """Return every value of a tree from the tuple ``name``, in the order of their indices."""
     shapes = [value.shape for value in like]
     found: dict[int, Value] = {}
     stack = [(name, tree)]

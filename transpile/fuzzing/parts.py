@@ -1,4 +1,4 @@
-"""Parts of arrays that are read and written at computed places: clamped, taken modulo, masked, of a maximum, or any."""
+"""Parts of arrays that are read and written at computed positions: clamped, modulo, masked, of a maximum, or any."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOUND = 2
 
 
 def parts(name: str, random: Random) -> RandomProgram:
-    """A program of 2 to 7 such steps on one to three arrays, with one to four results."""
+    """Return a program of 2 to 7 steps on one to three arrays, with one to four results."""
     program = ProgramBuilder(name, random)
     work = Parts(program, random)
     for _ in range(random.randint(2, 7)):
@@ -37,54 +37,58 @@ class Parts:
         self.values = [program.array_input(self.type, sizes, BOUND) for _ in range(random.randint(1, 3))]
 
     def any(self, accepts: Callable[[Value], bool] = lambda value: value.rank > 0) -> Value:
-        """An array that is accepted, recent and unused ones more often; the first parameter where there is none."""
+        """Return an accepted array, or the first parameter if there is none; recent and unused arrays are more
+        likely.
+        """
         found = [value for value in self.values if accepts(value)] or self.values[:1]
         weights = [(k + 1) * (1 if value.name in self.body.used else 4) for k, value in enumerate(found)]
         return self.random.choices(found, weights)[0]
 
     def put(self, opcode: str, operands: Sequence[Value], dimensions: Sequence[int], attributes: str = "") -> Value:
-        """Write an instruction whose result is one of the arrays."""
+        """Add an instruction whose result is one of the arrays, and return it."""
         bound = max(operand.bound for operand in operands[:2])
         value = self.body.add(opcode, operands, self.type, dimensions, bound, attributes)
         self.values.append(value)
         return value
 
     def window(self, x: Value) -> list[int]:
-        """The sizes of a part of an array: one element, all, or some along each axis."""
+        """Return the sizes of a part of an array: one element, all, or some along each axis."""
         return [self.random.choice([1, n, self.random.randint(1, n)]) for n in x.dimensions]
 
     def part(self, x: Value, window: Sequence[int]) -> Value:
-        """A part at computed places, behind a barrier: XLA adds the places of a part of a part, and clamps the sum."""
+        """Add a part at computed positions, behind a barrier: XLA adds the positions of nested parts, and clamps only
+        the sum.
+        """
         sizes = f"dynamic_slice_sizes={braces(window)}"
         part = self.body.add("dynamic-slice", [x, *self.starts(x, window)], self.type, window, x.bound, sizes)
         return self.put("opt-barrier", [part], window)
 
     def starts(self, x: Value, window: Sequence[int]) -> list[Value]:
-        """A place along each axis of an array, of one type."""
+        """Return a position along each axis of an array, all of one type."""
         index_type = self.random.choice(INDEX_TYPES)
         counts = [n - size + 1 for n, size in zip(x.dimensions, window, strict=True)]
         return [self.place(index_type, count) for count in counts]
 
     def place(self, index_type: str, count: int, dimensions: Sequence[int] = ()) -> Value:
-        """Numbers below a count, most of the time: computed of ones that are given, which are other ones."""
+        """Return positions computed from new inputs. Except for the kind ``any`` they are mostly below ``count``."""
         given = self.program.array_input(index_type, dimensions, 12)
         kind = self.random.choice(list(PLACES))
         return PLACES[kind](self, given, count)
 
     def number(self, like: Value, number: int) -> Value:
-        """A constant of the shape of places."""
+        """Return a constant of the shape of positions."""
         scalar = self.body.constant(like.type, str(number), number)
         if not like.rank:
             return scalar
         return self.body.add("broadcast", [scalar], like.type, like.dimensions, number, "dimensions={}")
 
     def computed(self, opcode: str, operands: Sequence[Value], like: Value, attributes: str = "") -> Value:
-        """Places that are computed."""
+        """Add an operation on positions."""
         element_type = "pred" if opcode == "compare" else like.type
         return self.body.add(opcode, operands, element_type, like.dimensions, 127, attributes)
 
 
-# -- places
+# -- positions
 
 
 def any_place(work: Parts, given: Value, count: int) -> Value:
@@ -96,7 +100,7 @@ def clamped(work: Parts, given: Value, count: int) -> Value:
 
 
 def modulo(work: Parts, given: Value, count: int) -> Value:
-    """The remainder of a division that rounds down, as ``%`` of JAX is."""
+    """Return the remainder of floor division, as ``%`` in JAX."""
     n, zero = work.number(given, count), work.number(given, 0)
     rest = work.computed("remainder", [given, n], given)
     below = work.computed("compare", [rest, zero], given, "direction=LT")
@@ -109,14 +113,14 @@ def masked(work: Parts, given: Value, count: int) -> Value:
 
 
 def scaled(work: Parts, given: Value, count: int) -> Value:
-    """The start of one of several parts that follow each other."""
+    """Return the start of one of several adjacent parts."""
     step = work.random.randint(1, count)
     place = modulo(work, given, -(-count // step))
     return work.computed("multiply", [place, work.number(given, step)], given)
 
 
 def of_maximum(work: Parts, given: Value, count: int) -> Value:
-    """The place of the first maximum; that of places which are an array is clamped."""
+    """Return the position of the first maximum of a new input; for arrays of positions, clamped ones."""
     if given.rank:
         return clamped(work, given, count)
     numbers = work.program.array_input("f32", [count], BOUND)
@@ -158,7 +162,7 @@ PLACES: dict[str, Callable[[Parts, Value, int], Value]] = {
 
 
 def read(work: Parts) -> None:
-    """A part, most often without its unit axes."""
+    """Add a part, most often without its unit axes."""
     x = work.any()
     window = work.window(x)
     part = work.part(x, window)
@@ -167,8 +171,8 @@ def read(work: Parts) -> None:
 
 
 def write(work: Parts) -> None:
-    """A part of an array written into one of the same rank, behind a barrier: XLA writes into an array while it reads
-    a part of it.
+    """Add a part of an array, written into one of the same rank. It is behind a barrier, since XLA may write into an
+    array while it reads a part of it.
     """
     x = work.any()
     source = work.any(lambda value: value.rank == x.rank)
@@ -182,7 +186,7 @@ def write(work: Parts) -> None:
 
 
 def roll(work: Parts) -> None:
-    """An array that is rolled by a number of places, which is computed."""
+    """Add an array that is rolled by a computed number of positions."""
     x = work.any()
     axis = work.random.randrange(x.rank)
     twice = [n * 2 if k == axis else n for k, n in enumerate(x.dimensions)]
@@ -191,7 +195,7 @@ def roll(work: Parts) -> None:
 
 
 def gather(work: Parts) -> None:
-    """Rows along one axis."""
+    """Add a gather of rows along one axis."""
     x = work.any()
     axis, count = work.random.randrange(x.rank), work.random.choice(SIZES)
     places = work.place(work.random.choice(INDEX_TYPES), x.dimensions[axis], [count, 1])
@@ -206,7 +210,7 @@ def gather(work: Parts) -> None:
 
 
 def scatter(work: Parts) -> None:
-    """Rows along the first axis that are added or chosen from."""
+    """Add a scatter of rows along the first axis, by a sum or an extreme."""
     x = work.any()
     rows = work.any(lambda value: value.dimensions[1:] == x.dimensions[1:] and value.rank == x.rank)
     places = work.place(work.random.choice(INDEX_TYPES), x.dimensions[0], [rows.dimensions[0], 1])
@@ -221,7 +225,7 @@ def scatter(work: Parts) -> None:
 
 
 def combine(work: Parts) -> None:
-    """Two arrays of one shape, or one with itself."""
+    """Add an operation on two arrays of one shape, or on one and itself."""
     x = work.any(lambda value: value.bound < 100)
     y = work.any(lambda value: value.dimensions == x.dimensions)
     if y.dimensions == x.dimensions and x.bound + y.bound < 100:

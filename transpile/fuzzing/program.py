@@ -1,7 +1,7 @@
-"""Random HLO programs under construction: values with known shape and magnitude, and text at the end.
+"""Random HLO programs under construction: values with known shape and magnitude, and the text at the end.
 
-Floats hold small integers and every generator keeps them below :data:`EXACT`, so sums and products are exact in any
-order and results can be compared bit by bit.
+Floats hold small integers, and every generator keeps them below :data:`EXACT`. So sums and products are exact in any
+order, and results can be compared bit by bit.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from ..dataclass import dataclass
 from ..hlo.element_types import ELEMENT_TYPES
 
-# Whole numbers up to here are exact in the float types.
+# Integers up to here are exact in the float types.
 EXACT = {"f64": 2.0**50, "f32": 2.0**22, "f16": 2.0**10, "bf16": 2.0**7, "c64": 2.0**20}
 MOST_ELEMENTS = 400
 
 
 @dataclass(frozen=True)
 class Value:
-    """An array in a computation under construction. ``bound`` is the largest magnitude its elements may have."""
+    """An array in a computation under construction. ``bound`` is the largest magnitude that its elements may have."""
 
     name: str
     type: str
@@ -60,14 +60,14 @@ def is_integer(element_type: str) -> bool:
 
 
 def limits(element_type: str) -> tuple[str, str]:
-    """The smallest and the largest number of an integer type, as literals."""
+    """Return the smallest and the largest number of an integer type, as literals."""
     bits = ELEMENT_TYPES[element_type].bits
     low = -(2 ** (bits - 1)) if ELEMENT_TYPES[element_type].is_signed else 0
     return str(low), str(low + 2**bits - 1)
 
 
 def largest(element_type: str) -> float:
-    """The largest magnitude that generators let values of a type have."""
+    """Return the largest magnitude that generators allow for values of a type."""
     if element_type in EXACT:
         return EXACT[element_type]
     if element_type == "pred":
@@ -77,7 +77,9 @@ def largest(element_type: str) -> float:
 
 
 class Body:
-    """One computation under construction. ``values`` are its arrays so far; ``used`` those with a user."""
+    """One computation under construction. ``values`` are its arrays so far; ``used`` are the names of those with a
+    user.
+    """
 
     def __init__(self, program: ProgramBuilder, name: str) -> None:
         self.program = program
@@ -105,7 +107,7 @@ class Body:
         return value
 
     def instruction(self, shape: str, opcode: str, operands: Sequence[Value | str], attributes: str = "") -> str:
-        """Write any instruction and return its name."""
+        """Add an instruction of any shape and return its name."""
         name = f"v{self._count}"
         self._count += 1
         names = [operand if isinstance(operand, str) else operand.name for operand in operands]
@@ -123,7 +125,7 @@ class Body:
         bound: float,
         attributes: str = "",
     ) -> Value:
-        """Write an instruction that gives an array."""
+        """Add an instruction that gives an array."""
         dimensions = tuple(dimensions)
         name = self.instruction(shape_text(element_type, dimensions), opcode, operands, attributes)
         value = Value(name, element_type, dimensions, min(bound, largest(element_type)))
@@ -135,7 +137,7 @@ class Body:
         return Value(name, element_type, tuple(dimensions), bound)
 
     def small_constant(self, element_type: str, low: int = -3, high: int = 3) -> Value:
-        """A scalar constant of small magnitude."""
+        """Add a scalar constant of small magnitude."""
         if element_type == "pred":
             return self.constant("pred", self.random.choice(["true", "false"]), 1)
         if ELEMENT_TYPES[element_type].is_unsigned:
@@ -145,14 +147,14 @@ class Body:
         return self.constant(element_type, literal, 2.0 * max(abs(low), abs(high), 1))
 
     def splat(self, element_type: str, dimensions: Sequence[int]) -> Value:
-        """A small constant, broadcast."""
+        """Add a small constant, broadcast."""
         scalar = self.small_constant(element_type)
         if not dimensions:
             return scalar
         return self.add("broadcast", [scalar], element_type, dimensions, scalar.bound, "dimensions={}")
 
     def pick(self, accepts: Callable[[Value], bool] = lambda value: True) -> Value | None:
-        """A value at random, recent and unused ones more often."""
+        """Return a random accepted value, or None; recent and unused ones are more likely."""
         found = [value for value in self.values if accepts(value)]
         if not found:
             return None
@@ -160,18 +162,18 @@ class Body:
         return self.random.choices(found, weights)[0]
 
     def any_value(self) -> Value:
-        """A value at random, in a body that has one."""
+        """Return a random value of a body that has one."""
         found = self.pick()
         assert found is not None
         return found
 
     def partner(self, value: Value) -> Value:
-        """A second operand for an element-wise operation: another value of the same shape, or a constant."""
+        """Return a second operand for an element-wise operation: another value of the same shape, or a constant."""
         same = [v for v in self.values if (v.type, v.dimensions) == (value.type, value.dimensions)]
         return self.random.choice(same) if self.random.random() < 0.7 else self.splat(value.type, value.dimensions)
 
     def result_shape_and_root(self, results: Sequence[Value | str], shapes: Sequence[str], as_tuple: bool) -> str:
-        """Write the root: the one result, or a tuple of them. Returns the result's shape."""
+        """Add the root, which is the only result or a tuple of the results, and return its shape."""
         if as_tuple:
             shape = f"({', '.join(shapes)})"
             self.instruction(shape, "tuple", results)
@@ -200,7 +202,7 @@ class ProgramBuilder:
         self.entry = self.body("entry")
 
     def body(self, name: str) -> Body:
-        """A new computation; write it with :meth:`finish` before its caller."""
+        """Return a new computation; :meth:`finish` must be called before the caller is finished."""
         return Body(self, f"{self.name}_{name}")
 
     def unique(self, stem: str) -> str:
@@ -212,7 +214,7 @@ class ProgramBuilder:
         return body.name
 
     def combiner(self, opcode: str, element_type: str) -> str:
-        """The name of a computation that combines two scalars."""
+        """Return the name of a computation that combines two scalars."""
         return self.helper(
             f"{opcode}_{element_type}",
             f"\n  a = {element_type}[] parameter(0)\n  b = {element_type}[] parameter(1)\n"
@@ -220,13 +222,13 @@ class ProgramBuilder:
         )
 
     def helper(self, stem: str, lines: str) -> str:
-        """The full name of the computation of these lines, which is written once."""
+        """Return the full name of the computation with these lines, which is written once."""
         name = f"{self.name}_{stem}"
         self._helpers.setdefault(name, f"{name} {{{lines}}}\n")
         return name
 
     def array_input(self, element_type: str, dimensions: Sequence[int], bound: int = 4) -> Value:
-        """A parameter of the program with small whole numbers as its input."""
+        """Add a parameter of the program with small integers as its input."""
         low = 0 if not ELEMENT_TYPES[element_type].is_signed and not is_float(element_type) else -bound
         high = 1 if element_type == "pred" else bound
         numbers = self.numbers.integers(low, high + 1, size=tuple(dimensions))
@@ -256,11 +258,11 @@ class ProgramBuilder:
 
 @dataclass(frozen=True)
 class RandomProgram:
-    """A finished program and inputs for it.
+    """A finished program and its inputs.
 
     ``rounded`` are the results that may differ in their last digits; all others must be equal to the last bit.
-    ``fixed`` are the parameters that must have these inputs, ``campaign`` the kind of the others. ``runs_on_xla`` is
-    false where XLA on the CPU lacks an operation.
+    ``fixed`` are the parameters that must have these inputs, ``campaign`` is the kind of the others. ``runs_on_xla`` is
+    false if XLA on the CPU lacks an operation.
     """
 
     name: str
@@ -276,17 +278,17 @@ class RandomProgram:
 
     @property
     def result_count(self) -> int:
-        """The number of arrays in the result; no result is nested."""
+        """The number of arrays in the result, which is not nested."""
         return self.result_shape.count("[")
 
     @property
     def text(self) -> str:
-        """The program as a module of its own."""
+        """The program as a module."""
         return f"HloModule {self.name}\n\n{self.helpers}ENTRY {self.entry}"
 
 
 def batch_text(programs: Sequence[RandomProgram]) -> str:
-    """One module that runs all programs, whose names must differ, on their parameters in a row.
+    """Return one module that runs all programs, whose names must differ, with their parameters one after the other.
 
     It returns their results in order as one tuple.
     """

@@ -1,6 +1,6 @@
 """Operations with many attributes, valid by construction: gather, scatter, convolution, windows, dot, sort, FFT..
 
-A recipe draws operand shapes and attributes that fit each other; the result's shape is left to shape inference.
+A recipe draws operand shapes and attributes that fit each other; shape inference gives the result's shape.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def gather(random: Random, name: str) -> Recipe:
 
 def scatter(random: Random, name: str) -> Recipe:
     numbers = _index_numbers(random)
-    while not numbers.start_index_map:  # XLA goes wrong where no dimension is indexed
+    while not numbers.start_index_map:  # XLA's result is wrong if no dimension is indexed
         numbers = _index_numbers(random)
     element_type = random.choice(["f32", "s32", "u8", "f64"])
     opcode = random.choice(["add", "add", "maximum", "minimum", "multiply", "second", "subtract"])
@@ -268,7 +268,9 @@ def triangular_solve(random: Random, name: str) -> Recipe:
 
 
 def _batch_norm(opcode: str, operands: str) -> Callable[[Random, str], Recipe]:
-    """A recipe of an operation on whole arrays, ``a``, and one number for each feature, ``f``."""
+    """Return the recipe of a batch norm; ``operands`` has ``a`` for a whole array, ``f`` for one number for each
+    feature.
+    """
 
     def batch_norm(random: Random, name: str) -> Recipe:
         dimensions = sizes(random, 2, 4)

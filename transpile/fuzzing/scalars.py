@@ -13,7 +13,7 @@ from .program import Body, ProgramBuilder, RandomProgram, Value
 
 TYPES = sorted(set(ELEMENT_TYPES) - {"s1", "u1"})
 
-# Operations whose result every correct implementation agrees on, to the last bit.
+# Operations with the same result, to the last bit, in every correct implementation.
 EXACT_OPCODES: dict[Kind, tuple[str, ...]] = {
     Kind.PRED: ("not", "and", "or", "xor", "add", "multiply", "maximum", "minimum"),
     Kind.SIGNED: (
@@ -47,7 +47,7 @@ BINARY = {
 
 
 def scalars(name: str, random: Random) -> RandomProgram:
-    """A program of 4 to 10 independent expressions, each of one to three operations."""
+    """Return a program of 4 to 10 independent expressions, each of one to three operations."""
     program = ProgramBuilder(name, random)
     steps = random.choices(list(STEPS), [weight for _, weight in STEPS.values()], k=random.randint(4, 10))
     results = [STEPS[step][0](program.entry) for step in steps]
@@ -56,9 +56,9 @@ def scalars(name: str, random: Random) -> RandomProgram:
 
 
 def interesting_values(element_type: ElementType) -> np.ndarray:
-    """Values of a type at its limits and where rounding goes both ways, as an array of its dtype.
+    """Return values of a type at its limits and where rounding goes either way, as an array of its dtype.
 
-    Subnormals of float32, float64 and bfloat16 are left out: XLA on the CPU flushes them.
+    Subnormals of float32, float64 and bfloat16 are left out, since XLA on the CPU flushes them.
     """
     dtype = element_type.dtype
     if element_type.kind is Kind.PRED:
@@ -78,7 +78,7 @@ def interesting_values(element_type: ElementType) -> np.ndarray:
 
 
 def literal_text(array: np.ndarray) -> str:
-    """The array as an HLO literal; digits enough to read it back exactly."""
+    """Return the array as an HLO literal, with enough digits to read it back exactly."""
     if array.ndim:
         return "{" + ", ".join(literal_text(part) for part in array) + "}"
     if array.dtype == bool:
@@ -88,17 +88,17 @@ def literal_text(array: np.ndarray) -> str:
     if array.dtype.kind in "iu" or "int" in array.dtype.name:
         return str(int(array))
     number = float(array)
-    return "nan" if np.isnan(number) else str(number)  # Python's shortest text for a double is exact for all
+    return "nan" if np.isnan(number) else str(number)  # Python's shortest text of a double is exact for all types
 
 
 def literal(body: Body, element_type: str, dimensions: Sequence[int]) -> Value:
-    """A constant of interesting values."""
+    """Add a constant of interesting values."""
     values = _draw(body, interesting_values(ELEMENT_TYPES[element_type]), dimensions)
     return body.constant(element_type, literal_text(values), 0, dimensions)
 
 
 def argument(body: Body, element_type: str, dimensions: Sequence[int], pool: np.ndarray | None = None) -> Value:
-    """A parameter of interesting values, or of those in the pool."""
+    """Add a parameter of interesting values, or of values from the pool."""
     pool = interesting_values(ELEMENT_TYPES[element_type]) if pool is None else pool
     body.program.inputs.append(_draw(body, pool, dimensions))
     return body.array_parameter(element_type, dimensions, 0)
@@ -108,11 +108,11 @@ def _draw(body: Body, pool: np.ndarray, dimensions: Sequence[int]) -> np.ndarray
     return pool[body.program.numbers.integers(0, len(pool), size=tuple(dimensions))]
 
 
-FOLDED_WRONGLY = {"f8e8m0fnu", "f4e2m1fn", "c64", "c128"}  # constants of these, or becoming these, by XLA
+FOLDED_WRONGLY = {"f8e8m0fnu", "f4e2m1fn", "c64", "c128"}  # XLA folds constants of, and converts to, these wrongly
 
 
 def operand(body: Body, element_type: str, dimensions: Sequence[int]) -> Value:
-    """A parameter, or a constant where XLA folds constants of that type as it computes with them."""
+    """Add a parameter, or a constant if XLA folds constants of the type correctly."""
     may_fold = element_type not in FOLDED_WRONGLY
     return (literal if may_fold and body.random.random() < 0.3 else argument)(body, element_type, dimensions)
 
@@ -131,23 +131,23 @@ def constant_step(body: Body) -> Value:
 
 def convert_step(body: Body) -> Value:
     source, target, last = body.random.sample(TYPES, 3)
-    keeps_sign = source in ("s2", "s4") and target in ("u2", "u4")  # in constants, by XLA
+    keeps_sign = source in ("s2", "s4") and target in ("u2", "u4")  # in constants that XLA folds, wrongly
     value = (argument if keeps_sign or target in FOLDED_WRONGLY else operand)(
         body, source, random_dimensions(body.random)
     )
     result = body.add("convert", [value], convertible(source, target), value.dimensions, 0)
-    skips_middle = ELEMENT_TYPES[source].is_integral and ELEMENT_TYPES[last].is_integral  # XLA, wrongly
+    skips_middle = ELEMENT_TYPES[source].is_integral and ELEMENT_TYPES[last].is_integral  # by XLA, wrongly
     if body.random.random() < 0.3 and last not in FOLDED_WRONGLY and not skips_middle:
         result = body.add("convert", [result], convertible(result.type, last), value.dimensions, 0)
     return result
 
 
 def convertible(source: str, target: str) -> str:
-    """The target, or another type where XLA goes wrong."""
+    """Return the target, or another type if XLA's conversion is wrong."""
     if ELEMENT_TYPES[source].is_complex and target == "pred":
         return "f32"  # XLA aborts
     if source == "f4e2m1fn" and ELEMENT_TYPES[target].is_integral:
-        return "f16"  # XLA takes f4's largest number for the integer's
+        return "f16"  # XLA saturates to f4's largest number, not the integer type's
     return target
 
 
@@ -170,9 +170,9 @@ def elementwise(body: Body, table: dict[Kind, tuple[str, ...]]) -> Value:
 
 
 def operand_pool(opcode: str, element_type: ElementType) -> np.ndarray:
-    """The values an operand may have: all interesting ones, but for where XLA's results mean nothing."""
+    """Return the values of an operand: all interesting ones for which XLA's results are meaningful."""
     values = interesting_values(element_type)
-    if opcode == "power" and element_type.is_integral:  # XLA looks at the lowest six bits of the exponent alone
+    if opcode == "power" and element_type.is_integral:  # XLA reads only the lowest six bits of the exponent
         return values[(values.astype(np.float64) >= -8) & (values.astype(np.float64) < 64)]
     if opcode == "power" and element_type.name == "f8e8m0fnu":  # small results are subnormal in float32: flushed
         return values[values.astype(np.float32) < 16]
@@ -207,7 +207,7 @@ def clamp_step(body: Body) -> Value:
     element_type = body.random.choice([t for t in TYPES if not ELEMENT_TYPES[t].is_complex])
     dimensions = random_dimensions(body.random)
     limits = body.random.choice([(), dimensions])
-    draw = argument if element_type == "s2" else operand  # XLA holds a constant of -1 for the largest number
+    draw = argument if element_type == "s2" else operand  # XLA treats a constant of -1 as the largest number
     operands = [draw(body, element_type, shape) for shape in (limits, dimensions, limits)]
     return body.add("clamp", operands, element_type, dimensions, 0)
 
@@ -221,7 +221,7 @@ def select_step(body: Body) -> Value:
 
 
 def bitcast_convert_step(body: Body) -> Value:
-    """Bitcast to a type of any width that divides or is divided by the operand's."""
+    """Add a bitcast to a type whose width divides the operand's, or is a multiple of it."""
     castable = [t for t in TYPES if t != "pred" and not ELEMENT_TYPES[t].is_complex]
     source, target = body.random.choice(castable), body.random.choice(castable)
     wide, narrow = ELEMENT_TYPES[source].bits, ELEMENT_TYPES[target].bits
@@ -229,7 +229,7 @@ def bitcast_convert_step(body: Body) -> Value:
     if narrow > wide:
         value = operand(body, source, [*dimensions, narrow // wide])
         return body.add("bitcast-convert", [value], target, dimensions, 0)
-    value = argument(body, source, dimensions)  # XLA folds casts to types below a byte wrongly
+    value = argument(body, source, dimensions)  # XLA folds casts to types of less than a byte wrongly
     if narrow < wide:
         dimensions.append(wide // narrow)
     return body.add("bitcast-convert", [value], target, dimensions, 0)
@@ -243,7 +243,7 @@ def reduce_precision_step(body: Body) -> Value:
 
 
 def complex_step(body: Body) -> Value:
-    """Two reals to a complex number and back."""
+    """Add a complex number from two reals, and perhaps one of its parts."""
     real_type, complex_type = body.random.choice([("f32", "c64"), ("f64", "c128")])
     dimensions = random_dimensions(body.random)
     parts = [operand(body, real_type, dimensions), operand(body, real_type, dimensions)]

@@ -24,11 +24,11 @@ TYPES = ["f32", "f32", "f32", "s32", "s32", "pred", "bf16", "f64", "u8", "s64", 
 SIZES = [1, 1, 2, 3, 3, 4, 5]
 
 
-Steps = Mapping[str, tuple[Callable[[Body], None], int]]  # with how often each is taken
+Steps = Mapping[str, tuple[Callable[[Body], None], int]]  # each with its weight
 
 
 def shape_chain(name: str, random: Random, steps: Steps | None = None) -> RandomProgram:
-    """A program of 3 to 16 instructions on one to three parameters, by :data:`STEPS` or other steps."""
+    """Return a program of 3 to 16 instructions on one to three parameters, from :data:`STEPS` or other steps."""
     steps = steps or STEPS
     program = ProgramBuilder(name, random)
     body = program.entry
@@ -48,7 +48,7 @@ def shape_chain(name: str, random: Random, steps: Steps | None = None) -> Random
 
 
 def random_dimensions(random: Random, most_dimensions: int = 4) -> tuple[int, ...]:
-    """Small sizes, many of them 1; rarely a 0."""
+    """Return small sizes, many of them 1 and few of them 0."""
     sizes = [random.choice(SIZES) for _ in range(random.randint(0, most_dimensions))]
     if sizes and random.random() < 0.03:
         sizes[random.randrange(len(sizes))] = 0
@@ -132,7 +132,7 @@ def convert(body: Body) -> None:
         target = body.random.choice(targets)
         wraps = target == "u8" and value.type != "pred"
         if wraps and is_float(value.type):
-            return  # a negative float saturates; the scalars family does that
+            return  # a negative float saturates, which the family scalars tests
         body.add("convert", [value], target, value.dimensions, largest(target) if wraps else value.bound)
 
 
@@ -288,14 +288,14 @@ def reduce(body: Body) -> None:
 
 
 def power(bound: float, exponent: int) -> float:
-    """The bound to that power, infinite where Python would raise an OverflowError."""
+    """Return a power of a bound; infinity if Python would raise an OverflowError."""
     return math.inf if exponent * math.log2(bound) > 1000 else bound**exponent
 
 
 def reduction_start(body: Body, value: Value, opcode: str, terms: int) -> Value:
-    """The initial value: the identity, or for a parameter sometimes another one.
+    """Return an initial value: the identity, or sometimes another one if the operand is a parameter.
 
-    XLA counts another one twice where it merges or splits reductions, and drops it from a reduction of unit axes.
+    XLA counts another one twice if it merges or splits reductions, and drops it from a reduction of unit axes.
     """
     element_type = value.type
     is_argument = body is body.program.entry and value.name.startswith("p")
@@ -339,7 +339,7 @@ def call(body: Body) -> None:
 
 
 def add_call(body: Body, write: Callable[[list[Value], Value, str], None]) -> None:
-    """Do a few of the other steps in a computation of its own; ``write(arguments, result, computation)`` calls it."""
+    """Add a computation of a few other steps; ``write(arguments, result, computation)`` adds its call."""
     arguments = [body.any_value(), body.any_value()]
     callee = body.program.body(body.program.unique("function"))
     for value in arguments:

@@ -1,7 +1,7 @@
-"""Loops between the counters of other loops that change arrays where they are, and masks of positions in them.
+"""Loops between the counters of outer loops, with arrays updated in place and masks of positions.
 
-So scientists write factorisations, sweeps and dynamic programs. Bounds may run over, intervals may be empty, old values
-may be read behind a change, and what a mask leaves out may be NaN.
+Scientists write factorisations, sweeps and dynamic programs in this way. Bounds may be out of range, intervals may be
+empty, old values may be read after a change, and elements that a mask excludes may be NaN.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEUTRAL = {"add": "0", "maximum": "-8", "minimum": "8", "multiply": "1"}
 
 
 def triangles(name: str, random: Random) -> RandomProgram:
-    """A program of one or two nests of loops over a matrix, a vector and a number."""
+    """Return a program of one or two loop nests over a matrix, a vector and a number."""
     program = ProgramBuilder(name, random)
     kind, n = random.choice(TYPES), random.choice([2, 4, 5, 6, 8])
     arrays = [program.array_input(kind, dimensions, 3) for dimensions in ((n, n), (n,), ())]
@@ -34,7 +34,9 @@ def triangles(name: str, random: Random) -> RandomProgram:
 
 @dataclass(frozen=True)
 class Round:
-    """A body of a loop under construction: its counters, what it changes (newest last) and what it only reads."""
+    """The body of a loop under construction: its counters, the arrays that it changes (newest last) and those that it
+    only reads.
+    """
 
     body: Body
     n: int
@@ -49,12 +51,12 @@ class Round:
         return self.body.random
 
     def at_hand(self, rank: int) -> list[Value]:
-        """The arrays of a rank; the newest state of what changes stands twice."""
+        """Return the arrays of a rank; the newest states of changed arrays are twice as likely."""
         newest = self.changed[-3:]
         return [value for value in self.changed + newest + self.only_read if value.rank == rank]
 
     def place(self) -> Value:
-        """A counter, or one near to it or mirrored, which may lie outside of the arrays."""
+        """Return a counter, or one near to it or mirrored, which may be out of range."""
         if not self.counters:
             return self.number(self.random.randrange(self.n))
         counter, kind = self.random.choice(self.counters), self.random.random()
@@ -74,7 +76,7 @@ class Round:
 
 
 def add_nest(outer: Round, depth: int) -> list[Value]:
-    """Add a loop, with others in it, and return what its arrays are behind it."""
+    """Add a loop with nested loops, and return its arrays after the loop."""
     start, limit = bounds(outer)
     carried = [start, limit, *outer.counters, *outer.changed[-3:], *outer.only_read]
     program, tree, count = outer.body.program, list(range(len(carried))), len(outer.counters)
@@ -105,7 +107,7 @@ def add_nest(outer: Round, depth: int) -> list[Value]:
 
 
 def bounds(outer: Round) -> tuple[Value, Value]:
-    """Draw where a loop starts and ends: often at a counter, now and then outside of the arrays."""
+    """Return the start and limit of a loop: often at a counter, sometimes out of range."""
     random, whole = outer.random, (outer.number(0), outer.number(outer.n))
     if not outer.counters:
         first = random.choice([0, 0, 1])
@@ -122,7 +124,7 @@ def change(round: Round) -> None:
     if kind < 0.4:
         matrix = put(round, matrix, number_of(round, 2), [round.place(), round.place()], (1, 1))
     elif kind < 0.6:
-        turn = round.random.choice([1, -1])  # a row or a column
+        turn = round.random.choice([1, -1])  # for a row or a column
         places, shape = [round.place(), round.number(0)][::turn], (1, round.n)[::turn]
         matrix = put(round, matrix, line_of(round, 2), places, shape)
     elif kind < 0.75:
@@ -136,13 +138,13 @@ def change(round: Round) -> None:
 
 
 def put(round: Round, array: Value, part: Value, places: list[Value], shape: tuple[int, ...]) -> Value:
-    """The array with a number, a row or a column at places."""
+    """Return the array with a number, a row or a column written at positions."""
     part = round.body.add("reshape", [fitted(round.body, part)], round.kind, shape, 8)
     return round.body.add("dynamic-update-slice", [array, part, *places], round.kind, array.dimensions, 8)
 
 
 def number_of(round: Round, depth: int) -> Value:
-    """A number: one of an array, a reduced line, or of two numbers."""
+    """Return a number: an element of an array, a reduced line, or a combination of two numbers."""
     random, body = round.random, round.body
     kind = random.random() if depth else random.random() * 0.45
     if kind < 0.4:
@@ -161,7 +163,7 @@ def number_of(round: Round, depth: int) -> Value:
 
 
 def reduced(round: Round, depth: int) -> Value:
-    """A line of which a mask selects some, combined to a number."""
+    """Return a line, perhaps with a mask, reduced to a number."""
     random, body = round.random, round.body
     opcode = random.choice(["add", "add", *NEUTRAL])
     neutral = body.constant(round.kind, NEUTRAL[opcode], 8)
@@ -172,7 +174,7 @@ def reduced(round: Round, depth: int) -> Value:
         other = neutral if random.random() < 0.8 else body.constant(round.kind, "2", 2)
         others = body.add("broadcast", [other], round.kind, (round.n,), 8, "dimensions={}")
         line = body.add("select", [mask(round), line, others], round.kind, (round.n,), 8)
-    elif opcode == "add" and not round.has_nan:  # XLA takes the product with a mask for a selection
+    elif opcode == "add" and not round.has_nan:  # XLA treats the product with a mask as a selection
         flags = body.add("convert", [mask(round)], round.kind, (round.n,), 1)
         line = body.add("multiply", [line, flags], round.kind, (round.n,), 8)
     name = body.program.combiner(opcode, round.kind)
@@ -180,13 +182,13 @@ def reduced(round: Round, depth: int) -> Value:
 
 
 def small(round: Round, line: Value) -> Value:
-    """A line between -2 and 2, whose product is exact."""
+    """Return a line clamped to -2 and 2, whose product is exact."""
     low, high = (round.body.constant(round.kind, number, 2) for number in ("-2", "2"))
     return round.body.add("clamp", [low, line, high], round.kind, (round.n,), 2)
 
 
 def line_of(round: Round, depth: int) -> Value:
-    """A row, a column, a vector, or of two lines."""
+    """Return a row, a column, a vector, or a combination of two lines."""
     random, body, n = round.random, round.body, round.n
     kind = random.random() if depth > 0 else random.random() * 0.6
     if kind < 0.45:
@@ -205,7 +207,7 @@ def line_of(round: Round, depth: int) -> Value:
 
 
 def mask(round: Round, depth: int = 1) -> Value:
-    """The positions below, above or at a place, or of two masks."""
+    """Return the mask of positions below, above or at a place, or a combination of two masks."""
     random, body, n = round.random, round.body, round.n
     if depth and random.random() < 0.35:
         opcode = random.choice(["and", "and", "or"])

@@ -44,7 +44,7 @@ def stochastic_convert(random: Random, name: str) -> Recipe:
 
 
 def ragged_dot(random: Random, name: str) -> Recipe:
-    """Groups of rows of the left side, each with a matrix of its own."""
+    """Return the recipe of a product of groups of rows, each with its own matrix."""
     rows, inner, columns, groups = (random.randint(1, 5) for _ in range(4))
     attributes = {
         "lhs_batch_dims": (),
@@ -60,7 +60,7 @@ def ragged_dot(random: Random, name: str) -> Recipe:
 
 
 def scan(random: Random, name: str) -> Recipe:
-    """Running sums along a dimension, from either end."""
+    """Return the recipe of running sums along a dimension, from either end."""
     dimensions = sizes(random, 1, 3)
     axis = random.randrange(len(dimensions))
     element_type = random.choice(["f32", "s32", "f64"])

@@ -1,1 +1,1 @@
-"""Inputs that a program is compared on."""
+"""The inputs on which a program is compared."""

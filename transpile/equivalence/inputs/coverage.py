@@ -1,7 +1,6 @@
-"""Reach: the parts of an emitted program that its inputs come to, branches, bodies of loops, reducers and other
-functions.
+"""Reach: the parts of an emitted program that its inputs execute: branches, loop bodies, reducers and other functions.
 
-What did not run was not compared. The readable text for NumPy stands for all targets: its lines are traced.
+Code that did not run was not compared. The readable text for NumPy is traced, and stands for all targets.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from ..reference.worker import RemoteError, WorkerDied, WorkerTimeout
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-MOST_DRAWS = 8  # of inputs, until everything was reached
+MOST_DRAWS = 8  # of inputs, if some parts stay unreached
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A part of the text that may not run, lines ``first`` to ``last``, and what it is in the HLO."""
+    """A part of the text that may not run, lines ``first`` to ``last``, with a description in terms of the HLO."""
 
     what: str
     first: int
@@ -45,10 +44,10 @@ class Body:
 
 @dataclass(slots=True)
 class Reach:
-    """The lines that inputs have reached so far of a module emitted for NumPy, or of an edited form of its text.
+    """The lines of a module emitted for NumPy, or of an edited text of it, that inputs have reached so far.
 
-    ``unreached`` names the outermost parts that no input of :meth:`try_inputs` reached; where a run fails, nothing is
-    known, and nothing is named.
+    ``unreached`` names the outermost parts that no input of :meth:`try_inputs` reached. It is empty if a run failed,
+    since nothing is known then.
     """
 
     module: GeneratedModule
@@ -59,7 +58,9 @@ class Reach:
 
     @staticmethod
     def of(emitted: GeneratedModule, edited: str | None = None) -> Reach:
-        """The parts of an emitted module; those of an edited text have only lines, where it has others."""
+        """Return the parts of an emitted module. Parts of an ``edited`` text have names of the HLO only if there are as
+        many.
+        """
         found = tuple(_bodies(emitted))
         if edited is None:
             return Reach(emitted, found)
@@ -87,7 +88,7 @@ class Reach:
         return tuple(map(str, outermost))
 
     def try_inputs(self, workers: Workers, arguments: Sequence[Any]) -> bool:
-        """Tell whether inputs, nested as the parameters of ``main``, reach something that none before did."""
+        """Run inputs, nested like the parameters of ``main``, and return whether they reach a new part."""
         if not self.bodies or not self.is_known:
             return False
         self._tried += 1
@@ -101,7 +102,7 @@ class Reach:
 
     @property
     def runnable(self) -> GeneratedModule:
-        """The module without what only this process needs."""
+        """The module without the data that only this process needs."""
         return GeneratedModule(self.module.source, self.module.name, self.module.target, self.module.constants)
 
 
@@ -120,7 +121,7 @@ def _bodies(emitted: GeneratedModule) -> Iterator[Body]:
 
 
 def _bodies_of_text(source: str, functions: Iterable[str]) -> Iterator[Body]:
-    """The parts of a text by their lines alone, in the same order."""
+    """Yield the parts of a text in the same order, with their lines only."""
     tree = ast.parse(source)
     definitions = {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef)}
     for name in functions:
@@ -132,7 +133,7 @@ def _bodies_of_text(source: str, functions: Iterable[str]) -> Iterator[Body]:
 
 
 def _optional(statement: ast.stmt) -> list[list[ast.stmt]]:
-    """The bodies of a statement that need not run, less those that do nothing."""
+    """Return the bodies of a statement that may not run, without those that only pass."""
     inside = bodies(statement) if isinstance(statement, ast.If | ast.For | ast.While) else []
     return [body for body in inside if not all(isinstance(part, ast.Pass) for part in body)]
 
@@ -141,11 +142,11 @@ def _body(what: str, body: Sequence[ast.stmt]) -> Body:
     return Body(what, body[0].lineno, body[-1].end_lineno or body[-1].lineno)
 
 
-# -- names of the HLO
+# -- names from the HLO
 
 
 def _names(function: WrittenFunction) -> dict[Region, str]:
-    """The computation of every body of code, and the instruction that calls it."""
+    """Return the name of the computation of every region, with the instruction that calls it."""
     found: dict[Region, str] = {}
     stack = [function.function.scope] if function.function.scope is not None else []
     while stack:

@@ -1,4 +1,4 @@
-"""The analysis of what an array of a program's result depends on."""
+"""The instructions that an array of a program's result depends on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from ...hlo.ir import HloModule, Instruction
 
 
 def computed_by(module: HloModule, path: Sequence[int]) -> list[Instruction]:
-    """The instructions of a module that the array at ``path`` of its result may depend on, called ones among them."""
+    """Return the instructions that the array at ``path`` of a module's result may depend on, with those of called
+    computations.
+    """
     root, rest = module.entry.root, list(path)
     while rest and root.opcode == "tuple":
         root = root.operands[rest.pop(0)]

@@ -1,7 +1,7 @@
-"""The domains of parameters: what a program does with each, and so which values make sense for it.
+"""The domains of parameters: the values that make sense for each, from the operations that use it.
 
-A parameter is followed through moves (reshape, tuple, call, loop carry..) to the operations that ask something of it:
-an index must be in range, a matrix to factor positive definite, the operand of a logarithm positive.
+A parameter is followed through moves (reshape, tuple, call, loop carry..) to the operations that restrict it: an index
+must be in range, a matrix to factor positive definite, the operand of a logarithm positive.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Path = tuple[int, ...]
 
 
 class Form(IntEnum):
-    """The form that an array must have; where a program asks for several, the largest is given."""
+    """The form that an array must have; of several forms, the largest is used."""
 
     ANY = 0
     RANGE = 1  # low <= x <= high
@@ -29,7 +29,7 @@ class Form(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The values a parameter may have. ``low`` and ``high``, both inclusive, belong to ``Form.RANGE``."""
+    """The values that a parameter may have. ``low`` and ``high``, both inclusive, belong to ``Form.RANGE``."""
 
     form: Form = Form.ANY
     low: float = 0.0
@@ -38,7 +38,7 @@ class Domain:
     is_sorted: bool = False
 
     def __and__(self, other: Domain) -> Domain:
-        """Return what satisfies both, or the stronger of the two."""
+        """Return the domain that satisfies both, or the one of the stronger form."""
         form = max(self.form, other.form)
         wishes = [domain for domain in (self, other) if domain.form is form]
         low = max(domain.low for domain in wishes)
@@ -56,7 +56,7 @@ Rule = Callable[[Instruction, int], Domain | None]
 
 
 def parameter_domains(module: HloModule) -> list[tuple[ArrayShape, Domain]]:
-    """Shape and domain of every array among the entry's parameters, tuples flattened in order."""
+    """Return the shape and domain of every array of the entry's parameters, with tuples flattened in order."""
     flow = _Flow(module)
     return [
         (shape, flow.domain(parameter, path))
@@ -82,7 +82,7 @@ class _Flow:
         self._users: dict[int, list[tuple[Instruction, int]]] = defaultdict(list)
         self._callers: dict[int, list[Instruction]] = defaultdict(list)
         self._roots: dict[int, Computation] = {}
-        self._conditions: set[int] = set()  # instructions of loop conditions
+        self._conditions: set[int] = set()  # ids of instructions in loop conditions
         for computation in module.computations:
             self._roots[id(computation.root)] = computation
             for instruction in computation.instructions:
@@ -114,7 +114,7 @@ class _Flow:
         return (rule(user, number) if rule else None) or Domain()
 
     def _next(self, value: Instruction, path: Path) -> Iterator[tuple[Instruction, Path]]:
-        """Return where the part ``path`` of a value goes."""
+        """Yield the (instruction, path) pairs that the part ``path`` of a value moves to."""
         for user, number in self._users[id(value)]:
             yield from _through(user, number, value, path)
         computation = self._roots.get(id(value))
@@ -152,11 +152,11 @@ def _is_integral(value: Instruction) -> bool:
     return isinstance(value.shape, ArrayShape) and value.shape.element_type.is_integral
 
 
-# -- what operations ask for
+# -- restrictions of operations
 
 
 def _range(*limits: int) -> Domain:
-    """Indices from 0 to the smallest of the limits."""
+    """Return the domain of indices from 0 to the smallest of the limits."""
     return Domain(Form.RANGE, 0, max(0, min(limits, default=0)))
 
 
@@ -209,7 +209,7 @@ def _conditional(user: Instruction, number: int) -> Domain | None:
 
 
 def _compare(user: Instruction, number: int) -> Domain | None:
-    """Integers compared with an iota are labels: ``one_hot``."""
+    """Return the range of labels: integers that are compared with an iota, as ``one_hot`` does."""
     other = user.operands[1 - number]
     while other.opcode in ("broadcast", "convert", "reshape", "copy"):
         other = other.operands[0]

@@ -1,4 +1,4 @@
-"""Example inputs for a program, made to fit what it does with them, and a summary of any array."""
+"""Generated inputs that suit a program, and statistics of any array."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def make_inputs(module: HloModule, seed: int = 0) -> list[Array]:
-    """Make arrays for the entry's parameters, tuples flattened in order; the same for the same seed.
+    """Return arrays for the entry's parameters, with tuples flattened in order; the same for the same seed.
 
     Indices are in range, labels below the number of classes, loop bounds small, matrices to factor positive definite,
     random keys full of bits; other floats are normal(0, 1), other integers small. Dynamic dimensions have their upper
-    bound. Edge values are those of a campaign (:mod:`.campaigns`).
+    bound. Edge values are those of a campaign (:mod:`.kinds`).
     """
     inputs = []
     for number, (shape, domain) in enumerate(parameter_domains(module)):
@@ -106,18 +106,18 @@ def _cast(values: Array | np.number[Any], element_type: ElementType) -> Array:
 
 
 def limits(element_type: ElementType) -> tuple[int, int]:
-    """The smallest and the largest number of an integer type."""
+    """Return the smallest and the largest number of an integer type."""
     low = -(2 ** (element_type.bits - 1)) if element_type.is_signed else 0
     return low, low + 2**element_type.bits - 1
 
 
 def parameter_names(source: str) -> list[str]:
-    """The names of the parameters of ``main`` in an emitted module's source."""
+    """Return the names of the parameters of ``main`` in an emitted module's source."""
     return [argument.arg for argument in main_of(ast.parse(source)).args.args]
 
 
 def nest(shapes: Sequence[Shape], arrays: Sequence[Array]) -> list[Any]:
-    """The arguments of ``main`` from flat arrays: tuples as Python tuples, tokens as ``None``."""
+    """Return the arguments of ``main`` from flat arrays: tuples as Python tuples, tokens as ``None``."""
     waiting = iter(arrays)
 
     def value(shape: Shape) -> Any:
@@ -130,7 +130,9 @@ def nest(shapes: Sequence[Shape], arrays: Sequence[Array]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """A summary of an array; ``minimum``, ``maximum``, ``mean`` are those of its finite elements, if it has any."""
+    """Statistics of an array; ``minimum``, ``maximum``, ``mean`` are those of its finite elements, None if it
+    has none.
+    """
 
     dtype: str
     shape: tuple[int, ...]
@@ -150,7 +152,7 @@ class Statistics:
 
 
 def describe(array: Array) -> Statistics:
-    """Summarise an array of any element type; complex numbers by their modulus."""
+    """Return the statistics of an array of any element type, for complex numbers of their modulus."""
     values = (abs(array) if np.iscomplexobj(array) else array).astype(np.float64)
     finite = values[np.isfinite(values)]
     minimum, maximum, mean = (finite.min(), finite.max(), finite.mean()) if finite.size else (None, None, None)

@@ -1,6 +1,7 @@
-"""Kinds of inputs: ordinary ones, edge values, ties, large ranges; each fits what the program does with a parameter.
+"""Campaigns of inputs: ordinary ones, edge values, ties, large ranges; each suits the use of a parameter in the
+program.
 
-An index stays in range and a random key stays bits in every campaign: only what no operation restricts is changed.
+An index stays in range and a random key stays bits in every campaign: only parameters without restrictions change.
 """
 
 from __future__ import annotations
@@ -20,21 +21,23 @@ from .generate import limits, make_inputs
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-Extremes = frozenset[str]  # which infinities, NaN and limits a program can be given
+Extremes = frozenset[str]  # names of the infinities, NaN and limits that a program may be given
 
 ALL: Extremes = frozenset(("inf", "-inf", "nan", "max", "min"))
 Change = Callable[[Array, ElementType, Domain, Extremes, np.random.Generator], Array]
 
-EDGE_SHARE = 0.15  # of the elements become edge values
+EDGE_SHARE = 0.15  # of elements that become edge values
 
 
 def campaign_inputs(module: HloModule, campaign: str, seed: int) -> list[Array]:
-    """Make arrays for the entry's parameters, tuples flattened in order; the same for the same campaign and seed."""
+    """Return arrays for the entry's parameters, with tuples flattened in order; the same for the same campaign and
+    seed.
+    """
     return changed_inputs(module, make_inputs(module, seed), campaign, seed)
 
 
 def changed_inputs(module: HloModule, given: Sequence[Array], campaign: str, seed: int) -> list[Array]:
-    """Make arrays for the entry's parameters in the manner of a campaign, from ordinary ones."""
+    """Return the arrays of a campaign for the entry's parameters, made from ordinary ones."""
     change = CAMPAIGNS[campaign]
     extremes = extremes_for(module)
     arrays = []
@@ -45,11 +48,11 @@ def changed_inputs(module: HloModule, given: Sequence[Array], campaign: str, see
 
 
 def extremes_for(module: HloModule) -> Extremes:
-    """Return the extreme values on which two good libraries agree.
+    """Return the extreme values on which two correct libraries agree.
 
-    What a sum that overflows on its way gives depends on the order of its terms, which HLO leaves open. Some loops of a
-    convolution multiply the zeros of the padding, others leave them out; a batch norm scales before or after it
-    subtracts the mean. A comparison that is false of every NaN sorts them anywhere.
+    If a sum overflows, its result depends on the order of its terms, which HLO leaves open. Some loops of a convolution
+    multiply the zeros of the padding, others leave them out; a batch norm scales before or after it subtracts the mean.
+    A comparison that is false for every NaN sorts NaN anywhere.
     """
     allowed = ALL if longest_sum(module.instructions()) == 1 else frozenset(("inf", "nan"))
     for instruction in module.instructions():
@@ -67,14 +70,14 @@ def _is_total(comparator: Computation) -> bool:
 def ordinary(
     array: Array, element_type: ElementType, domain: Domain, extremes: Extremes, _: np.random.Generator
 ) -> Array:
-    """Return inputs as :func:`.inputs.make_inputs` draws them."""
+    """Return inputs as :func:`.generate.make_inputs` draws them."""
     return array
 
 
 def edge(
     array: Array, element_type: ElementType, domain: Domain, extremes: Extremes, generator: np.random.Generator
 ) -> Array:
-    """Some elements become signed zeros, subnormals, infinities, NaN or the type's limits."""
+    """Return inputs with some elements replaced by signed zeros, subnormals, infinities, NaN or the type's limits."""
     if domain.form is not Form.ANY or element_type.kind is Kind.PRED:
         return array
     mask = generator.uniform(size=array.shape) < EDGE_SHARE
@@ -83,7 +86,7 @@ def edge(
 
 
 def edge_values(element_type: ElementType, extremes: Extremes = ALL) -> Array:
-    """The values of a type that programs like to get wrong."""
+    """Return the edge values of a type: zeros, subnormals, limits and ``extremes``."""
     if element_type.is_integral:
         return np.array([*limits(element_type), 0], object).astype(element_type.dtype)
     info = ml_dtypes.finfo(element_type.real.dtype)
@@ -98,7 +101,7 @@ def edge_values(element_type: ElementType, extremes: Extremes = ALL) -> Array:
 def ties(
     array: Array, element_type: ElementType, domain: Domain, extremes: Extremes, generator: np.random.Generator
 ) -> Array:
-    """Every element is one of a few: sorts, maxima and segments meet equal keys."""
+    """Return inputs with only a few different elements, so that sorts, maxima and segments meet equal keys."""
     if domain.is_unique or domain.form not in (Form.ANY, Form.RANGE) or not array.size:
         return array
     few = generator.choice(array.ravel(), 3)
@@ -109,7 +112,7 @@ def ties(
 def large(
     array: Array, element_type: ElementType, domain: Domain, extremes: Extremes, generator: np.random.Generator
 ) -> Array:
-    """Floats of every magnitude whose cube is finite, integers of the whole range."""
+    """Return floats of every magnitude whose cube is finite, and integers of the whole range."""
     if domain.form is not Form.ANY or element_type.kind is Kind.PRED:
         return array
     if element_type.is_integral:

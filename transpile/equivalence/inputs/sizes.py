@@ -1,4 +1,4 @@
-"""Sizes at which a module for any size is compared with XLA: others than those that it was made of."""
+"""The sizes at which a module for any size is compared with XLA; they differ from those that it was made from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...hlo.ir import HloModule
 
 FEWEST = 10  # sizes
 _LARGE = 521
-# Of each name in turn: primes, powers of two, and the same number for all, which no text was made at.
+# A row has the sizes of the names in order: primes, powers of two, equal ones; no text was made at these.
 _ROWS = (
     (7, 11, 5, 3, 13, 17),
     (8, 4, 16, 2, 32, 64),
@@ -25,14 +25,14 @@ _ROWS = (
     (20, 9, 6, 10, 4, 15),
     (127, 33, 65, 17, 12, 9),
 )
-_FURTHER = ((9, 6, 15, 20, 14, 10), (30, 21, 19, 12, 7, 8), (25, 36, 11, 9, 5, 14))  # where some of these are the same
+_FURTHER = ((9, 6, 15, 20, 14, 10), (30, 21, 19, 12, 7, 8), (25, 36, 11, 9, 5, 14))  # in place of duplicates
 
 
 def programs_to_check(witnesses: Witnesses, emitted: Sequence[GeneratedModule]) -> Iterator[tuple[str, HloModule]]:
-    """A program at sizes that all modules emitted for it take, and what these are: ``B = 7, T = 11``.
+    """Yield a program at sizes that all its emitted modules accept, each with a text such as ``B = 7, T = 11``.
 
-    Dumps have no sizes but their own. Where nothing was emitted, there are the first ones, to tell of it. Sizes at
-    which the function cannot be traced are left out.
+    Dumps have only their own sizes. If nothing was emitted, only the first program is yielded, so that the report
+    mentions it. Sizes at which the function cannot be traced are left out.
     """
     if not emitted or witnesses.at is None:
         own = [(witnesses.label(number), module) for number, module in enumerate(witnesses.modules)]
@@ -45,10 +45,10 @@ def programs_to_check(witnesses: Witnesses, emitted: Sequence[GeneratedModule]) 
 
 
 def sizes_to_check(possible: Mapping[str, range], tried: Sizes) -> list[dict[str, int]]:
-    """The least sizes that a module takes, primes, powers of two, equal ones, and a large one for each name: at least
-    ten in all.
+    """Return at least ten assignments of sizes: the smallest possible, primes, powers of two, equal ones, and a large
+    one for each name.
 
-    Where a name has multiples only, they are multiples. All differ from the ``tried`` ones.
+    A name that only accepts multiples gets multiples. All assignments differ from the ``tried`` ones.
     """
     found: list[dict[str, int]] = []
     known = [dict(zip(tried, numbers, strict=True)) for numbers in zip(*tried.values(), strict=True)]
@@ -69,6 +69,6 @@ def _wanted(possible: Mapping[str, range]) -> Iterator[Assignment]:
 
 
 def _possible(allowed: range, number: int) -> int:
-    """A size that is allowed, the nearest to a number or, of multiples, to that of them."""
+    """Return the smallest allowed size of at least ``number`` steps, or of at least ``number`` if that is large."""
     steps = -(-(number * (allowed.step if number < _LARGE else 1) - allowed.start) // allowed.step)
     return allowed[max(steps, 0)]

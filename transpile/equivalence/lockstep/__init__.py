@@ -1,1 +1,1 @@
-"""The first instruction whose value differs."""
+"""Finds the first instruction whose value differs."""

@@ -1,4 +1,6 @@
-"""A loop of emitted code beside its HLO instruction: what goes in, from iteration to iteration, and out."""
+"""Checks a loop of emitted code against its HLO instruction: the state at its start, between iterations, and at its
+end.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ Evaluate = Callable[[str, Sequence[Array]], list[Array]]
 
 @dataclass(frozen=True, slots=True)
 class LoopFault:
-    """A thing that a loop does with its state that it should not, and when."""
+    """An error in how a loop handles its state, with the time of the event and the iteration."""
 
     note: str
     time: int
@@ -45,7 +47,7 @@ class LoopRun:
     """One execution of the loop that a ``while`` became: ``moments`` are the ends of its iterations."""
 
     instruction: Instruction
-    scope: Scope  # that the instruction is in
+    scope: Scope  # the scope of the instruction
     graph: Graph
     loop: Loop
     outer: Moment
@@ -58,7 +60,7 @@ class LoopRun:
         return self.scope.called[self.instruction, self.instruction["body"]]
 
     def faults(self) -> Iterator[LoopFault]:
-        """Return what is wrong with the loop itself, whatever its body computes."""
+        """Yield the errors of the loop itself, whatever its body computes."""
         initial = typed_leaves(self.instruction.operands[0], self.scope, self.graph, self.outer.values)
         final = typed_leaves(self.instruction, self.scope, self.graph, self.outer.values)
         if not self.moments and all(leaf is None for leaf in final):
@@ -88,7 +90,9 @@ class LoopRun:
         return typed_leaves(self.body.computation.root, self.body, self.graph, moment.values)
 
     def _changed(self, before: State, after: State, *, is_first: bool) -> Iterator[int]:
-        """The elements that are known on both sides, and not the same; what is not initialised has no value yet."""
+        """Yield the elements that are known on both sides and differ; elements that are not initialised have no value
+        yet.
+        """
         for k, (old, new) in enumerate(zip(before, after, strict=True)):
             if old is None or new is None or (is_first and k in self._uninitialised):
                 continue
@@ -97,7 +101,7 @@ class LoopRun:
 
     @cached_property
     def _uninitialised(self) -> set[int]:
-        """The elements whose every row is stored in the loop before it is read."""
+        """The elements that are stored completely in the loop before they are read."""
         empty = {carry.parameter for carry in self.loop.carries if carry.initial.opcode == "empty"}
         (parameter,) = self.body.computation.parameters
         nodes = state_nodes(self.body.values[parameter])
@@ -106,7 +110,9 @@ class LoopRun:
     # -- the condition
 
     def _goes_on(self, state: State) -> bool | None:
-        """Return what the reference says of the condition, or None where the state is unknown or it cannot be asked."""
+        """Return the reference's value of the condition; None if the state is unknown or the reference cannot evaluate
+        it.
+        """
         if any(state[k] is None for k in self._needed):
             return None
         try:
@@ -117,7 +123,7 @@ class LoopRun:
 
     @cached_property
     def _condition(self) -> tuple[Instruction, list[Instruction]]:
-        """The root of the condition over a parameter for each element of the state, and these."""
+        """The root of the condition, inlined over a parameter for each element of the state, and these parameters."""
         shapes = array_leaves(self.instruction.shape)
         parameters = [new_parameter(f"state.{k}", shape.without_layout()) for k, shape in enumerate(shapes)]
         state = tree_of(self.instruction.shape, iter(parameters), "state")
@@ -136,7 +142,9 @@ class LoopRun:
         return print_module(module_of(root, used, self.like.name, kept_header(self.like), self.like))
 
     def _computed(self, state: State, wanted: Collection[int]) -> State:
-        """The state after the last iteration, with what emitted code does not compute, a counter, by the reference."""
+        """Return the state after the last iteration. The reference computes elements that emitted code does not, such
+        as counters.
+        """
         missing = [k for k in sorted(wanted) if state[k] is None]
         if not missing or not self.moments:
             return state
@@ -162,7 +170,7 @@ class LoopRun:
 
 
 def _parts(root: Instruction) -> list[Instruction]:
-    """The instructions that give the arrays of a root, in order."""
+    """Return the instructions that give the arrays of a root, in order."""
     if root.opcode != "tuple":
         return flat(root)
     return [part for operand in root.operands for part in _parts(operand)]

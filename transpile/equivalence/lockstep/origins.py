@@ -1,4 +1,4 @@
-"""Where a difference comes from: a run in lockstep, in the processes of a differential test."""
+"""The origin of a difference: a run in lockstep in the worker processes of a differential test."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def find_origin(
     source: str | None = None,
     campaign: str = "",
 ) -> Origin:
-    """The first instruction that an emitted module, or ``source``, an edited form of its text, gets wrong.
+    """Return the first instruction that an emitted module, or its edited text ``source``, gets wrong.
 
-    ``arrays`` are the entry's parameters, tuples flattened in order. The module runs in the process of its target, the
-    reference in that of XLA; where one of them ends or hangs, the answer says so.
+    ``arrays`` are the entry's parameters, with tuples flattened in order. The module runs in the process of its target,
+    the reference in that of XLA; ``failure`` of the result tells if one of them ends or hangs.
     """
 
     def recorded(probed: GeneratedModule, arguments: Sequence[Any]) -> tuple[list[Event], str]:
@@ -65,8 +65,10 @@ def find_first_origin(
     *,
     source: str | None = None,
 ) -> Origin:
-    """The first instruction that goes wrong on any inputs of ``draws``: the first, and those that reach what none
-    before did, until everything was reached. Names what was not.
+    """Return the first instruction that goes wrong on any inputs of ``draws``.
+
+    Only the first inputs, and those that reach new parts of the program, run in lockstep, until all parts are reached.
+    The result names the parts that are not.
     """
     shapes = [parameter.shape for parameter in module.entry.parameters]
     found = Origin()

@@ -1,8 +1,8 @@
-"""Probes in emitted code: a copy of a module that tells the value of everything it computes, as it computes it.
+"""Probes in emitted code: a copy of a module that reports the value of each expression when it is computed.
 
-The text that is run is the text that was emitted, or an edited one: calls are put around expressions and behind
-statements of its syntax tree, nothing else changes. What an edited text computes is found by walking its tree beside
-that of the text as it was emitted.
+The emitted text, or an edited one, is instrumented in its syntax tree: calls are put around expressions and behind
+statements, and nothing else changes. To find the nodes of an edited text, its tree is matched with that of the emitted
+text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ PROBE, ITERATION, FUNCTION = "__probe__", "__iteration__", "__function__"
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A place that tells the value of ``node``. ``line`` is that of the text that is run; ``loops`` are around it."""
+    """A place that reports the value of ``node``. ``line`` is in the text that runs; ``loops`` are the loops
+    around it.
+    """
 
     node: Node
     line: int
@@ -42,7 +44,7 @@ class LoopPlace:
 
 @dataclass(slots=True)
 class Instrumented:
-    """A module with probes; the numbers in the text are places in these lists."""
+    """A module with probes; the numbers in its text are positions in these lists."""
 
     module: GeneratedModule
     functions: Sequence[WrittenFunction] = ()
@@ -51,7 +53,7 @@ class Instrumented:
 
 
 def instrument(emitted: GeneratedModule, source: str | None = None) -> Instrumented:
-    """The module with probes in its text, or in ``source``, an edited form of it."""
+    """Return the module with probes in its text, or in ``source``, an edited form of its text."""
     pristine = ast.parse(emitted.source)
     tree = pristine if source is None else ast.parse(source)
     counterparts = {part: part for part in ast.walk(tree)} if source is None else _counterparts(pristine, tree)
@@ -67,11 +69,13 @@ def _definition(tree: ast.Module, name: str) -> ast.FunctionDef:
     return next(part for part in tree.body if isinstance(part, ast.FunctionDef) and part.name == name)
 
 
-# -- which part of the edited text is which part of the emitted one
+# -- matching of the edited text with the emitted one
 
 
 def _counterparts(pristine: ast.AST, edited: ast.AST) -> dict[ast.AST, ast.AST]:
-    """Return for parts of one tree the part of the other in the same place; parts that have none are missing."""
+    """Return the parts of the edited tree that correspond to parts of the pristine one; parts without a counterpart are
+    missing.
+    """
     found: dict[ast.AST, ast.AST] = {}
     moved: list[tuple[ast.stmt, ast.stmt]] = []
     pairs = [(pristine, edited)]
@@ -92,12 +96,12 @@ def _counterparts(pristine: ast.AST, edited: ast.AST) -> dict[ast.AST, ast.AST]:
         for part, elsewhere in _moved(before, after):
             place = found.get(part)
             if place is None or all(inner is not elsewhere for inner in ast.walk(place)):
-                found[part] = elsewhere  # and not where something was put around it
+                found[part] = elsewhere  # moved, unless only wrapped in another expression
     return found
 
 
 def _moved(old: ast.stmt, new: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """The expressions of a statement that stand word for word in another place of the edited one."""
+    """Yield the expressions of a statement that are in another place of the edited one, word for word."""
     elsewhere = {ast.dump(part): part for part in _own_expressions(new)}
     for part in _own_expressions(old):
         text = ast.dump(part)
@@ -106,7 +110,7 @@ def _moved(old: ast.stmt, new: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def _pairs(old: list[ast.AST], new: list[ast.AST]) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """The items of two lists side by side: statements by what they say, others by their place."""
+    """Yield the corresponding items of two lists: statements by what they assign, others by position."""
     if len(old) == len(new):
         yield from ((a, b) for a, b in zip(old, new, strict=True) if isinstance(a, ast.AST) and isinstance(b, ast.AST))
         return
@@ -118,7 +122,7 @@ def _pairs(old: list[ast.AST], new: list[ast.AST]) -> Iterator[tuple[ast.AST, as
 
 
 def _key(statement: ast.AST) -> str:
-    """Return what a statement is known by: what it assigns to, else all of it."""
+    """Return the key of a statement: its targets if it has any, else the whole statement."""
     targets = getattr(statement, "targets", None) or [getattr(statement, "target", statement)]
     return " ".join(map(ast.dump, targets))
 
@@ -131,10 +135,10 @@ class _ProbeWriter:
         self._counterparts = counterparts
         self.probes: list[Probe] = []
         self.loops: list[LoopPlace] = []
-        self._around: dict[ast.AST, list[int]] = {}  # expression of the text to run: probes around it
+        self._around: dict[ast.AST, list[int]] = {}  # for an expression of the text to run: the probes around it
         self._behind: dict[ast.AST, list[ast.stmt]] = {}
-        self._first: dict[ast.AST, list[ast.stmt]] = {}  # statement with a body: what comes first in it
-        self._within: dict[ast.AST, tuple[str, int]] = {}  # statement with a body: what its body is wrapped in
+        self._first: dict[ast.AST, list[ast.stmt]] = {}  # for a statement with a body: statements to insert first
+        self._within: dict[ast.AST, tuple[str, int]] = {}  # for a statement with a body: the context around the body
 
     def function(
         self, number: int, function: WrittenFunction, places: list[tuple[Line, ast.stmt]], definition: ast.FunctionDef
@@ -163,7 +167,7 @@ class _ProbeWriter:
         self._behind[edited] = [
             self._told(node, name, edited.lineno, around)
             for node, name in line.after.items()
-            if not node.parameters.get("several")  # blocks of several arrays, which are no array
+            if not node.parameters.get("several")  # blocks of several arrays are not an array
         ]
         texts: dict[str, list[ast.expr]] = {}
         for expression in _own_expressions(statement):
@@ -185,7 +189,7 @@ class _ProbeWriter:
         return ast.Expr(_call(PROBE, ast.Constant(self._probe(node, line, around)), value))
 
     def applied(self, tree: ast.Module) -> ast.Module:
-        """The tree with all probes in it."""
+        """Return the tree with all probes."""
         return _Applier(self._around, self._behind, self._first, self._within).applied(tree)
 
 
@@ -226,7 +230,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 
 def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions that are read in a statement, less those of the statements inside it."""
+    """Yield the expressions that a statement reads, without those of nested statements."""
     inside = {id(part) for body in bodies(statement) for part in body}
     stack: list[ast.AST] = [statement]
     while stack:
@@ -237,7 +241,7 @@ def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _loops_around(definition: ast.FunctionDef) -> dict[ast.stmt, tuple[ast.stmt, ...]]:
-    """Return for each statement of a function the loops it is in, outermost first."""
+    """Return the loops around each statement of a function, outermost first."""
     found: dict[ast.stmt, tuple[ast.stmt, ...]] = {}
     stack: list[tuple[ast.stmt, tuple[ast.stmt, ...]]] = [(part, ()) for part in definition.body]
     while stack:

@@ -1,5 +1,4 @@
-"""The record of a module with probes while it runs, in order: the values, and where functions and iterations begin and
-end.
+"""Records the events of a module with probes while it runs: values, and the start and end of functions and iterations.
 
 Runs in the process of a target.
 """
@@ -18,9 +17,9 @@ from ..reference.tasks import map_arrays
 from ..verdicts.subnormals import flushed
 from .probes import FUNCTION, ITERATION, PROBE
 
-Event = tuple[str, int, Any]  # kind, number of the probe, loop or function, value
+Event = tuple[str, int, Any]  # kind; number of the probe, loop or function; value
 
-MOST_BYTES = 1 << 30  # of recorded values; the run ends where they are full
+MOST_BYTES = 1 << 30  # of recorded values; the run ends when they are full
 
 
 class _FullError(Exception):
@@ -28,11 +27,11 @@ class _FullError(Exception):
 
 
 def record(module: GeneratedModule, arguments: Sequence[Any]) -> tuple[list[Event], str]:
-    """Run the ``main`` of an instrumented module on NumPy arrays; the events, and what it raised, if anything.
+    """Run the ``main`` of an instrumented module on NumPy arrays; return the events, and the exception as text, if any.
 
     The kinds of events are ``value``, ``enter`` and ``leave`` of functions, ``begin`` and ``end`` of iterations.
-    Subnormal numbers are zeros meanwhile, as they are on XLA. Values that a library computes later are computed at
-    once; what it does in other threads is not recorded.
+    Subnormal numbers are flushed to zero, as on XLA. Lazy values are computed at once; work in other threads is not
+    recorded.
     """
     target = load_target(module.target)
     runtime = Runtime(target)

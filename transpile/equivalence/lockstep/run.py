@@ -1,11 +1,11 @@
-"""The first instruction that emitted code gets wrong.
+"""Finds the first instruction that emitted code gets wrong.
 
-The emitted text runs with a probe for each value; every HLO instruction is then computed by the reference from the
-very operands that the emitted code had. What differs there was introduced by that instruction: an error that came in
-with its operands is in the reference's result as well. The first in the order of the run is the one to look at.
+The emitted text runs with a probe for each value. Then the reference computes every HLO instruction from the operands
+that the emitted code had, so a difference was introduced by that instruction: an error in the operands is in the
+reference's result as well. The first difference in the order of the run is the one to look at.
 
-A loop is taken apart: its body instruction by instruction in each iteration, and of the loop itself whether it starts
-from its operands, hands each value on to the next iteration, goes on as its condition says, and returns what it had.
+A loop is checked in two parts: its body, instruction by instruction in each iteration, and its state: whether it starts
+from the operands, passes each value to the next iteration, continues as the condition says, and returns the last state.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ Record = Callable[[GeneratedModule, Sequence[Any]], tuple[list[Event], str]]
 class Divergence:
     """An instruction that introduces an error.
 
-    ``line`` is that of the emitted text, ``source`` the user's ``file:line`` or empty, ``iterations`` the numbers of
-    the iterations of the loops around it, outermost first. ``inside`` are instructions before it that emitted code
-    has no values of: the error may be theirs. ``leaf`` compares emitted code with the reference, ``note`` says what is
-    wrong with a loop.
+    ``line`` is in the emitted text, ``source`` is the user's ``file:line`` or empty, ``iterations`` are the numbers of
+    the iterations of the loops around it, outermost first. ``inside`` are earlier instructions whose values emitted
+    code does not have: the error may be theirs. ``leaf`` compares emitted code with the reference; ``note`` describes
+    the error of a loop.
     """
 
     instruction: Instruction
@@ -76,10 +76,10 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Lockstep:
-    """The findings of a run in lockstep: errors in the order in which they were made.
+    """The result of a run in lockstep: errors in the order in which they were made.
 
-    ``checked`` counts comparisons of an instruction, ``unchecked`` names those that the reference refuses; ``failure``
-    is what ended the run early.
+    ``checked`` counts comparisons of an instruction, ``unchecked`` names instructions that the reference refuses;
+    ``failure`` is the reason why the run ended early.
     """
 
     divergences: tuple[Divergence, ...]
@@ -105,11 +105,11 @@ def lockstep(
     record: Record = record,
     evaluate: Evaluate = _by_reference,
 ) -> Lockstep:
-    """Run an emitted module beside the reference.
+    """Run an emitted module in lockstep with the reference.
 
-    ``emitted`` is what :func:`xla2py.emit` made of ``module``; ``source`` an edited form of its text to run instead.
-    ``arguments`` are those of ``main``, nested as its parameters are. ``record`` runs the text with probes, in this
-    process unless told otherwise; ``evaluate`` gives the results of HLO text on arrays.
+    ``emitted`` is the module that :func:`xla2py.emit` made of ``module``; ``source`` is an edited text to run instead.
+    ``arguments`` are those of ``main``, nested like its parameters. ``record`` runs the text with probes, by default in
+    this process; ``evaluate`` returns the results of HLO text on arrays.
     """
     probed = instrument(emitted, source)
     events, failure = record(probed.module, arguments)
@@ -122,15 +122,15 @@ def lockstep(
 
 @dataclass(slots=True)
 class _Frame:
-    """A function that is running."""
+    """A running function."""
 
     number: int
     begun: int
     values: dict[Node, Array] = field(default_factory=dict)
     times: dict[Node, int] = field(default_factory=dict)
     lines: dict[Node, int] = field(default_factory=dict)
-    loops: list[tuple[int, int, int]] = field(default_factory=list)  # loop, iteration, time of its begin
-    runs: dict[int, list[Moment]] = field(default_factory=dict)  # of the loops: their iterations that are done
+    loops: list[tuple[int, int, int]] = field(default_factory=list)  # loop, iteration, time of its start
+    runs: dict[int, list[Moment]] = field(default_factory=dict)  # the finished iterations of each loop
 
 
 class _Judge:
@@ -148,12 +148,12 @@ class _Judge:
         self._budgets: dict[tuple[Instruction, tuple[Instruction, ...]], list[Budget]] = {}
         self._scopes = [_by_region(function.function.scope) for function in probed.functions]
         self._loops_by_region = {loop.region: loop for function in probed.functions for loop in _loops(function)}
-        self._regions = {loop.region: loop.line for loop in probed.loops}  # of loops in the text, with their lines
+        self._regions = {loop.region: loop.line for loop in probed.loops}  # loop bodies of the text, with their lines
 
-    # -- what happened
+    # -- the events
 
     def replay(self, events: Sequence[Event]) -> None:
-        """Collect the moments at which bodies were done."""
+        """Collect the moments at which bodies ended."""
         for time, (kind, number, value) in enumerate(events):
             getattr(self, f"_{kind}")(time, number, value)
         while self._frames:
@@ -197,10 +197,10 @@ class _Judge:
         values, times, lines = dict(frame.values), dict(frame.times), dict(frame.lines)
         return Moment(frame.number, region, values, times, lines, begun, time, iterations, runs)
 
-    # -- what to make of it
+    # -- the comparison
 
     def judge(self) -> None:
-        """Check every moment; moments that need the same module come one after the other."""
+        """Check every moment. Moments that need the same module are checked one after the other."""
         work: dict[str, list[tuple[Moment, Scope, Step]]] = {}
         for moment in self.moments:
             graph = self._graph(moment)
@@ -227,7 +227,9 @@ class _Judge:
         return self._steps[key]
 
     def _is_told(self, instruction: Instruction, scope: Scope, graph: Graph, moment: Moment) -> bool:
-        """Some array of its result is known, and it is no loop that is taken apart."""
+        """Return whether an array of an instruction's result is known, and the instruction is not a loop checked in
+        parts.
+        """
         if any(inner.region in self._regions for inner in _loop_scopes(instruction, scope)):
             return False
         leaves = emitted_leaves(scope.values[instruction], graph, moment.values)
@@ -262,7 +264,7 @@ class _Judge:
                 self._report(moment, scope, check.instruction, check.inside, wrong)
 
     def _check_halves(self, moment: Moment, scope: Scope, step: Step) -> None:
-        """The reference refuses some instruction: the others are checked without it."""
+        """Check each half of a step alone, since the reference refuses some instruction of it."""
         instructions = [check.instruction for check in step.checks]
         if len(instructions) == 1:
             self.unchecked.append(instructions[0].name)
@@ -280,18 +282,18 @@ class _Judge:
         actual: list[Array | None],
         again: Callable[[int], Expected | None],
     ) -> LeafResult | None:
-        """The first comparison that is not good: of what emitted code has with what the reference makes of the same.
+        """Return the first bad comparison of emitted code's values with the reference's, or None.
 
-        ``again(seed)`` is what the reference makes of operands that are moved by a rounding error.
+        ``again(seed)`` returns the reference's values for operands that are moved by a rounding error.
         """
         values, magnitudes = expected[check.instruction]
         budgets = self._allowances(check)
         for number, (want, have, budget) in enumerate(zip(values, actual, budgets, strict=True)):
             overflows = bool(magnitudes) and not np.isfinite(magnitudes[number].astype(np.float64)).all()
-            if have is not None and not overflows:  # else anything may come out, by the order of the terms
+            if have is not None and not overflows:  # after an overflow, the result depends on the order of the terms
                 allowed = with_magnitude(budget, magnitudes[number]) if magnitudes else budget
                 leaf = compare_leaf(want, np.asarray(have), allowed, (number,))
-                if not leaf.status.is_good and budget != EXACT:  # a solve of a matrix that is nearly singular, say
+                if not leaf.status.is_good and budget != EXACT:  # for example a solve of a nearly singular matrix
 
                     def moved_to(seed: int, number: int = number) -> Sequence[Array] | None:
                         found = again(seed)
@@ -349,7 +351,9 @@ def _loops(function: WrittenFunction) -> list[Loop]:
 
 
 def _fits(scope: Scope, graph: Graph, moment: Moment) -> bool:
-    """The arguments have the shapes of the computation: a combiner of scalars is called with whole arrays."""
+    """Return whether the arguments have the shapes of the computation: a combiner of scalars is called with whole
+    arrays.
+    """
     for parameter in scope.computation.parameters:
         leaves = emitted_leaves(scope.values[parameter], graph, moment.values)
         for shape, leaf in zip(array_leaves(parameter.shape), leaves, strict=True):
@@ -359,7 +363,7 @@ def _fits(scope: Scope, graph: Graph, moment: Moment) -> bool:
 
 
 def _loop_scopes(instruction: Instruction, scope: Scope) -> list[Scope]:
-    """The scope of a loop's body."""
+    """Return the scope of a loop's body, in a list that is empty for other instructions."""
     if instruction.opcode != "while":
         return []
     inner = scope.called.get((instruction, instruction["body"]))
@@ -367,7 +371,7 @@ def _loop_scopes(instruction: Instruction, scope: Scope) -> list[Scope]:
 
 
 def _by_region(scope: Scope | None) -> dict[Region, list[Scope]]:
-    """All scopes of a function by the body of code that computes them: that of a loop, or of the function."""
+    """Return all scopes of a function by the region that computes them: the body of a loop, or that of the function."""
     found: dict[Region, list[Scope]] = {}
     stack = [scope] if scope is not None else []
     while stack:
@@ -379,7 +383,7 @@ def _by_region(scope: Scope | None) -> dict[Region, list[Scope]]:
 
 
 def user_place(instruction: Instruction, module: HloModule) -> str:
-    """``file:line`` of the user's source that an instruction comes from; empty where the module does not say."""
+    """Return ``file:line`` of the user's source that an instruction comes from; "" if the module does not say."""
     metadata = instruction.metadata
     if metadata is None:
         return ""
@@ -391,12 +395,12 @@ def user_place(instruction: Instruction, module: HloModule) -> str:
     return ""
 
 
-# -- how far an instruction may be from the reference
+# -- the allowances of instructions
 
 
 def allowances(check: Check) -> list[Budget]:
-    """Return what each array of an instruction may be off by: as a program of it, and of what only the reference
-    computes.
+    """Return the allowance of each array of an instruction, as of a program of the instruction and those that only the
+    reference computes.
     """
     given: dict[Instruction, Instruction] = {}
     made: dict[Instruction, Instruction] = {}
@@ -410,7 +414,9 @@ def allowances(check: Check) -> list[Budget]:
 
 
 def with_magnitude(budget: Budget, magnitude: Array) -> Budget:
-    """The allowance with rounding of sums measured by the terms: of ``n`` terms, ``n eps`` of their magnitudes."""
+    """Return the allowance with the rounding of sums measured by their terms: for ``n`` terms, ``n eps`` of their
+    magnitudes.
+    """
     sizes = magnitude.astype(np.float64)
     largest = float(np.max(sizes, initial=0.0))
     _, absolute = budget.tolerance(magnitude.dtype)

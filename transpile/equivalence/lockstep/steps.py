@@ -1,8 +1,8 @@
-"""One step of a program: each instruction of a computation by itself, on the operands that emitted code had.
+"""A step of a program: each instruction of a computation alone, on the operands that emitted code had.
 
-What the reference makes of these operands, and emitted code does not, the instruction has introduced; an error in its
-operands is inherited. Operands that emitted code never had as values (a broadcast that NumPy does by itself, a sum
-that became a mean) are computed by the reference from what is before them.
+If the reference's result for these operands differs from emitted code's, the instruction introduced the error; an error
+in the operands is inherited. Operands that emitted code never had as values (a broadcast that NumPy does implicitly, a
+sum that became a mean) are computed by the reference from earlier values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...hlo.ir import HloModule, Instruction
 from ...hlo.shapes import without_layouts
 from ..shrinking.cases import Array, array_leaves, as_tuple, flat, kept_header, module_of, new_parameter, ordered
 
-# Nothing to get wrong, nothing to compare, or another result each time.
+# They compute nothing, have no arrays to compare, or have another result each time.
 _NOT_CHECKED = frozenset(
     "parameter constant tuple get-tuple-element after-all add-dependency domain infeed outfeed send send-done recv "
     "recv-done rng rng-get-and-update-state async-start async-update async-done partition-id replica-id".split()
@@ -31,11 +31,11 @@ _NOT_CHECKED = frozenset(
 IN_PLACE = frozenset(("call", "fusion", "async-start"))
 
 Recorded = Mapping[Node, Array]
-Expected = dict[Instruction, tuple[list[Array], list[Array]]]  # results, and magnitudes of the terms of sums
+Expected = dict[Instruction, tuple[list[Array], list[Array]]]  # results, and sums of the magnitudes of terms
 
 
 def emitted_leaves(lowered: Any, graph: Graph, recorded: Recorded) -> list[Array | None]:
-    """The arrays that emitted code had for a lowered value, in logical shape; None for each that is not known."""
+    """Return the arrays that emitted code had for a lowered value, in logical shape; None for each unknown one."""
     if lowered is None:
         return []
     if isinstance(lowered, Value):
@@ -55,14 +55,14 @@ def _logical(value: Value, graph: Graph, recorded: Recorded) -> Array | None:
         array = recorded[node]
     else:
         return None
-    if node.is_python_int or node.opcode == "integer" or node.parameters.get("plain"):  # typed where it is used
+    if node.is_python_int or node.opcode == "integer" or node.parameters.get("plain"):  # its users give it a type
         array = array.astype(value.node.type.dtype)
     order = graph.turned.get(value.node, tuple(range(node.ndim)))
     if len(order) != node.ndim or not _same_but_units([node.shape[axis] for axis in order], value.node.shape):
-        return None  # a rewrite has arranged it in another way
+        return None  # a rewrite changed its layout
     array = array.transpose(order) if array.ndim == node.ndim else array
     if array.size != math.prod(value.node.shape):
-        return array  # of a wrong shape: for the comparison to tell
+        return array  # of a wrong shape, which the comparison reports
     return _seen_through(array.reshape(value.node.shape), value)
 
 
@@ -71,7 +71,7 @@ def _same_but_units(a: Sequence[int], b: Sequence[int]) -> bool:
 
 
 def _seen_through(array: Array, value: Value) -> Array:
-    """The node's array through the axis map."""
+    """Return the node's array through the axis map."""
     mapped = [axis for axis in value.axes if axis is not None]
     array = array.transpose(mapped)
     index = tuple(slice(None) if axis is not None else None for axis in value.axes)
@@ -79,7 +79,7 @@ def _seen_through(array: Array, value: Value) -> Array:
 
 
 def known_instructions(scope: Scope, graph: Graph, values: Recorded) -> frozenset[Instruction]:
-    """The instructions of a scope that emitted code had as values of the right shapes."""
+    """Return the instructions of a scope whose values emitted code had, in the right shapes."""
     return frozenset(
         i
         for i in scope.values
@@ -88,7 +88,9 @@ def known_instructions(scope: Scope, graph: Graph, values: Recorded) -> frozense
 
 
 def typed_leaves(instruction: Instruction, scope: Scope, graph: Graph, values: Recorded) -> list[Array | None]:
-    """The arrays of an instruction as emitted code had them, of HLO's types; None where it has none of that shape."""
+    """Return the arrays of an instruction as emitted code had them, in HLO's types; None for an array of another
+    shape.
+    """
     typed: list[Array | None] = []
     leaves = emitted_leaves(scope.values[instruction], graph, values)
     for shape, array in zip(array_leaves(instruction.shape), leaves, strict=True):
@@ -98,7 +100,7 @@ def typed_leaves(instruction: Instruction, scope: Scope, graph: Graph, values: R
 
 
 def state_nodes(lowered: Any) -> list[Node]:
-    """The nodes of a lowered value, in order."""
+    """Return the nodes of a lowered value, in order."""
     if lowered is None:
         return []
     return [lowered.node] if isinstance(lowered, Value) else [node for part in lowered for node in state_nodes(part)]
@@ -106,7 +108,7 @@ def state_nodes(lowered: Any) -> list[Node]:
 
 @dataclass(slots=True)
 class Moment:
-    """All values when the body of a loop or function was done, with the number of the event that told each."""
+    """All values at the end of the body of a loop or function, each with the number of its event."""
 
     function: int
     region: Region
@@ -116,14 +118,14 @@ class Moment:
     begun: int
     ended: int
     iterations: tuple[int, ...]
-    runs: dict[Region, list[Moment]] = field(default_factory=dict)  # the iterations of the loops inside
+    runs: dict[Region, list[Moment]] = field(default_factory=dict)  # the iterations of inner loops
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """An instruction, and the instructions before it that only the reference computes.
+    """An instruction, and the earlier instructions that only the reference computes.
 
-    Of one that ``adds_up``, the reference also gives the sum of the terms' magnitudes, by which rounding is measured.
+    If it ``adds_up`` terms, the reference also returns the sum of their magnitudes, by which rounding is measured.
     """
 
     instruction: Instruction
@@ -133,15 +135,15 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A module whose parameters are the operands that are known, and whose results are those of the checks."""
+    """A module whose parameters are known operands, and whose results are those of the checks."""
 
     module: HloModule
-    parameters: tuple[Instruction, ...]  # whose emitted value each parameter is, in order
+    parameters: tuple[Instruction, ...]  # the instruction whose emitted value each parameter has
     checks: tuple[Check, ...]
 
     def expected(self, results: Iterable[Array]) -> Expected:
-        """Return, for the instruction that is checked, its results, and the magnitudes of what it adds up for them, or
-        nothing.
+        """Return the results of each checked instruction, with the sums of magnitudes of its terms if it adds up
+        terms.
         """
         rest = iter(results)
         found = {}
@@ -161,7 +163,7 @@ class StepMaker:
         self._like = like
 
     def step(self, wanted: Iterable[Instruction]) -> Step:
-        """The step that checks some instructions; those that depend on something unknown are left out."""
+        """Return the step that checks some instructions; those that depend on unknown values are left out."""
         made: dict[Instruction, Instruction | None] = {}
         inside: dict[Instruction, tuple[Instruction, ...]] = {}
         parameters: dict[Instruction, Instruction] = {}
@@ -203,7 +205,7 @@ _SUMS = frozenset(("convolution", "dot", "ragged-dot", "reduce", "reduce-window"
 
 
 def _magnitudes(instruction: Instruction) -> list[Instruction]:
-    """The same sums over the operands' absolute values."""
+    """Return the same sums over the operands' absolute values; none if the instruction is not a sum."""
     types = [shape.element_type for operand in instruction.operands for shape in array_leaves(operand.shape)]
     is_sum = instruction.opcode in _SUMS and all(called.root.opcode == "add" for called in instruction.called)
     if not is_sum or not all(each.is_floating for each in types):
@@ -213,12 +215,12 @@ def _magnitudes(instruction: Instruction) -> list[Instruction]:
 
 
 def checkable(scope: Scope) -> list[Instruction]:
-    """The instructions of a scope that one step can tell something about."""
+    """Return the instructions of a scope that a step can check."""
     candidates = [i for i in scope.values if i.opcode not in _NOT_CHECKED and array_leaves(i.shape)]
     return [instruction for instruction in candidates if not _is_in_place(instruction, scope)]
 
 
 def _is_in_place(instruction: Instruction, scope: Scope) -> bool:
-    """Its called computation stands in the text where it is called, and is checked itself."""
+    """Return whether the computation that an instruction calls is inlined in the text, and so is checked itself."""
     calls = ((instruction, called) for called in instruction.called)
     return instruction.opcode in IN_PLACE and any(call in scope.called for call in calls)

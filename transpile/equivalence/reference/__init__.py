@@ -1,1 +1,1 @@
-"""What XLA gives, from a process of its own."""
+"""XLA's results, from worker processes."""

@@ -1,6 +1,6 @@
 """The participants of a differential test: emitted modules on the targets, and the references.
 
-Each target and each reference has one worker process, shared by all programs and cases; what goes wrong in it is a
+Each target and each reference has one worker process, which all programs and cases share; a failure in it becomes a
 :class:`.results.Run` with a failure.
 """
 
@@ -35,7 +35,7 @@ REFERENCES: dict[str, Callable[[str, Sequence[Array]], list[Array]]] = {
 
 @dataclass
 class Workers:
-    """The processes of all targets and references, each started when first used. A context manager."""
+    """A context manager with the processes of all targets and references, each started when first used."""
 
     limits: Limits = field(default_factory=Limits)
     _workers: dict[str, Worker] = field(default_factory=dict, init=False)
@@ -49,7 +49,7 @@ class Workers:
         self.stop()
 
     def stop(self) -> None:
-        """End all processes. They are started again when used again."""
+        """End all processes. Each is started again when it is used again."""
         for worker in self._workers.values():
             worker.stop()
 
@@ -58,14 +58,14 @@ class Workers:
     ) -> Run:
         """Run an emitted module, or one with an edited ``source``, on the arguments of its ``main``.
 
-        ``arguments`` are NumPy arrays, nested in tuples where parameters are tuples (:func:`.inputs.nest`).
-        ``without_subnormals`` has such numbers count as zeros, as they do on XLA.
+        ``arguments`` are NumPy arrays, nested in tuples if parameters are tuples (:func:`.generate.nest`).
+        ``without_subnormals`` flushes subnormal numbers to zero, as XLA does.
         """
-        runnable = replace(generated, functions=())  # what its lines compute is large, and no concern of the process
+        runnable = replace(generated, functions=())  # these are large, and the process does not need them
         return self.call(generated.target, tasks.run_generated, runnable, list(arguments), without_subnormals)
 
     def run_reference(self, reference: str, text: str, arrays: Sequence[Array]) -> Run:
-        """Run HLO text on ``xla`` or ``interpreter``, on the flattened parameters."""
+        """Run HLO text on ``xla`` or ``interpreter``, with flattened parameters."""
         return self.call(reference, REFERENCES[reference], text, list(arrays))
 
     def run_replicas(self, generated: GeneratedModule, replica_args: Sequence[Sequence[Any]]) -> Run:
@@ -78,7 +78,7 @@ class Workers:
         return self.call("xla", tasks.run_xla_on_devices, text, list(map(list, inputs)))
 
     def call(self, participant: str, function: Callable[..., list[Array]], *arguments: Any) -> Run:
-        """Call a function of :mod:`.tasks` in the process of a participant; every way to fail is part of the answer."""
+        """Call a function of :mod:`.tasks` in the process of a participant; the run reports every kind of failure."""
         try:
             answer = self.ask(participant, function, *arguments)
         except XlaToPythonError as error:
@@ -92,13 +92,15 @@ class Workers:
         return Run(participant, seconds=answer.seconds, peak_bytes=answer.peak_bytes, results=tuple(answer.value))
 
     def ask(self, participant: str, function: Callable[..., Any], *arguments: Any) -> Answer:
-        """Call a function in the process of a participant, within the limits. Raises what :meth:`.Worker.ask` does."""
+        """Call a function in the process of a participant, within the limits. Raises the exceptions of
+        :meth:`.Worker.ask`.
+        """
         unlimited = participant in target_names() and load_target(participant).library.maps_devices
         limits = Limits(self.limits.seconds, None) if unlimited else self.limits
         return self.worker(participant).ask(function, *arguments, limits=limits)
 
     def worker(self, participant: str) -> Worker:
-        """The process of a target or a reference."""
+        """Return the process of a target or a reference."""
         if participant not in self._workers:
             is_reference = participant in REFERENCES
             prepare = tasks.prepare_xla if is_reference else partial(tasks.prepare_target, participant)
@@ -107,6 +109,6 @@ class Workers:
 
 
 def failed_emission(target: str, error: Exception) -> Run:
-    """The run of a program that the emitter itself failed on."""
+    """Return the run of a program for which the emitter failed."""
     text = "".join(traceback.format_exception(error))
     return Run(target, Status.CRASH, f"emission failed: {type(error).__name__}: {error}", text)

@@ -1,7 +1,7 @@
-"""A module whose entry takes and gives only what MLIR's Python bindings can hold.
+"""Wraps the entry of a module so that its parameters and results have types that MLIR's Python bindings support.
 
-The bindings read no complex, narrow or 4-bit results, and some of them abort the process. So the entry is wrapped:
-complex numbers travel as two arrays, 4-bit integers as bytes, narrow floats as the integers of their bits.
+The bindings read no complex, narrow or 4-bit results, and abort the process on some of them. So complex numbers become
+two arrays, 4-bit integers become bytes, and narrow floats become the integers of their bits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def with_plain_interface(module: HloModule) -> HloModule:
-    """The module with a new entry of plain parameters and a flat tuple of plain results."""
+    """Return the module with a new entry of plain parameters and a flat tuple of plain results."""
     entry = module.entry
     builder = _Builder()
     arguments = [builder.from_plain(parameter.shape) for parameter in entry.parameters]
@@ -31,7 +31,7 @@ def with_plain_interface(module: HloModule) -> HloModule:
 
 
 def to_plain(array: Array, element_type: ElementType) -> list[Array]:
-    """An input in the form that the wrapped entry takes."""
+    """Return an input in the form that the wrapped entry takes."""
     if element_type.is_complex:
         return [np.ascontiguousarray(array.real), np.ascontiguousarray(array.imag)]
     carrier = _carrier(element_type)
@@ -41,7 +41,7 @@ def to_plain(array: Array, element_type: ElementType) -> list[Array]:
 
 
 def from_plain(arrays: Sequence[Array], element_types: Sequence[ElementType]) -> list[Array]:
-    """The results of the original entry, whose leaves have these types, from the wrapped entry's."""
+    """Return the results of the original entry, whose leaves have these types, from those of the wrapped entry."""
     rest = iter(arrays)
     results = []
     for element_type in element_types:
@@ -56,12 +56,12 @@ def from_plain(arrays: Sequence[Array], element_types: Sequence[ElementType]) ->
 
 
 def leaf_types(shape: Shape) -> list[ElementType]:
-    """The element types of the arrays in a shape, in order."""
+    """Return the element types of the arrays of a shape, in order."""
     return [leaf.element_type for _, leaf in leaves(shape) if isinstance(leaf, ArrayShape)]
 
 
 def _carrier(element_type: ElementType) -> ElementType:
-    """The type whose arrays carry this one; parts of complex numbers carry themselves."""
+    """Return the type whose arrays carry an element type; for a complex type, the type of its parts."""
     if not element_type.is_extension:
         return element_type.real
     if element_type.is_integral:
@@ -80,7 +80,7 @@ class _Builder:
         return self.instructions[-1]
 
     def take_apart(self, value: Instruction) -> Iterator[Instruction]:
-        """The arrays of a value, in order."""
+        """Yield the arrays of a value, in order."""
         if not isinstance(value.shape, TupleShape):
             yield value
             return
@@ -88,7 +88,7 @@ class _Builder:
             yield from self.take_apart(self.add("get-tuple-element", shape, [value], index=index))
 
     def from_plain(self, shape: Shape) -> Instruction:
-        """Parameters for a value of any shape, and the value made of them."""
+        """Add parameters for a value of any shape, and return the value made from them."""
         if isinstance(shape, TupleShape):
             parts = [self.from_plain(element) for element in shape.elements]
             return self.add("tuple", without_layouts(shape), parts)
@@ -116,7 +116,9 @@ class _Builder:
         return self.add("parameter", ArrayShape(element_type, shape.dimensions), parameter_number=number)
 
     def _recast(self, value: Instruction, source: ElementType, target: ElementType, shape: ArrayShape) -> Instruction:
-        """Between a type and its carrier. Four bits of a float go by way of a 4-bit integer."""
+        """Return a value converted between a type and its carrier. A 4-bit float is converted by way of a 4-bit
+        integer.
+        """
         if source is target:
             return value
         integers, floats = (target, source) if target.is_integral else (source, target)

@@ -1,7 +1,8 @@
-"""Optimised HLO put back into a form that XLA's front door takes.
+"""Rewrites optimised HLO to a form that XLA's frontend accepts.
 
-jaxlib compiles only what survives the way through StableHLO, which knows neither fusions nor buffers: fusions become
-calls, bitcasts become what they mean for the layouts they join, and layouts and notes to the compiler go.
+jaxlib compiles only HLO that can be converted to StableHLO, which has neither fusions nor buffers: fusions become
+calls, bitcasts become reshapes and transposes according to their layouts, and layouts and compiler annotations are
+dropped.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ...hlo.shapes import ArrayShape, Shape, TupleShape, compatible, without_lay
 from ...passes.calls.custom_call_definitions import expanding, is_expanded
 
 _KEPT_HEADER = ("num_partitions", "replica_count")
-# What is said to the compiler, and is no part of what a program computes.
+# Annotations for the compiler, which do not change what a program computes.
 NOTES = {
     *("backend_config", "control-predecessors", "frontend_attributes", "metadata", "origin", "original_value"),
     *("output_to_operand_aliasing", "result_accuracy", "statistics"),
@@ -30,14 +31,14 @@ _NEEDS_REWRITE = re.compile(
     r"\b(?:fusion|bitcast|domain|exp2|log2|shuffle|[\w-]+-start)\("
     r"|\]\{[\d,]*:"  # a layout with tiles or a memory space
     r"|input_output_alias="
-    r'|custom_call_target="(?!lapack_)'  # of another backend's library, perhaps
+    r'|custom_call_target="(?!lapack_)'  # perhaps of another backend's library
 )
 _ENTRY_LAYOUT = re.compile(r"entry_computation_layout=(.*)")
 _DIMENSION_ORDER = re.compile(r"\]\{([\d,]+)\}")
 
 
 def needs_rewrite(text: str) -> bool:
-    """Tell whether HLO text has what the way through StableHLO does not take, or the caller's layouts matter."""
+    """Return whether HLO text has constructs that the conversion to StableHLO refuses, or entry layouts that matter."""
     if _NEEDS_REWRITE.search(text):
         return True
     entry_layout = _ENTRY_LAYOUT.search(text)
@@ -46,12 +47,14 @@ def needs_rewrite(text: str) -> bool:
 
 
 def rewrite_for_xla(module: HloModule) -> HloModule:
-    """The same program without fusions, bitcasts, layouts, notes to the compiler and other backends' calls."""
+    """Return the same program without fusions, bitcasts, layouts, compiler annotations and custom calls of other
+    backends.
+    """
     return rewritten(module, Rewriter(NOTES), {})
 
 
 def rewritten(module: HloModule, rewriter: Rewriter, header: Mapping[str, Any]) -> HloModule:
-    """A module whose computations a rewriter has written anew; ``header`` replaces its numbers of devices."""
+    """Return a module whose computations a rewriter has rewritten; ``header`` replaces its numbers of devices."""
     module, _ = expanding(module, _is_of_another_backend)
     for computation in module.computations:
         rewriter.rewrite(computation)
@@ -66,7 +69,7 @@ def _is_of_another_backend(instruction: Instruction) -> bool:
 
 
 class Rewriter:
-    """Writes computations anew, those first that others call; ``RULES`` has a method for each opcode that changes."""
+    """Rewrites computations, callees first; ``RULES`` has a method for each opcode that changes."""
 
     def __init__(self, dropped: Set[str]) -> None:
         self.dropped = dropped
@@ -105,7 +108,9 @@ class Rewriter:
         return self._add(old.name, "call", without_layouts(old.shape), operands, to_apply=to_apply)
 
     def _async_start(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        """The whole work: starts and updates then carry the result, and ``async-done`` is that result."""
+        """Return the whole operation as a call: later starts and updates forward its result, and ``async-done`` is that
+        result.
+        """
         called = self.rewritten[id(old["calls"])]
         return self._add(old.name, "call", called.root.shape, operands, to_apply=called)
 
@@ -113,9 +118,9 @@ class Rewriter:
         return operands[0]
 
     def _custom_call(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        """Layouts stay: LAPACK wants its matrices column-major. So does the configuration.
+        """Return a custom call with its layouts, since LAPACK needs column-major matrices, and with its configuration.
 
-        What only says where an array is goes: on one device it is the array.
+        A call that only says where an array is becomes the array itself, since there is one device.
         """
         if old["custom_call_target"] in PLACEMENTS and operands and compatible(operands[0].shape, old.shape):
             return operands[0]
@@ -126,8 +131,8 @@ class Rewriter:
         return self._add(old.name, old.opcode, old.shape, operands, **attributes)
 
     def _zeros(self, name: str, shape: Shape) -> Instruction:
-        """Return what stands for the results of a callback, which this process does not have: nobody reads them, or
-        emitted code says that it cannot go on.
+        """Return zeros in place of the results of a callback, which this process does not have. The results are not
+        used, or emitted code reports that it cannot run.
         """
         if isinstance(shape, TupleShape):
             parts = [self._zeros(f"{name}.{k}", part) for k, part in enumerate(shape.elements)]
@@ -154,7 +159,7 @@ class Rewriter:
         return self._add(old.name, opcode, result.without_layout(), (value,))
 
     def _exp2(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        """StableHLO knows neither powers nor logarithms of two, nor rotations."""
+        """Return a power. StableHLO has neither powers nor logarithms of two, nor rotations."""
         two = self._filled(f"{old.name}.two", old.array_shape, 2.0)
         return self._add(old.name, "power", without_layouts(old.shape), (two, *operands))
 
@@ -164,7 +169,7 @@ class Rewriter:
         return self._add(old.name, "divide", shape, (natural, self._filled(f"{old.name}.two", shape, np.log(2.0))))
 
     def _shuffle(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        """A rotation: what comes before the new first element is joined to the end."""
+        """Return a rotation as slices that are concatenated."""
         (value,) = operands
         for dimension, shift in zip(old["dimensions"], old["shifts"], strict=True):
             value = self._rotated(f"{old.name}.{dimension}", value, dimension, shift)

@@ -1,4 +1,4 @@
-"""What a target's modules run on in this process: its library, or the twin of it where its device is missing."""
+"""The runtime of a target's modules in this process: its library, or the library's twin if its device is missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Runtime:
-    """Within it, modules are loaded and run; arguments come to it by ``adopt``, and results back by ``fetch``."""
+    """A context manager in which modules are loaded and run. ``adopt`` converts arguments, ``fetch`` converts
+    results.
+    """
 
     def __init__(self, target: Target) -> None:
         self._target, self._twin = target, twin_of(target)
@@ -28,16 +30,16 @@ class Runtime:
         self._active.__exit__(*error)
 
     def adopt(self, arguments: list[Any]) -> Any:
-        """Make arguments of ``main`` of NumPy arrays in tuples and lists."""
+        """Return arguments of ``main``, from NumPy arrays in tuples and lists."""
         return adopted(self._target, arguments) if self._twin is None else self._twin.adopt(arguments)
 
     def fetch(self, results: Any) -> list[Array]:
-        """The arrays in what ``main`` returned, in order, as NumPy arrays."""
+        """Return the arrays in the result of ``main`` as NumPy arrays, in order."""
         if self._twin is not None:
             results = self._twin.fetch(results)
         return [np.asarray(leaf.get() if hasattr(leaf, "get") else leaf) for _, leaf in flatten(results)]
 
     def peek(self, value: Any) -> Array:
-        """A copy of one value in the middle of a run, which may be a number of the host."""
+        """Return a copy of a value in the middle of a run, which may be a number of the host."""
         on_host = isinstance(value, bool | int | float | complex | np.generic | np.ndarray)
         return np.array(value) if on_host else np.array(*self.fetch(value))

@@ -1,4 +1,4 @@
-"""The tasks of workers: functions that run in a child process, on flat NumPy arrays in and out."""
+"""The tasks of workers: functions that run in a child process and take and return flat NumPy arrays."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _GROUPED = "all-gather all-reduce all-to-all collective-broadcast ragged-all-to-
 def run_generated(
     generated: GeneratedModule, arguments: Sequence[Any], without_subnormals: bool = False
 ) -> list[Array]:
-    """Load an emitted module and call its ``main``; the arrays of the result in order, as NumPy arrays.
+    """Load an emitted module and call its ``main``; return the arrays of the result in order, as NumPy arrays.
 
     ``arguments`` are those of ``main``: NumPy arrays, tuples of them, ``None`` for a token. They are made read-only, so
-    code that writes into its arguments fails. ``without_subnormals`` has such numbers count as zeros, as XLA has it.
+    code that writes into its arguments fails. ``without_subnormals`` flushes subnormal numbers to zero, as XLA does.
     """
     for _, array in flatten(list(arguments)):
         array.setflags(write=False)
@@ -51,7 +51,7 @@ def run_generated(
 
 
 def executed_lines(generated: GeneratedModule, arguments: Sequence[Any]) -> frozenset[int]:
-    """The lines of an emitted module's text that its ``main`` runs on the arguments, in this thread."""
+    """Return the lines of an emitted module's text that its ``main`` executes for the arguments, in this thread."""
     module = generated.load(keep_compiled=False)
     name, lines = inspect.unwrap(module.main).__code__.co_filename, set[int]()
 
@@ -76,7 +76,7 @@ def executed_lines(generated: GeneratedModule, arguments: Sequence[Any]) -> froz
 
 
 def run_replicas(generated: GeneratedModule, replica_args: Sequence[Sequence[Any]]) -> list[Array]:
-    """Load an emitted module for several devices and run them as threads; the arrays of all, device by device.
+    """Load an emitted module for several devices and run them as threads; return the arrays of all, device by device.
 
     ``replica_args[k]`` are the arguments of device ``k``, as :func:`run_generated` takes those of ``main``.
     """
@@ -90,20 +90,22 @@ def run_replicas(generated: GeneratedModule, replica_args: Sequence[Sequence[Any
 
 
 def run_xla_on_devices(text: str, inputs: Sequence[Sequence[Array]]) -> list[Array]:
-    """Run HLO text, the program of one device, on several CPU devices of XLA; the arrays of all, device by device."""
+    """Run HLO text, the program of one device, on several CPU devices of XLA; return the arrays of all, device by
+    device.
+    """
     plain = print_module(partitions_as_replicas(parse_module(text)))
     return [array for results in run_hlo_on_devices(plain, inputs) for array in results]
 
 
 def map_arrays(function: Callable[[Array], Any], value: Any) -> Any:
-    """The value with every array in its tuples and lists replaced."""
+    """Return the value with every array in its tuples and lists replaced."""
     if isinstance(value, tuple | list):
         return tuple(map_arrays(function, part) for part in value)
     return None if value is None else function(value)
 
 
 def run_xla(text: str, arguments: Sequence[Array]) -> list[Array]:
-    """Run HLO text on XLA's CPU backend; see :func:`.xla_reference.run_hlo`."""
+    """Run HLO text on XLA's CPU backend; see :func:`.xla.run_hlo`."""
     return _compiled(text)(*arguments)
 
 
@@ -113,18 +115,18 @@ def _compiled(text: str) -> CompiledHlo:
 
 
 def run_interpreter(text: str, arguments: Sequence[Array]) -> list[Array]:
-    """Run HLO text in StableHLO's interpreter; see :func:`.xla_reference.interpret_hlo`."""
+    """Run HLO text in StableHLO's interpreter; see :func:`.xla.interpret_hlo`."""
     return interpret_hlo(text, *arguments)
 
 
 def prepare_numpy() -> None:
-    """Import what would else count for the first program."""
+    """Import modules whose import would otherwise count for the first program."""
     for name in ("numpy.linalg", "numpy.fft", "ml_dtypes"):
         import_module(name)
 
 
 def prepare_target(name: str) -> None:
-    """Do what would else count for the first module of a target, with its library or the twin of that."""
+    """Load the library of a target or its twin, which would otherwise count for the first module."""
     prepare_numpy()
     target = load_target(name)
     with Runtime(target):
@@ -132,18 +134,19 @@ def prepare_target(name: str) -> None:
 
 
 def prepare_xla() -> None:
-    """Import what XLA needs, and start its threads."""
+    """Import XLA's dependencies and start its threads."""
     run_xla("HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }\n", [np.zeros((), np.float32)])
 
 
-# -- programs of one device for several
+# -- programs for several devices
 
 
 def partitions_as_replicas(module: HloModule) -> HloModule:
-    """The program of one device as :func:`.reference_rewrites.rewrite_for_xla` writes it, each device a replica.
+    """Return the program of one device, rewritten as by :func:`.reference_rewrites.rewrite_for_xla`, with replicas as
+    devices.
 
-    Partition ``p`` of replica ``r`` is replica ``r * num_partitions + p``. Shardings that the program has kept are
-    notes, and a collective that is done in two steps is one.
+    Partition ``p`` of replica ``r`` becomes replica ``r * num_partitions + p``. Remaining shardings are dropped as
+    annotations, and a collective in two steps becomes one.
     """
     return rewritten(module, _OfOneDevice(module), {"replica_count": device_count(module)})
 
@@ -162,7 +165,9 @@ class _OfOneDevice(Rewriter):
         return self._collective(old, operands, source_target_pairs=device_pairs(old, *self.sizes))
 
     def _collective(self, old: Instruction, operands: Operands, **devices: Any) -> Instruction:
-        """Run a collective at once where it is only started: what ends it gives its result."""
+        """Return a collective that runs at once, even if the original only starts it; the instruction that ends it
+        forwards the result.
+        """
         shape: Shape = old.shape
         if old.opcode in ("all-gather-start", "collective-permute-start"):
             shape = shape.elements[1]  # type: ignore[attr-defined]

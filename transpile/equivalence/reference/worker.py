@@ -1,7 +1,7 @@
-"""A process that calls functions for us, with limits on time and memory: a crash or a hang ends it, not the caller.
+"""A child process that calls functions with limits on time and memory: a crash or a hang ends only the child.
 
-``Worker.ask`` sends a function of this package, by name, and its arguments; the child answers with what the function
-returned or raised, how long it took and how much memory it needed. A worker that died is started again when asked next.
+``Worker.ask`` sends the name of a function of this package and its arguments. The child answers with the function's
+result or exception, its time and its memory. A worker that died is started again at the next call.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from ...dataclass import dataclass
 
 MIB = 1 << 20
 _STARTING_SECONDS = 300.0  # for imports on a busy machine
-_MOST_HELD = 1024 * MIB  # XLA keeps what it compiled, and so does Numba
+_MOST_HELD = 1024 * MIB  # XLA and Numba keep compiled code
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one call: ``seconds`` of time, and ``memory`` bytes above what the process had before, or any."""
+    """The limits of one call: ``seconds`` of time, and ``memory`` bytes above what the process had before; None is no
+    limit.
+    """
 
     seconds: float = 60.0
     memory: int | None = 4096 * MIB
@@ -36,9 +38,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The value that a function returned in the child, with the seconds and the bytes of memory (at its peak) that it
-    took.
-    """
+    """The value that a function returned in the child, with its time in seconds and its peak memory in bytes."""
 
     value: Any
     seconds: float
@@ -50,11 +50,11 @@ class WorkerDied(Exception):
 
 
 class WorkerTimeout(Exception):
-    """The process was ended because it did not answer in time."""
+    """The process did not answer in time, and was ended."""
 
 
 class RemoteError(Exception):
-    """An exception in the child that is none of ours: its type and message, and ``traceback``."""
+    """An exception in the child that is not an ``XlaToPythonError``: its type, message and ``traceback``."""
 
     def __init__(self, kind: str, message: str, traceback: str) -> None:
         super().__init__(kind, message, traceback)
@@ -70,7 +70,7 @@ def _do_nothing() -> None:
 
 @dataclass
 class Worker:
-    """A child process for calls, one at a time. ``prepare`` runs once in it, outside of the limits.
+    """A child process for one call at a time. ``prepare`` runs once in it, without limits.
 
     A process that holds more than 1 GiB between two calls is replaced by a new one.
     """
@@ -82,8 +82,10 @@ class Worker:
     _reader: ThreadPoolExecutor | None = field(default=None, init=False)
 
     def ask(self, function: Callable[..., Any], *arguments: Any, limits: Limits | None = None) -> Answer:
-        """Call a module-level function in the child. Raises what it raises (``RemoteError`` for what is not ours),
-        :class:`WorkerDied` and :class:`WorkerTimeout`.
+        """Call a module-level function in the child.
+
+        Raises the function's exception if it is an ``XlaToPythonError``, else ``RemoteError``; :class:`WorkerDied` and
+        :class:`WorkerTimeout`.
         """
         limits = limits or Limits()
         if self._process is None or self._process.poll() is not None or _held_bytes(self._process) > _MOST_HELD:
@@ -141,7 +143,7 @@ class Worker:
             last_words = self._last_words()
             self.stop()
             raise WorkerDied(last_words) from None
-        except BaseException:  # an interrupt, say: the answer to come must not become the next request's
+        except BaseException:  # for example an interrupt: the pending answer must not become that of the next request
             self.stop()
             raise
         if isinstance(answer, BaseException):
@@ -161,7 +163,7 @@ class Worker:
 
 
 def _held_bytes(process: subprocess.Popen[bytes]) -> int:
-    """The bytes of memory that a process holds, as far as Linux tells; 0 elsewhere."""
+    """Return the bytes of memory that a process holds on Linux; 0 on other systems."""
     statm = Path(f"/proc/{process.pid}/statm")
     try:
         return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""The child's side of :mod:`.worker`: takes calls from its standard input and answers them, under limits."""
+"""The child's side of :mod:`.worker`: reads calls from standard input and answers them, within limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .worker import Answer, RemoteError
 
 
 def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """One pickled request in, one pickled answer out, until the pipe closes."""
+    """Answer pickled requests, one after the other, until the pipe closes."""
     while True:
         try:
             function, arguments, memory = pickle.load(requests)
@@ -42,7 +42,9 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...], memory: int 
 
 
 class _MemoryLimit:
-    """A limit on the address space, where the platform has one: going over it is a ``MemoryError`` or the end."""
+    """A limit on the address space, if the platform has one: exceeding it raises ``MemoryError`` or ends the
+    process.
+    """
 
     def __init__(self, memory: int | None) -> None:
         self._memory = memory
@@ -65,7 +67,7 @@ _STATUS = Path("/proc/self/status")
 
 
 def _status(name: str) -> int:
-    """A size in bytes that Linux knows of this process; 0 elsewhere."""
+    """Return a size in bytes from Linux's status of this process; 0 on other systems."""
     if not _STATUS.exists():
         return 0
     line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(f"{name}:"))
@@ -73,7 +75,7 @@ def _status(name: str) -> int:
 
 
 def _start_measuring() -> int:
-    """Forget the peak so far; the bytes of memory in use."""
+    """Reset the peak of memory, and return the bytes in use."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return _status("VmRSS")
@@ -84,7 +86,7 @@ def _peak_bytes() -> int:
 
 
 if __name__ == "__main__":
-    # What libraries print must not mix with the answers: keep the pipe for ourselves, send stdout to the log.
+    # Output of libraries must not mix with the answers: keep the pipe for these, send stdout to the log.
     answer_pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     _serve(sys.stdin.buffer, answer_pipe)

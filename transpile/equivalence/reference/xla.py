@@ -1,10 +1,10 @@
-"""XLA on the CPU, through jaxlib, as the judge of what an HLO program computes.
+"""XLA on the CPU, through jaxlib, as the reference for HLO programs.
 
-This is the only module that touches jaxlib's private names: :data:`JAXLIB_NAMES` lists them all, and
-:func:`missing_names` says which of them the installed jaxlib lacks. jax is imported on first use only.
+This is the only module that uses jaxlib's private names: :data:`JAXLIB_NAMES` lists them all, and :func:`missing_names`
+returns those that the installed jaxlib lacks. jax is imported on first use only.
 
-Malformed HLO can abort the process inside XLA: run text that nobody checked through
-:func:`.reference_process.run_hlo_in_child`.
+Malformed HLO can abort the process inside XLA: run text that was not verified through
+:func:`.xla_process.run_hlo_in_child`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .reference_rewrites import needs_rewrite, rewrite_for_xla
 Array = np.ndarray[Any, np.dtype[Any]]
 CompiledHlo = Callable[..., list[Array]]
 
-OPTIONS: dict[str, bool | int] = {"xla_allow_excess_precision": False}  # of XLA, that differ from its own defaults
+OPTIONS: dict[str, bool | int] = {"xla_allow_excess_precision": False}  # XLA's options that are not its defaults
 
 JAXLIB_NAMES: dict[str, str] = {
     "parse": "jaxlib._hlo.hlo_module_from_text",
@@ -45,17 +45,17 @@ JAXLIB_NAMES: dict[str, str] = {
 
 
 def missing_names() -> list[str]:
-    """The dotted names this adapter needs and the installed jax and jaxlib do not have; empty when all is well."""
+    """Return the dotted names that this adapter needs and the installed jax and jaxlib lack."""
     return [name for name in JAXLIB_NAMES.values() if _resolve(name) is None]
 
 
 def compile_hlo(text: str) -> CompiledHlo:
-    """Compile HLO text for the CPU; call the result with the flattened parameters for the flattened results.
+    """Compile HLO text for the CPU; return a function from the flattened parameters to the flattened results.
 
     Tuple parameters and tuple results are flattened in order. Values are rounded after every instruction (excess
     precision off), 64-bit types stay 64 bits wide. Optimised modules are rewritten first (see
-    :mod:`.reference_rewrites`). Raises ``XlaToPythonError`` XP460 when jax is not installed and XP461 when XLA refuses
-    the program.
+    :mod:`.reference_rewrites`). Raises ``XlaToPythonError`` XP460 if jax is not installed and XP461 if XLA refuses the
+    program.
     """
     jax = _jax()
     device = jax.devices("cpu")[0]
@@ -77,7 +77,7 @@ def run_hlo(text: str, *arrays: Array) -> list[Array]:
 def run_hlo_on_devices(text: str, inputs: Sequence[Sequence[Array]], partitions: int = 1) -> list[list[Array]]:
     """Run one program on several CPU devices at once; see :func:`compile_hlo`.
 
-    ``inputs[i]`` are the flattened parameters of device ``i``, the results come in the same order. Replica ``r``,
+    ``inputs[i]`` are the flattened parameters of device ``i``; the results have the same order. Replica ``r``,
     partition ``p`` is device ``r * partitions + p``. The process must have started with as many devices
     (``XLA_FLAGS=--xla_force_host_platform_device_count=N``), else ``XlaToPythonError`` XP464 is raised.
     """
@@ -102,10 +102,11 @@ def run_hlo_on_devices(text: str, inputs: Sequence[Sequence[Array]], partitions:
 
 
 def interpret_hlo(text: str, *arrays: Array) -> list[Array]:
-    """Run HLO text in StableHLO's reference interpreter: a second opinion, and slow, so for small inputs only.
+    """Run HLO text in StableHLO's reference interpreter: an independent implementation, but slow, so for small inputs
+    only.
 
-    Inputs, results and errors are those of :func:`run_hlo`. The interpreter may abort the process on what it does not
-    know.
+    Inputs, results and errors are those of :func:`run_hlo`. The interpreter may abort the process on operations that it
+    does not support.
     """
     module = rewrite_for_xla(parse_module(text))
     inputs = [
@@ -142,7 +143,7 @@ def _stablehlo(text: str) -> bytes:
 
 
 def _resolve(dotted: str) -> Any:
-    """The object a dotted name stands for, or ``None``."""
+    """Return the object of a dotted name, or ``None``."""
     parts = dotted.split(".")
     for cut in range(len(parts), 0, -1):
         try:
@@ -180,13 +181,13 @@ def _jax() -> Any:
 
 @cache
 def _initialize_lapack() -> None:
-    """Give the ``lapack_*`` custom calls their functions; XLA jumps through a null pointer without it."""
+    """Register the functions of the ``lapack_*`` custom calls; without them, XLA calls a null pointer."""
     _name("initialize_lapack")()
 
 
 @contextmanager
 def _refusals(text: str) -> Iterator[None]:
-    """Turn what XLA raises inside into one coded error."""
+    """Turn XLA's exceptions in the context into a coded error."""
     try:
         yield
     except XlaToPythonError:

@@ -1,1 +1,1 @@
-"""Results of a check as text, JSON, JUnit and HTML."""
+"""Reports of a check as text, JSON, JUnit and HTML."""

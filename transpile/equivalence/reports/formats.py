@@ -1,4 +1,4 @@
-"""A report of a differential test: text for people, JSON, JUnit's XML for continuous integration, an HTML page."""
+"""Formats of a report of a differential test: text, JSON, JUnit's XML for continuous integration, an HTML page."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ FORMAT = "xla2py check 1"
 
 
 def report_to_json(report: CheckReport) -> str:
-    """The report as indented JSON text that ends with a line break."""
+    """Return the report as indented JSON text that ends with a line break."""
     return json.dumps({"format": FORMAT, **_encode(report)}, indent=1, allow_nan=False) + "\n"
 
 
 def report_from_json(text: str) -> CheckReport:
-    """The report that :func:`report_to_json` wrote, without arrays. Raises ``UsageError`` (XP601) for other text."""
+    """Return the report that :func:`report_to_json` wrote, without arrays. Raises ``UsageError`` (XP601) for other
+    text.
+    """
     try:
         document = json.loads(text)
         if document.pop("format") != FORMAT:
@@ -75,7 +77,7 @@ def _decode(value: Any, hint: Any) -> Any:
 
 
 def _number_of_json(value: Any) -> Any:
-    """An element of any type: what JSON holds, or a number that it holds as text."""
+    """Return an element of any type: the JSON value, or the float or complex number of a text."""
     if not isinstance(value, str):
         return value
     try:
@@ -88,7 +90,9 @@ HEADER = ("program", "target", "verdict", "error", "allowed", "seconds", "MiB")
 
 
 def report_to_text(report: CheckReport) -> str:
-    """A table of programs and targets, then what is wrong with each program that is not right, then one line in sum."""
+    """Return a table of programs and targets, then the details of each program that is not right, then a summary
+    line.
+    """
     rows = [row for program in report.programs for row in _rows(program)]
     parts = [_table(HEADER, rows)]
     parts += ["\n".join(_details(program)) for program in report.programs if list(_details(program))]
@@ -116,7 +120,9 @@ def _rows(program: ProgramReport) -> Iterator[tuple[str, ...]]:
 
 
 def _leaves(case: Case, target: str) -> Sequence[LeafResult]:
-    """The verdicts on a target's arrays; where it is the accepted one, those of the others, beside it."""
+    """Return the verdicts on a target's arrays; if the target is the accepted one, those of the others compared with
+    it.
+    """
     own = case.comparison(target)
     if own is not None:
         return own.leaves
@@ -188,7 +194,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def report_to_junit(report: CheckReport) -> str:
-    """Write one test suite for each program, one test for each target and campaign."""
+    """Return XML with a test suite for each program, and a test for each target and campaign."""
     root = ElementTree.Element("testsuites", name="xla2py check")
     for program in report.programs:
         suite = ElementTree.SubElement(root, "testsuite", name=_clean(program.title))
@@ -238,7 +244,7 @@ def _test(suite: ElementTree.Element, program: ProgramReport, case: Case, target
 
 
 def _clean(text: str) -> str:
-    """Text without the control characters that XML does not allow."""
+    """Return the text with ``?`` for control characters that XML does not allow."""
     return "".join(c if c in "\n\t" or (c.isprintable() and c < "\ud800") or c > "\udfff" else "?" for c in text)
 
 

@@ -1,4 +1,4 @@
-"""A report of a differential test as one HTML page: verdicts, pictures of the errors, and the code with its source."""
+"""The HTML page of a differential test: verdicts, charts of the errors, and the code beside its source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...pages.panes import Pane, make_panes, plain_panes
 from ..verdicts.comparison import Histogram, LeafResult, Status, deciding
 from .results import NOT_COMPARED, Case, CheckReport, Comparison, Origin, ProgramReport, Run
 
-TONES = {  # all others are bad
+TONES = {  # other statuses are bad
     Status.EQUAL: "good",
     Status.CLOSE: "close",
     Status.EDGE: "open",
@@ -26,20 +26,20 @@ TONES = {  # all others are bad
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A status in words, and in which tone they are said: good, close, open or bad."""
+    """A status in words, and its tone: good, close, open or bad."""
 
     text: str
     tone: str
 
     @property
     def key(self) -> str:
-        """Return what the page filters by: the verdict without what it rests on."""
+        """The verdict without ``(known)``, by which the page filters."""
         return self.text.removesuffix(" (known)")
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """The outcome of one participant in one case, in a line; ``against`` is whom it was compared with."""
+    """The outcome of one participant in one case; ``against`` is the participant that it was compared with."""
 
     campaign: str
     run: Run
@@ -51,7 +51,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class ArrayView:
-    """An array of the result that is not right, with pictures of its errors."""
+    """An array of the result that is not right, with charts of its errors."""
 
     leaf: LeafResult
     verdict: Verdict
@@ -59,13 +59,13 @@ class ArrayView:
 
     @property
     def has_ulps(self) -> bool:
-        """Tell whether there are units in the last place: integers have none."""
+        """Whether the errors have units in the last place, which integers have not."""
         return self.leaf.ulp_histogram is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two participants of a case who do not agree; ``command`` shows it again."""
+    """Two participants of a case that differ; ``command`` reproduces the difference."""
 
     case: Case
     comparison: Comparison
@@ -75,7 +75,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class OriginView:
-    """The origin of the difference of a target, for the page."""
+    """The origin of a target's difference, for the page."""
 
     target: str
     origin: Origin
@@ -84,30 +84,32 @@ class OriginView:
 
 @dataclass(frozen=True, slots=True)
 class ProgramView:
-    """A program on the page; ``number`` is its place in the order of the run."""
+    """A program on the page; ``number`` is its position in the run."""
 
     number: int
     program: ProgramReport
     verdicts: tuple[Verdict, ...]
     runs: tuple[RunRow, ...]
-    failures: Mapping[Run, tuple[str, ...]]  # the campaigns in which a run failed like this
+    failures: Mapping[Run, tuple[str, ...]]  # each kind of failed run, with its campaigns
     differences: tuple[Difference, ...]
     origins: tuple[OriginView, ...]
     panes: tuple[Pane, ...]
 
     @property
     def is_bad(self) -> bool:
-        """Tell whether it comes first, and open."""
+        """Whether the program is among the first on the page, and unfolded."""
         return self.program.differs
 
     @property
     def worst(self) -> LeafResult | None:
-        """The array of any run whose error is the largest share of what is allowed."""
+        """The array of any run whose error is the largest share of its allowance."""
         return deciding(row.worst for row in self.runs if row.worst is not None)
 
 
 def report_to_html(report: CheckReport) -> str:
-    """The report as a page that needs nothing from outside: what differs first, and open; what agrees in a line."""
+    """Return the report as a self-contained page: programs that differ come first, unfolded; the others take a line
+    each.
+    """
     views = sorted(
         (_program(number, program) for number, program in enumerate(report.programs)),
         key=lambda view: (not view.is_bad, all(verdict.tone in ("good", "close") for verdict in view.verdicts)),
@@ -152,13 +154,13 @@ def _program(number: int, program: ProgramReport) -> ProgramView:
 
 
 def _panes(program: ProgramReport) -> list[Pane]:
-    """Linked where what was emitted is at hand; a report that was read again has the texts alone."""
+    """Return linked panes of code; a report that was read from JSON has only the texts."""
     emitted = [generated for generated in program.emitted.values() if generated.program is not None]
     return make_panes(*emitted) if emitted else plain_panes(program.hlo, program.sources)
 
 
 def _failures(program: ProgramReport) -> dict[Run, tuple[str, ...]]:
-    """The runs that failed, those of one kind together."""
+    """Return the failed runs, each kind with its campaigns."""
     found: dict[Run, tuple[str, ...]] = {}
     for case in program.cases:
         for run in case.runs:
@@ -193,7 +195,7 @@ def _run_row(case: Case, run: Run) -> Iterator[RunRow]:
 
 
 def _errors(leaves: Sequence[LeafResult], *, is_bad: bool) -> Chart | None:
-    """The errors of all floats of a result in one picture."""
+    """Return a chart of the errors of all floats of a result; None if it has no floats."""
     histograms = [leaf.ulp_histogram for leaf in leaves if leaf.ulp_histogram is not None]
     if not histograms:
         return None
@@ -228,12 +230,12 @@ def _array(leaf: LeafResult) -> ArrayView:
 
 
 def _number(value: float) -> str:
-    """A difference in few digits; nothing for none, or where a NaN or an infinity leaves none."""
+    """Return a difference in few digits; "" for 0, NaN and infinities."""
     if not value or not math.isfinite(value):
         return ""
     return f"{value:,.0f}" if 10 <= value < 1e6 else f"{value:.2g}"
 
 
 def _element(value: Any) -> str:
-    """An element of an array: floats with the digits that tell two of 32 bits apart."""
+    """Return an element of an array as text: floats with enough digits to distinguish any two of 32 bits."""
     return f"{value:.9g}" if isinstance(value, float | complex) else str(value)

@@ -1,7 +1,7 @@
-"""The results of a differential test: runs, the cases they belong to, and the report on everything that was checked.
+"""The results of a differential test: runs, their cases, and the report on all programs.
 
-All of it is data, frozen, and becomes JSON and back (:mod:`.formats`); arrays are left out there, since the seed or
-the file of a case brings its inputs back.
+All results are frozen data that can be converted to JSON and back (:mod:`.formats`), without arrays: the seed or the
+file of a case gives its inputs again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ORDER = {status: number for number, status in enumerate(Status)}
 
 
 def worst(statuses: Iterable[Status]) -> Status:
-    """The worst of some verdicts; ``equal`` where there are none."""
+    """Return the worst of some verdicts; ``equal`` if there are none."""
     return max(statuses, key=_ORDER.__getitem__, default=Status.EQUAL)
 
 
@@ -32,8 +32,8 @@ def worst(statuses: Iterable[Status]) -> Status:
 class Run:
     """The outcome of running a program once on a target or a reference.
 
-    ``failure`` is ``crash``, ``timeout`` or ``unsupported``, or ``None`` where there are results. ``peak_bytes`` is the
-    memory that the process needed at its peak, above what it had before; 0 where the platform does not tell.
+    ``failure`` is ``crash``, ``timeout`` or ``unsupported``, or ``None`` if there are results. ``peak_bytes`` is the
+    peak of the process's memory above what it had before; 0 if the platform does not tell.
     """
 
     participant: str
@@ -47,9 +47,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The results of one participant beside those of another: one verdict for each array of the result.
+    """The comparison of two participants' results: one verdict for each array of the result.
 
-    ``known`` says why differences were to be expected; such differences do not count.
+    ``known`` are the reasons why differences are expected; such differences do not count.
     """
 
     participant: str
@@ -70,11 +70,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One set of inputs, the runs on it, and how their results compare.
+    """One set of inputs, the runs on it, and the comparisons of their results.
 
-    The participants whose results agree with one another form a party. ``accepted`` is the first participant of the
-    largest party (of the reference's, among equals), and every other one is compared with it. ``wrong`` are those
-    outside of that party if it is a majority; two who disagree leave it open who is wrong.
+    The participants whose results agree form a party. ``accepted`` is the first participant of the largest party (among
+    equals, of the reference's), and each other one is compared with it. ``wrong`` are the participants outside of that
+    party if it is a majority of at least two; otherwise it is open who is wrong.
     """
 
     campaign: str
@@ -92,12 +92,12 @@ class Case:
         return next((one for one in self.comparisons if one.participant == participant), None)
 
     def differences(self, participant: str) -> tuple[Comparison, ...]:
-        """The comparisons in which a participant is one of two that differ in a way that nobody knew of."""
+        """Return the comparisons of a participant, in either role, that differ in an unknown way."""
         found = (one for one in self.comparisons if participant in (one.participant, one.against))
         return tuple(one for one in found if not one.status.is_good)
 
     def status(self, participant: str) -> Status:
-        """The verdict on one participant: of its run where that failed, else of its results."""
+        """Return the verdict on one participant: the failure of its run, else the comparison of its results."""
         run, comparison = self.run(participant), self.comparison(participant)
         if run is None:
             return Status.UNSUPPORTED
@@ -108,13 +108,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a difference, as far as a run in lockstep tells (:mod:`.origins`).
+    """The origin of a difference, from a run in lockstep (:mod:`.origins`): the first instruction that introduces an
+    error.
 
-    The first instruction that introduces an error, or none (``instruction`` is empty): all are within their allowance,
-    or XLA refuses them alone (``unchecked``), or the run ended early (``failure``). ``line`` is that of the emitted
-    ``text``, ``source`` the user's ``file:line``, ``iterations`` the numbers of the iterations of the loops around it.
-    ``inside`` are instructions before it that emitted code has no values of: the error may be theirs. ``leaf`` compares
-    emitted code with XLA on the operands that emitted code had; ``note`` says what is wrong with a loop.
+    ``instruction`` is empty if none was found: all are within their allowance, or XLA refuses them alone
+    (``unchecked``), or the run ended early (``failure``). ``line`` is in the emitted code and reads ``text``,
+    ``source`` is the user's ``file:line``, ``iterations`` are the numbers of the iterations of the loops around it.
+    ``inside`` are earlier instructions whose values emitted code does not have: the error may be theirs. ``leaf``
+    compares emitted code with XLA on the operands that emitted code had; ``note`` describes the error of a loop.
     """
 
     campaign: str = ""
@@ -148,7 +149,7 @@ class Origin:
         return "\n".join(lines)
 
     def remarks(self) -> list[str]:
-        """Return how much was looked at, and what was not."""
+        """Return the number of comparisons, and the parts that were not checked."""
         later = f", {self.later} more error{'s' * (self.later > 1)} introduced later" if self.later else ""
         remarks = [f"{self.checked} comparisons{later}"]
         remarks += [f"not checked, as XLA refuses them: {', '.join(self.unchecked)}"] if self.unchecked else []
@@ -158,9 +159,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class ReducedCase:
-    """The smallest program found that still differs (:mod:`.reduced_cases`).
+    """The smallest program found that still differs (:mod:`.reproducers`).
 
-    ``instructions`` are those of its entry, ``inputs`` its arguments as text, ``command`` what shows it again.
+    ``instructions`` is the number of instructions of its entry, ``inputs`` are its arguments as text, ``command``
+    reproduces the difference.
     """
 
     instructions: int
@@ -171,13 +173,13 @@ class ReducedCase:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ProgramReport:
-    """One program: its HLO, what was emitted for each target, and its cases.
+    """One program: its HLO, the code emitted for each target, and its cases.
 
-    ``sources`` and ``refusals`` are by participant: what was emitted, and why the program could not be tried there.
-    ``origins`` and ``reductions`` are those of the differences of targets, by target, where they were asked for.
-    ``unreached`` names the branches, loop bodies and reducers that no inputs reached: they were not compared.
-    ``options`` are those of emission that are no defaults, as words of a command line. ``emitted`` are the modules
-    themselves, as long as the report was not read again.
+    ``sources`` has the emitted code by target, ``refusals`` the reasons why a participant could not run the program.
+    ``origins`` and ``reductions`` are by target, if they were requested. ``unreached`` names the branches, loop bodies
+    and reducers that no inputs reached, and that were not compared. ``options`` are the options of emission that differ
+    from their defaults, as command-line words. ``emitted`` are the modules themselves, unless the report was read from
+    JSON.
     """
 
     name: str
@@ -195,13 +197,13 @@ class ProgramReport:
     emitted: Mapping[str, GeneratedModule] = field(default_factory=dict, compare=False, metadata={"json": False})
 
     def __repr__(self) -> str:
-        """The program and its verdict on each target."""
+        """Return the program and its verdict on each target."""
         verdicts = ", ".join(f"{target}: {self.status(target).value}" for target in self.targets)
         return f"<ProgramReport {self.title}, {verdicts}>"
 
     @property
     def title(self) -> str:
-        """Return what to call the program: its path, or where it has none its name."""
+        """The path of the program, or its name if it has no path."""
         return self.path or self.name
 
     @property
@@ -209,13 +211,13 @@ class ProgramReport:
         return (*self.references, *self.targets)
 
     def status(self, participant: str) -> Status:
-        """The worst verdict on a participant in any case."""
+        """Return the worst verdict on a participant in any case."""
         if participant in self.refusals:
             return Status.UNSUPPORTED
         return worst(case.status(participant) for case in self.cases)
 
     def verdict(self, target: str) -> str:
-        """The status of a target in words: also whether it rests on a known difference, or on nothing."""
+        """Return the status of a target in words, with whether it rests on a known difference, or on no comparison."""
         status = self.status(target)
         if status is Status.EQUAL and not self.is_compared:
             return NOT_COMPARED
@@ -224,14 +226,14 @@ class ProgramReport:
 
     @property
     def differs(self) -> bool:
-        """Tell whether a target crashed or hung, or results differ in a way that nobody knew of."""
+        """Whether a target crashed or hung, or results differ in an unknown way."""
         failures = (run.failure for case in self.cases for run in case.runs if run.participant in self.targets)
         differences = (not one.status.is_good for case in self.cases for one in case.comparisons)
         return any(failure in (Status.CRASH, Status.TIMEOUT) for failure in failures) or any(differences)
 
     @property
     def is_compared(self) -> bool:
-        """Tell whether any target's results were compared with somebody's."""
+        """Whether any results were compared."""
         return any(case.comparisons for case in self.cases)
 
 
@@ -248,13 +250,13 @@ class CheckReport:
     expired: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """The number of verdicts of each kind."""
+        """Return the number of verdicts of each kind."""
         verdicts = ", ".join(f"{count} {kind}" for kind, count in self.counts().items())
         return f"<CheckReport: {verdicts}>"
 
     @property
     def is_good(self) -> bool:
-        """Tell whether every program was compared and nothing differs."""
+        """Whether every program was compared and nothing differs."""
         return not any(program.differs or not program.is_compared for program in self.programs)
 
     def counts(self) -> dict[str, int]:

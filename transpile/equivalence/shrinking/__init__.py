@@ -1,1 +1,1 @@
-"""The smallest program that still shows a fault."""
+"""Finds the smallest program that still shows a fault."""

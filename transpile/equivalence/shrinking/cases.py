@@ -1,7 +1,7 @@
-"""A program as its root instruction, with the arrays it is run on: easy to cut, easy to make a module of again.
+"""A case: a program as its root instruction, with its arguments, which is easy to cut and to turn into a module again.
 
-Instructions are immutable and know their operands, so the root is the whole entry computation. Editing gives a new
-root that shares what did not change; what the root does not need is gone by itself.
+Instructions are immutable and know their operands, so the root determines the whole entry computation. An edit gives a
+new root that shares all unchanged instructions; instructions that the root does not need disappear.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ class Case:
 
     root: Instruction
     arguments: Mapping[Instruction, Leaves]
-    like: HloModule  # gives the name, the header and the stack frames
+    like: HloModule  # the source of the name, the header and the stack frames
 
     @staticmethod
     def of(module: HloModule, inputs: Iterable[Array]) -> Case:
-        """The case of a module; ``inputs`` are the flattened arguments."""
+        """Return the case of a module; ``inputs`` are the flattened arguments."""
         rest = iter(inputs)
         arguments = {p: tuple(next(rest) for _ in array_leaves(p.shape)) for p in module.entry.parameters}
         return Case(module.entry.root, arguments, module)
 
     def with_root(self, root: Instruction, arguments: Mapping[Instruction, Leaves] | None = None) -> Case:
-        """The case of another root; ``arguments`` of new parameters are added."""
+        """Return the case of another root; ``arguments`` of new parameters are added."""
         return replace(self, root=root, arguments={**self.arguments, **(arguments or {})})
 
     def module(self) -> HloModule:
-        """A module of its own, with only the parameters that the root needs, numbered anew."""
+        """Return a module with only the parameters that the root needs, renumbered."""
         return module_of(self.root, self._parameters(), self.like.name, kept_header(self.like), self.like)
 
     def inputs(self) -> list[Array]:
-        """The flattened arguments of :meth:`module`."""
+        """Return the flattened arguments of :meth:`module`."""
         return [array for parameter in self._parameters() for array in self.arguments[parameter]]
 
     def _parameters(self) -> list[Instruction]:
@@ -55,12 +55,12 @@ class Case:
 
 
 def array_leaves(shape: Shape) -> list[ArrayShape]:
-    """The arrays of a shape, in order."""
+    """Return the arrays of a shape, in order."""
     return [leaf for _, leaf in leaves(shape) if isinstance(leaf, ArrayShape)]
 
 
 def ordered(*roots: Instruction) -> list[Instruction]:
-    """Return what the roots need, operands first; without recursion."""
+    """Return the instructions that the roots need in topological order, operands first, without recursion."""
     order: list[Instruction] = []
     done: set[Instruction] = set()
     stack = [(root, False) for root in reversed(roots)]
@@ -76,7 +76,7 @@ def ordered(*roots: Instruction) -> list[Instruction]:
 
 
 def substituted(root: Instruction, changes: Mapping[Instruction, Instruction]) -> Instruction:
-    """The root with some instructions in the place of others, and everything above them made anew."""
+    """Return the root with some instructions replaced, and all their users rebuilt."""
     made: dict[Instruction, Instruction] = {}
     for instruction in ordered(root):
         change = changes.get(instruction)
@@ -91,35 +91,37 @@ def substituted(root: Instruction, changes: Mapping[Instruction, Instruction]) -
 
 
 def tree_of(shape: Shape, parts: Iterator[Instruction], name: str) -> Instruction:
-    """The value of a shape that is made of these arrays, in order."""
+    """Return the value of a shape with these arrays as its leaves, in order."""
     if isinstance(shape, TupleShape):
         return as_tuple([tree_of(element, parts, name) for element in shape.elements], name)
     return next(parts)
 
 
 def kept_header(module: HloModule) -> dict[str, Any]:
-    """Return what a part of a module needs of its header."""
+    """Return the entries of a module's header that a part of the module needs."""
     return {key: module.header[key] for key in _KEPT_HEADER if key in module.header}
 
 
 def inlined(computation: Computation, arguments: Iterable[Instruction]) -> Instruction:
-    """The root of a computation over these instructions in the place of its parameters."""
+    """Return the root of a computation with its parameters replaced by ``arguments``."""
     return substituted(computation.root, dict(zip(computation.parameters, arguments, strict=True)))
 
 
 def new_parameter(name: str, shape: Shape) -> Instruction:
-    """A parameter; its number is given when a module is made."""
+    """Return a parameter; it gets its number when a module is made."""
     return Instruction(name, "parameter", shape, (), {"parameter_number": 0})
 
 
 def as_tuple(parts: Iterable[Instruction], name: str = "results") -> Instruction:
-    """The tuple of some instructions."""
+    """Return the tuple of some instructions."""
     operands = tuple(parts)
     return Instruction(name, "tuple", TupleShape(tuple(part.shape for part in operands)), operands)
 
 
 def flat(instruction: Instruction) -> list[Instruction]:
-    """The arrays of an instruction's value: itself, or what ``get-tuple-element`` takes out of it."""
+    """Return the arrays of an instruction's value: the instruction, or the ``get-tuple-element`` instructions of its
+    leaves.
+    """
     if not isinstance(instruction.shape, TupleShape):
         return [instruction] if isinstance(instruction.shape, ArrayShape) else []
     found = []
@@ -136,7 +138,7 @@ def module_of(
     header: Mapping[str, Any] | None = None,
     like: HloModule | None = None,
 ) -> HloModule:
-    """A module whose entry has this root and these parameters; equal names are told apart."""
+    """Return a module whose entry has this root and these parameters; instructions of equal names are renamed."""
     given = list(parameters)
     renumbered = {p: p.replace(attributes={"parameter_number": number}) for number, p in enumerate(given)}
     body = ordered(*renumbered.values(), substituted(root, renumbered))
@@ -152,7 +154,9 @@ def module_of(
 
 
 def _add_called(instruction: Instruction, found: dict[Computation, None]) -> None:
-    """The computations that an instruction calls, callees first; HLO nests them a few levels deep at most."""
+    """Add the computations that an instruction calls, callees first. Recursion is fine: HLO nests only a few levels
+    deep.
+    """
     for computation in instruction.called:
         if computation not in found:
             for inner in computation.instructions:
@@ -161,7 +165,7 @@ def _add_called(instruction: Instruction, found: dict[Computation, None]) -> Non
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """The name, or the first of ``name.2``, ``name.3``, .. that is not taken."""
+    """Return the name, or the first of ``name.2``, ``name.3``, .. that is not taken."""
     candidates = (name, *(f"{name}.{number}" for number in range(2, len(taken) + 3)))
     return next(candidate for candidate in candidates if candidate not in taken)
 

@@ -1,4 +1,4 @@
-"""The passes of the reducer, in order: each proposes smaller cases of a case, the boldest first."""
+"""The passes of the reducer, in order: each proposes smaller cases of a case, the largest cuts first."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from .cases import (
 from .shapes import smaller_shapes
 
 _LEAF_OPCODES = frozenset(("parameter", "constant"))
-_FEW = 24  # instructions among which each is tried by itself
-_MOST_FAILURES = 3  # of the reference, before values are made up without asking
-_ITERATIONS = (0, 1, 2, 3, 5, 8, 16, 32, 64)  # of a loop whose state is tried as inputs of its body
+_FEW = 24  # instructions at most, for each to be tried alone
+_MOST_FAILURES = 3  # of the reference, after which values are only made up
+_ITERATIONS = (0, 1, 2, 3, 5, 8, 16, 32, 64)  # iterations whose state is tried as inputs of a loop's body
 NOTES = frozenset(
     ("backend_config", "control-predecessors", "frontend_attributes", "metadata", "origin", "sharding", "statistics")
 )
 
 
 class Values:
-    """The values of instructions, by the reference, or made up where it gives none."""
+    """The values of instructions, from the reference, or made up if it refuses."""
 
     def __init__(self, evaluate: Callable[[str, list[Array]], list[Array]]) -> None:
         self._evaluate = evaluate
@@ -48,7 +48,7 @@ class Values:
         self._arguments: dict[Instruction, Leaves] = {}
 
     def of(self, case: Case, wanted: Sequence[Instruction]) -> dict[Instruction, Leaves]:
-        """The arrays of some instructions of a case."""
+        """Return the arrays of some instructions of a case."""
         if any(self._arguments.get(parameter, leaves) is not leaves for parameter, leaves in case.arguments.items()):
             self._known.clear()
         self._arguments = dict(case.arguments)
@@ -63,7 +63,7 @@ class Values:
         return {instruction: self._known[instruction] for instruction in wanted}
 
     def _results(self, module: HloModule, inputs: list[Array]) -> list[Array] | None:
-        """Return what the reference gives, unless it refuses; it is not asked for ever."""
+        """Return the reference's results, or None if it refuses, or has refused too often."""
         if self._failures < _MOST_FAILURES:
             try:
                 return self._evaluate(print_module(module), inputs)
@@ -73,7 +73,7 @@ class Values:
 
 
 def _made_up(instructions: Sequence[Instruction]) -> list[Array]:
-    """Ordinary values of the right shapes."""
+    """Return ordinary values of the right shapes."""
     parameters = [new_parameter(f"p{k}", instruction.shape) for k, instruction in enumerate(instructions)]
     return make_inputs(module_of(as_tuple(parameters), parameters, "values"))
 
@@ -82,7 +82,7 @@ def _made_up(instructions: Sequence[Instruction]) -> list[Array]:
 
 
 def outputs(case: Case, values: Values) -> Iterator[Case]:
-    """One of several results; else without one half, a quarter, .. of them."""
+    """Yield cases with one of several results, then without a half, a quarter, .. of them."""
     root = case.root
     if not isinstance(root.shape, TupleShape):
         return
@@ -94,7 +94,7 @@ def outputs(case: Case, values: Values) -> Iterator[Case]:
 
 
 def _less(parts: Sequence[Any]) -> Iterator[list[Any]]:
-    """The parts without a chunk of them, large chunks first."""
+    """Yield the parts without a chunk of them, large chunks first."""
     size = len(parts) // 2
     while size:
         for start in range(0, len(parts), size):
@@ -106,7 +106,7 @@ def _less(parts: Sequence[Any]) -> Iterator[list[Any]]:
 
 
 def earlier_root(case: Case, values: Values) -> Iterator[Case]:
-    """An instruction on the way as the result: half-way first, then ever later, as a bisection goes."""
+    """Yield cases with an earlier instruction as the result, by bisection: half-way first, then ever later."""
     body = [i for i in ordered(case.root)[:-1] if i.opcode not in _LEAF_OPCODES and array_leaves(i.shape)]
     low = 0
     while low < len(body):
@@ -119,7 +119,7 @@ def earlier_root(case: Case, values: Values) -> Iterator[Case]:
 
 
 def isolated(case: Case, values: Values) -> Iterator[Case]:
-    """The root alone on the values of its operands; then with what is up to four steps before it."""
+    """Yield the root alone on the values of its operands, then with up to four steps before it."""
     for depth in (1, 2, 3, 5):
         frontier = _frontier(case.root, depth)
         if frontier:
@@ -134,7 +134,9 @@ def isolated(case: Case, values: Values) -> Iterator[Case]:
 
 
 def _frontier(root: Instruction, depth: int) -> list[Instruction]:
-    """Return what ``depth`` steps from the root need from before."""
+    """Return the instructions that the last ``depth`` steps before the root use as operands, if they can be
+    parameters.
+    """
     inside, level = {root}, [root]
     for _ in range(depth - 1):
         level = [operand for instruction in level for operand in instruction.operands]
@@ -148,7 +150,7 @@ def _can_be_parameter(instruction: Instruction) -> bool:
 
 
 def cut(case: Case, values: Values) -> Iterator[Case]:
-    """Parameters with their values in the place of instructions: of half of them, a quarter, .., of one."""
+    """Yield cases with parameters in place of instructions: of all, of half of them, a quarter, .., of one."""
     body = [i for i in ordered(case.root)[:-1] if _can_be_parameter(i)]
     size = len(body)
     while size:
@@ -158,7 +160,7 @@ def cut(case: Case, values: Values) -> Iterator[Case]:
 
 
 def _cut(case: Case, instructions: Sequence[Instruction], values: Values) -> Case:
-    """The case with parameters in the place of some instructions."""
+    """Return the case with parameters in place of some instructions."""
     known = values.of(case, instructions)
     parameters = {i: new_parameter(i.name, without_layouts(i.shape)) for i in instructions}
     arguments = {parameters[i]: known[i] for i in instructions}
@@ -166,7 +168,7 @@ def _cut(case: Case, instructions: Sequence[Instruction], values: Values) -> Cas
 
 
 def forwarded(case: Case, values: Values) -> Iterator[Case]:
-    """An operand of the same shape in the place of an instruction."""
+    """Yield cases with an instruction replaced by an operand of the same shape."""
     for instruction in ordered(case.root):
         for operand in instruction.operands:
             if operand.shape == instruction.shape:
@@ -174,7 +176,7 @@ def forwarded(case: Case, values: Values) -> Iterator[Case]:
 
 
 def flat_parameters(case: Case, values: Values) -> Iterator[Case]:
-    """Arrays in the place of a tuple parameter, those that are not used left out."""
+    """Yield cases with arrays in place of a tuple parameter; unused ones disappear."""
     for parameter, leaves in case.arguments.items():
         if isinstance(parameter.shape, TupleShape):
             parts = [
@@ -190,7 +192,7 @@ def flat_parameters(case: Case, values: Values) -> Iterator[Case]:
 
 
 def calls(case: Case, values: Values) -> Iterator[Case]:
-    """The called computation in the place of its call: of a fusion, a branch, one iteration of a loop."""
+    """Yield cases with a call inlined: of a fusion, a branch, one iteration of a loop."""
     for instruction in ordered(case.root):
         for body in _bodies(instruction, case, values):
             yield case.with_root(without_unpacking(substituted(case.root, {instruction: body[0]})), body[1])
@@ -213,7 +215,7 @@ def _bodies(instruction: Instruction, case: Case, values: Values) -> Iterator[Bo
 
 
 def _iterations(loop: Instruction, case: Case, values: Values) -> Iterator[Body]:
-    """One iteration of a loop on the state that the reference has when it begins."""
+    """Yield one iteration of a loop, on the state that the reference has at its start."""
     state = loop.operands[0]
     body: Computation = loop["body"]
     yield inlined(body, [state]), {}
@@ -228,9 +230,9 @@ def _iterations(loop: Instruction, case: Case, values: Values) -> Iterator[Body]
 
 
 def regions(case: Case, values: Values) -> Iterator[Case]:
-    """Inside called computations: an operand of the same shape in the place of an instruction.
+    """Yield cases in which an instruction of a called computation is replaced by an operand of the same shape.
 
-    Loops are left alone: few of their instructions can go without them running for ever.
+    Loops are left alone: without some of their instructions, most would run forever.
     """
     whiles = [instruction for instruction in ordered(case.root) if instruction.opcode == "while"]
     loops = {inner for loop in whiles for inner in (*loop.called, *called_by(loop["body"].root))}
@@ -250,7 +252,7 @@ def regions(case: Case, values: Values) -> Iterator[Case]:
 
 
 def constants(case: Case, values: Values) -> Iterator[Case]:
-    """Simpler constants: 0, 1, half of it."""
+    """Yield cases with simpler constants: 0, 1, half of the value."""
     for instruction in ordered(case.root):
         if instruction.opcode == "constant" and isinstance(instruction.shape, ArrayShape):
             for literal in _simpler(np.asarray(instruction["literal"])):
@@ -259,7 +261,7 @@ def constants(case: Case, values: Values) -> Iterator[Case]:
 
 
 def simpler_inputs(case: Case, values: Values) -> Iterator[Case]:
-    """Simpler arguments: zeros, ones, whole numbers, zeros in a half, a quarter, .. of the elements."""
+    """Yield cases with simpler arguments: zeros, ones, integers, zeros in a half, a quarter, .. of the elements."""
     needed = set(ordered(case.root))
     for parameter, leaves in case.arguments.items():
         if parameter in needed:
@@ -269,7 +271,7 @@ def simpler_inputs(case: Case, values: Values) -> Iterator[Case]:
 
 
 def _simpler(array: Array) -> Iterator[Array]:
-    """Arrays of the same shape and dtype that are simpler: only what is strictly so."""
+    """Yield simpler arrays of the same shape and dtype. Each is strictly simpler, so that the search ends."""
     for value in (0, 1):
         whole = np.full(array.shape, value).astype(array.dtype)
         if (array != whole).any() and not (value and not array.any()):
@@ -284,11 +286,11 @@ def _simpler(array: Array) -> Iterator[Array]:
     yield from _zeroed(array)
 
 
-_MOST_ZEROED = 64  # elements of which each is tried as zero
+_MOST_ZEROED = 64  # chunks of elements that are tried as zeros
 
 
 def _zeroed(array: Array) -> Iterator[Array]:
-    """Yield the array with zeros in a chunk that is not zero yet, large chunks first."""
+    """Yield the array with zeros in a chunk of its non-zero elements, large chunks first."""
     kept = np.flatnonzero(array.ravel())
     size = len(kept) // 2
     while size and len(kept) // size <= _MOST_ZEROED:
@@ -299,11 +301,11 @@ def _zeroed(array: Array) -> Iterator[Array]:
         size //= 2
 
 
-# -- notes
+# -- annotations
 
 
 def plain(case: Case, values: Values) -> Iterator[Case]:
-    """Without metadata and notes to the compiler, all at once."""
+    """Yield the case without metadata and compiler annotations."""
     everything = [*ordered(case.root), *(i for called in called_by(case.root) for i in called.instructions)]
     if not any(i.metadata is not None or NOTES & i.attributes.keys() for i in everything):
         return
@@ -333,11 +335,11 @@ REDUCERS: tuple[Reducer, ...] = (
     plain,
 )
 
-# -- rewrites that reducers are made of
+# -- rewrites that reducers use
 
 
 def without_unpacking(root: Instruction) -> Instruction:
-    """Return the root with what is taken out of a tuple that is made here replaced by that element."""
+    """Return the root with each ``get-tuple-element`` of a ``tuple`` replaced by the element."""
     made: dict[Instruction, Instruction] = {}
     for instruction in ordered(root):
         operands = tuple(made[operand] for operand in instruction.operands)
@@ -349,7 +351,7 @@ def without_unpacking(root: Instruction) -> Instruction:
 
 
 def called_by(root: Instruction) -> list[Computation]:
-    """The computations that a root needs, callers first, each once."""
+    """Return the computations that a root needs, callers first, each once."""
     found: dict[Computation, None] = {}
     stack = [computation for instruction in ordered(root) for computation in instruction.called]
     while stack:
@@ -361,12 +363,12 @@ def called_by(root: Instruction) -> list[Computation]:
 
 
 def with_root(computation: Computation, root: Instruction) -> Computation:
-    """A computation of the same parameters with another root."""
+    """Return a computation with the same parameters and another root."""
     return replace(computation, instructions=tuple(ordered(*computation.parameters, root)), root=root)
 
 
 def with_computation(root: Instruction, old: Computation, new: Computation) -> Instruction:
-    """The root with another computation called in the place of one, wherever that is."""
+    """Return the root with a computation replaced wherever it is called."""
     made = {old: new}
     for computation in reversed(called_by(root)):  # callees first
         if computation not in made:
@@ -392,7 +394,7 @@ def _calling(root: Instruction, made: dict[Computation, Computation]) -> Instruc
 def without_notes(
     instructions: Sequence[Instruction], computations: dict[Computation, Computation]
 ) -> dict[Instruction, Instruction]:
-    """Instructions without metadata and notes, which call what takes the place of their computations."""
+    """Return instructions without metadata and annotations, which call the replacements of their computations."""
     made: dict[Instruction, Instruction] = {}
 
     def exchange(old: Computation) -> Computation:

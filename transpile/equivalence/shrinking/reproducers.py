@@ -1,4 +1,4 @@
-"""The smallest case of a difference, as two files that show it again."""
+"""The smallest case of a difference, as two files that reproduce it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Examiner(Protocol):
 
 
 def differs(examiner: Examiner) -> IsInteresting:
-    """Tell whether the target and XLA, which has to run it, differ on a case."""
+    """Return a predicate of cases: whether the target and XLA differ, and XLA can run the case."""
 
     def is_interesting(module: HloModule, inputs: list[Array]) -> bool:
         report = examiner.examine(module, inputs=inputs)
@@ -46,10 +46,10 @@ def reduce_case(
     examiner: Examiner,
     options: Mapping[str, Any],
 ) -> ReducedCase:
-    """Reduce a program on which a target differs from XLA; the smallest goes to ``place``, its arguments beside it.
+    """Reduce a program on which a target differs from XLA; write the smallest to ``place``, its arguments beside it.
 
-    ``examiner`` asks this target and XLA only, with ``options`` of emission. Raises ``UsageError`` XP620 where they do
-    not differ on these inputs.
+    ``examiner`` compares only this target with XLA, with ``options`` of emission. Raises ``UsageError`` XP620 if they
+    do not differ on these inputs.
     """
 
     def write(reduction: Reduction) -> None:
@@ -64,7 +64,7 @@ def reduce_case(
 
 
 def write_case(place: Path, module: HloModule, inputs: Sequence[Array]) -> None:
-    """A case as two files: its HLO, and beside it its arguments as ``arr_0``, ``arr_1``, ..."""
+    """Write a case as two files: its HLO, and beside it its arguments as ``arr_0``, ``arr_1``, ..."""
     arguments = io.BytesIO()
     np.savez(arguments, *map(storable, inputs), allow_pickle=False)
     write_atomically(place, print_module(module).encode())
@@ -72,7 +72,7 @@ def write_case(place: Path, module: HloModule, inputs: Sequence[Array]) -> None:
 
 
 def again(place: Path, target: str, options: Mapping[str, Any]) -> str:
-    """The command that shows the difference on a case that was written."""
+    """Return the command that reproduces the difference on a written case."""
     words = ["xla2py", "check", str(place), "-t", target, *option_words(options)]
     return shlex.join([*words, "--args", str(place.with_suffix(".npz"))])
 

@@ -1,4 +1,4 @@
-"""Smaller sizes: one size of a program in every place where it stands, through the shape rules."""
+"""Smaller sizes: replaces one size of a program wherever it occurs, by the shape rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from .cases import Array, Case, ordered
 
 
 def smaller_shapes(case: Case) -> Iterator[Case]:
-    """Yield the program with each of its sizes made 1, 2, half of what it is, wherever it stands; large sizes first."""
+    """Yield the program with each of its sizes replaced by 1, 2, or half of it, wherever it occurs; large sizes
+    first.
+    """
     for size in sorted(_sizes(case.root), reverse=True):
         for smaller in dict.fromkeys((1, 2, size // 2)):
             if smaller < size:
@@ -49,14 +51,14 @@ def _resized(case: Case, old: int, new: int) -> Case:
 
 
 def _first(array: Array, old: int, new: int) -> Array:
-    """The first elements along each axis of the old size."""
+    """Return the first elements along each axis of the old size."""
     return np.ascontiguousarray(array[tuple(slice(new if size == old else None) for size in array.shape)]).reshape(
         [new if size == old else size for size in array.shape]
     )
 
 
 class _Resizing:
-    """Every array of size ``old`` along some axis gets size ``new`` there."""
+    """Replaces size ``old`` by size ``new`` along all axes of all arrays."""
 
     def __init__(self, old: int, new: int) -> None:
         self.old = old
@@ -74,7 +76,7 @@ class _Resizing:
         return shape
 
     def instructions(self, *roots: Instruction) -> dict[Instruction, Instruction]:
-        """Return what each instruction that the roots need becomes."""
+        """Return the replacement of each instruction that the roots need."""
         made: dict[Instruction, Instruction] = {}
         for instruction in ordered(*roots):
             made[instruction] = self._instruction(instruction, tuple(made[o] for o in instruction.operands))
@@ -111,7 +113,7 @@ class _Resizing:
 
 
 def _reshaped(instruction: Instruction, operand: Instruction, resizing: _Resizing) -> Shape:
-    """The result of a reshape: each axis has what the axes that it was made of have now."""
+    """Return the shape of a reshape's result: each axis has the product of the new sizes of the axes that it merges."""
     before, after = instruction.operands[0].array_shape.dimensions, instruction.array_shape.dimensions
     now = operand.array_shape.dimensions
     made: list[int] = []
@@ -140,7 +142,7 @@ def _product(sizes: tuple[int, ...], axes: list[int]) -> int:
     return math.prod(sizes[axis] for axis in axes if axis < len(sizes))
 
 
-# -- attributes that hold sizes
+# -- attributes with sizes
 
 
 def _constant(resizing: _Resizing, instruction: Instruction, operands: tuple[Instruction, ...]) -> dict[str, Any]:
@@ -151,7 +153,7 @@ def _constant(resizing: _Resizing, instruction: Instruction, operands: tuple[Ins
 
 
 def _slice(resizing: _Resizing, instruction: Instruction, operands: tuple[Instruction, ...]) -> dict[str, Any]:
-    """The limit stays at the end, or moves with the size of the result."""
+    """Return slices whose limit stays at the end, or moves with the size of the result."""
     changed = []
     for part, size, now in zip(
         instruction["slice"],
@@ -168,7 +170,7 @@ def _slice(resizing: _Resizing, instruction: Instruction, operands: tuple[Instru
 
 
 def _within(key: str) -> Callable[[_Resizing, Instruction, tuple[Instruction, ...]], dict[str, Any]]:
-    """Sizes of a part of the first operand."""
+    """Return the rule for an attribute with sizes of a part of the first operand."""
 
     def adapt(resizing: _Resizing, instruction: Instruction, operands: tuple[Instruction, ...]) -> dict[str, Any]:
         sizes = zip(instruction[key], operands[0].array_shape.dimensions, strict=True)
@@ -187,7 +189,7 @@ def _lengths(resizing: _Resizing, instruction: Instruction, operands: tuple[Inst
 
 
 def _padding(resizing: _Resizing, instruction: Instruction, operands: tuple[Instruction, ...]) -> dict[str, Any]:
-    """Return the padding that takes away less than there is."""
+    """Return padding that removes no more elements than there are."""
     parts = zip(instruction["padding"], operands[0].array_shape.dimensions, strict=True)
     return {"padding": tuple(PaddingDimension(max(p.low, -size), max(p.high, -size), p.interior) for p, size in parts)}
 

@@ -1,7 +1,7 @@
-"""Delta debugging of HLO: the smallest program, and the simplest inputs, on which something still goes wrong.
+"""Delta debugging of HLO: finds the smallest program, and the simplest inputs, that still show a fault.
 
-Reducers (see :mod:`.reduction_passes`) propose smaller cases; the first that is still interesting is taken, and so on
-until no proposal is. Every proposal is a valid module. The order is fixed, so the same case is reduced the same way.
+Reducers (see :mod:`.passes`) propose smaller cases; the first interesting one is taken, and so on until no proposal is
+interesting. Every proposal is a valid module. The order is fixed, so the same case is always reduced in the same way.
 
 Sources: Zeller, "Simplifying and isolating failure-inducing input"; the order of steps is that of XLA's hlo_bisect.
 """
@@ -24,14 +24,14 @@ from .passes import REDUCERS, Reducer, Values
 
 Array = np.ndarray[Any, np.dtype[Any]]
 IsInteresting = Callable[[HloModule, list[Array]], bool]
-_SECONDS = 10.0  # for the reference; cutting can make a loop run for ever
+_SECONDS = 10.0  # for the reference: a cut can make a loop run forever
 
 Evaluate = Callable[[str, list[Array]], list[Array]]
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A case, how many instructions its entry has, and how many cases were tried and taken on the way to it."""
+    """A case, the number of instructions of its entry, and how many cases were tried and taken to find it."""
 
     module: HloModule
     inputs: list[Array]
@@ -56,15 +56,15 @@ def reduce_module(
     evaluate: Evaluate = _by_reference,
     on_progress: Callable[[Reduction], None] | None = None,
 ) -> Reduction:
-    """The smallest case found that ``is_interesting`` still accepts.
+    """Return the smallest case found that ``is_interesting`` still accepts.
 
-    ``module`` is valid, ``inputs`` are its flattened arguments. ``is_interesting(module, inputs)`` is called with
-    valid modules only; what it raises of our own errors counts as "no". Against an oracle that is right only
-    sometimes, a case must be accepted ``1 + confirmations`` times in a row. ``evaluate`` gives the results of HLO
-    text on arrays: intermediate values that take the place of what computed them. ``on_progress`` is told each
-    smaller case, so that an interrupted reduction leaves the best so far; started again from there, it goes on.
+    ``module`` is valid, ``inputs`` are its flattened arguments. ``is_interesting(module, inputs)`` is called with valid
+    modules only; if it raises an ``XlaToPythonError``, that counts as "no". For an oracle that is only sometimes right,
+    a case must be accepted ``1 + confirmations`` times in a row. ``evaluate`` returns the results of HLO text on
+    arrays: intermediate values that replace the instructions that compute them. ``on_progress`` is called with each
+    smaller case, so an interrupted reduction can be continued from the best case so far.
 
-    Raises ``UsageError`` XP620 when the case is not interesting to begin with.
+    Raises ``UsageError`` XP620 if the case is not interesting to begin with.
     """
     search = _Search(is_interesting, confirmations, on_progress)
     case = Case.of(module, inputs)
@@ -74,12 +74,12 @@ def reduce_module(
     values = Values(evaluate)
     search.case = case
     while any(search.exhausts(reducer, values) for reducer in REDUCERS):
-        pass  # what one reducer did may let an earlier one go on
+        pass  # a change by one reducer may enable an earlier one
     return Reduction(search.case.module(), search.case.inputs(), search.tried, search.taken)
 
 
 class _Search:
-    """The best case so far, and which cases have been tried."""
+    """The best case so far, and the cases that were tried."""
 
     case: Case
 
@@ -97,14 +97,14 @@ class _Search:
         return self._accepts(module, inputs)
 
     def exhausts(self, reducer: Reducer, values: Values) -> bool:
-        """Take what a reducer proposes until nothing of it is interesting; whether anything was."""
+        """Take proposals of a reducer until none is interesting; return whether any was."""
         before = self.taken
         while any(self.takes(candidate) for candidate in reducer(self.case, values)):
             pass
         return self.taken > before
 
     def takes(self, candidate: Case) -> bool:
-        """Try a case; if it is valid, new and interesting it becomes the best so far."""
+        """Try a case, and return whether it becomes the best so far: it must be valid, new and interesting."""
         module, inputs = candidate.module(), candidate.inputs()
         try:
             verify(module)

@@ -1,4 +1,4 @@
-"""Which programs can be compared: those that are functions of arrays."""
+"""The programs that can be compared: those that are functions of arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..reference.xla_process import DEVICES
 
 
 def no_plain_call(module: HloModule) -> str:
-    """Return why a program is not a function of arrays, so that nothing can be compared; empty where it is one."""
+    """Return why a program cannot be compared, since it is not a function of arrays; "" if it is."""
     devices = device_count(module)
     host = sorted({i.opcode for i in module.instructions() if _is_of_host(i, devices)})
     if host:
@@ -18,12 +18,14 @@ def no_plain_call(module: HloModule) -> str:
 
 
 def _is_of_host(instruction: Instruction, devices: int) -> bool:
-    """Tell whether it talks to the host. What is sent and received may go between devices, where there are several."""
+    """Return whether an instruction communicates with the host; with several devices, ``send`` and ``recv`` need
+    not.
+    """
     if instruction.opcode in ("send", "recv"):
         return devices == 1 or bool(instruction.attributes.get("is_host_transfer"))
     return instruction.opcode in ("infeed", "outfeed")
 
 
 def elements(module: HloModule) -> int:
-    """Return the elements of all instructions together."""
+    """Return the total number of elements of all instructions."""
     return sum(i.shape.size for i in module.instructions() if isinstance(i.shape, ArrayShape))

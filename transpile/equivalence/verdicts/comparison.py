@@ -1,8 +1,8 @@
-"""Are two results the same? Exactly for integers, within a stated allowance for floats.
+"""Compares two results: exactly for integers, within an allowance for floats.
 
-A float may differ by ``absolute + relative * |expected|``, by dtype, and by rounding that adds up over the longest
-sum of the program: ``4 * eps * terms * max |expected|``. NaN equals NaN whatever its bits; an infinity equals only
-itself; a subnormal equals zero, because XLA on the CPU flushes it; -0 equals +0 with a note.
+A float may differ by ``absolute + relative * |expected|``, by dtype, and by rounding that adds up over the longest sum
+of the program: ``4 * eps * terms * max |expected|``. NaN equals NaN with any bits; an infinity equals only itself; a
+subnormal equals zero, because XLA on the CPU flushes it; -0 equals +0 with a note.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...hlo.element_types import from_dtype
 Array = np.ndarray[Any, np.dtype[Any]]
 WORST_SHOWN = 5
 
-# Relative and absolute difference that two good libraries may show after a handful of operations.
+# Relative and absolute difference that two correct libraries may show after a few operations.
 TOLERANCES: dict[str, tuple[float, float]] = {
     "f4e2m1fn": (1.0, 0.5),
     "f8e8m0fnu": (1.0, 0.0),
@@ -39,11 +39,11 @@ TOLERANCES: dict[str, tuple[float, float]] = {
     "f64": (1e-12, 1e-13),
 }
 
-_FLUSHED = {"bf16", "f32", "f64"}  # the CPU's flush-to-zero reaches these: their exponents are f32's or f64's
+_FLUSHED = {"bf16", "f32", "f64"}  # the CPU flushes their subnormals, since they have the exponents of f32 or f64
 
 
 class Status(Enum):
-    """The verdict on a result, best first; the last four are those of runs that gave none."""
+    """The verdict on a result, best first; the last four are for runs without results."""
 
     EQUAL = "equal"
     CLOSE = "close"
@@ -52,7 +52,7 @@ class Status(Enum):
     INF = "inf"  # an infinity on one side only, or of the other sign
     SHAPE = "shape"
     DTYPE = "dtype"
-    EDGE = "edge"  # the library refuses input that HLO has a result for, and was asked for its own edges
+    EDGE = "edge"  # the library raises for special input, as --edge-cases library allows
     UNSUPPORTED = "unsupported"
     TIMEOUT = "timeout"
     CRASH = "crash"
@@ -64,12 +64,14 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits within which results may differ. ``terms`` is the number of terms of the longest sum behind a value."""
+    """The limits within which results may differ. ``terms`` is the number of terms of the longest sum behind a
+    value.
+    """
 
     relative: float | None = None  # in place of the dtype's
     absolute: float | None = None
     terms: int = 1
-    fewer_infs_ok: bool = False  # a finite actual value where an infinity was expected
+    fewer_infs_ok: bool = False  # accept a finite value in place of an infinity
 
     def tolerance(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         """Return the relative and the absolute tolerance for a float or complex dtype."""
@@ -82,7 +84,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One element outside the allowance; the differences are NaN where a NaN or an infinity is involved."""
+    """One element outside its allowance; the differences are NaN if a NaN or an infinity is involved."""
 
     index: tuple[int, ...]
     expected: Any
@@ -98,11 +100,11 @@ RELATIVE_EDGES = (0.0, 1e-12, 1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """The numbers of elements that differ by how much: ``counts[i]`` by at most ``edges[i]`` and more than the edge
+    """The distribution of differences: ``counts[i]`` elements differ by at most ``edges[i]`` and more than the edge
     before.
 
-    The last of ``counts``, one more than the edges, is for larger differences; ``odd`` counts elements where only one
-    side is NaN or infinite.
+    ``counts`` has one more entry than ``edges``, for larger differences; ``odd`` counts elements of which only one side
+    is NaN or infinite.
     """
 
     edges: tuple[float, ...]
@@ -111,7 +113,7 @@ class Histogram:
 
     @classmethod
     def of(cls, differences: Array, edges: tuple[float, ...], odd: Array) -> Histogram:
-        """Return the summary of differences; those of ``odd`` elements do not count."""
+        """Return the histogram of differences, without those of ``odd`` elements."""
         places = np.searchsorted(edges, differences[~odd], side="left")
         counts = np.bincount(places, minlength=len(edges) + 1)
         return cls(edges, tuple(map(int, counts)), int(odd.sum()))
@@ -121,9 +123,9 @@ class Histogram:
 class LeafResult:
     """The verdict on one array of the result. ``path`` is its tuple index: ``()``, ``(0, 1)``.
 
-    ``absolute``, ``relative`` and ``ulps`` are the largest differences of all finite elements, the allowed ones too;
-    floats have histograms of them. The verdict rests on the element whose ``error`` is the largest share of what is
-    ``allowed`` there.
+    ``absolute``, ``relative`` and ``ulps`` are the largest differences of all finite elements, including allowed ones;
+    floats have histograms of them. The verdict rests on the element whose ``error`` is the largest share of its
+    allowance ``allowed``.
     """
 
     path: tuple[int, ...]
@@ -148,7 +150,7 @@ class LeafResult:
 
     @property
     def share(self) -> float:
-        """The ``error`` as a share of what is ``allowed``."""
+        """The ratio of ``error`` to ``allowed``."""
         return self.error / self.allowed if self.allowed else math.inf if self.error else 0.0
 
     def __str__(self) -> str:
@@ -164,12 +166,12 @@ class LeafResult:
 
 
 def deciding(leaves: Iterable[LeafResult]) -> LeafResult | None:
-    """The array whose error is the largest share of what is allowed; None of none."""
+    """Return the array whose error is the largest share of its allowance; None if there are no arrays."""
     return max(leaves, key=lambda leaf: leaf.share, default=None)
 
 
 def flatten(value: Any) -> list[tuple[tuple[int, ...], Any]]:
-    """The leaves of nested tuples and lists with their paths, in order; ``None`` (a token) is no leaf."""
+    """Return the leaves of nested tuples and lists with their paths, in order; ``None`` (a token) is not a leaf."""
     leaves: list[tuple[tuple[int, ...], Any]] = []
     stack: list[tuple[tuple[int, ...], Any]] = [((), value)]
     while stack:
@@ -185,7 +187,7 @@ def compare(expected: Any, actual: Any, budget: Budget | Sequence[Budget] | None
     """Compare results leaf by leaf.
 
     ``expected`` and ``actual`` are arrays, or tuples and lists of them nested in any way; only the order of the leaves
-    counts. The paths in the results are those of ``actual``. A different number of leaves is one result of status
+    counts. The paths in the results are those of ``actual``. A different number of leaves gives one result of status
     ``shape``. ``budget`` is one for all arrays or one for each.
     """
     wanted, got = flatten(expected), flatten(actual)
@@ -200,7 +202,7 @@ def compare(expected: Any, actual: Any, budget: Budget | Sequence[Budget] | None
 
 
 def compare_leaf(expected: Array, actual: Array, budget: Budget, path: tuple[int, ...] = ()) -> LeafResult:
-    """Compare two arrays; see the module's docstring for the rule."""
+    """Compare two arrays by the rule in the module's docstring."""
     leaf = LeafResult(path, Status.EQUAL, actual.dtype.name, actual.shape)
     if expected.dtype != actual.dtype:
         return replace(leaf, status=Status.DTYPE, note=f"{expected.dtype.name} expected")
@@ -242,7 +244,7 @@ def _compare_exactly(expected: Array, actual: Array, leaf: LeafResult) -> LeafRe
 
 
 def _compare_floats(expected: Array, actual: Array, budget: Budget, leaf: LeafResult) -> LeafResult:
-    """Complex numbers are compared part by part, with the allowance of their modulus."""
+    """Compare floats; complex numbers part by part, with the allowance of their modulus."""
     element_type = from_dtype(actual.dtype)
     info = ml_dtypes.finfo(element_type.real.dtype)
     smallest = float(info.smallest_normal) if element_type.real.name in _FLUSHED else 0.0
@@ -295,7 +297,7 @@ def _compare_floats(expected: Array, actual: Array, budget: Budget, leaf: LeafRe
 
 
 def _largest_share(absolute: Array, allowed: Array) -> tuple[float, float]:
-    """The difference that is the largest share of what is allowed at its place, and what that is."""
+    """Return the difference that is the largest share of the allowance at its place, and that allowance."""
     if not absolute.any():
         return 0.0, 0.0
     with np.errstate(divide="ignore"):
@@ -305,10 +307,10 @@ def _largest_share(absolute: Array, allowed: Array) -> tuple[float, float]:
 
 
 def _real_parts(array: Array) -> Array:
-    """float64 values; the two parts of complex numbers in a trailing dimension."""
+    """Return float64 values, with the two parts of complex numbers in a trailing dimension."""
     if np.iscomplexobj(array):
         array = np.stack([array.real, array.imag], axis=-1)
-    with np.errstate(invalid="ignore"):  # of signalling NaNs
+    with np.errstate(invalid="ignore"):  # for signalling NaNs
         return array.astype(np.float64)
 
 
@@ -317,7 +319,7 @@ def _flush(values: Array, smallest_normal: float) -> Array:
 
 
 def _spacing(values: Array, info: Any) -> Array:
-    """The distance to the next float of the dtype that ``info`` describes."""
+    """Return the distance to the next float of the dtype that ``info`` describes."""
     _, exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))
     step = np.ldexp(float(info.eps), exponent - 1)
     spacing: Array = np.maximum(step, max(float(info.smallest_normal) * float(info.eps), 5e-324))

@@ -9,9 +9,9 @@ from ..inputs.generate import make_inputs, nest
 
 
 def device_costs(module: HloModule, target: Target, style: str) -> Costs:
-    """The costs of a call of ``main`` in a style, on arguments made to suit the program.
+    """Return the costs of a call of ``main`` in a style, with generated arguments that suit the program.
 
-    The target has a twin. Raises what emission raises, and what ``main`` raises on the twin.
+    The target must have a twin. Raises the exceptions of emission, and of ``main`` on the twin.
     """
     assert target.twin is not None, "costs are counted on a twin"
     generated = emit(module, target, format=False, style=style, nested=False)

@@ -1,6 +1,4 @@
-"""The judgement of what two participants make of a program on certain inputs: the same, or something that their
-rounding explains.
-"""
+"""Judges two participants' results on given inputs: equal, close, or different by more than rounding explains."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ SUBNORMAL = "equal where subnormal numbers are zeros, as they are on XLA"
 
 
 def of_equal_lengths(expected: Run, actual: Run, shape: Shape) -> tuple[Run, Run]:
-    """Two runs without what is beyond the shorter one in dimensions that have a bound: XLA pads its arrays up to it."""
+    """Return two runs, with bounded dimensions cut to the shorter of both: XLA pads its arrays up to the bound."""
     shapes = [leaf for _, leaf in leaves_of(shape) if isinstance(leaf, ArrayShape)]
     count = len(expected.results)
     if not any(leaf.is_dynamic for leaf in shapes) or count != len(actual.results) or count % len(shapes):
@@ -50,8 +48,9 @@ def of_equal_lengths(expected: Run, actual: Run, shape: Shape) -> tuple[Run, Run
 class Judge:
     """Runs and compares participants on a program.
 
-    ``emitted`` are the modules of the targets, by name, ``text`` is what the references run, ``budgets`` are one for
-    each array of the result. Of a program for several devices, ``arrays`` and results are those of one after the other.
+    ``emitted`` are the modules of the targets, by name, ``text`` is the HLO that the references run, ``budgets`` has
+    one entry for each array of the result. With several devices, ``arrays`` and results are those of each device in
+    turn.
     """
 
     workers: Workers
@@ -67,7 +66,7 @@ class Judge:
 
     @property
     def devices(self) -> int:
-        """Return how many run the program together."""
+        """The number of devices that run the program together."""
         return device_count(self.module)
 
     def _by_device(self, arrays: Sequence[Array]) -> list[Sequence[Array]]:
@@ -75,11 +74,13 @@ class Judge:
         return [arrays[device * own : (device + 1) * own] for device in range(self.devices)]
 
     def run(self, participant: str) -> Run:
-        """Return what a participant makes of the inputs."""
+        """Return the run of a participant on the inputs."""
         return self._run(participant, self.arrays)
 
     def compare(self, expected: Run, actual: Run) -> tuple[LeafResult, ...]:
-        """The verdict on each array of two runs without failures; of several devices with the device in its path."""
+        """Return the verdict on each array of two runs without failures; with several devices, paths begin with the
+        device.
+        """
         leaves = self._compared(*of_equal_lengths(expected, actual, self.module.entry.root.shape))
         own, rest = divmod(len(leaves), self.devices)
         if self.devices == 1 or rest:
@@ -103,15 +104,18 @@ class Judge:
         return run.results if run.failure is None else None
 
     def _with_moved_functions(self, participant: str, seed: int) -> Sequence[Array] | None:
-        """Run a reference on the program :func:`with_moved_functions`; None where it fails, or the program has none."""
+        """Return a reference's results of the program :func:`with_moved_functions`; None if it fails or has no such
+        functions.
+        """
         is_able = participant in REFERENCES and self.devices == 1
         module = with_moved_functions(self.module, seed) if is_able else None
         run = self.workers.run_reference(participant, print_module(module), self.arrays) if module else None
         return run.results if run is not None and run.failure is None else None
 
     def _without_subnormals(self, leaves: tuple[LeafResult, ...], expected: Run, actual: Run) -> tuple[LeafResult, ...]:
-        """The verdicts, with those made ``close`` that come of XLA's taking subnormal numbers for zeros: where the
-        other side does so too, it agrees."""
+        """Return the verdicts, with those made ``close`` that differ only since XLA flushes subnormal numbers: the
+        other side agrees if it flushes them too.
+        """
         if "xla" not in (expected.participant, actual.participant):
             return leaves
         sides = [
@@ -134,7 +138,7 @@ class Judge:
             shapes = [parameter.shape for parameter in self.module.entry.parameters]
             arguments = [nest(shapes, own) for own in each]
             generated = self.emitted[participant]
-            if len(each) > 1:  # threads, each with registers of its own: subnormals stay what they are
+            if len(each) > 1:  # each thread has its own control register, so subnormals are not flushed
                 return self.workers.run_replicas(generated, arguments)
             run = self.workers.run_generated(generated, arguments[0], without_subnormals=without_subnormals)
             return replace(run, results=tuple(as_declared(run.results, self.module.entry.root.shape)))

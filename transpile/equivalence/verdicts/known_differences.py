@@ -1,7 +1,7 @@
-"""Differences that are known and need no attention: those of the references, and a file of the user's own.
+"""Known differences that need no attention: those of the references, and those of the user's file.
 
-An entry names an operation (``*`` for any), and may name element types, participants and the operations that make an
-operand; it applies to an array of the result that the operation leads to.
+An entry names an operation (``*`` for any), and may name element types, participants and the opcodes of operands; it
+applies to an array of the result that depends on the operation.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ from ...hlo.source import SourceText
 
 @dataclass(frozen=True, slots=True)
 class KnownDifference:
-    """One entry, up to the day ``expires``. Without ``dtypes`` it is for all, without ``participants`` for anybody, and
-    without ``operands`` for what is made by anything.
-    """
+    """One entry, valid up to the day ``expires``. Empty ``dtypes``, ``participants`` and ``operands`` match all."""
 
     op: str
     reason: str
@@ -40,7 +38,9 @@ class KnownDifference:
         return f"{self.op}{' ' + ' '.join(self.dtypes) if self.dtypes else ''}: {self.reason}"
 
     def concerns(self, participant: str, against: str, instructions: Sequence[Instruction]) -> bool:
-        """Tell whether a difference between two participants in what these instructions compute is this one."""
+        """Return whether the entry explains a difference between two participants in a value that these instructions
+        compute.
+        """
         if self.participants and not {participant, against} & set(self.participants):
             return False
         return any(self._is_it(instruction) for instruction in instructions)
@@ -60,13 +60,13 @@ def _dtypes(instruction: Instruction) -> set[str]:
 
 @cache
 def of_the_references() -> tuple[KnownDifference, ...]:
-    """Return what the references are known to do differently from HLO's rules."""
+    """Return the known differences of the references from HLO's rules."""
     text = files(__package__).joinpath("known_differences.toml").read_text(encoding="utf-8")
     return _entries(tomllib.loads(text), SourceText(text, "known_differences.toml"))
 
 
 def read_known_differences(path: Path) -> tuple[KnownDifference, ...]:
-    """The entries ``[[difference]]`` of a TOML file. Raises ``UsageError`` (XP602) where it is not one."""
+    """Return the entries ``[[difference]]`` of a TOML file. Raises ``UsageError`` (XP602) if the file is not valid."""
     text = read_bytes(path).decode("utf-8", "replace")
     source = SourceText(text, str(path))
     try:

@@ -1,7 +1,6 @@
-"""Differences that come of ``--edge-cases library``: a module that leaves special input to its library, on such input.
+"""Differences that ``--edge-cases library`` explains: such a module leaves special input to its library.
 
-On ordinary inputs and ties both agree, so that a difference there counts; edge values and large ranges are where they
-need not.
+On ordinary inputs and ties the results must agree; on edge values and large ranges they need not.
 """
 
 from __future__ import annotations
@@ -19,7 +18,9 @@ _BEYOND_THE_DOMAIN = ("edge", "large")  # campaigns
 
 
 def edges_on(generated: GeneratedModule | None, campaign: str) -> tuple[Edge, ...]:
-    """Return the rows of the table of edges that a module leaves to its library, on inputs where they matter."""
+    """Return the rows of the table of edges that a module leaves to its library; none for campaigns without special
+    input.
+    """
     if generated is None or campaign not in _BEYOND_THE_DOMAIN:
         return ()
     names = edges_of(generated.source)
@@ -27,12 +28,14 @@ def edges_on(generated: GeneratedModule | None, campaign: str) -> tuple[Edge, ..
 
 
 def reasons(edges: Sequence[Edge]) -> tuple[str, ...]:
-    """Return what the edges explain, in words."""
+    """Return descriptions of the edges."""
     return tuple(f"edges of the library, {edge.name}: {edge.inputs}" for edge in edges)
 
 
 def judged(run: Run, edges: Sequence[Edge]) -> Run:
-    """A run that ended in an exception that the library raises on an edge is no crash."""
+    """Return a run, with status ``edge`` in place of a crash if its exception is one that the library raises on an
+    edge.
+    """
     kind = run.message.partition(":")[0]
     refused = run.failure is Status.CRASH and any(kind in edge.raises for edge in edges)
     return replace(run, failure=Status.EDGE) if refused else run

@@ -1,8 +1,8 @@
-"""A program whose functions are what those of another library may be: elementary ones wrong by a unit or two in the
-last place, singular vectors and eigenvectors of either sign.
+"""Perturbs the functions of a program as another library might: elementary functions by a unit or two in the last
+place, singular vectors and eigenvectors by their sign.
 
-The angle ``position * 10000 ** (-k / d)`` of a position embedding makes such an error as many times larger as the
-position is, wherever the inputs are.
+The angle ``position * 10000 ** (-k / d)`` of a position embedding multiplies such an error by the position, for any
+inputs.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ...hlo.shapes import ArrayShape, without_layouts
 from ..reference.reference_rewrites import NOTES, Rewriter, rewritten
 from .tolerances import ULPS
 
-_MOST_VECTORS = 1009  # after which signs repeat
+_MOST_VECTORS = 1009  # the period of the signs
 _WITH_VECTORS = re.compile(r"lapack_[sdcz](gesdd|gesvd|syevd|heevd)(?:_ffi)?")
-# Which of a routine's results are vectors, and along which axis from the end these are counted.
+# The results of a routine that are vectors, each with the axis, counted from the end, that numbers the vectors.
 _OF_SINGULAR, _OF_EIGENVALUES = {2: 1, 3: 2}, {0: 1}
 _AXES_OF_VECTORS = {
     **dict.fromkeys(("gesdd", "gesvd"), _OF_SINGULAR),
@@ -31,8 +31,10 @@ _AXES_OF_VECTORS = {
 
 
 def with_moved_functions(module: HloModule, seed: int) -> HloModule | None:
-    """The program in which each elementary function of floats gives its results times a number next to 1, the same for
-    all of them, and each vector may have the other sign: all have for the seed 0. None where it has no such function.
+    """Return the program with perturbed functions; None if it has none.
+
+    The result of each elementary function of floats is multiplied by a number near 1, the same for all its elements.
+    Each vector gets a random sign; with seed 0, all signs are negative.
     """
     rewriter = _MovedFunctions(seed)
     moved = rewritten(module, rewriter, {})
@@ -47,7 +49,7 @@ class _MovedFunctions(Rewriter):
         self._generator = np.random.default_rng(seed)
 
     def _moved(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        """A function's result times a number next to 1."""
+        """Return a function's result times a number near 1."""
         shape = without_layouts(old.shape)
         if not isinstance(shape, ArrayShape) or not shape.element_type.is_floating:
             return self._plain(old, operands)
@@ -56,8 +58,8 @@ class _MovedFunctions(Rewriter):
         return self._times(old, operands, shape, np.asarray(factor), ())
 
     def _with_signs(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        """One of several results: where it has vectors, each times its sign, which is the same on the left and on the
-        right.
+        """Return an item of several results; if it has vectors, each times its sign, which is the same for left and
+        right vectors.
         """
         routine = _WITH_VECTORS.fullmatch(old.operands[0].attributes.get("custom_call_target", ""))
         from_the_last = _AXES_OF_VECTORS[routine[1]].get(old["index"]) if routine is not None else None
@@ -76,7 +78,7 @@ class _MovedFunctions(Rewriter):
         factor: np.ndarray[Any, Any],
         dimensions: tuple[int, ...],
     ) -> Instruction:
-        """Multiply what an instruction gives with a number, or with numbers along an axis."""
+        """Return an instruction's result times a number, or times numbers along an axis."""
         self.count += 1
         value = self._plain(dataclasses.replace(old, name=f"{old.name}.whole"), operands)
         own = ArrayShape(shape.element_type, factor.shape)

@@ -1,9 +1,9 @@
-"""Is a difference rounding, grown by the program itself? Programs can turn one wrong bit into any error.
+"""Tells whether a difference is rounding that the program itself amplifies.
 
-A chaotic loop, a cancellation or a decision at a tie makes two right libraries differ by more than any allowance for
-rounding. So where results differ, both sides run again on inputs that are moved by a rounding error; an element that
-moves on one of them as far as it differed says nothing against either. (Stochastic arithmetic: J. Vignes, "A stochastic
-arithmetic for reliable scientific computation", 1993.)
+A chaotic loop, a cancellation or a decision at a tie makes two correct libraries differ by more than any allowance for
+rounding. So if results differ, both sides run again on inputs that are moved by a rounding error. A difference is
+excused if one side moves as far. (Stochastic arithmetic: J. Vignes, "A stochastic arithmetic for reliable scientific
+computation", 1993.)
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Again = Callable[[int], Sequence[Array] | None]
 
 TRIALS = 4
-HEADROOM = 8.0  # how much farther than the moved results two right results may be apart
+HEADROOM = 8.0  # two correct results may differ by this many times the distance of the moved results
 OF_INPUTS = "ill-conditioned: a rounding error in the inputs moves the result as far"
 OF_FUNCTIONS = "ill-conditioned: rounding errors of functions, or vectors of the other sign, move the result as far"
 
 
 def moved(arrays: Sequence[Array], seed: int) -> list[Array]:
-    """The inputs with every finite float moved by up to two units in its last place; all others as they are."""
+    """Return the inputs with every finite float moved by up to two units in the last place; other elements are
+    unchanged.
+    """
     return [_moved(array, np.random.default_rng([seed, number])) for number, array in enumerate(arrays)]
 
 
@@ -52,10 +54,10 @@ def excused(
     run_actual: Again,
     note: str = OF_INPUTS,
 ) -> tuple[LeafResult, ...]:
-    """The verdicts, with those that rounding explains made ``close``.
+    """Return the verdicts, with those made ``close`` that rounding explains.
 
-    The functions give the results of a side on inputs that are :func:`moved` by a seed, or of functions that are moved,
-    as the ``note`` says; or ``None`` where that fails.
+    ``run_expected`` and ``run_actual`` return the results of a side for a seed, with moved inputs (:func:`moved`) or
+    moved functions, as the ``note`` says; or ``None`` if the run fails.
     """
     sides = [
         (results, [again for seed in range(TRIALS) if (again := run(seed)) is not None])
@@ -86,7 +88,7 @@ def _excused(
 
 
 def _may_be_apart(difference: Array, base: Array, trials: Sequence[Array], is_integral: bool) -> Array:
-    """The elements that move far enough from ``base``, or become infinite or NaN, or cease to be."""
+    """Return which elements move far enough from ``base``, or change between finite and not finite."""
     spread = np.max([abs(one - base) for one in trials], axis=0)
     jumps: Array = np.any([np.isfinite(one) != np.isfinite(base) for one in trials], axis=0)
     allowed = HEADROOM * spread

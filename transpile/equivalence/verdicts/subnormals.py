@@ -1,7 +1,7 @@
-"""Subnormal numbers as zeros, in operands and results: what XLA's CPU backend sets its threads to, and NumPy does not.
+"""Flushes subnormal operands and results to zero, as XLA's CPU backend does in its threads, and NumPy does not.
 
-The switch is two bits of the control register of the vector unit, which the C library's floating-point environment
-holds a copy of.
+The mode is two bits of the vector unit's control register, of which the C library's floating-point environment has a
+copy.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# By machine: where the register is in fenv_t, as the number of a 32-bit word, and the bits. Linux, all C libraries.
+# For each machine, the position of the register in fenv_t, in 32-bit words, and the bits. Linux, all C libraries.
 _REGISTERS = {
     "x86_64": (7, 0x8040),  # MXCSR: flush to zero, denormals are zero
     "aarch64": (0, 1 << 24),  # FPCR: flush to zero
@@ -23,7 +23,7 @@ _WORDS = 32  # more than fenv_t has
 
 @contextmanager
 def flushed() -> Iterator[None]:
-    """Have subnormal numbers be zeros in this thread inside of the block; no change where the machine is unknown."""
+    """Flush subnormal numbers to zero in this thread while the context is entered; no effect on unknown machines."""
     register = _REGISTERS.get(platform.machine()) if sys.platform == "linux" else None
     library = ctypes.CDLL(ctypes.util.find_library("m")) if register else None
     if register is None or library is None:

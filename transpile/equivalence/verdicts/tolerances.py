@@ -1,4 +1,4 @@
-"""How far the results of a program may differ: not at all, by a function's last digits, or by its longest sum."""
+"""The allowances of a program's results: none, the last digits of a function, or the rounding of the longest sum."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from ...hlo.shapes import ArrayShape, leaves
 from ..inputs.dependence import computed_by
 from .comparison import Budget
 
-FEWEST_TERMS = 16  # element-wise operations in a row cancel as a short sum does
+FEWEST_TERMS = 16  # a chain of element-wise operations may cancel like a short sum
 
 
 def budget_for(module: HloModule) -> Budget:
-    """The default allowance for a program: by dtype, and by the number of terms of its longest sum."""
+    """Return the default allowance of a program: by dtype, and by the number of terms of its longest sum."""
     return Budget(terms=max(FEWEST_TERMS, longest_sum(module.instructions())))
 
 
 def budgets_for(module: HloModule) -> list[Budget]:
-    """The allowance for each array of the result, in order, by what leads to it.
+    """Return the allowance of each array of the result, in order, from the instructions that it depends on.
 
-    Moves, choices and conversions are exact, and so is one correctly rounded operation on exact operands; one
-    elementary function of exact operands has its entry in :data:`ULPS`; all else has the allowance of its longest sum.
+    Moves, selections and conversions are exact, and so is one correctly rounded operation on exact operands; one
+    elementary function of exact operands has its entry in :data:`ULPS`; all others have the allowance of their longest
+    sum.
     """
     paths = [path for path, shape in leaves(module.entry.root.shape) if isinstance(shape, ArrayShape)]
     return [_leaf_budget(computed_by(module, path)) for path in paths]
@@ -64,13 +65,13 @@ _EXACT_OPCODES = frozenset(
         *("fusion", "gather", "get-tuple-element", "iota", "is-finite", "maximum", "minimum", "negate", "opt-barrier"),
         *("pad", "parameter", "reduce-precision", "reshape", "reverse", "round-nearest-afz", "round-nearest-even"),
         *("real", "imag", "complex", "rng-bit-generator", "select", "sign", "slice", "sort", "transpose", "tuple"),
-        *("while", "map", "reduce", "reduce-window", "scatter", "select-and-scatter"),  # what they call counts
+        *("while", "map", "reduce", "reduce-window", "scatter", "select-and-scatter"),  # their computations count
     )
 )
 _CALLED_ONCE = frozenset(("call", "fusion", "conditional", "sort", "map"))
 _PRECISE = frozenset(("f32", "f64"))
 
-# Units in the last place by which two good libraries' elementary functions may differ.
+# Units in the last place by which the elementary functions of two correct libraries may differ.
 ULPS: dict[str, int] = {
     **dict.fromkeys(("exponential", "exp2", "log", "log2", "rsqrt"), 8),
     **dict.fromkeys(("exponential-minus-one", "log-plus-one", "cbrt", "logistic", "sine", "cosine"), 16),
@@ -94,7 +95,7 @@ def _is_float(instruction: Instruction) -> bool:
 
 
 def _divides_by_constant(instruction: Instruction) -> bool:
-    """XLA multiplies with the reciprocal then."""
+    """Return whether a node divides by a constant: XLA then multiplies by the reciprocal."""
     if instruction.opcode != "divide":
         return False
     divisor = instruction.operands[1]
@@ -104,12 +105,12 @@ def _divides_by_constant(instruction: Instruction) -> bool:
 
 
 def longest_sum(instructions: Iterable[Instruction]) -> int:
-    """The largest number of terms that one of the instructions adds up; 1 where nothing is added up."""
+    """Return the largest number of terms that one of the instructions adds; 1 if none adds."""
     return max((_TERMS[i.opcode](i) for i in instructions if i.opcode in _TERMS and _rounds(i)), default=1)
 
 
 def _rounds(instruction: Instruction) -> bool:
-    """Tell whether the function that combines elements does arithmetic: a maximum of many is exact."""
+    """Return whether the function that combines elements does arithmetic: a maximum, for example, is exact."""
     combiners = [called for called in instruction.called if called is not instruction.attributes.get("select")]
     return not combiners or any(i.opcode in _ARITHMETIC for called in combiners for i in called.instructions)
 
@@ -143,7 +144,7 @@ def _window(instruction: Instruction) -> int:
 
 
 def _scatter(instruction: Instruction) -> int:
-    """All updates may meet in one element."""
+    """Return the number of updates, which may all meet in one element."""
     indices = instruction.operands[len(instruction.operands) // 2].array_shape
     return max(1, indices.size)
 
@@ -154,7 +155,7 @@ def _fft(instruction: Instruction) -> int:
 
 
 def _last_dimension(instruction: Instruction) -> int:
-    """Matrix factorisations and solves add up along rows."""
+    """Return the number of terms of matrix factorisations and solves, which add along rows."""
     shape = instruction.operands[0].shape
     return max(1, *shape.dimensions[-2:]) if isinstance(shape, ArrayShape) and shape.rank > 1 else 1
 

@@ -1,7 +1,7 @@
-"""Voting: the participants of a case whose results agree form parties, and the largest is believed.
+"""Voting: the participants of a case whose results agree form parties, and the largest party is accepted.
 
-Targets share a lowering, so that two of them beside XLA are not two independent opinions: the vote says where to look
-first, and every difference counts, whoever is blamed for it.
+Targets share a lowering, so two of them against XLA are not two independent opinions: the vote says where to look
+first, and every difference counts, whoever is wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Known = Callable[[str, str, Sequence[LeafResult]], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """The results that are accepted, how the others compare with them, and who is wrong, if a majority says so."""
+    """The accepted participant, the comparisons of the others with it, and those that are wrong by a majority."""
 
     accepted: str = ""
     comparisons: tuple[Comparison, ...] = ()
@@ -26,10 +26,11 @@ class Vote:
 
 
 def vote(runs: Sequence[Run], compare: Compare, known: Known) -> Vote:
-    """Compare the runs that gave results; earlier ones (references first) win where parties are of one size.
+    """Compare the runs that have results; among parties of equal size, the one with the earliest run wins, references
+    first.
 
-    ``compare(expected, actual)`` gives the verdicts on the arrays; ``known(participant, against, leaves)`` the reasons
-    why differences between two participants are to be expected, empty where they are not.
+    ``compare(expected, actual)`` returns the verdicts on the arrays; ``known(participant, against, leaves)`` the
+    reasons why differences between two participants are expected, empty if they are not.
     """
     voters = [run for run in runs if run.failure is None]
     parties: list[list[Run]] = []
@@ -44,7 +45,7 @@ def vote(runs: Sequence[Run], compare: Compare, known: Known) -> Vote:
             parties.append([run])
     if not parties:
         return Vote()
-    largest = max(parties, key=len)  # the first of the largest
+    largest = max(parties, key=len)  # of equal ones, the first
     accepted = largest[0]
     comparisons = []
     for run in voters:
