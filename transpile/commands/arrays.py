@@ -1,4 +1,4 @@
-"""Arrays on their way into and out of a program: ``.npz`` files, tuples, narrow element types."""
+"""Arrays for the arguments and from the results of a program: ``.npz`` files, tuples, narrow element types."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def leaf_name(name: str, path: Sequence[int]) -> str:
-    """Return what an array inside a tuple is called: ``state.0.1``."""
+    """Return the name of an array inside a tuple: ``state.0.1``."""
     return ".".join([name, *map(str, path)])
 
 
 def parameter_leaves(module: HloModule, names: Sequence[str]) -> Iterator[tuple[str, ArrayShape]]:
-    """The name and shape of every array among the entry's parameters, tuples flattened in order.
+    """Yield the name and shape of every array among the entry's parameters, tuples flattened in order.
 
     ``names`` are those of the emitted ``main``.
     """
@@ -43,10 +43,10 @@ def parameter_leaves(module: HloModule, names: Sequence[str]) -> Iterator[tuple[
 def arguments_for(
     module: HloModule, path: str | None, seed: int, names: Sequence[str] | None = None
 ) -> tuple[list[Array], str]:
-    """Arrays for the entry's parameters, tuples flattened in order, and where they are from.
+    """Return arrays for the entry's parameters, tuples flattened in order, and a description of their origin.
 
-    They are those of an ``.npz`` file where one is named, else those that came with the program (a HloSnapshot), else
-    made with the seed. Raises what :func:`read_arguments` raises.
+    They come from an ``.npz`` file if one is named, else from the program itself (a HloSnapshot), else from the seed.
+    Raises the errors of :func:`read_arguments`.
     """
     if path is not None:
         return read_arguments(Path(path), module, names), f"arguments of {path}"
@@ -56,11 +56,12 @@ def arguments_for(
 
 
 def read_arguments(path: Path, module: HloModule, names: Sequence[str] | None = None) -> list[Array]:
-    """The arrays of an ``.npz`` file for the entry's parameters: under their names, or as ``arr_0``, ``arr_1``, .. in
-    order. The names are those of the emitted ``main``, found by emitting it where they are not given.
+    """Return the arrays of an ``.npz`` file for the entry's parameters.
 
-    Raises ``UsageError`` XP407 where the file is no ``.npz``, and ``InputValueError`` XP502 with one diagnostic for
-    each array that is missing, of another shape or dtype, or not wanted.
+    The file has them under their names, or as ``arr_0``, ``arr_1``, .. in order. The names are those of the emitted
+    ``main``; the module is emitted to get them if they are not given. Raises ``UsageError`` XP407 if the file is not an
+    ``.npz``, and ``InputValueError`` XP502 with a diagnostic for each array that is missing, superfluous, or of another
+    shape or dtype.
     """
     stored = _load(path)
     if all(name.startswith("arr_") for name in stored):
@@ -88,7 +89,7 @@ def read_arguments(path: Path, module: HloModule, names: Sequence[str] | None = 
 
 
 def _fits(array: Array, shape: ArrayShape) -> bool:
-    """The element type is the same, and the sizes are too or, where dynamic, within their bounds."""
+    """Return whether an array has the element type and the sizes of a shape; dynamic sizes may be smaller."""
     sizes = zip(array.shape, shape.dimensions, shape.dynamic or (False,) * shape.rank, strict=False)
     is_sized = all(size == bound or (is_dynamic and size < bound) for size, bound, is_dynamic in sizes)
     return array.dtype == shape.element_type.dtype and array.ndim == shape.rank and is_sized
@@ -105,23 +106,23 @@ def _load(path: Path) -> Mapping[str, Array]:
 
 
 def _as_element_type(array: Array, element_type: ElementType) -> Array:
-    """The bits of a narrow type, which NumPy's files cannot name, as that type again."""
+    """Return an array with the bits of a narrow type, which NumPy's files cannot name, as that type."""
     is_bits = array.dtype.kind in "Vu" and array.dtype.itemsize == element_type.dtype.itemsize
     return array.view(element_type.dtype) if element_type.is_extension and is_bits else array
 
 
 def to_numpy(array: Any) -> Array:
-    """A result as a NumPy array, whatever library it is of."""
+    """Return a result of any library as a NumPy array."""
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
 def named_results(results: Any) -> dict[str, Array]:
-    """All arrays of what ``main`` returned: ``result``, or ``result.0``, ``result.1``, .. of a tuple."""
+    """Return all arrays in the result of ``main``: ``result``, or ``result.0``, ``result.1``, .. for a tuple."""
     return {leaf_name("result", path): to_numpy(leaf) for path, leaf in flatten(results) if leaf is not None}
 
 
 def write_results(path: Path, results: Mapping[str, Array]) -> None:
-    """Write an ``.npz`` file; the bits of narrow types as unsigned integers."""
+    """Write an ``.npz`` file, with the bits of narrow types as unsigned integers."""
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **{name: storable(array) for name, array in results.items()})
     write_atomically(path, buffer.getvalue())

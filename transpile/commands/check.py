@@ -132,7 +132,7 @@ def command(
         result = checker.report()
     for path, write in destinations:
         write_atomically(path, write(result).encode())
-    if result.programs or output_format != "text":  # of programs that cannot be read, all is said
+    if result.programs or output_format != "text":  # unreadable programs have been reported already
         click.echo(WRITERS[output_format](result), nl=False)
     return max(code, _exit_code(result))
 
@@ -140,7 +140,7 @@ def command(
 def _check_all(
     checker: Checker, programs: Mapping[str, Callable[[], HloModule | Witnesses]], arguments: str | None
 ) -> int:
-    """Check every program; the exit code of those that cannot be read, which are reported at once."""
+    """Check every program; return the highest exit code of those that cannot be read, which are reported at once."""
     from .arrays import read_arguments
 
     highest = 0

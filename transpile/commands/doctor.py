@@ -13,7 +13,7 @@ from ..version import VERSION
 from .options import Command
 from .terminal import write_table
 
-# The distributions that must be installed for a part, any one of those joined by "|".
+# The distributions that a part requires; of those joined by "|", any one.
 CORE = ("numpy", "ml_dtypes", "jinja2", "black", "click", "rich")
 REFERENCE = ("jaxlib", "jax")
 
@@ -49,7 +49,7 @@ def command() -> int:
 
 
 def _version(alternatives: str) -> str | None:
-    """``name version`` of the first installed distribution among ``a|b|c``."""
+    """Return ``name version`` of the first installed distribution among ``a|b|c``, or None."""
     for name in alternatives.split("|"):
         try:
             return f"{name} {metadata.version(name)}"

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 STALE = 1
 STDOUT = "-"
-_MANY_LEAVES = 24  # of trees, for arguments one by one
+_MANY_LEAVES = 24  # leaves of trees that are separate arguments
 SPMD = "spmd"  # one program for all devices
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One program to emit for one target; to stdout where there is no destination."""
+    """A program to emit for a target; without a destination, to stdout."""
 
     source: str
     target: str
@@ -128,7 +128,9 @@ def command(
 
 
 def _partitioned(source: str, read: Callable[[], HloModule | Witnesses]) -> HloModule | Witnesses:
-    """Read a program for several devices. Raises UnsupportedError (XP362) for one of whole arrays."""
+    """Read a program for several devices. Raises UnsupportedError (XP362) for a program of one device, with whole
+    arrays.
+    """
     module = read()
     if isinstance(module, HloModule) and device_count(module) == 1:
         tells = "annotates how its arrays are divided, and" if module.layout is not None else "is for one device: it"
@@ -138,17 +140,17 @@ def _partitioned(source: str, read: Callable[[], HloModule | Witnesses]) -> HloM
 
 
 def _note_limits(options: dict[str, Any], targets: set[str]) -> None:
-    """Say so where limits are given that no target keeps."""
+    """Show a note if limits are given that none of the targets uses."""
     given = [f"--{name}" for name in ("memory", "chunks") if options[name]]
     if given and all(load_target(name).arrange is None for name in targets):
         note(f"{' and '.join(given)} without effect: {', '.join(sorted(targets))} does not work in chunks")
 
 
 def plan(sources: Sequence[str], targets: Sequence[str], output: str | None) -> list[Job]:
-    """Return the file that each program goes to for each target.
+    """Return the file that each program is written to for each target.
 
-    A folder gets ``NAME.py``, or ``NAME_TARGET.py`` where there are several targets. Raises ``UsageError`` (XP402)
-    where several results would share one file or stdout.
+    In a folder it is ``NAME.py``, or ``NAME_TARGET.py`` for several targets. Raises ``UsageError`` (XP402) if several
+    results would share a file or stdout.
     """
     pairs = [(source, target) for source in dict.fromkeys(sources) for target in targets]
     if output is None or not _is_folder(output, len(pairs)):
@@ -168,7 +170,7 @@ def plan(sources: Sequence[str], targets: Sequence[str], output: str | None) -> 
 
 
 def _as_folder(output: str | None) -> str | None:
-    """Return what output is for programs of a folder, however few: a folder, unless it is a Python file."""
+    """Return the output for programs of a folder, even for one: a folder, unless it is a Python file."""
     return output if output is None or output.endswith(".py") else f"{output}/"
 
 
@@ -177,7 +179,7 @@ def _is_folder(output: str, results: int) -> bool:
 
 
 def module_name(source: str) -> str:
-    """Return the importable name of the Python file that a source becomes: ``my_model_v2`` for ``my-model.v2.hlo``."""
+    """Return the importable name of the Python file for a source: ``my_model_v2`` for ``my-model.v2.hlo``."""
     from ..frontends.sniffing import SUFFIXES
 
     endings = "|".join(map(re.escape, (*SUFFIXES, ".txt", ".before_optimizations")))
@@ -190,7 +192,7 @@ def module_name(source: str) -> str:
 def _emit(
     read: Callable[[], HloModule | Witnesses], jobs: Sequence[Job], options: dict[str, Any], deliver: Deliver
 ) -> int:
-    """Emit one program for its targets; the exit code."""
+    """Emit one program for its targets; return the exit code."""
     from ..emission.module.shared_helpers import helpers_in_files
 
     module = read()
@@ -206,7 +208,7 @@ def _emit(
 
 
 def _note_leaves(module: HloModule | Witnesses) -> None:
-    """Say so where ``main`` takes the many leaves of trees one by one."""
+    """Show a note if ``main`` takes the many leaves of trees as separate arguments."""
     from ..emission.trees.argument_trees import leaf_paths
 
     if not isinstance(module, HloModule) or device_count(module) > 1:
@@ -218,11 +220,13 @@ def _note_leaves(module: HloModule | Witnesses) -> None:
 
 
 def generate(module: HloModule | Witnesses, target: str, name: str, options: dict[str, Any]) -> GeneratedModule:
-    """Emit a program, with a bar for people that names the stage. Raises ``XlaToPythonError`` with places in it."""
+    """Emit a program, with a progress bar that names the stage. Raises ``XlaToPythonError`` with places in the
+    source.
+    """
     from ..compilation import stage_names
     from ..emission import emit
 
-    with stages(f"emitting {name} for {target}", len(stage_names()) + 2) as begin:  # and writing, and formatting
+    with stages(f"emitting {name} for {target}", len(stage_names()) + 2) as begin:  # two more: writing and formatting
         try:
             return emit(module, target, name=name, debug=is_debugging(), begin=begin, **options)
         except XlaToPythonError as error:
@@ -240,8 +244,9 @@ def _show(generated: GeneratedModule) -> int:
 
 
 def _printing(wanted: str | None, explain_names: bool) -> Callable[[str, str], None]:
-    """Return what prints the program after a pass, or after all, and where names come from. Raises UsageError (XP641)
-    for an unknown pass.
+    """Return the observer that prints the program after a pass, or after all passes, and the reasons for names.
+
+    Raises UsageError (XP641) for an unknown pass.
     """
     from ..compilation import require_names, stage_names
     from ..emission.naming.explanation import EXPLAINED
@@ -259,7 +264,7 @@ def _printing(wanted: str | None, explain_names: bool) -> Callable[[str, str], N
 
 
 def _save_page(generated: GeneratedModule, destination: Path | None, *, page: Path, force: bool, then: Deliver) -> int:
-    """Write the page, and the module where a place is named for it, too."""
+    """Write the page, and also the module if it has a destination."""
     from ..pages import module_page, write_page
 
     write_page(module_page(generated), page, force=force)
@@ -276,7 +281,10 @@ def _save(generated: GeneratedModule, destination: Path | None, *, force: bool) 
 
 
 def _compare(generated: GeneratedModule, destination: Path | None, *, show: bool) -> int:
-    """Tell whether the files hold what was generated; what is different goes to stdout (``show``) or is noted."""
+    """Compare the files with the generated module; return ``STALE`` if they differ, else 0.
+
+    Differences are printed if ``show``, else mentioned in a note.
+    """
     assert destination is not None, "the command asks for one"
     generated = generated.placed_in(destination.parent)
     old = read_bytes(destination).decode("utf-8", "replace") if destination.exists() else ""
@@ -294,7 +302,7 @@ def _compare(generated: GeneratedModule, destination: Path | None, *, show: bool
 
 
 def require_unedited(path: Path) -> None:
-    """Raise ``UsageError`` (XP403) where a file holds something that is not as xla2py wrote it."""
+    """Raise ``UsageError`` (XP403) if a file was edited, or not written by xla2py."""
     from ..emission.module.header import body_sha256, recorded_hashes
 
     text = read_bytes(path).decode("utf-8", "replace") if path.is_file() else ""

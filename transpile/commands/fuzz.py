@@ -108,7 +108,7 @@ def command(
 
 
 def _any_size(seeds: range, style: str, target: str, limits: Limits) -> int:
-    """Compare the programs of seeds at several sizes, and tell what came of it."""
+    """Compare the programs of some seeds at several sizes, and show the outcome."""
     from ..equivalence.reference.participants import Workers
     from ..fuzzing.any_size import Tally, compare_any_size
 

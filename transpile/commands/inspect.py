@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from ..hlo.shapes import Shape
     from ..inspection import Inspection
     from ..target import Costs, Target
-LARGEST_COUNTED = 2**30  # bytes that a program takes, to be run where its costs are counted
+LARGEST_COUNTED = 2**30  # bytes of peak memory up to which a program is run to count its costs
 LINES_LISTED = 10
-# Of a large GPU and its host, for orders of magnitude.
+# Orders of magnitude for a large GPU and its host.
 SECONDS_OF_A_CALL = 8e-6
 BYTES_OF_A_SECOND = 2e12
 OPERATIONS_OF_A_SECOND = 3e13
@@ -76,7 +76,7 @@ def command(
 
 
 def _show_loops(module: HloModule, name: str, style: str) -> None:
-    """The loops that a style does not compile, each with what prevents it."""
+    """Show the loops that a style does not compile, each with the reason."""
     from ..compilation import compile
     from ..compilation.loops import python_loops
     from ..emission import require_style
@@ -100,7 +100,7 @@ def _show_loops(module: HloModule, name: str, style: str) -> None:
 
 
 def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chunks: str, threads: str) -> None:
-    """Chunks of the arguments, the phases in the order in which they run, and what that takes; or what a GPU does."""
+    """Show the chunks of the arguments, the phases in order, and their cost; for a GPU, the cost of a call."""
     from ..compilation import compile
     from ..emission import require_threads
     from ..options import READABLE, Options
@@ -123,7 +123,7 @@ def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chu
 
 
 def _show_device_costs(module: HloModule, facts: Inspection, target: Target) -> None:
-    """Show what a call of ``main`` asks of the device, in each style."""
+    """Show the cost of a call of ``main`` on the device, in each style."""
     from ..equivalence.verdicts.costs import device_costs
 
     if facts.peak_memory > LARGEST_COUNTED:
@@ -145,8 +145,8 @@ def _show_device_costs(module: HloModule, facts: Inspection, target: Target) -> 
 
 
 def _advise_graph(facts: Inspection, costs: Costs) -> None:
-    """Say so where the host's calls take far longer than what a graph takes: the device's work, and copies of the
-    arguments and results.
+    """Advise a graph if the host's calls take far longer than the device's work with copies of the arguments and
+    results.
     """
     from ..hlo.shapes import leaves
 
@@ -158,7 +158,7 @@ def _advise_graph(facts: Inspection, costs: Costs) -> None:
 
 
 def _arguments(module: HloModule) -> Iterator[tuple[str, Instruction]]:
-    """The parameters, each with what the emitted ``main`` calls it."""
+    """Return pairs of the emitted ``main``'s argument name and the parameter."""
     from ..emission.naming.arguments import argument_names
     from ..emission.naming.identifiers import Names
 
@@ -173,7 +173,7 @@ def _show_signature(module: HloModule, facts: Inspection) -> None:
 
 
 def _leaf_rows(name: str, shape: Shape) -> Iterator[tuple[str, str, str]]:
-    """A row for each array, token.. of a value; layouts only where they are not the usual one."""
+    """Yield a row for each array or token of a value; layouts are shown only if they are not the default."""
     from ..hlo.shapes import ArrayShape, leaves
     from ..inspection import byte_size
     from .arrays import leaf_name
@@ -204,7 +204,7 @@ def _show_collectives(module: HloModule) -> None:
 
 
 def _line(module: HloModule, instruction: Instruction) -> str:
-    """The line of the module's text that an instruction stands in."""
+    """Return the number of an instruction's line in the module's text, or an empty string."""
     if module.source is None or instruction.span is None:
         return ""
     source, span = module.source.place(instruction.span)
@@ -212,7 +212,7 @@ def _line(module: HloModule, instruction: Instruction) -> str:
 
 
 def unsupported(module: HloModule) -> list[tuple[str, str, str, str]]:
-    """Return what keeps the module from being emitted: target, number of instructions, their lines, the complaint."""
+    """Return what targets do not support in the module: target, number of instructions, their lines, the message."""
     from ..compilation import compile
     from ..target import load_target, target_names
 
@@ -226,7 +226,7 @@ def unsupported(module: HloModule) -> list[tuple[str, str, str, str]]:
 
 
 def _lines(module: HloModule, diagnostics: list[Diagnostic]) -> str:
-    """The lines of the module's text that diagnostics are about: ``4, 9, ..``."""
+    """Return the numbers of the lines that diagnostics are about: ``4, 9, ..``."""
     source = module.source
     if source is None:
         return ""
@@ -239,13 +239,13 @@ def _lines(module: HloModule, diagnostics: list[Diagnostic]) -> str:
 
 
 def show_chunk_plan(compilation: Compilation, plan: Plan, arguments: Mapping[str, str]) -> None:
-    """Show the chunks of the arguments, the phases in the order in which they run, and what that takes.
+    """Show the chunks of the arguments, the phases in order, and the number of passes and peak memory.
 
-    ``arguments`` are what the emitted ``main`` calls the program's parameters.
+    ``arguments`` has the emitted ``main``'s names of the program's parameters.
     """
 
     def told(name: str) -> str:
-        """Return the name in the emitted main of an argument, or of an array of a tuple: ``state.0``."""
+        """Return the emitted main's name of an argument, or of an array of a tuple: ``state.0``."""
         found = (arguments[each] + name.removeprefix(each) for each in _beginnings(name) if each in arguments)
         return next(found, name)
 
@@ -281,9 +281,9 @@ def _unique(names: Iterator[str]) -> list[str]:
 
 
 def _names(compilation: Compilation) -> dict[Node, str]:
-    """Return the names that the emitted ``main`` gives its values, and the places of those that it returns.
+    """Return the emitted ``main``'s names of its values, and the paths of its results.
 
-    A value that is taken apart is called as its parts are.
+    A value that is unpacked has the names of its parts.
     """
     from ..emission.module.module_writer import write_module
     from ..options import Options
@@ -302,7 +302,7 @@ def _names(compilation: Compilation) -> dict[Node, str]:
 
 
 def _leaves(tree: Tree, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Node]]:
-    """The values of a tree of results, each with its place in it."""
+    """Yield the values of a tree of results, each with its path."""
     if isinstance(tree, tuple):
         for k, part in enumerate(tree):
             yield from _leaves(part, (*path, k))
@@ -311,21 +311,21 @@ def _leaves(tree: Tree, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int,
 
 
 def _beginnings(name: str) -> list[str]:
-    """A name, and what is left of it without the numbers at its end, one after the other."""
+    """Return a name, followed by the name without one, two, .. of the numbers at its end."""
     parts = name.split(".")
     return [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
-# -- counts and sizes as people read them
+# -- human-readable counts and sizes
 
 
 def count_text(count: int) -> str:
-    """A count with three digits and a prefix: ``1.23 G``."""
+    """Return a count with three digits and a prefix: ``1.23 G``."""
     return _scaled(count, 1000, "")
 
 
 def size_text(size: int) -> str:
-    """A size in bytes with three digits and a binary prefix: ``1.50 KiB``."""
+    """Return a size in bytes with three digits and a binary prefix: ``1.50 KiB``."""
     return _scaled(size, 1024, "iB") if size >= 1024 else f"{size} B"
 
 

@@ -62,7 +62,7 @@ def command(source: str, target: str, arguments: str | None, seed: int, edited: 
 
 
 def _edited(path: Path) -> str:
-    """The text of an edited module. Raises ``UsageError`` (XP401) for what is no Python."""
+    """Return the text of an edited module. Raises ``UsageError`` (XP401) if it is not Python."""
     from ..errors import Diagnostic, UsageError
     from ..files import read_text
 

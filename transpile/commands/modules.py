@@ -1,4 +1,4 @@
-"""Reading the programs that commands work on, and doing several things with one report for each that fails."""
+"""Reading the programs that commands take, and running several actions with a report for each that fails."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def read_module(
 ) -> HloModule:
     """Load and verify a file, or stdin for ``-``, whose ``content`` may have been read before.
 
-    ``function`` is the one of several in StableHLO, ``sizes`` are numbers for those that it leaves open.
-    Raises ``XlaToPythonError`` with places in it.
+    ``function`` selects one of several functions in StableHLO, ``sizes`` are numbers for free sizes. Raises
+    ``XlaToPythonError`` with places in the source.
     """
     from ..frontends import load, load_program
     from ..hlo.verifier import verify
@@ -50,11 +50,11 @@ def read_module(
 def readers(
     files: Sequence[str], sizes: Sequence[str], function: str | None = None, weights: str = ""
 ) -> dict[str, Callable[[], HloModule | Witnesses]]:
-    """Return what reads each program, by its first source.
+    """Return a function that reads each program, by the program's first source.
 
-    ``sizes`` are words such as ``B=3,5,7``: the files are one program at these, or the first is a function whose sizes
-    are free. ``weights`` is the checkpoint with the tree of an argument. Raises ``UsageError`` (XP425) for words that
-    give no sizes.
+    ``sizes`` are words such as ``B=3,5,7``: the files are dumps of one program at these sizes, or the first is a
+    function with free sizes. ``weights`` is a checkpoint, which has the tree of an argument. Raises ``UsageError``
+    (XP425) for malformed words.
     """
     at_sizes = parse_sizes(sizes)
     if len(files) > 1 and at_sizes and not free_sizes(files[0]):
@@ -71,20 +71,22 @@ def readers(
 def _read(
     argument: str, sizes: Mapping[str, tuple[int, ...]], function: str | None, weights: str
 ) -> HloModule | Witnesses:
-    """Load a file, or an export at several sizes. Raises ``XlaToPythonError``; XP425 for sizes of what has none."""
+    """Load a file, or an export at several sizes. Raises ``XlaToPythonError``; XP425 for sizes of a program without
+    free ones.
+    """
     content = _stdin() if argument == STDIN else None
     found = or_at_sizes(partial(read_module, argument, function, content=content, weights=weights), sizes)
     return files_at_sizes([found], sizes) if sizes and isinstance(found, HloModule) else found
 
 
 def _read_at_sizes(argument: str, sizes: Mapping[str, tuple[int, ...]], weights: str) -> Witnesses:
-    """Load a function whose sizes are free at those, or at chosen ones. Raises ``XlaToPythonError``."""
+    """Load a function with free sizes at the given sizes, or at chosen ones. Raises ``XlaToPythonError``."""
     with working(f"reading {argument}"):
         return function_at_sizes(argument, Path(), sizes or None, weights=weights)
 
 
 def _stdin() -> bytes:
-    """All of stdin. Raises UsageError (XP401) where the system refuses, or there is none."""
+    """Return all of stdin. Raises UsageError (XP401) on an error of the system, or if stdin is closed."""
     if sys.stdin is None:
         raise file_error("read", "stdin", OSError(errno.EBADF, "it is closed"))
     try:
@@ -94,19 +96,21 @@ def _stdin() -> bytes:
 
 
 def shown_name(argument: str) -> str:
-    """Return what headers call a source: its file name without folders, which differ between machines."""
+    """Return a source's name for headers: its file name without folders, which differ between machines."""
     if argument == STDIN:
         return "stdin"
     return argument if is_reference(argument) else Path(argument).name
 
 
 def has_folder(arguments: Sequence[str]) -> bool:
-    """Tell whether one of the arguments is a folder, which stands for the programs in it."""
+    """Return whether one of the arguments is a folder, which stands for the programs in it."""
     return any(Path(argument).is_dir() for argument in arguments)
 
 
 def expanded(arguments: Sequence[str]) -> list[str]:
-    """The arguments with the programs of a folder in its place, each once. Raises what ``programs_in`` raises."""
+    """Return the arguments, each once, with folders replaced by their programs. Raises the errors of
+    ``programs_in``.
+    """
     found: dict[str, None] = {}
     for argument in arguments:
         folder = Path(argument)
@@ -115,7 +119,7 @@ def expanded(arguments: Sequence[str]) -> list[str]:
 
 
 def run_all(actions: Sequence[Callable[[], int]]) -> int:
-    """Run all actions, report the errors of each, and give the highest exit code."""
+    """Run all actions and report the errors of each; return the highest exit code."""
     highest = 0
     for action in actions:
         try:

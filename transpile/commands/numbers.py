@@ -1,4 +1,4 @@
-"""The numbers that options take, each with the range in which it means something."""
+"""The types of numeric options, each with its valid range."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 
 class _FiniteRange(click.FloatRange):
-    """A range of floats; NaN is in none."""
+    """A range of floats that excludes NaN."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)

@@ -14,9 +14,9 @@ from ..settings import Settings, load_settings
 from .numbers import MEBIBYTES, SECONDS, SEED
 from .terminal import Session, note
 
-_OPTIONS = "Options"  # the heading of the options that are no settings
+_OPTIONS = "Options"  # the heading of the options that are not settings
 _ADDED = re.compile(r" *\[(?:default: (?P<default>[^;\]]*))?(?:; )?(?:\S+<=x<=\S+?)?(?:; )?(?P<required>required)?\]$")
-_WHOLE = 1000  # more than the characters of any sentence
+_WHOLE = 1000  # characters, more than any sentence has
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -37,7 +37,7 @@ def debug_option() -> click.Option:
 
 
 def is_debugging() -> bool:
-    """Tell whether the command that is running was given ``--debug``."""
+    """Return whether the running command was given ``--debug``."""
     context = click.get_current_context(silent=True)
     session = context.find_object(Session) if context is not None else None
     return session is not None and session.debug
@@ -51,7 +51,7 @@ class Command(click.Command):
         self.params.append(debug_option())
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's own options, then those of settings by the groups of these."""
+        """Write the command's own options, then those of settings by their groups."""
         groups: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
@@ -64,7 +64,9 @@ class Command(click.Command):
 
 
 def in_sentences(text: str) -> str:
-    """The help of an option with what click adds as sentences: the default, and that it is required, but no range."""
+    """Return the help of an option with click's additions as sentences: the default, and that it is required; no
+    range.
+    """
     match = _ADDED.search(text)
     if match is None:
         return text
@@ -73,7 +75,7 @@ def in_sentences(text: str) -> str:
 
 
 class Group(click.Group):
-    """A click group that also takes ``--debug``, and says all of what each command does."""
+    """A click group that also takes ``--debug``, and shows the whole summary of each command."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -103,12 +105,12 @@ function_option = click.option(
 
 
 def words(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    """Words separated by commas, without repeats."""
+    """Return the words in a comma-separated list, without repeats."""
     return None if value is None else tuple(dict.fromkeys(word.strip() for word in value.split(",") if word.strip()))
 
 
 def campaigns_option(what: str) -> Decorator:
-    """``--campaigns``, of which ``what`` begins the help."""
+    """Return the option ``--campaigns``; its help begins with ``what``."""
     return click.option(
         "--campaigns",
         default="ordinary",
@@ -120,7 +122,7 @@ def campaigns_option(what: str) -> Decorator:
 
 
 def arguments_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``--args`` and ``--seed``, for commands that run a program once."""
+    """Add ``--args`` and ``--seed``, for commands that run a program once."""
     arguments = click.option(
         "--args", "arguments", metavar="IN.npz", help="The arguments, named after the parameters or arr_0, arr_1, .."
     )
@@ -136,7 +138,7 @@ def arguments_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def limits_of_runs(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``--timeout`` and ``--memory-limit``, for commands that run modules in processes of their own."""
+    """Add ``--timeout`` and ``--memory-limit``, for commands that run modules in separate processes."""
     for flag, limit, default, metavar, what in reversed(
         (("--timeout", SECONDS, 60.0, "SECONDS", "Time"), ("--memory-limit", MEBIBYTES, 4096, "MIB", "Memory"))
     ):
@@ -148,7 +150,9 @@ def limits_of_runs(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def setting_options(*names: str) -> Decorator:
-    """The options of the settings named, each without a default: :func:`choose` fills in what was not given."""
+    """Return a decorator that adds the options of settings, without defaults: :func:`choose` fills in those not
+    given.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in reversed(names):
@@ -162,8 +166,8 @@ one_target_options = setting_options(*(name for name in SETTINGS if name != "tar
 
 
 def choose_for(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of :func:`xla2py.emit` for a target, chosen as :func:`choose` does; ``main`` takes arrays, no trees
-    of them.
+    """Return the options of :func:`xla2py.emit` for a target, chosen as by :func:`choose`; ``main`` takes arrays, not
+    trees.
     """
     options = choose({**given, "target": (target,)}, load_settings(Path.cwd()))
     return {name: value for name, value in options.items() if name != "target"} | {"nested": False}
@@ -190,7 +194,7 @@ def _setting_option(setting: Setting) -> Decorator:
 
 
 def _with_negation(setting: Setting, chosen: Decorator) -> Decorator:
-    """The option of a setting and, before it, ``--no-NAME`` for the word of it that stands for false."""
+    """Return a decorator that adds a setting's option and, before it, ``--no-NAME`` for the word that means false."""
     assert setting.flags is not None
     negated = click.option(
         f"--no-{setting.name}",
@@ -202,7 +206,7 @@ def _with_negation(setting: Setting, chosen: Decorator) -> Decorator:
 
 
 def _with_old_name(setting: Setting, chosen: Decorator) -> Decorator:
-    """The option of a setting and, hidden, the name that it had before."""
+    """Return a decorator that adds a setting's option and, hidden, its former name."""
 
     def noted(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
         if value is not None:
@@ -223,9 +227,10 @@ def _shown(default: Value) -> str:
 
 
 def choose(given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """The targets and the options of :func:`xla2py.emit`: the command line's, else pyproject.toml's, else the default.
+    """Return the targets and the options of :func:`xla2py.emit`: from the command line, else pyproject.toml, else the
+    default.
 
-    ``given`` has the settings under their parameter names (``disable_pass``), ``None`` where not given.
+    ``given`` has the settings under their parameter names (``disable_pass``), with ``None`` for those not given.
     """
     chosen = {name: settings[name] if (value := given[name.replace("-", "_")]) is None else value for name in SETTINGS}
     return {"target": chosen["target"], **keywords(chosen)}

@@ -76,7 +76,7 @@ def _written(
 
 
 def _named(word: str) -> tuple[str, str]:
-    """A name, empty where none is given, and a source."""
+    """Return the name in ``NAME=SOURCE``, or an empty string, and the source."""
     found = _NAMED.fullmatch(word)
     return (found[1], found[2]) if found is not None and not Path(word).exists() else ("", word)
 

@@ -96,7 +96,7 @@ def command(
 
 
 def _asked(oracle: str, folder: Path) -> IsInteresting:
-    """Return what a script of the user's says about a case, by its exit code."""
+    """Return the test of a case by the user's script: whether its exit code is 0."""
     from ..equivalence.shrinking.reproducers import write_case
 
     script = Path(oracle).resolve()

@@ -27,7 +27,7 @@ from .terminal import note, working, write_table
 if TYPE_CHECKING:
     from ..emission import GeneratedModule
 
-CALL_BACK = "call_back"  # the function of the prelude that asks a callback
+CALL_BACK = "call_back"  # the prelude function that calls a callback
 
 
 @click.command(cls=Command)
@@ -100,7 +100,7 @@ def _on_replicas(emitted: ModuleType, target: Target, arguments: list[list[Any]]
 
 
 def _timed(call: Callable[[], Any], target: Target, shape: Shape) -> tuple[dict[str, Any], float]:
-    """The results as NumPy arrays by name, and the seconds it took to have them."""
+    """Return the results as NumPy arrays by name, and the seconds it took to get them."""
     from .arrays import named_results
 
     start = time.perf_counter()
@@ -110,14 +110,14 @@ def _timed(call: Callable[[], Any], target: Target, shape: Shape) -> tuple[dict[
     except Exception as error:
         if _is_of_callback(error):
             raise UsageError(Diagnostic("XP409", f"run cannot supply what the program calls back: {error}")) from error
-        if type(error).__module__.split(".")[0] not in target.library.packages:  # whose failures are not ours
+        if type(error).__module__.split(".")[0] not in target.library.packages:  # errors of the library itself mean that it cannot run here
             raise
         raise UsageError(Diagnostic("XP408", f"the {target.name} target cannot run here: {error}")) from error
     return results, time.perf_counter() - start
 
 
 def _is_of_callback(error: Exception) -> bool:
-    """Tell whether a program raised it because it was not handed a function that it calls back."""
+    """Return whether an error was raised because the program was not given a function that it calls back."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -125,7 +125,7 @@ def _is_of_callback(error: Exception) -> bool:
 
 
 def _columns(statistics: Any) -> tuple[str, ...]:
-    """An array's statistics as columns of a table."""
+    """Return an array's statistics as columns of a table."""
     numbers = (statistics.minimum, statistics.maximum, statistics.mean)
     shown = ("" if number is None else f"{number:.6g}" for number in numbers)
     odd = ((statistics.nans, "NaN"), (statistics.infinities, "inf"))

@@ -50,7 +50,7 @@ def command(source: str | None, port: int, opens: bool) -> None:
 
 
 def _watched(source: str) -> Callable[[], tuple[str, str]]:
-    """Return what reads the program that the page shows: text as it is, all else printed as HLO."""
+    """Return the function that reads the program for the page: text as it is, anything else printed as HLO."""
     if is_reference(source) or not Path(source).exists():
         found = _printed(source)
         return lambda: found

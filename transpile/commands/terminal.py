@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # rich is imported where something is shown: most runs show n
     from rich.console import Console
     from rich.progress import Progress
 
-LONG = 2.0  # seconds, after which people want to know what takes them
+LONG = 2.0  # seconds after which a progress bar is shown
 
 
 @dataclass
@@ -29,10 +29,10 @@ class Session:
     """One run of the command, as click's context object."""
 
     debug: bool = False
-    codes: list[str] = field(default_factory=list)  # of the errors that were shown
+    codes: list[str] = field(default_factory=list)  # codes of the errors that were shown
 
     def report(self, error: XlaToPythonError) -> None:
-        """Show all diagnostics of an error; where stderr takes nothing, the exit code has to say it."""
+        """Show all diagnostics of an error; if writing to stderr fails, only the exit code tells."""
         from ..diagnostics import render
 
         self.codes += [diagnostic.code for diagnostic in error.diagnostics]
@@ -41,7 +41,7 @@ class Session:
             console.print(render(error.diagnostics, console.width), end="")
 
     def end(self) -> None:
-        """Show where more is said about the errors of this run, if there were any."""
+        """Show where to read more about the errors of this run, if there were any."""
         from ..diagnostics import footer
 
         if self.codes:
@@ -50,12 +50,12 @@ class Session:
 
 
 def session() -> Session:
-    """The run of the command that is going on."""
+    """Return the current run of the command."""
     return click.get_current_context().ensure_object(Session)
 
 
 class ClosedStream(io.TextIOBase):
-    """Stands for stdout where the process began without: what is written to it fails, and only that."""
+    """A replacement for a missing stdout, so that only writing to it fails."""
 
     encoding = "utf-8"
     errors = "strict"
@@ -70,15 +70,17 @@ class ClosedStream(io.TextIOBase):
 
 
 def people() -> Console:
-    """The console of stderr. rich itself follows ``NO_COLOR``, ``FORCE_COLOR`` and whether this is a terminal."""
+    """Return the console of stderr. rich itself follows ``NO_COLOR``, ``FORCE_COLOR`` and whether this is a
+    terminal.
+    """
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def is_watched() -> bool:
-    """Tell whether stderr is a terminal. ``FORCE_COLOR`` gives a log colours, but nothing that moves."""
-    return sys.stderr is not None and sys.stderr.isatty()  # None where the process began without
+    """Return whether stderr is a terminal. ``FORCE_COLOR`` gives a log colours, but no moving output."""
+    return sys.stderr is not None and sys.stderr.isatty()  # None if the process was started without it
 
 
 def note(message: str) -> None:
@@ -106,7 +108,7 @@ def notes() -> Iterator[None]:
 
 
 def note_twins(targets: Iterable[str]) -> None:
-    """Say which targets' modules run on a twin of the library here, and why."""
+    """Show a note for each target whose modules run on a twin of the library here, with the reason."""
     from ..target import load_target, twin_of
 
     for name in targets:
@@ -118,7 +120,7 @@ def note_twins(targets: Iterable[str]) -> None:
 
 @contextmanager
 def working(message: str) -> Iterator[None]:
-    """Show a spinner on stderr while the body runs, where stderr is a terminal."""
+    """Show a spinner on stderr while the body runs, if stderr is a terminal."""
     if not is_watched():
         yield
         return
@@ -128,12 +130,12 @@ def working(message: str) -> Iterator[None]:
 
 @contextmanager
 def stages(message: str, count: int) -> Iterator[Callable[[str], None]]:
-    """Show a bar on stderr while the body runs, where stderr is a terminal, from the time on when it takes long.
+    """Show a progress bar on stderr while the body runs, if stderr is a terminal, after the first seconds.
 
-    The body calls the function it is given with the name of each of ``count`` stages before it begins.
+    The body gets a function to call with the name of each of ``count`` stages at its beginning.
     """
     started, numbers = monotonic(), iter(range(count + 1))
-    bars: list[Progress] = []  # the one, once it takes long
+    bars: list[Progress] = []  # at most one, created when the work takes long
 
     def advance(name: str) -> None:
         begun = next(numbers, count)
@@ -150,7 +152,7 @@ def stages(message: str, count: int) -> Iterator[Callable[[str], None]]:
 
 
 def _bar_of_stages(count: int) -> Progress:
-    """A bar that is shown; where stderr is no terminal, nothing is."""
+    """Return a running progress bar, which is invisible if stderr is not a terminal."""
     from rich.progress import BarColumn, Progress
 
     console = people()
@@ -162,7 +164,7 @@ def _bar_of_stages(count: int) -> Progress:
 
 
 def _plain(text: str) -> str:
-    """A text in which rich finds no markup."""
+    """Return a text with rich's markup escaped."""
     from rich.markup import escape
 
     return escape(text)
@@ -170,9 +172,10 @@ def _plain(text: str) -> str:
 
 @contextmanager
 def counting(total: int, what: str) -> Iterator[Callable[..., None]]:
-    """Show a bar on stderr while the body runs, where stderr is a terminal.
+    """Show a progress bar on stderr while the body runs, if stderr is a terminal.
 
-    The body calls the function it is given with what it works on, and with how many are done or for the next one.
+    The body gets a function to call with the name of the current item and the number of items done, by default one
+    more.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
@@ -192,7 +195,9 @@ def counting(total: int, what: str) -> Iterator[Callable[..., None]]:
 
 
 def write_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows on stdout in aligned columns under a header; numbers (by their first row) to the right."""
+    """Print rows on stdout in aligned columns under a header; columns whose first cell begins with a digit are
+    right-aligned.
+    """
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     right = [bool(rows) and rows[0][i][:1].isdigit() for i in range(len(header))]
 
@@ -207,7 +212,7 @@ def write_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True)
-    with console.capture() as headline:  # rich would end the process where the reader of stdout went away
+    with console.capture() as headline:  # rich would end the process on a broken pipe
         console.print(Text(line(header), "bold"))
     sys.stdout.write(headline.get())
     for row in rows:

@@ -40,7 +40,7 @@ def command() -> None:
 
 
 def _each(paths: tuple[str, ...], act: Act) -> int:
-    """Act on the modules that paths name, or on all modules of this folder's project; the highest exit code."""
+    """Act on the modules that paths name, or on all modules of this folder's project; return the highest exit code."""
     from ..vendoring import find_project
 
     def in_project(folder: Path, wanted: list[Path]) -> int:
@@ -196,9 +196,9 @@ def eject(modules: tuple[str, ...]) -> int:
 
 
 def proved(project: Project, module: VendoredModule) -> tuple[str, int]:
-    """Run an edited module beside XLA on the inputs of every campaign: the outcome in words, and the exit code.
+    """Run an edited module beside XLA on the inputs of every campaign; return the outcome in words, and the exit code.
 
-    Nothing is run for a module that is as xla2py wrote it, helpers and all.
+    Nothing runs if neither the module nor its helpers were edited.
     """
     from ..equivalence.checking import Checker, Plan
     from ..equivalence.inputs.kinds import CAMPAIGNS
@@ -225,6 +225,6 @@ def proved(project: Project, module: VendoredModule) -> tuple[str, int]:
 
 
 def _wrong(reports: Sequence[ProgramReport], target: str) -> list[str]:
-    """Return the campaigns on which results differ, or there are none."""
+    """Return the campaigns on which results differ or are missing."""
     cases = (case for report in reports for case in report.cases)
     return [case.campaign for case in cases if not case.status(target).is_good or case.differences(target)]

@@ -1,4 +1,4 @@
-"""Trees that a program closes over, as arguments that its module reads from a file: ``params["layers"][0]["w"]``."""
+"""Trees that a program closes over, as parameters that its module reads from a file: ``params["layers"][0]["w"]``."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from .trees.argument_trees import leaf_paths
 _NUMBER = re.compile("0|[1-9][0-9]{0,4}")
 _WORDS = re.compile("([^0-9]+)([0-9]*)")
 
-Leaves = Mapping[str, Sequence[Instruction]]  # the constants that are the same leaf, by its name: params.layers.0.w
+Leaves = Mapping[str, Sequence[Instruction]]  # name of a leaf, params.layers.0.w: the constants that are this leaf
 
 
 def with_stored_trees(module: HloModule, lacks: Container[str]) -> HloModule:
-    """Return the module with parameters behind its own in place of constants that are leaves of trees: its ``stored``.
+    """Return the module with constants that are leaves of trees replaced by parameters after its own, its ``stored``
+    arrays.
 
-    Lowering finds those that stand in loops. A constant whose elements are all equal stays: what is computed with zeros
-    may be nothing. So do those of element types that the library ``lacks``, and those that differ from the first of
-    their name.
+    Lowering finds the parameters that are used in loops. Some constants stay: those whose elements are all equal, as
+    computing with zeros may fold to nothing; those of element types that the library ``lacks``; and those that differ
+    from the first of their name.
     """
     taken = {path_of(parameter)[0] for parameter in module.entry.parameters}
     leaves: dict[str, list[Instruction]] = {}
@@ -81,7 +82,7 @@ def _parameter(constant: Instruction, name: str, number: int) -> Instruction:
 
 
 def _trees(trees: Trees, names: Sequence[str]) -> Trees:
-    """The trees of a program whose last parameters are leaves with these names."""
+    """Return the trees of a program whose last parameters are leaves with these names."""
     first = max(trees.leaves, default=-1) + 1
     leaves = (*trees.leaves, *range(first, first + len(names)))
     return replace(trees, leaves=leaves, depths=(*trees.depths, *(name.count(".") for name in names)))

@@ -1,8 +1,8 @@
-"""The values that gradients inside a program are those of: ``d_hidden`` for ``d_logits @ kernel.T``.
+"""Matches gradients inside a program with values: ``d_hidden`` for ``d_logits @ kernel.T``.
 
-Reverse differentiation multiplies the gradient of a product with one of its factors, which gives that of the other. The
-gradient of ``np.maximum(x, 0)`` is that of ``x`` where ``x > 0``, that of ``-x`` with the other sign, and what is
-squared has itself in its gradient. That of a part is padded to that of the whole.
+Reverse differentiation multiplies the gradient of a product with one of its factors to get the gradient of the other.
+``np.where(x > 0, d_y, 0)`` is the gradient of the ``x`` in ``np.maximum(x, 0)``; the gradient of ``-x`` has the other
+sign; a squared value is a factor of its own gradient. The gradient of a slice is padded to that of the whole.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from ..array.value import FULL
 from ..hlo.ir import Instruction
 from .naming.scopes import instructions_of, is_gradient
 
-# A part of a value: where both are computed, the shape of the value, the first place in it, and the part's shape.
+# A slice of a value: the region, the shape of the value, the start of the slice, and its shape.
 _Part = tuple[Region, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
 def value_gradients(graph: Graph, nodes: Sequence[Node]) -> dict[Node, Node]:
-    """Return by gradient the value that it is the gradient of; ``nodes`` are the live ones of a function, in order."""
+    """Return, by gradient, the value that it is the gradient of; ``nodes`` are the live nodes of a function, in
+    order.
+    """
     gradients = [node for node in nodes if any(map(is_gradient, instructions_of(graph, node)))]
     if not gradients:
         return {}
@@ -33,7 +35,7 @@ def value_gradients(graph: Graph, nodes: Sequence[Node]) -> dict[Node, Node]:
         of: set[Node] = set()
         if node.operation.is_product:
             of = {other for factor in node.operands for other in others.get(unviewed(factor), ())}
-        elif node.opcode == "add":  # what several users of a value contribute
+        elif node.opcode == "add":  # the sum over the users of a value
             of = {found[each] for each in node.operands if each in found}
         elif node.opcode == "pad":
             of = wholes.get(_padded_part(node), set())
@@ -51,7 +53,7 @@ def value_gradients(graph: Graph, nodes: Sequence[Node]) -> dict[Node, Node]:
 
 
 def _factors(nodes: Sequence[Node], gradients: set[Node]) -> dict[Node, set[Node]]:
-    """The factors that each value is multiplied with in products that are of no gradient."""
+    """Return the factors that each value is multiplied with in products outside of gradients."""
     found: dict[Node, set[Node]] = {}
     for node in nodes:
         if node.operation.is_product and node not in gradients and len(node.operands) == 2:
@@ -62,7 +64,7 @@ def _factors(nodes: Sequence[Node], gradients: set[Node]) -> dict[Node, set[Node
 
 
 def _wholes(graph: Graph, nodes: Sequence[Node], gradients: set[Node]) -> dict[_Part, set[Node]]:
-    """The values that differentiated parts are taken of, by these."""
+    """Return the values that differentiated slices are taken from, by slice."""
     found: dict[_Part, set[Node]] = {}
     for node in nodes:
         if (
@@ -82,7 +84,7 @@ def _is_differentiated(instruction: Instruction) -> bool:
 
 
 def _starts(index: Sequence[object], shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return where the slices of an index begin; None where it has other items, or steps."""
+    """Return the starts of the slices in an index, or None if it has other items, or steps."""
     found = [0] * len(shape)
     for axis, item in enumerate(index):
         if isinstance(item, tuple):
@@ -95,13 +97,13 @@ def _starts(index: Sequence[object], shape: tuple[int, ...]) -> tuple[int, ...] 
 
 
 def _padded_part(node: Node) -> _Part:
-    """Return the part of a value that a pad puts its operand in the place of."""
+    """Return the slice of a value in whose place a pad puts its operand."""
     widths: Sequence[tuple[int, int]] = node.parameters["widths"]
     return node.region, node.shape, tuple(before for before, _ in widths), node.operands[0].shape
 
 
 def _chosen(node: Node) -> set[Node]:
-    """``np.where(x > 0, d_y, 0)`` is the gradient of the ``x`` of ``np.maximum(x, 0)``."""
+    """Return the ``x`` of ``np.maximum(x, 0)`` for its gradient ``np.where(x > 0, d_y, 0)``; else an empty set."""
     mask, _, otherwise = node.operands
     if mask.opcode != "compare" or mask.parameters["direction"] != "GT":
         return set()
@@ -110,13 +112,13 @@ def _chosen(node: Node) -> set[Node]:
 
 
 def square_of(node: Node) -> Node | None:
-    """Return the value that a node squares, element by element; None for other nodes."""
+    """Return the value that a node squares element by element, or None."""
     is_product = node.opcode == "multiply" and node.operands[0] is node.operands[1]
     return node.operands[0] if is_product or node.opcode == "square" else None
 
 
 def _scaled(node: Node) -> Node:
-    """Return what numbers are multiplied with."""
+    """Return a product's factor that is not a number."""
     while node.opcode == "multiply" and node.operands[1].is_literal:
         node = node.operands[0]
     return node

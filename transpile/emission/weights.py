@@ -1,4 +1,4 @@
-"""Programs with the arrays of a checkpoint in place of arguments, and weights that are no numbers."""
+"""Programs with the arrays of a checkpoint in place of arguments, and warnings of weights that are not finite."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ..hlo.literal_values import array_sha256, distinct_names
 from .trees.argument_trees import leaf_paths
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
-_MOST_TOLD = 8
-_MOST_AT_ONCE = 1 << 20  # elements that are looked at
+_MOST_TOLD = 8  # names in a message
+_MOST_AT_ONCE = 1 << 20  # elements that are checked at a time
 
-_SMALL = 64  # elements of an array that has no name
+_SMALL = 64  # elements up to which an unnamed array is not reported
 
 Words = tuple[str, ...]
 
@@ -32,9 +32,9 @@ Words = tuple[str, ...]
 def with_weights(program: HloModule | Witnesses, path: str | os.PathLike[str]) -> HloModule | Witnesses:
     """Return the program with the arrays of a checkpoint as constants in place of the arguments that have these names.
 
-    An array is called as the way to it in the tree, ``params.layers.0.w``, with or without the name of the argument;
-    slashes stand for dots. An argument is bound where one of its arrays is in the checkpoint. Warns of arrays that no
-    argument takes. Raises ``UsageError`` (XP727), which names each array that is missing, or has another shape or type.
+    An array's name is its path in the tree, ``params.layers.0.w``, with or without the name of the argument, with dots
+    or slashes. An argument is bound if the checkpoint has one of its arrays. Warns of arrays that no argument takes.
+    Raises ``UsageError`` (XP727), which names each array that is missing, or has another shape or type.
     """
     arrays = {name.replace("/", ".").strip("."): array for name, array in read_checkpoint(Path(path)).items()}
     if isinstance(program, HloModule):
@@ -70,8 +70,9 @@ def _bound(module: HloModule, arrays: Mapping[str, np.ndarray], path: str) -> Hl
 
 
 def warn_of_nonfinite(module: HloModule) -> None:
-    """Warn of weights with NaN or infinities, as training that diverged leaves them. Infinities of an array that is in
-    no tree may be a mask.
+    """Warn of weights with NaN or infinities, as from training that diverged.
+
+    Infinities in an array outside of trees are not reported, as the array may be a mask.
     """
     told: dict[str, str] = {}
     for each in module.instructions():
@@ -87,7 +88,7 @@ def warn_of_nonfinite(module: HloModule) -> None:
 
 
 def nonfinite(arrays: Sequence[np.ndarray]) -> str:
-    """Say how many elements of arrays are no finite numbers, as "NaN in 2 of 8 elements"; empty where none is."""
+    """Return how many elements of arrays are not finite, as "NaN in 2 of 8 elements"; empty if there are none."""
     numbers = [x for x in arrays if (kind := from_dtype(x.dtype)).is_floating or kind.is_complex]
     odd = [part for x in numbers for part in _parts(x) if not np.isfinite(part).all()]
     if not odd:
@@ -98,13 +99,13 @@ def nonfinite(arrays: Sequence[np.ndarray]) -> str:
 
 
 def _parts(x: np.ndarray) -> Iterator[np.ndarray]:
-    """Return the parts of an array, of which each can be looked at with little memory."""
+    """Return the parts of an array, each small enough to check with little memory."""
     flat = x.reshape(-1)
     return (flat[start : start + _MOST_AT_ONCE] for start in range(0, flat.size, _MOST_AT_ONCE))
 
 
 def _ways(module: HloModule) -> list[Words]:
-    """The words that lead to each parameter, the name of the argument first."""
+    """Return the words on the path to each parameter, the name of the argument first."""
     pairs = zip(leaf_paths(module), module.entry.parameters, strict=True)
     return [
         (path.root, *(word for key in path.keys for word in _words(key))) if path is not None else _of_name(parameter)
@@ -118,14 +119,17 @@ def _words(key: object) -> Iterator[str]:
 
 
 def _of_name(parameter: Instruction) -> Words:
-    """Without metadata, ``params['layers'][0]['w']`` is called ``params__layers___0___w__.1``."""
+    """Return the words in a parameter's name: without metadata, ``params['layers'][0]['w']`` is
+    ``params__layers___0___w__.1``.
+    """
     name = (parameter.metadata.op_name if parameter.metadata is not None else "") or parameter.name
     return tuple(re.split("__+", re.sub(r"\.\d+$", "", name).strip("_")))
 
 
 def _fitting(ways: Mapping[int, Words], arrays: Mapping[str, np.ndarray]) -> dict[int, str]:
-    """The names that the arrays of an argument have in a checkpoint, by the numbers of the parameters: without some of
-    the words that all begin with, as many as most fit without; none where nothing fits.
+    """Return the names of an argument's arrays in a checkpoint, by parameter number; {} if it has none.
+
+    As many of the words that all names begin with are left out as gives the most matches.
     """
     shortest = min(map(len, ways.values()))
     most = next((k for k in range(shortest) if len({words[k] for words in ways.values()}) > 1), shortest - 1)
@@ -137,7 +141,7 @@ def _fitting(ways: Mapping[int, Words], arrays: Mapping[str, np.ndarray]) -> dic
 def _problems(
     parameters: Sequence[Instruction], found: Mapping[int, str], arrays: Mapping[str, np.ndarray]
 ) -> Iterator[str]:
-    """Yield what is wrong with the arrays that arguments take."""
+    """Yield the problems of the arrays that arguments take."""
     for k, name in found.items():
         shape = parameters[k].array_shape
         wanted = f"{shape.element_type.dtype}{[*shape.dimensions]}"
@@ -161,7 +165,7 @@ def _constant(parameter: Instruction, array: np.ndarray) -> Instruction:
 
 
 def _trees_of(trees: Trees, kept: Sequence[int]) -> Trees:
-    """The trees of a program that has only some of its parameters."""
+    """Return the trees of a program that keeps only some of its parameters."""
     numbers = {k: number for number, k in enumerate(kept)}
     return replace(
         trees,

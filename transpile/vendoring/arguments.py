@@ -20,14 +20,16 @@ from .text_files import TextFile
 
 @dataclass(frozen=True, slots=True)
 class ArgumentLeaf:
-    """An array among the arguments of a function: the argument, the keys that lead to it, its name and its type."""
+    """An array among the arguments of a function: the argument, the path in it, the array's name in files, and its
+    type.
+    """
 
     argument: str
     keys: tuple[Any, ...]
     name: str
     type: str
     shape: tuple[int, ...]
-    is_narrow: bool  # files have no name for the type
+    is_narrow: bool  # NumPy's files cannot name the type
 
     @property
     def entry(self) -> tuple[str, tuple[Any, ...], str]:
@@ -35,12 +37,12 @@ class ArgumentLeaf:
 
 
 def argument_leaves(project: Project, module: VendoredModule) -> list[ArgumentLeaf]:
-    """The arrays that ``main`` of a module takes, in the order of the program's parameters, tuples flattened."""
+    """Return the arrays that ``main`` of a module takes, in the order of the program's parameters, tuples flattened."""
     return list(_leaves(first_program(project, module), main_of(ast.parse(source_of(project, module))).args))
 
 
 def first_program(project: Project, module: VendoredModule) -> HloModule:
-    """The program that a module comes from, at the first of several sizes."""
+    """Return the program that a module comes from, at the first of several sizes."""
     program = program_of(project, module)
     return program.modules[0] if isinstance(program, Witnesses) else program
 
@@ -61,7 +63,7 @@ def _leaves(program: HloModule, arguments: ast.arguments) -> Iterator[ArgumentLe
 
 
 def _names(arguments: ast.arguments) -> list[str]:
-    """The names of arguments, with the stars of those that collect others."""
+    """Return the names of parameters, including the stars of ``*args`` and ``**kwargs``."""
     found = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     found += [f"*{arguments.vararg.arg}"] if arguments.vararg is not None else []
     found += [each.arg for each in arguments.kwonlyargs]
@@ -73,6 +75,6 @@ def _word(key: Any) -> str:
 
 
 def source_of(project: Project, module: VendoredModule) -> str:
-    """The text of a module as it lies there. Raises ``UsageError``: XP401 where it is missing."""
+    """Return the text of a module's file. Raises ``UsageError`` (XP401) if it is missing."""
     path = project.place(module.output)
     return TextFile.decode(read_bytes(path), path).text

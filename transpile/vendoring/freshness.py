@@ -1,4 +1,4 @@
-"""Is a vendored module what xla2py would write today?"""
+"""The freshness of a vendored module: whether its file is what xla2py would write today."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ from .text_files import TextFile
 
 
 class State(Enum):
-    """The state of a module: what source, generator or a person did since it was written; the worst that holds."""
+    """The state of a module: what changed since it was written (source, generator, or a person's edits); the worst that
+    holds.
+    """
 
     FRESH = "fresh"
-    STALE_GENERATOR = "stale generator"  # the same source is written differently now
+    STALE_GENERATOR = "stale generator"  # xla2py writes the same source differently now
     EDITED = "edited"
     STALE_SOURCE = "stale source"
-    CONFLICT = "conflict"  # an update left marks in it
+    CONFLICT = "conflict"  # it has conflict marks from an update
     MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """The state of a module. ``is_edited`` is also told beside a stale source or generator."""
+    """The state of a module. ``is_edited`` may also be set for a stale source or generator."""
 
     module: VendoredModule
     state: State
@@ -42,14 +44,14 @@ class Freshness:
 
     @property
     def needs_action(self) -> bool:
-        """Tell whether somebody should update or eject: not for a newer generator, nor for edits that are meant."""
+        """Whether the module should be updated or ejected: not for a newer generator, nor for intended edits."""
         meant = self.state is State.EDITED and self.module.edited
         return self.state not in (State.FRESH, State.STALE_GENERATOR) and not meant
 
 
 @dataclass(frozen=True, slots=True)
 class VendoredFile:
-    """The file of a module as it lies there. ``recorded`` has the ``source`` and ``body`` hashes of its header."""
+    """The present file of a module. ``recorded`` has the ``source`` and ``body`` hashes in its header."""
 
     path: Path
     file: TextFile
@@ -61,7 +63,9 @@ class VendoredFile:
 
 
 def read_vendored(project: Project, module: VendoredModule) -> VendoredFile | None:
-    """The file of a module, None where there is none. Raises ``UsageError`` where it cannot be read (XP401, XP703)."""
+    """Return the file of a module, or None if it is missing. Raises ``UsageError`` if it cannot be read (XP401,
+    XP703).
+    """
     path = project.place(module.output)
     if not path.exists():
         return None
@@ -70,7 +74,7 @@ def read_vendored(project: Project, module: VendoredModule) -> VendoredFile | No
 
 
 def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
-    """Return what xla2py writes for a module now. Raises what ``load``, ``verify`` and ``emit`` raise."""
+    """Return the module that xla2py writes now. Raises the errors of ``load``, ``verify`` and ``emit``."""
     if module.is_helpers:
         return generated_helpers(project, module)
     if module.is_of_package:
@@ -85,7 +89,7 @@ def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
 
 
 def as_edited(project: Project, module: VendoredModule) -> GeneratedModule | None:
-    """The module as it lies there, with constants, None where neither it nor its helpers were edited."""
+    """Return the module as edited, with constants, or None if neither it nor its helpers were edited."""
     file = read_vendored(project, module)
     if file is None or module.is_helpers or module.is_of_package or has_conflicts(file.file.text):
         return None
@@ -102,14 +106,16 @@ def as_edited(project: Project, module: VendoredModule) -> GeneratedModule | Non
 
 
 def generated_helpers(project: Project, module: VendoredModule, names: Collection[str] = ()) -> GeneratedModule:
-    """Return what the file of helpers is now: with ``names``, and with all that modules beside it import."""
+    """Return the file of helpers that xla2py writes now: with ``names``, and all names that modules beside it
+    import.
+    """
     place = project.place(module.output)
     wanted = {*names, *names_in_folder(place.parent, module.target)}
     return GeneratedModule(helpers_file(wanted, module.target, project.line_length(module)), place.stem, module.target)
 
 
 def inspect_module(project: Project, module: VendoredModule) -> Freshness:
-    """Compare a module's file with its source and this generator. Raises what :func:`regenerate` raises."""
+    """Compare a module's file with its source and this generator. Raises the errors of :func:`regenerate`."""
     file = read_vendored(project, module)
     generated = regenerate(project, module)
     if file is None:
@@ -128,5 +134,5 @@ def inspect_module(project: Project, module: VendoredModule) -> Freshness:
 
 
 def has_constants(path: Path, generated: GeneratedModule) -> bool:
-    """Tell whether the constants that a module needs lie beside it."""
+    """Return whether the sidecars that a module needs are present and current."""
     return all(sidecar.is_current() for sidecar in generated.sidecars(path))

@@ -1,10 +1,10 @@
-"""The modules that a project vendors: the tables ``[[tool.xla2py.module]]`` of its pyproject.toml.
+"""The manifest of a project's vendored modules: the tables ``[[tool.xla2py.module]]`` of its pyproject.toml.
 
 Each has ``source`` and ``output``, relative to the file, and optionally ``target``, ``edited`` and any setting of
-``[tool.xla2py]``, which it overrides. Of modules for any size, ``sizes`` are the words of ``--sizes``, and ``others``
-further dumps of the program. The modules of a package have the name of their ``function``, its docstring ``doc``, and
-``imports``, the folder that a source in Python is imported from, relative to the file; ``gradient`` is the number of an
-argument whose gradient the function gives beside the value of the source.
+``[tool.xla2py]``, which it overrides. For modules for any size, ``sizes`` are the words of ``--sizes``, and ``others``
+further dumps of the program. Modules of a package have the name of their ``function``, its docstring ``doc``, and
+``imports``, the folder that a Python source is imported from, relative to the file. ``gradient`` is the number of an
+argument: the function also returns the gradient of the source with respect to it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from .text_files import TextFile
 OPTIONS = {name: setting for name, setting in SETTINGS.items() if name != "target"}
 LINE_LENGTH = "line-length"  # a setting, and a key of formatters
 _FORMATTERS = ("ruff", "black")  # the first that has the key counts
-HELPERS = "@helpers"  # the source of the file that modules import helpers from
-PACKAGE = "@package"  # the source of files that make a package of the modules
+HELPERS = "@helpers"  # the ``source`` of the file that modules import helpers from
+PACKAGE = "@package"  # the ``source`` of files that make a package of the modules
 _HEADER = "[[tool.xla2py.module]]"
 _LISTS = ("others", "sizes")
 _WORDS = ("function", "doc", "imports", "gradient")
@@ -41,28 +41,30 @@ KEYS = ("source", *_LISTS, "output", "target", "edited", *_WORDS, *OPTIONS)
 
 @dataclass(frozen=True, slots=True)
 class VendoredModule:
-    """One entry. ``source``, ``others`` and ``output`` are POSIX paths relative to the project's folder."""
+    """An entry of the manifest. ``source``, ``others`` and ``output`` are POSIX paths relative to the project's
+    folder.
+    """
 
     source: str
     output: str
     target: str = "numpy"
-    edited: bool = False  # edits are there to stay: not a reason to complain
+    edited: bool = False  # edits are intended
     options: Mapping[str, Value] = field(default_factory=dict)
     others: tuple[str, ...] = ()  # dumps of the same program at other sizes
     sizes: tuple[str, ...] = ()  # such as B=3,5,7
-    function: str = ""  # of a package: the name that it gives what the module computes
+    function: str = ""  # in a package: the name of the module's function
     doc: str = ""
     imports: str = ""
-    gradient: str = ""  # the number of an argument: the function is value_and_grad of the source by it
+    gradient: str = ""  # the number of an argument: the function is the source's value_and_grad by it
 
     @property
     def is_of_package(self) -> bool:
-        """Tell whether it is a file that makes a package of the modules."""
+        """Whether it is a file that makes a package of the modules."""
         return self.source == PACKAGE
 
     @property
     def is_helpers(self) -> bool:
-        """Tell whether it is the file with the helpers that modules beside it share."""
+        """Whether it is the file of helpers that modules beside it share."""
         return self.source == HELPERS
 
 
@@ -73,24 +75,27 @@ class Project:
     path: Path
     modules: tuple[VendoredModule, ...]
     settings: Settings
-    programs: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # those read, by output
+    programs: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # cache of programs, by output
 
     @property
     def folder(self) -> Path:
         return self.path.parent
 
     def place(self, name: str) -> Path:
-        """The path of a ``source`` or ``output``."""
+        """Return the path of a ``source`` or ``output``."""
         return self.folder / PurePosixPath(name)
 
     def line_length(self, module: VendoredModule) -> int:
-        """The columns of a line in a module, or in a file beside modules."""
+        """Return the line length of a module, or of a file beside modules."""
         value = {**self.settings.values, **module.options}.get(LINE_LENGTH, OPTIONS[LINE_LENGTH].default)
         assert isinstance(value, int)
         return value
 
     def below(self, paths: list[Path]) -> list[VendoredModule]:
-        """The modules whose output is one of the paths or in a folder of them; all where none is given."""
+        """Return the modules whose output is one of the paths or below one; all modules if there are no paths.
+
+        Raises ``UsageError`` (XP701) for a path without modules.
+        """
         outputs = [self.place(module.output).resolve() for module in self.modules]
         wanted = [path.resolve() for path in paths]
         for path in wanted:
@@ -106,16 +111,16 @@ class Project:
 
 
 def find_project(folder: Path) -> Project:
-    """The project of a folder: the nearest pyproject.toml, in it or above, that lists modules, else the nearest.
+    """Return the project of a folder: the nearest pyproject.toml, in it or above, that lists modules, else the nearest.
 
-    Raises ``UsageError``: XP700 where there is none, XP410 to XP412 for what is wrong in it, with its place.
+    Raises ``UsageError``: XP700 if there is none, XP410 to XP412 for errors in it, with their places.
     """
     projects = (read_project(path) for path in pyproject_above(folder))
     return next((project for project in projects if project.modules), None) or nearest_project(folder)
 
 
 def nearest_project(folder: Path) -> Project:
-    """The project that new modules in a folder belong to. Raises what :func:`find_project` raises."""
+    """Return the project that new modules in a folder belong to. Raises the errors of :func:`find_project`."""
     for path in pyproject_above(folder):
         return read_project(path)
     message = f"there is no pyproject.toml in {folder} or above it"
@@ -123,7 +128,9 @@ def nearest_project(folder: Path) -> Project:
 
 
 def read_project(path: Path) -> Project:
-    """A pyproject.toml. Raises ``UsageError``, XP410 to XP412, for what is wrong in it, with its place."""
+    """Return the project of a pyproject.toml. Raises ``UsageError``, XP410 to XP412, for errors in it, with their
+    places.
+    """
     source = SourceText(TextFile.decode(read_bytes(path), path).text, str(path))
     settings = load_settings(path.parent)
     values = {**_of_formatters(source), **settings.values}
@@ -131,7 +138,9 @@ def read_project(path: Path) -> Project:
 
 
 def _of_formatters(source: SourceText) -> dict[str, Value]:
-    """The line length that pyproject.toml gives the project's own formatter, or the next that modules can have."""
+    """Return the line length of the project's own formatter in pyproject.toml, limited to what modules can have; {} if
+    none.
+    """
     tool = read_toml(source).get("tool")
     tables = [tool.get(name) for name in _FORMATTERS] if isinstance(tool, dict) else []
     found = [table[LINE_LENGTH] for table in tables if isinstance(table, dict) and LINE_LENGTH in table]
@@ -177,7 +186,7 @@ def _modules(entries: list[dict[str, Any]], source: SourceText) -> tuple[Vendore
 
 
 def _problems(entry: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what is wrong with one entry, as codes and messages."""
+    """Return the errors in an entry, as codes and messages."""
     title = f"module '{entry.get('output', '?')}'"
     kinds = {"source": str, "output": str, "target": str, "edited": bool, **dict.fromkeys(_WORDS, str)}
     problems = [("XP411", f"{title} has the unknown key '{name}'") for name in entry if name not in KEYS]
@@ -201,7 +210,7 @@ def _problems(entry: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def is_name(word: str) -> bool:
-    """Tell whether a word can be the public name of a function or a package."""
+    """Return whether a word can be the public name of a function or a package."""
     return word.isidentifier() and word.isascii() and not iskeyword(word) and not word.startswith("_")
 
 
@@ -211,25 +220,25 @@ def _is_list(entry: dict[str, Any], name: str) -> bool:
 
 
 def is_inside(output: str) -> bool:
-    """Tell whether an output is a relative POSIX path of a Python file that stays below its folder."""
+    """Return whether an output is a relative POSIX path of a Python file that stays below its folder."""
     path = PurePosixPath(output)
     return not path.is_absolute() and ".." not in path.parts and "\\" not in output and path.suffix == ".py"
 
 
 def relative_name(project: Project, path: Path) -> str:
-    """A path as the manifest has it. Raises ``ValueError`` where it lies on another drive."""
+    """Return a path relative to the project, as in the manifest. Raises ``ValueError`` if it is on another drive."""
     return PurePosixPath(Path(os.path.relpath(path.resolve(), project.folder.resolve())).as_posix()).as_posix()
 
 
 def _written(project: Project, name: str, value: Value) -> Any:
-    """A setting as the manifest has it: paths relative to its folder."""
+    """Return the manifest's form of a setting: paths are relative to the project's folder."""
     if OPTIONS[name].is_path and value:
         return relative_name(project, Path(str(value)))
     return list(value) if isinstance(value, tuple) else value
 
 
 def with_module(project: Project, module: VendoredModule) -> Project:
-    """Write an entry at the end of the manifest; comments, order and line ends of the file stay."""
+    """Append an entry to the manifest and return the project; comments, order and line ends of the file are kept."""
     entry = tomlkit.table()
     entry["source"] = module.source
     entry.update({name: list(words) for name in _LISTS if (words := getattr(module, name))})
@@ -247,7 +256,7 @@ def with_module(project: Project, module: VendoredModule) -> Project:
 
 
 def without_module(project: Project, module: VendoredModule) -> Project:
-    """Take an entry out of the manifest."""
+    """Remove an entry from the manifest and return the project."""
 
     def remove(entries: AoT) -> None:
         for i, entry in enumerate(entries):

@@ -1,1 +1,1 @@
-"""Programs of several devices: collectives, sharded arrays, names of devices."""
+"""Programs for several devices: collectives, sharded arrays, names of devices."""

@@ -1,4 +1,4 @@
-"""What a module for several replicas has besides its body: the group that the body is given, and what runs it."""
+"""The parts of a module for several replicas besides its body: the group that the body takes, and the runners."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ...hlo.ir import Instruction
 from ..expression import Renderer
 from ..parts import Part
 
-GROUP = "g"  # what the body calls the group
+GROUP = "g"  # the body's name of the group
 ENTRY = "replica"
-HOST_FUNCTIONS = tuple(name for name, row in OPERATIONS.items() if row.asks_host)  # handed to the program by its caller
-# The class of the prelude that has each runner.
+HOST_FUNCTIONS = tuple(name for name, row in OPERATIONS.items() if row.asks_host)  # passed to the program by its caller
+# The prelude class of each runner.
 _RUN_BY = {"run_local": "InThreads", "run_replicas": "OnWorkers", "run_nccl": "OverNccl", "run_mpi": "OnRanks"}
-# The classes of the prelude that have the methods a body calls.
+# The prelude class of each method that a body may call.
 _CLASSES = {
     "all_reduce": "AllReduce",
     "reduce_scatter": "ReduceScatter",
@@ -39,17 +39,17 @@ _CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class Replicas(Part):
-    """The calls of one replica's body to the others, and the runners that a target offers."""
+    """The collectives in one replica's body, and the runners that a target offers."""
 
     replicas: int
     partitions: int
     runners: tuple[str, ...]
-    classes: tuple[str, ...]  # of the prelude, which the group is made of
+    classes: tuple[str, ...]  # the prelude classes that the group derives from
     channels: frozenset[int | Instruction] = field(
         default_factory=frozenset
-    )  # that calls share of which each device may come by another
+    )  # shared by several calls, of which devices may execute different ones
     resumable: frozenset[Node] = field(default_factory=frozenset)  # loops that can go on from a snapshot
-    host: tuple[str, ...] = ()  # the functions that the body takes from the host
+    host: tuple[str, ...] = ()  # the host functions that the body takes
 
     @property
     def count(self) -> int:
@@ -61,7 +61,7 @@ class Replicas(Part):
 
     @property
     def run_by(self) -> Sequence[str]:
-        """The classes of the prelude that have the runners."""
+        """The prelude classes of the runners."""
         return [_RUN_BY[runner] for runner in self.runners]
 
     @property
@@ -76,7 +76,7 @@ class Replicas(Part):
         return [renderer.statement("program", self)]
 
     def summary(self) -> str:
-        """A line of the module's docstring."""
+        """Return a line of the module's docstring."""
         if self.partitions == 1:
             return f"One of {self.replicas} replicas."
         if self.replicas == 1:
@@ -85,7 +85,7 @@ class Replicas(Part):
 
 
 def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
-    """Return how a program talks to its other replicas; None for a program of one."""
+    """Return how a program communicates with its other replicas, or None for a program of one."""
     module = program.module
     if device_count(module) == 1:
         return None
@@ -93,7 +93,7 @@ def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
     methods = {node.parameters.get("method", node.opcode) for node in nodes}
     classes = sorted({_CLASSES[method] for method in methods}) or ["Replica"]
     uses = Counter(node.parameters["channel"] for node in nodes if node.opcode == "collective")
-    # Elsewhere all devices come by the same calls in the same order, and the line of a call says which one it is.
+    # Outside branches, all devices execute the same calls in the same order, and the line identifies a call.
     branching = {node.parameters["channel"] for node in nodes if node.opcode == "collective" and _in_branch(node)}
     shared = frozenset(channel for channel in branching if uses[channel] > 1)
     resumable = _resumable(program) if {"run_replicas", "run_mpi"} & set(runners) else frozenset()
@@ -110,13 +110,13 @@ def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
 
 
 def host_functions(nodes: Iterable[Node]) -> list[str]:
-    """Return the functions of the host that the live nodes of a function call."""
+    """Return the host functions that the live nodes of a function call."""
     opcodes = {node.opcode for node in nodes}
     return [name for name in HOST_FUNCTIONS if name in opcodes]
 
 
 def callback_names(nodes: Iterable[Node]) -> list[str]:
-    """Return the functions that the live nodes of a function call where it is handed them."""
+    """Return the user's functions that live nodes call and that are passed to ``main`` by name."""
     arguments = (a for node in nodes for a in node.parameters.get("arguments", ()))
     return list(dict.fromkeys(argument.name for argument in arguments if isinstance(argument, HostName)))
 
@@ -126,8 +126,11 @@ def _in_branch(node: Node) -> bool:
 
 
 def _resumable(program: Program) -> frozenset[Node]:
-    """The outermost loops among whose operations are collectives; none where the host cannot be asked again, or a
-    message is under way from one iteration to the next."""
+    """Return the outermost loops that contain collectives.
+
+    There are none if the program asks the host, which cannot be repeated, or if a message is in flight across
+    iterations.
+    """
     nodes = topological(roots(program.entry))
     if any(node.operation.asks_host for node in nodes):
         return frozenset()
@@ -139,7 +142,9 @@ def _resumable(program: Program) -> frozenset[Node]:
 
 
 def _carries_messages(nodes: Sequence[Node]) -> bool:
-    """Tell whether a transfer may be sent in one iteration of a loop, or before it, and received in another."""
+    """Return whether a transfer may be sent and received in different iterations of a loop, or on different sides of
+    it.
+    """
     places = {(node.parameters["channel"], node.region) for node in nodes if node.opcode in ("send", "recv")}
     return len(places) > len({channel for channel, _ in places})
 
@@ -149,7 +154,7 @@ def _communicates(node: Node) -> bool:
 
 
 def collectives(program: Program) -> Iterator[Node]:
-    """Yield the nodes that exchange something with other replicas."""
+    """Yield the nodes that communicate with other replicas."""
     for function in program.functions:
         for node in topological(roots(function)):
             if _communicates(node):

@@ -1,4 +1,4 @@
-"""What makes a module of several replicas a program that ``mpirun`` starts."""
+"""The end of a module of several replicas that makes it a program for ``mpirun``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from .sharded_arrays import ShardedArrays
 
 
 class MpiCommand(Part):
-    """The end of a module that runs it on arrays in files; ``names`` are those of the ``parameters`` in the text, which
-    are known when it is written."""
+    """The statements that run a module on arrays in files; ``names`` are those of the ``parameters``, and are filled in
+    later.
+    """
 
     def __init__(
         self, replicas: Replicas, sharded: ShardedArrays | None, names: Sequence[str], parameters: Sequence[Instruction]
@@ -30,13 +31,13 @@ class MpiCommand(Part):
         dtypes = [
             (name, str(shape.element_type.dtype))
             for name, shape in zip(self.arguments, self.shapes, strict=True)
-            if isinstance(shape, ArrayShape) and shape.element_type.dtype.isbuiltin != 1  # files have no name for it
+            if isinstance(shape, ArrayShape) and shape.element_type.dtype.isbuiltin != 1  # files cannot name it
         ]
         splits, joins = self.sharded is not None, self.sharded is not None and self.sharded.joins
         return [renderer.statement("mpi_command", self.replicas.count, dtypes, splits, joins)]
 
 
 def is_command(replicas: Replicas, parameters: Sequence[Instruction]) -> bool:
-    """Tell whether files can hold what a program takes, and nothing of it comes from the host."""
+    """Return whether all arguments of a program can be files, and none comes from the host."""
     arrays = all(isinstance(parameter.shape, ArrayShape) for parameter in parameters)
     return "run_mpi" in replicas.runners and not replicas.host and arrays

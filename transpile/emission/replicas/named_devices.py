@@ -1,4 +1,4 @@
-"""Names for the groups and pairs of devices of a program: those along axes of its mesh, and what several calls give."""
+"""Names for the groups and pairs of devices of a program: along axes of its mesh, or used by several calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Devices = DeviceGroups | DevicePairs
 
 @dataclass(frozen=True, slots=True)
 class NamedDevices(Part):
-    """The constants at the top of a module that calls of collectives name their devices by."""
+    """The constants at the top of a module that name the devices of collectives."""
 
     by_name: Mapping[Devices, str]
 
@@ -32,7 +32,9 @@ class NamedDevices(Part):
 
 
 def named_devices(nodes: Sequence[Node], mesh: Mesh | None, axes: Mapping[str, str]) -> NamedDevices:
-    """Return the names of what collectives among ``nodes`` give: ``axes`` are what the axes of the mesh are called."""
+    """Return the names of the devices of collectives among ``nodes``; ``axes`` has the names of the mesh's axes in the
+    text.
+    """
     found: dict[Devices, str] = {}
     names = Names(set())
     for devices, uses in Counter(_devices(nodes)).items():
@@ -51,8 +53,9 @@ def _devices(nodes: Sequence[Node]) -> Iterator[Devices]:
 
 
 def _axis_name(devices: Devices, mesh: Mesh, axes: Mapping[str, str]) -> str | None:
-    """Return ``MODEL_GROUPS`` for the groups along an axis, ``MODEL_RING`` where each member sends to the next, and
-    ``MODEL_RING_BACK`` where it sends to the one before.
+    """Return ``MODEL_GROUPS`` for the groups along an axis, or None for any other groups or pairs.
+
+    It is ``MODEL_RING`` if each member sends to the next, and ``MODEL_RING_BACK`` if it sends to the one before.
     """
     if isinstance(devices, DeviceGroups):
         along = _varying(devices.lists[0], mesh) if devices.lists and devices.lists[0] else []

@@ -1,4 +1,4 @@
-"""Whole arrays of a program for many devices: how they are divided, in words and as functions of its module."""
+"""Whole arrays of a program for many devices: their sharding, in words and as functions of the module."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from ..parts import Part
 from .collectives import Replicas
 
 SPLIT, JOIN, ON_DEVICES = "split_arrays", "join_arrays", "on_devices"  # functions of the prelude
-_DIMENSIONS = {1: ("elements",), 2: ("rows", "columns")}  # what those of vectors and matrices are called
+_DIMENSIONS = {1: ("elements",), 2: ("rows", "columns")}  # the words for dimensions of vectors and matrices
 
 
 class ShardedArrays(Part):
-    """``split``, ``join`` and ``main`` of whole arrays, beside the function of one device; ``parameters`` are its own,
-    which are known when the text is written."""
+    """The functions ``split``, ``join`` and ``main`` for whole arrays, besides the function of one device.
+
+    ``parameters`` are the names of the latter's parameters, and are filled in later.
+    """
 
     def __init__(self, layout: ShardLayout, replicas: Replicas, parameters: Sequence[str]) -> None:
         self.layout = layout
         self.replicas = replicas
         self.parameters = parameters
-        # The functions of the host, which the runners take, have no whole.
+        # There are no whole arrays for host functions, which the runners take.
         self.joins = layout.results is not None and not replicas.host
 
     @property
@@ -36,7 +38,7 @@ class ShardedArrays(Part):
 
     @property
     def has_workers(self) -> bool:
-        """Tell whether the devices may be workers of a cluster."""
+        """Whether the devices may be workers of a cluster."""
         return "run_replicas" in self.replicas.runners
 
     @property
@@ -61,7 +63,7 @@ class ShardedArrays(Part):
 
 
 def axis_names(layout: ShardLayout) -> dict[str, str]:
-    """Return what the axes of a mesh are called in a text: as they are, where that is an identifier."""
+    """Return the names of a mesh's axes in a text: the axes' own names if they are identifiers."""
     names = Names(set())
     return {axis: names.fresh(identifier(axis) or "axis") for axis in layout.mesh.axes}
 
@@ -76,9 +78,9 @@ def _text(sharding: Sharding | None, axes: dict[str, str]) -> str:
 
 
 def layout_lines(layout: ShardLayout, names: Sequence[str], module: HloModule) -> Iterator[str]:
-    """Yield the lines of a docstring that say how arrays are divided: w: float32[8, 32], rows over `data`.
+    """Yield the lines of a docstring that describe the sharding: w: float32[8, 32], rows over `data`.
 
-    A module of one device computes whole arrays: it only asks for that.
+    A module of one device computes whole arrays, and its annotations are only a request.
     """
     is_whole = device_count(module) == 1
     axes = axis_names(layout)

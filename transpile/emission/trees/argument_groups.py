@@ -1,8 +1,8 @@
-"""Arguments that are parts of one tree are handed over as the tree: ``layer(params["layers"][3], x)``.
+"""Arguments that are parts of one tree are passed as the tree: ``layer(params["layers"][3], x)``.
 
-A function of the program has the leaves that it reads, and results of other calls, as parameters of their own. Where
-every call gives for some of them what stands at the same places of one tree, or of one object with named results, the
-emitted function takes that instead, and its body reads ``params["norm"]``.
+A function of the program has the leaves that it reads, and results of other calls, as separate parameters. If in every
+call some of these come from the same places of one tree, or of one object with named results, the emitted function
+takes that instead, and its body reads ``params["norm"]``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from .nested_results import Nested
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A result, by its number, of a function that gives an object with named results; behind the results there are the
-    objects that it hands on, of which ``maker`` is the function that gave one.
+    """A result of a function that returns an object with named results.
+
+    ``index`` is the number of the result, or, beyond the results, of a nested object that ``maker`` returned.
     """
 
     function: Function
@@ -32,12 +33,12 @@ class Field:
 
 
 Steps = tuple[Key | Field, ...]
-_WORDS = ("params", "weights", "tree")  # for parts of trees whose own names are taken
+_WORDS = ("params", "weights", "tree")  # names for parts of trees whose own names are taken
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A tree or an object with parts: ``key`` tells it from others, ``maker`` is the function that gave an object."""
+    """A tree or an object with parts: ``key`` identifies it, ``maker`` is the function that returned an object."""
 
     key: Hashable
     word: str
@@ -52,11 +53,13 @@ class Place:
     steps: Steps
 
     def before(self, size: int) -> tuple[Hashable, Steps]:
-        """Return what is left without the last ``size`` steps."""
+        """Return the place without the last ``size`` steps, as a comparable key."""
         return self.root.key, self.steps[: len(self.steps) - size]
 
     def maker(self, size: int) -> Function | None:
-        """Return the function that gave what is left without the last ``size`` steps, None where that is no object."""
+        """Return the function that returned the object at the place without the last ``size`` steps; None for a
+        tree.
+        """
         _, steps = self.before(size)
         last = steps[-1] if steps else self.root
         return last.maker if isinstance(last, Field | Root) else None
@@ -64,9 +67,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One argument in place of parameters: the steps to each of them, by their numbers.
+    """One argument instead of several parameters: the steps to each of them, by their numbers.
 
-    ``word`` is what it would be called; ``maker`` the function whose named results it is, None for a tree.
+    ``word`` is its name; ``maker`` is the function whose named results it is, None for a tree.
     """
 
     word: str
@@ -75,7 +78,7 @@ class Group:
 
 
 Groups = dict[Function, tuple[Group, ...]]
-FieldNames = Callable[[Function], Sequence[str]]  # those of a function's results
+FieldNames = Callable[[Function], Sequence[str]]  # the field names of a function's results
 
 
 def argument_groups(
@@ -86,11 +89,11 @@ def argument_groups(
     order: Sequence[Function],
     stored: Collection[str] = (),
 ) -> Groups:
-    """Return what the functions of a program take in place of parts of it.
+    """Return the arguments that the functions of a program take instead of their parts.
 
-    ``paths`` are those of the entry's parameters; ``makers`` the functions with named results, and what each is called;
-    ``nested`` are the objects that they hand on, ``order`` has callers before what they call. ``stored`` are the trees
-    that the module has, whose names no part of them can have.
+    ``paths`` are those of the entry's parameters; ``makers`` has the functions with named results, with their names;
+    ``nested`` has the objects that they pass on; ``order`` has callers before callees. ``stored`` are the trees that
+    the module has, whose names no part of them can have.
     """
     if program.functions == [program.entry]:
         return {}
@@ -100,7 +103,7 @@ def argument_groups(
         calls.setdefault(node.parameters["function"], []).append(node)
     handed_on = {function for each in nodes.values() for node in each for function in given_functions(node)}
     places: dict[Node, Place] = {}
-    sizes: dict[Hashable, int] = {}  # leaves of each argument of the entry
+    sizes: dict[Hashable, int] = {}  # argument of the entry: the number of its leaves
     for node, path in zip(program.entry.parameters, paths, strict=False):
         if path is not None:
             word = next(word for word in _WORDS if word not in stored) if path.root in stored else path.root
@@ -122,7 +125,7 @@ def argument_groups(
 
 
 def _fields(function: Function, index: int, nested: Nested) -> Steps:
-    """The steps to a result of a function, through the objects that it hands on."""
+    """Return the steps to a result of a function, through the objects that it passes on."""
     for number, each in enumerate(nested.get(function, ())):
         if index in each.indices:
             outer = Field(function, len(function.flat_results) + number, each.function)
@@ -136,7 +139,7 @@ def _grouped(
     sizes: Mapping[Hashable, int],
     makers: Mapping[Function, str],
 ) -> Iterator[Group]:
-    """The largest groups first, and of these the ones whose trees are smallest."""
+    """Yield the groups, the largest first, and of equally large ones those with the smallest trees."""
     given = {
         number: [places[operand] for operand in operands]
         for number, operands in enumerate(zip(*(call.operands for call in calls), strict=True))
@@ -168,7 +171,7 @@ def _grouped(
 
 
 def _shared_steps(places: Sequence[Place]) -> int:
-    """The number of last steps that all places have in common."""
+    """Return the number of last steps that all places have in common."""
     shortest = min(len(place.steps) for place in places)
     first = places[0].steps
     differing = (k for k in range(1, shortest + 1) if any(place.steps[-k] != first[-k] for place in places))
@@ -176,12 +179,14 @@ def _shared_steps(places: Sequence[Place]) -> int:
 
 
 def _is_tidy(key: tuple[tuple[Hashable, Steps], ...], members: Sequence[int], sizes: Mapping[Hashable, int]) -> bool:
-    """Tell whether a tree is about what is read of it: a whole argument of the entry may be much more."""
+    """Return whether a tree is not much larger than its parts that are read, as a whole argument of the entry may
+    be.
+    """
     return all(steps or 2 * len(members) >= sizes.get(root, 0) for root, steps in key)
 
 
 def _word(places: Sequence[Place], size: int, makers: Mapping[Function, str]) -> str:
-    """``params`` for ``params["layers"][3]``, ``mu`` for ``state[0].mu["layers"][3]``."""
+    """Return ``params`` for ``params["layers"][3]``, ``mu`` for ``state[0].mu["layers"][3]``."""
     ways = [(place.root.word, *place.before(size)[1]) for place in places]
     attributes = [
         steps[0][1:] for steps in zip(*ways, strict=False) if len(set(steps)) == 1 and _is_attribute(steps[0])
@@ -195,8 +200,9 @@ def _word(places: Sequence[Place], size: int, makers: Mapping[Function, str]) ->
 
 
 def _word_of_key(places: Sequence[Place], size: int) -> str:
-    """``attention_params`` for ``variables["params"]["SelfAttention_0"]``; empty where the last keys are no such words,
-    or are not alike in all calls.
+    """Return ``attention_params`` for ``variables["params"]["SelfAttention_0"]``.
+
+    Empty if the last keys are not such words, or differ between the calls.
     """
     ways = [(place.root.word, *place.before(size)[1]) for place in places]
     if any(len(way) < 2 or not isinstance(key, str) for way in ways for key in way[-2:]):
@@ -210,7 +216,7 @@ def _is_attribute(step: Key | Field) -> bool:
 
 
 def paths_of(groups: Sequence[Group], count: int, fields: FieldNames) -> list[Path | None]:
-    """Return where each of ``count`` parameters is in the arguments that a function takes in place of them."""
+    """Return the path of each of ``count`` parameters in the arguments that a function takes instead of them."""
     paths: list[Path | None] = [None] * count
     for group in groups:
         for number, steps in group.parts.items():
@@ -219,7 +225,7 @@ def paths_of(groups: Sequence[Group], count: int, fields: FieldNames) -> list[Pa
 
 
 def given_texts(groups: Sequence[Group], operands: Sequence[Expression], fields: FieldNames) -> list[str]:
-    """Return the arguments of a call whose ``operands`` have these texts: of a group, what its parts are parts of."""
+    """Return the arguments of a call whose ``operands`` have these texts: for a group, the text of the whole."""
     texts: list[str | None] = list(operands)
     for group in groups:
         first = min(group.parts)
@@ -233,7 +239,7 @@ def given_texts(groups: Sequence[Group], operands: Sequence[Expression], fields:
 
 
 def steps_text(group: Group, number: int, fields: FieldNames) -> str:
-    """Return what stands behind a group's tree or object for one of its parts: ``["norm"]``."""
+    """Return the text behind a group's tree or object for one of its parts: ``["norm"]``."""
     return Path("", _keys(group.parts[number], fields)).text("")
 
 

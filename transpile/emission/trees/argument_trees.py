@@ -1,7 +1,7 @@
 """Arguments as the trees that the traced function took: ``params["w"]`` of one argument ``params``.
 
-JAX writes the path of each leaf into the parameter's op_name: ``params['layers'][0].scale``. What is no such path, and
-what cannot be a part of the same tree as the leaves before it, stays an argument of its own.
+JAX writes the path of each leaf into the parameter's op_name: ``params['layers'][0].scale``. A parameter without such a
+path, or whose path conflicts with those before it, stays an argument of its own.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _KEY = re.compile(rf"\['(?P<word>[^']+)'\]|\[(?P<words>{_WORDS})\]|\[(?P<place>\
 
 # "w" or ("w", "b") of a dict, 0 of a sequence, ".scale" of an object
 Key = str | int | tuple[str, ...]
-Tree = dict[Key, Any]  # trees and leaves by their keys
+Tree = dict[Key, Any]  # key: a tree or a leaf
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The place of a leaf in its argument, which ``stars`` says is all those of ``*args`` or of ``**kwargs``."""
+    """The place of a leaf in its argument; ``stars`` marks an argument that collects ``*args`` or ``**kwargs``."""
 
     root: str
     keys: tuple[Key, ...]
     stars: str = ""
 
     def text(self, argument: str, counter: tuple[int, str] | None = None) -> str:
-        """The expression that gives the leaf of an argument with that name.
+        """Return the expression of the leaf, given the argument's name.
 
-        ``counter`` is the place of a key, and what stands there in place of it.
+        ``counter`` is the place of a key, and the text to put there instead.
         """
         steps = list(map(_step, self.keys))
         if counter is not None:
@@ -47,7 +47,7 @@ class Path:
         return argument + "".join(steps)
 
     def argument_of(self, text: str) -> str:
-        """The argument's name in such a text."""
+        """Return the argument's name in such a text."""
         return text[: -sum(len(_step(key)) for key in self.keys)]
 
 
@@ -56,7 +56,7 @@ def _step(key: Key) -> str:
 
 
 def leaf_paths(module: HloModule) -> list[Path | None]:
-    """The path of each parameter that is a leaf of a tree, None for the others."""
+    """Return the path of each parameter that is a leaf of a tree, None for the others."""
     ways = module.trees.ways if module.trees is not None else {}
     found = [_path(parameter, ways.get(k, "")) for k, parameter in enumerate(module.entry.parameters)]
     if module.trees is not None:
@@ -65,7 +65,7 @@ def leaf_paths(module: HloModule) -> list[Path | None]:
             None if path is None or k in nameless else _with_stars(path, depth)
             for k, (path, depth) in enumerate(zip(found, module.trees.depths, strict=True))
         ]
-    leaves: dict[str, list[tuple[Key, ...]]] = {}  # by argument
+    leaves: dict[str, list[tuple[Key, ...]]] = {}  # argument: the paths of its leaves
     for path in found:
         if path is not None:
             leaves.setdefault(path.root, []).append(path.keys)
@@ -74,8 +74,10 @@ def leaf_paths(module: HloModule) -> list[Path | None]:
 
 
 def captured_objects(module: HloModule) -> list[Diagnostic]:
-    """A report (XP307) for each argument that is an object with attributes, or that collects others: graphs copy arrays
-    out of dicts, lists and tuples only, which are given by position."""
+    """Return a diagnostic (XP307) for each argument that is an object with attributes, or that collects others.
+
+    Graphs copy arrays only from dicts, lists and tuples, which are passed by position.
+    """
     found: dict[str, tuple[str, Instruction]] = {}
     for path, parameter in zip(leaf_paths(module), module.entry.parameters, strict=True):
         if path is not None and path.stars:
@@ -88,7 +90,7 @@ def captured_objects(module: HloModule) -> list[Diagnostic]:
 
 
 def _path(parameter: Instruction, way: str) -> Path | None:
-    """The place of a parameter, whose keys are those of the ``way`` if there is one."""
+    """Return the path of a parameter, with the keys of ``way`` if it is not empty; None for any other name."""
     op_name = parameter.metadata.op_name if parameter.metadata is not None else ""
     op_name = re.split(r"[.\[]", op_name, maxsplit=1)[0] + way if way else op_name
     match = _PATH.fullmatch(op_name.replace("\\'", "'"))
@@ -99,14 +101,14 @@ def _path(parameter: Instruction, way: str) -> Path | None:
 
 
 def _with_stars(path: Path, depth: int) -> Path:
-    """JAX names what ``*args`` collects ``args[0]``: the path has a key more than lead to the leaf from an argument."""
+    """Return the path with its stars: JAX names the items of ``*args`` ``args[0]``, so the path has an extra key."""
     if len(path.keys) != depth + 1:
         return path
     return replace(path, stars="*" if isinstance(path.keys[0], int) else "**")
 
 
 def _key(part: re.Match[str]) -> Key | None:
-    """A key, None for one that would be read as another: a dot at the start of a word, quotes, a reserved attribute."""
+    """Return a key, or None for one that could be mistaken: a leading dot, quotes, an attribute that is a keyword."""
     if part["place"] is not None:
         return int(part["place"])
     if part["attribute"] is not None:
@@ -118,13 +120,13 @@ def _key(part: re.Match[str]) -> Key | None:
 
 
 def _is_tree(leaves: Sequence[tuple[Key, ...]]) -> bool:
-    """Tell whether no leaf of an argument is a part of the way to another, and none comes twice."""
+    """Return whether no leaf of an argument is on the path to another, and none occurs twice."""
     inner = {keys[:size] for keys in leaves for size in range(len(keys))}
     return len(set(leaves)) == len(leaves) and not inner.intersection(leaves)
 
 
 def tree_of(leaves: Sequence[tuple[str, tuple[Key, ...], str]]) -> Tree:
-    """Nested dicts of (argument, keys, leaf): the leaf itself where there are no keys."""
+    """Return nested dicts of (argument, keys, leaf): the leaf itself if there are no keys."""
     tree: Tree = {}
     for argument, keys, leaf in leaves:
         *way, last = (argument, *keys)
@@ -136,7 +138,7 @@ def tree_of(leaves: Sequence[tuple[str, tuple[Key, ...], str]]) -> Tree:
 
 
 def quoted_key(key: Key) -> str:
-    """A key of such a tree as a literal."""
+    """Return a key of such a tree as a literal."""
     if isinstance(key, tuple):
         return f"({', '.join(map(quoted_key, key))}{',' if len(key) == 1 else ''})"
     return str(key) if isinstance(key, int) else f'"{key}"'

@@ -1,7 +1,7 @@
-"""The tree of the results of a program that came as text, which tells the trees of the arguments but not this one.
+"""The likely tree of the results of a program that came as text, which only contains the trees of the arguments.
 
-A step of training returns the weights anew, a gradient is as its argument is. Results that have, one after the other,
-the shapes of all leaves of a dict or a list among the arguments are given as such a one.
+A training step returns new weights, and a gradient has the form of its argument. So consecutive results with the shapes
+of all leaves of a dict or a list among the arguments are returned as such a tree.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .argument_trees import Key, Path, leaf_paths
 
 _LEAST_LEAVES = 3
 
-Leaves = tuple[tuple[tuple[Key, ...], ArrayShape], ...]  # each leaf of a tree: the keys to it, and its shape
+Leaves = tuple[tuple[tuple[Key, ...], ArrayShape], ...]  # path and shape of each leaf of a tree
 
 
 def with_likely_trees(module: HloModule) -> HloModule:
-    """Return a module that knows its trees; the same where no results are like a tree among the arguments."""
+    """Return the module with trees, or unchanged if no results are like a tree among the arguments."""
     paths = leaf_paths(module)
     shapes = module.entry.root.element_shapes
     known = sorted(_trees(paths, [each.shape for each in module.entry.parameters]), key=len, reverse=True)
@@ -38,7 +38,7 @@ def with_likely_trees(module: HloModule) -> HloModule:
 
 
 def _trees(paths: Sequence[Path | None], shapes: Sequence[Shape]) -> Iterator[Leaves]:
-    """The dicts and lists among the arguments, with nothing but such in them and arrays that are not all alike."""
+    """Yield the plain dicts and lists among the arguments that have several leaves, not all of one type."""
     found: dict[tuple[str, tuple[Key, ...]], list[tuple[tuple[Key, ...], ArrayShape]]] = {}
     for path, shape in zip(paths, shapes, strict=True):
         for size in range(len(path.keys)) if path is not None and not path.stars else ():
@@ -51,7 +51,7 @@ def _trees(paths: Sequence[Path | None], shapes: Sequence[Shape]) -> Iterator[Le
 
 
 def _is_plain(leaves: Sequence[tuple[Key, ...]]) -> bool:
-    """Tell whether keys to leaves, in order, are those of dicts by words and of lists from 0 on."""
+    """Return whether paths to leaves, in order, are those of nested dicts with words as keys and of lists."""
     if leaves == [()]:
         return True
     inner: dict[Key, list[tuple[Key, ...]]] = {}
@@ -73,7 +73,7 @@ def _kind(shape: ArrayShape) -> tuple[object, ...]:
 
 
 def _placed(tree: Leaves, first: int) -> ResultTree:
-    """The tree with the numbers of results from ``first`` on."""
+    """Return the tree with the numbers of results from ``first`` on."""
     return _built([(keys, first + k) for k, (keys, _) in enumerate(tree)])
 
 

@@ -1,4 +1,4 @@
-"""Functions that give many arrays give them names: ``layer_0.scores`` in place of the fifth of twelve targets."""
+"""Named results of functions that return many arrays: ``layer_0.scores`` instead of the fifth of twelve targets."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .result_groups import ResultGroup
 from .result_trees import quoted
 from .types import result_type
 
-_MOST_TARGETS = 6  # results that a statement lists
-_MOST_AGAIN = 3  # and several statements of a function
-_OF_TUPLES = {"count", "index"}  # attributes that any tuple has
+_MOST_TARGETS = 6  # results that a statement unpacks
+_MOST_AGAIN = 3  # results that several statements of a function unpack
+_OF_TUPLES = {"count", "index"}  # methods of tuples
 _NEW = "new_"
 
 
@@ -32,9 +32,9 @@ _NEW = "new_"
 class NamedResults:
     """The class of a function's results; the first caller that is written names its fields.
 
-    ``fields`` has what leads to each result, ``scores``, ``new_norm["bias"]`` or ``layer_norm.mean``; ``parts`` the
-    names of the class's own fields, each with the number of its result, or the dict or the object of several.
-    ``nested`` are the objects, each with its word and with what names its fields. A field that nothing names is called
+    ``fields`` has the path to each result, ``scores``, ``new_norm["bias"]`` or ``layer_norm.mean``; ``parts`` has the
+    names of the class's own fields, each with the number of its result, or with the dict or the object of several.
+    ``nested`` are the nested objects, each with its word and its own field names. A field without a name is called
     ``otherwise``.
     """
 
@@ -44,15 +44,15 @@ class NamedResults:
     fields: tuple[str, ...] = ()
     parts: tuple[tuple[str, Any], ...] = ()
     groups: tuple[tuple[str, ResultGroup], ...] = ()
-    objects: tuple[str, ...] = ()  # the names of the nested ones
-    words: tuple[str, ...] = ()  # what the results would be called in the function
+    objects: tuple[str, ...] = ()  # the names of the nested objects
+    words: tuple[str, ...] = ()  # the results' names inside the function
 
     def name_fields(
         self, wanted: Iterable[Sequence[str]], makers: Mapping[int, str], groups: Sequence[ResultGroup]
     ) -> None:
-        """Name the fields by the words that each result is called by, in all calls, and groups by those of theirs.
+        """Name the fields by the words that each result has in all calls, and groups by their members' words.
 
-        Of results that share a word, those of which ``makers`` know the call that makes them are called after that.
+        Results that share a word are named after the call that makes them, if ``makers`` has it.
         """
         names, given = Names(_OF_TUPLES), list(wanted)
         words = common_words(given)
@@ -82,19 +82,17 @@ class NamedResults:
 
     @property
     def steps(self) -> Sequence[str]:
-        """The names of the fields that are results, and behind them those of the nested objects."""
+        """The names of the fields that are results, followed by those of the nested objects."""
         return *self.fields, *self.objects
 
     def built(self, results: Sequence[Node]) -> Built:
-        """The object of these results."""
+        """Return the object of these results."""
         return Built("", self.class_name, tuple(placed(tree, list(results)) for _, tree in self.parts))
 
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """Several results in one field, which is called by the ``word``: the ``tree`` of their numbers, and by these the
-    steps to each.
-    """
+    """Several results in one field: its name, the ``tree`` of their numbers, and the steps to each of them."""
 
     word: str
     tree: Any
@@ -113,7 +111,7 @@ class _Whole:
 
 
 def field_path(name: str, keys: Path) -> str:
-    """``new_norm["bias"]``, and ``new_layers[0].bias`` where a part is an object."""
+    """Return ``new_norm["bias"]``, or ``new_layers[0].bias`` if a part is an object."""
     return name + "".join(key if is_field(key) else f"[{quoted(key)}]" for key in keys)
 
 
@@ -123,7 +121,9 @@ def _field(word: str, given: Sequence[str]) -> str:
 
 
 def makers_of_results(function: Function, function_names: Mapping[Function, str]) -> dict[int, str]:
-    """What those results are called after that a function has of one of its several calls of another."""
+    """Return, by result of a function, the name of the call that it comes from, if the function has several such
+    calls.
+    """
     names = {call: name for own in _calls(function) if len(own) > 1 for call, name in _named(own, function_names)}
     results = function.flat_results
     made = {number: node.operands[0] for number, node in enumerate(results) if node.opcode == "item"}
@@ -131,7 +131,7 @@ def makers_of_results(function: Function, function_names: Mapping[Function, str]
 
 
 def _calls(function: Function) -> Iterable[Sequence[Node]]:
-    """The calls in a function, those of each other one together."""
+    """Return the calls in a function, grouped by the called function."""
     calls: dict[Function, list[Node]] = {}
     for node in topological(roots(function)):
         if node.opcode == "call":
@@ -140,24 +140,25 @@ def _calls(function: Function) -> Iterable[Sequence[Node]]:
 
 
 def _named(calls: Sequence[Node], function_names: Mapping[Function, str]) -> Iterator[tuple[Node, str]]:
-    """Yield all calls of a function, each with what its results are called."""
+    """Yield the calls of one function, each with the name of its results."""
     name = function_names[calls[0].parameters["function"]]
     for number, call in enumerate(calls):
         yield call, name_of_call(name, number) if len(calls) > 1 else name
 
 
 def name_of_call(function_name: str, number: int) -> str:
-    """Return what the results of one of several calls of a function are called."""
+    """Return the name of the results of one of several calls of a function."""
     return f"{function_name}_{number}"
 
 
 def named_results(
     program: Program, renderer: Renderer, names: Names, *, with_tree: bool
 ) -> dict[Function, NamedResults]:
-    """The functions of a program that have a class for their results: those of many, and those of some that are parts
-    of the tree that the program returns, if it is one ``with_tree``.
+    """Return the functions of a program that get a class for their results.
 
-    Loops take their results apart, and so does what may let go of large arrays one by one.
+    These are functions with many results, and, if the program returns a tree (``with_tree``), functions with some
+    results that are parts of the tree. Calls in loops and functions with large arrays, which ``del`` may release one by
+    one, unpack their results.
     """
     if program.functions == [program.entry]:
         return {}
@@ -173,7 +174,7 @@ def named_results(
                     in_bodies.add(function)
     of_tree = _of_parts(program.entry) if with_tree else set()
     found: dict[Function, NamedResults] = {}
-    for function in program.functions[:-1]:  # what is called stands before its callers
+    for function in program.functions[:-1]:  # callees come before callers
         most = 2 if function in of_tree else _MOST_AGAIN if called[function] > 1 else _MOST_TARGETS
         if function in called and function not in in_bodies and _has_many(function, most):
             words = dict(pair for own in _calls(function) for pair in _named(own, renderer.function_names))
@@ -185,8 +186,8 @@ def named_results(
 
 
 def _of_parts(function: Function) -> set[Function]:
-    """Return what a function calls several times for parts of the tree that it returns, and for something else that the
-    next call is given.
+    """Return the functions that are called several times for parts of the returned tree and for values of the next
+    call.
     """
     results = function.flat_results
     nodes = topological(roots(function))
@@ -222,7 +223,7 @@ def _class_name(function_name: str) -> str:
 
 
 def class_text(function: Function, named: NamedResults, renderer: Renderer) -> str:
-    """The definition of the class of a function's results."""
+    """Return the definition of the class of a function's results."""
     objects = {name: inner for name, (_, _, inner) in zip(named.objects, named.nested, strict=True)}
     names = [name for name, _ in named.parts]
     types = result_type(named.built(function.results).parts)

@@ -1,4 +1,4 @@
-"""Functions hand on what a call inside them gave as the object that it came in: ``block_0.layer_norm.mean``."""
+"""Result objects of inner calls that a function passes on as a whole: ``block_0.layer_norm.mean``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _LEAST_FIELDS = 3
 
 @dataclass(frozen=True, slots=True)
 class NestedResults:
-    """The object that a ``call`` of ``function`` gives inside another function, and that this hands on.
+    """The object that a ``call`` of ``function`` inside another function returns, and that the latter passes on.
 
-    ``indices`` has, by the numbers of the outer function's results, which of the object's fields they are.
+    ``indices`` maps the numbers of the outer function's results to the fields of the object.
     """
 
     call: Node
@@ -29,10 +29,9 @@ Nested = Mapping[Function, Sequence[NestedResults]]
 
 
 def nested_results(function: Function, with_names: Container[Function]) -> list[NestedResults]:
-    """Return the objects that a function hands on: of calls of functions ``with_names`` for their results, all of which
-    but a few are results of this one.
+    """Return the objects that a function passes on: of calls in ``with_names``, of which it returns nearly all results.
 
-    Gradients are left out, which are handed over as parts of the tree of weights, and so are calls that become a loop.
+    Gradients are left out, as they are returned as parts of the tree of weights, and so are calls that become a loop.
     """
     found: dict[Node, dict[int, int]] = {}
     for number, node in enumerate(function.flat_results):

@@ -1,4 +1,4 @@
-"""The classes of results: small ones of the module's own with the same fields, or those of the traced program."""
+"""The classes of results: small ones of the module with the same fields, or those of the traced program."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ..naming.identifiers import Names, identifier
 from ..parts import Part
 from .result_trees import with_objects
 
-IMPORTED = "import"  # not the module's own
+IMPORTED = "import"  # the option for the traced program's classes
 
-# By how a module makes objects of a class that it imports, the function of the prelude that finds what makes them.
+# How objects of an imported class are made: the prelude function that finds the maker.
 _MAKERS = {"call": "class_of", "set": "setter_of", "unflatten": "unflattener_of"}
 _TAKEN = {"Any", "Array", "Block", "Callable", "Group", "NamedTuple", "Scalar", "Tree", "dataclass"}
 
 _Own = tuple[str, tuple[str, ...]]  # the name of a class and its fields
-_Imported = tuple[str, str, str, str]  # function that finds what makes its objects, module, name in it, constants
+_Imported = tuple[str, str, str, str]  # prelude function that finds the maker, module, name in it, constants
 
 
 class ResultClasses(Part):
     """A name for each class of a module's results.
 
-    ``tree`` is the tree of the results with these names; in place of objects whose parts have no names plain tuples
-    stand. ``notes`` says what is not of the class that was asked for. ``taken`` are names that no class may have.
+    ``tree`` is the tree of the results with these names; objects whose parts have no names become plain tuples.
+    ``notes`` lists the deviations from the requested classes. ``taken`` are names that no class may have.
     """
 
     def __init__(self, tree: ResultTree, choice: str, taken: set[str]) -> None:
@@ -58,8 +58,8 @@ class ResultClasses(Part):
         return replace(built, name=self._own[own][0])
 
     def keep(self, lines: Iterable[Line]) -> set[str]:
-        """Forget the classes of which no object is made in the lines of the functions; return what of the prelude is
-        needed no more.
+        """Drop the classes of which the functions' lines make no object; return the prelude functions that are unused
+        now.
         """
         named = {name for line in lines for name in names_of(line.text).read} if self.names else ()
         before = set(self.prelude_names)
@@ -93,7 +93,7 @@ class ResultClasses(Part):
 
 
 def _origin(built: Built, layout: Layout) -> str:
-    """The class that was traced, as far as a line can say it."""
+    """Return the name of the traced class, qualified if that fits into a line."""
     whole = f"{built.module}.{built.name}"
     fits = whole.isascii() and whole.replace(".", "_").isidentifier() and layout.fits(whole, 30)
     return whole if fits else identifier(built.name.rpartition(".")[2])

@@ -1,7 +1,7 @@
-"""Results of a layer that are a part of the tree that ``main`` returns are handed over as that part.
+"""Results of a layer that form a part of the tree that ``main`` returns are returned as that part.
 
-A training step returns the tree of weights anew. Where every call of a layer's function gives, by the same results, a
-whole dict of that tree, the function returns the dict: ``"norm": layer_0.new_params_norm``.
+A training step returns a new tree of weights. If the same results of every call of a layer's function form a whole dict
+of that tree, the function returns the dict: ``"norm": layer_0.new_params_norm``.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ...hlo.ir import Built
 
 @dataclass(frozen=True, slots=True)
 class ResultGroup:
-    """Results that make a dict: by their numbers the keys to them in it, and by call the place of the dict; the
-    ``word`` for it, where the tree that it is in has one.
+    """Results that form a dict: the path of each in it by result number, the place of the dict for each call, and its
+    word.
     """
 
     keys: Mapping[int, Path]
@@ -43,8 +43,8 @@ class ResultGroup:
 def result_groups(tree: Tree, calls: Sequence[Mapping[int, Node]], uses: Mapping[Node, int]) -> list[ResultGroup]:
     """Return the groups of a function's results, the largest dicts first.
 
-    ``tree`` is what its caller returns, ``calls`` have for each call the results that somebody uses, by their numbers,
-    ``uses`` how often a value is used.
+    ``tree`` is the caller's result; ``calls`` has the used results of each call by number; ``uses`` counts the uses of
+    values.
     """
     leaves = list(leaves_of(tree))
     counts = Counter(node for _, node in leaves)
@@ -65,7 +65,7 @@ def result_groups(tree: Tree, calls: Sequence[Mapping[int, Node]], uses: Mapping
 
 
 def _place(keys: Mapping[int, Path], call: Mapping[int, Node], places: Mapping[Node, Path]) -> Path | None:
-    """The place of the dict that these results of a call make; None where they make none."""
+    """Return the place of the dict that these results of a call form, or None."""
     own = {number: places[call[number]] for number in keys if number in call and call[number] in places}
     starts = {path[: len(path) - len(keys[number])] for number, path in own.items()}
     is_whole = len(own) == len(keys) and len(starts) == 1
@@ -74,7 +74,7 @@ def _place(keys: Mapping[int, Path], call: Mapping[int, Node], places: Mapping[N
 
 
 def _dicts(tree: Any, path: Path) -> Iterator[tuple[Path, dict[Path, Any]]]:
-    """The dicts by words in a tree that have only arrays and such dicts in them, outermost first, with their leaves."""
+    """Yield the dicts in a tree that contain only arrays and such dicts, outermost first, with their leaves."""
     if isinstance(tree, dict) and tree and _is_plain(tree):
         yield path, dict(leaves_of(tree))
     for key, part in parts_of(tree):
@@ -88,7 +88,7 @@ def _is_plain(tree: Any) -> bool:
 
 
 def with_texts(tree: Any, texts: Mapping[Path, str], path: Path = ()) -> Any:
-    """Return the tree with texts in place of the parts at their places."""
+    """Return the tree with the parts at these places replaced by texts."""
     if path in texts:
         return texts[path]
     if isinstance(tree, Built):

@@ -12,13 +12,13 @@ from ...hlo.ir import Built, HloModule, ResultTree
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """In place of a key: a text whose items a dict has."""
+    """A text whose items a dict has, in the place of a key."""
 
     text: str
 
 
 def display(tree: Any, *, outermost: bool = True) -> str:
-    """Return a tree of texts as Python spells it; a tuple of several without parentheses where it is ``outermost``."""
+    """Return a tree of texts as Python source; an ``outermost`` tuple of several has no parentheses."""
     if isinstance(tree, dict):
         if len(tree) == 1 and isinstance(only := next(iter(tree)), Spread):
             return only.text
@@ -42,14 +42,14 @@ def _item(key: Any, part: Any) -> str:
 
 
 def quoted(key: str | int) -> str:
-    """Return a key, which has passed ``fitting``, as a literal."""
+    """Return a key that has passed ``fitting`` as a literal."""
     return f'"{key}"' if isinstance(key, str) else str(key)
 
 
 def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[Any, int]]:
-    """Yield each leaf with the columns taken in its line, where every container has a line for each of its parts.
+    """Yield each leaf with the columns taken in its line, if every container has a line for each of its parts.
 
-    Indentation counts from the statement's own.
+    Indentation is relative to the statement.
     """
     if isinstance(tree, dict):
         for key, part in tree.items():
@@ -65,7 +65,7 @@ def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[A
 
 
 def with_objects(tree: ResultTree, made: Callable[[Built], ResultTree]) -> ResultTree:
-    """Return the tree with what is ``made`` of its objects, the inner ones first."""
+    """Return the tree with its objects replaced by what ``made`` returns for them, the inner ones first."""
     if isinstance(tree, Built):
         return made(replace(tree, parts=tuple(with_objects(part, made) for part in tree.parts)))
     if isinstance(tree, dict):
@@ -74,7 +74,7 @@ def with_objects(tree: ResultTree, made: Callable[[Built], ResultTree]) -> Resul
 
 
 def has_trees(module: HloModule, paths: Sequence[object]) -> bool:
-    """Tell whether a module knows that its function takes or returns more than arrays and a tuple of several."""
+    """Return whether a module knows that its function takes or returns more than arrays and a flat tuple."""
     if module.trees is None:
         return False
     results = module.trees.results

@@ -1,7 +1,7 @@
-"""Trees that say the same of several places say it once.
+"""Common subtrees of a signature, and results that have the form of an argument.
 
-An optimiser's state has the form of the weights, twice, and every layer that of the first: such a part of a signature
-is a constant of its own, ``LAYER = {..}``, and a result is said to be ``like params``.
+An optimizer's state has the form of the weights twice, and every layer has that of the first. Such a part of a
+signature becomes a constant, ``LAYER = {..}``, and a result is described as ``like params``.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import Any
 from ...hlo.ir import Built
 from .argument_trees import Key, Path, Tree, quoted_key
 
-_LEAST_CHARACTERS = 40  # of a part that is worth a name
-_LEAST_ROW = 3  # equal parts of a list that are not written one by one
-_LEAST_LEAVES = 3  # of a result that is compared with an argument
+_LEAST_CHARACTERS = 40  # in a part that is worth a name
+_LEAST_ROW = 3  # equal parts of a list that are written as ``dict.fromkeys``
+_LEAST_LEAVES = 3  # in a result that is compared with an argument
 
-Branch = tuple[tuple[Any, Any], ...]  # a tree that can be compared: pairs of keys and forms
+Branch = tuple[tuple[Any, Any], ...]  # a hashable tree: pairs of keys and forms
 Form = Branch | str
 
 
 def signature_constants(
     tree: Tree, name: Callable[[str], str], leaf: Callable[[str], str], *, are_shared: bool
 ) -> list[tuple[str, str]]:
-    """Return (name, text) of the parts that stand several times in a signature, if ``are_shared``, then its own.
+    """Return (name, text) of the signature, after those of its common subtrees if they ``are_shared``.
 
-    ``name`` takes a name, which is like the word it is given, ``leaf`` writes the type of an array.
+    ``name`` returns an unused name for a word, ``leaf`` the text of an array's type.
     """
     form = _form(tree)
     texts: dict[Branch, str] = {}
     constants: list[tuple[str, str]] = []
     counts = _uses(form)
-    for part, word in _parts(form, ""):  # what a part needs comes before it
+    for part, word in _parts(form, ""):  # inner parts come first
         text = _text(part, texts, leaf)
         if are_shared and part != form and counts[part] > 1 and len(text) >= _LEAST_CHARACTERS:
             texts[part] = name(word.upper())
@@ -47,7 +47,7 @@ def _form(tree: Tree) -> Branch:
 
 
 def _uses(form: Branch) -> dict[Branch, int]:
-    """Return how often each part is written where no part is written twice."""
+    """Return how often each part is written if equal parts are written once."""
     counts = {form: 1}
     waiting = [form]
     while waiting:
@@ -60,7 +60,7 @@ def _uses(form: Branch) -> dict[Branch, int]:
 
 
 def _parts(form: Branch, word: str) -> Iterator[tuple[Branch, str]]:
-    """The parts that are trees, each once and the inner ones first, with what they would be called."""
+    """Yield the parts that are trees, each once and the inner ones first, with their words."""
     seen: set[Branch] = set()
     stack = [(form, word, False)]
     while stack:
@@ -74,7 +74,7 @@ def _parts(form: Branch, word: str) -> Iterator[tuple[Branch, str]]:
 
 
 def _word(key: Key, around: str) -> str:
-    """``params`` for its own key, ``layer`` for a number in ``layers`` and for ``layer_3``."""
+    """Return ``params`` for its own key, ``layer`` for a number in ``layers`` and for ``layer_3``."""
     if not isinstance(key, str):
         return around.removesuffix("s") or "part"
     word = key.removeprefix(".").rstrip("0123456789").rstrip("_")
@@ -90,7 +90,9 @@ def _text(form: Branch, texts: dict[Branch, str], leaf: Callable[[str], str]) ->
 
 
 def like_arguments(results: Any, arguments: Tree) -> Any:
-    """Return a tree of texts with ``like params`` in place of what has the form of an argument, or of a part of one."""
+    """Return a tree of texts with ``like params`` in place of parts that have the form of an argument, or of a part of
+    one.
+    """
     known: dict[Form, str] = {}
     waiting: list[tuple[str, tuple[Key, ...], Any]] = [(str(name), (), tree) for name, tree in arguments.items()]
     while waiting:
@@ -121,7 +123,7 @@ def _sorted_form(tree: Any) -> Form:
 
 
 def _result_form(results: Any) -> Form | None:
-    """The form of a part of the results as that of an argument; None for what holds nothing, or has no names."""
+    """Return the form of a part of the results as that of an argument; None if it is empty or has no field names."""
     if isinstance(results, str) or results is None:
         return results
     if isinstance(results, Built):

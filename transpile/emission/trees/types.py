@@ -15,17 +15,19 @@ from ...python.modules import mentioned, parsed, statement_of
 from ..expression import Renderer
 
 ARRAY, SCALAR = "array", "scalar"
-BLOCK = "block"  # a piece of an array that functions of a target with chunks get
-TREE = "tree"  # an argument that holds others
-GROUP = "group"  # what replicas talk through
+BLOCK = "block"  # a block of an array, for functions of a target with chunks
+TREE = "tree"  # a tree of mixed parts
+GROUP = "group"  # the group that replicas communicate through
 
-# What a value is: ARRAY, SCALAR where its rank is 0, None for a token, a tuple of such, or something that holds them.
+# The type of a value: ARRAY, SCALAR for rank 0, None for a token, a tuple of types, a Holding, or TREE.
 Type = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A ``container``, dict (by words) or list, of parts of these types, each once; of a TREE where they are mixed."""
+    """A ``container``, dict (with words as keys) or list, with the types of its parts, each once; TREE if these are
+    mixed.
+    """
 
     container: str
     parts: tuple[Type, ...]
@@ -71,20 +73,22 @@ def result_type(results: Tree) -> Type:
 
 
 def has_tree(kind: Type) -> bool:
-    """Tell whether there is a TREE in a type."""
+    """Return whether a type contains a TREE."""
     parts = kind.parts if isinstance(kind, Holding) else kind if isinstance(kind, tuple) else ()
     return kind == TREE or any(map(has_tree, parts))
 
 
 def in_blocks(kind: Type) -> Type:
-    """Return the type that a value has in functions that get blocks."""
+    """Return the type that a value has in functions of blocks."""
     if isinstance(kind, tuple):
         return tuple(map(in_blocks, kind))
     return BLOCK if kind in (ARRAY, SCALAR) else kind
 
 
 def kinds_of_types(program: Program, has_blocks: bool) -> list[str]:
-    """The kinds of arrays in the signatures of a program, whose functions but for the entry may be of blocks."""
+    """Return the kinds of arrays in the signatures of a program; with ``has_blocks``, functions but the entry take
+    blocks.
+    """
     stack: list[Type] = []
     for function in program.functions:
         types = (*parameter_types(function), result_type(function.results))
@@ -100,7 +104,7 @@ def kinds_of_types(program: Program, has_blocks: bool) -> list[str]:
 
 
 def without_lone_types(types: Sequence[str], functions: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Write types that functions name once, in no union, in their place; return the other types, and the functions."""
+    """Inline type aliases that functions use once, not in a union; return the other aliases, and the functions."""
     kept, texts = [], list(functions)
     for line in types:
         alias = statement_of(line)
@@ -116,7 +120,7 @@ def without_lone_types(types: Sequence[str], functions: Sequence[str]) -> tuple[
 
 
 def _with_type(text: str, name: str, kind: str) -> str | None:
-    """A function's text with a type in place of its only alias; None where that is in a union."""
+    """Return a function's text with the only use of an alias replaced by its type, or None if that is in a union."""
     module = parsed(text)
     nodes = list(ast.walk(module.tree))
     (use,) = (node for node in nodes if isinstance(node, ast.Name) and node.id == name)
@@ -125,6 +129,6 @@ def _with_type(text: str, name: str, kind: str) -> str | None:
 
 
 def typing_imports(renderer: Renderer, names: Container[str]) -> list[str]:
-    """The imports that the types among names need."""
+    """Return the imports that the types among the names need."""
     lines: list[str] = renderer.statement("typing_imports").splitlines()
     return [line for line in lines if line.split()[-1] in names]

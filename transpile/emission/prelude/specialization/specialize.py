@@ -1,9 +1,8 @@
-"""The parameters of prelude functions that a module needs, and the functions without the others.
+"""The specialization of prelude functions to the calls of a module.
 
-What the calls of a module give is carried through the functions until nothing more is learned, as in the propagation
-of constants through procedures: a function knows of a parameter what all calls of it that can be reached have in
-common. Then each function is written again, without branches that cannot be taken and parameters that are always the
-same.
+Facts about the arguments of the module's calls are propagated through the functions to a fixed point (interprocedural
+constant propagation): a fact about a parameter is the join over all reachable calls. Then each function is written
+again without branches that cannot be taken, and without parameters that are always the same.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from .inlining import merged
 from .lattice import Call, Fact, Known, OneOf, Several, alternatives, defaults_of, joined, parameters_of
 from .layout import laid_out
 
-_MOST_CASES = 8  # calls of a function that are looked at one by one
-LONGEST = 24  # characters of what stands for a parameter
+_MOST_CASES = 8  # distinct calls of a function that are evaluated one by one
+LONGEST = 24  # characters of the text that replaces a parameter
 _WITHOUT_RULES = (ast.Match, ast.AsyncFunctionDef, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Functions by name as they are cut, and the parameters that each has no longer, with the places they had."""
+    """Specialized functions by name, and for each the parameters that it lost, with their positions."""
 
     definitions: dict[str, Definition]
     lost: dict[str, dict[str, int]]
@@ -43,10 +42,12 @@ class Cut:
 
 @dataclass(slots=True)
 class _Use:
-    """The use of a function: ``facts`` of its parameters, and those that some call gives, of the module itself
-    (``by_module``) or of the prelude; ``derived`` are those given what the shape of an array, or a parameter that the
-    module gives, says, ``required`` those that every call gives. ``cases`` are the facts of each call: together they
-    may tell what ``facts``, parameter by parameter, do not.
+    """The uses of a function: the ``facts`` about its parameters.
+
+    ``given`` are the parameters that some call passes, ``by_module`` those that the module's own calls pass,
+    ``required`` those that every call passes. ``derived`` are the parameters whose facts follow from shapes of arrays,
+    or from parameters that the module passes. ``cases`` are the facts of each distinct call: they may decide a test
+    that the joined ``facts`` leave open.
     """
 
     facts: dict[str, Fact] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class _Use:
     is_whole: bool = False
 
     def tells(self, part: str) -> bool:
-        """Tell whether a parameter says more than a number does."""
+        """Return whether a parameter is informative: anything but a known number."""
         fact = self.facts.get(part)
         return not isinstance(fact, Known) or type(fact.value) is not int
 
@@ -69,10 +70,10 @@ def cut_together(
     calls: Mapping[str, Sequence[Call]],
     namespace: str = "np",
 ) -> Cut:
-    """The prelude functions behind ``used`` names, cut to what the module's ``calls`` give; ``namespace`` is what they
-    call the library.
+    """Return the prelude functions behind ``used`` names, specialized to the module's ``calls``.
 
-    Functions without an entry in ``calls`` are used in ways that nothing is known of, and stay whole.
+    ``namespace`` is the library's name. Functions without an entry in ``calls`` are used in unknown ways, and stay
+    whole.
     """
     opened: frozenset[tuple[str, str]] = frozenset()
     used = list(used)
@@ -87,7 +88,7 @@ def cut_together(
 
 @cache
 def _folded() -> dict[str, Callable[..., Any]]:
-    """The functions of the prelude that are looked through: of what is known, they give what is known."""
+    """Return the prelude functions that are evaluated on known values."""
     from .....templates.prelude.convolution import window_counts
     from .....templates.prelude.precision import working_dtype
 
@@ -96,7 +97,7 @@ def _folded() -> dict[str, Callable[..., Any]]:
 
 @cache
 def _parsed(source: str) -> ast.FunctionDef | None:
-    """The syntax tree of a definition that can be cut."""
+    """Return the syntax tree of a function that can be specialized, or None."""
     statement = statement_of(source)
     if not isinstance(statement, ast.FunctionDef) or statement.decorator_list or not source.isascii():
         return None
@@ -107,7 +108,7 @@ def _parsed(source: str) -> ast.FunctionDef | None:
 
 @cache
 def _constant(source: str) -> Fact:
-    """The value of a constant of the prelude that is a number or a tuple of numbers."""
+    """Return the fact about a constant of the prelude: a number or a tuple of numbers."""
     statement = statement_of(source)
     if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
         return Evaluator({}, {}).of(statement.value, {})
@@ -115,7 +116,10 @@ def _constant(source: str) -> Fact:
 
 
 class _Cutter:
-    """Cuts functions; of ``opened`` parameters nothing is known, ``hidden`` ones the module gives and nothing reads."""
+    """The specialization of functions, given that the values of ``opened`` parameters count as unknown.
+
+    ``hidden`` are the parameters that the module passes and that nothing reads.
+    """
 
     def __init__(
         self, definitions: Mapping[str, Definition], namespace: str, opened: frozenset[tuple[str, str]]
@@ -144,7 +148,7 @@ class _Cutter:
         return self._written()
 
     def _read(self, used: Iterable[str]) -> None:
-        """Parse what the names need."""
+        """Parse the definitions that the names need."""
         waiting, seen = list(used), set()
         while waiting:
             name = waiting.pop()
@@ -162,7 +166,7 @@ class _Cutter:
     # -- what is known
 
     def _whole(self, name: str) -> None:
-        """Note that nothing is known of how something is used."""
+        """Record that a definition is used in an unknown way."""
         use = self.uses.setdefault(name, _Use())
         if use.is_whole or name not in self.definitions:
             return
@@ -176,7 +180,7 @@ class _Cutter:
                 self._whole(other)
 
     def _called(self, name: str, call: Call | None, *, by_module: bool) -> None:
-        """Take note of a call."""
+        """Record a call."""
         function = self.functions[name]
         names = [part.arg for part in parameters_of(function)]
         if call is None or len(call.arguments) > len(names) - len(function.args.kwonlyargs):
@@ -225,7 +229,7 @@ class _Cutter:
         return folder(use.facts, _verdicts(cases))
 
     def _follow(self, name: str, folder: Folder) -> None:
-        """Take note of what a function calls, where it can get."""
+        """Record the calls in the reachable code of a function."""
         folder.body()
         for called, call in folder.calls:
             self._called(called, call, by_module=False)
@@ -240,7 +244,7 @@ class _Cutter:
         return self.uses[name].is_whole
 
     def _calls_others(self, name: str) -> bool:
-        """Tell whether a function uses anything else of the prelude."""
+        """Return whether a function calls other functions of the prelude."""
         return any(other in self.functions for other in self.definitions[name].uses if other != name)
 
     # -- what is written
@@ -276,7 +280,7 @@ class _Cutter:
     def _body(
         self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]
     ) -> tuple[list[str], set[str]]:
-        """The lines of a function's body as all uses leave it, and the parameters that cannot be dropped."""
+        """Return the specialized lines of a function's body, and the parameters that cannot be dropped."""
         called = ((other, lost.get(other, frozenset())) for other in self.definitions[name].uses)
         key = (name, frozenset(dropped.items()), lost.get(name), frozenset(called))
         if key not in self.bodies:
@@ -285,7 +289,7 @@ class _Cutter:
         return self.bodies[key]
 
     def _droppable(self, name: str) -> dict[str, str]:
-        """The parameters for which a text can stand, and that text."""
+        """Return the parameters that can be replaced by a text, with that text."""
         use, function = self.uses[name], self.functions[name]
         if use.is_whole:
             return {}
@@ -304,9 +308,10 @@ class _Cutter:
     def _without_unread(
         self, dropped: Mapping[str, Mapping[str, str]], lost: Mapping[str, frozenset[str]]
     ) -> dict[str, frozenset[str]]:
-        """Return ``lost`` with the parameters that nothing reads any more, and note as hidden what the module gives.
+        """Return ``lost`` with the parameters that are no longer read, and record as ``hidden`` those that the module
+        passes.
 
-        Numbers of its own go too, as the shapes of arrays tell them.
+        Numbers that the module passes are lost, too, as the shapes of arrays show them.
         """
         unread = {name: self._unread(name, dropped[name], lost) for name in dropped}
         kept = {name: frozenset(filter(self.uses[name].tells, self.uses[name].by_module)) for name in dropped}
@@ -315,7 +320,7 @@ class _Cutter:
         return found if found == lost else self._without_unread(dropped, found)
 
     def _unread(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> frozenset[str]:
-        """The parameters that are always the same and that nothing of what is left reads."""
+        """Return the parameters that are always the same and that the remaining code does not read."""
         use, function = self.uses[name], self.functions[name]
         if use.is_whole:
             return frozenset()
@@ -324,13 +329,13 @@ class _Cutter:
         return frozenset(part for part in names if isinstance(use.facts.get(part), Known))
 
     def _required(self, name: str) -> frozenset[str]:
-        """The parameters that every call gives, never as None."""
+        """Return the parameters that every call passes, never as None."""
         use = self.uses[name]
         parts = set() if use.is_whole else (use.required or set()) & use.facts.keys()
         return frozenset(part for part in parts if not {None, Known(None)} & set(alternatives(use.facts[part])))
 
     def _source(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> str:
-        """The text of a function as it is cut."""
+        """Return the text of a specialized function."""
         function = self.functions[name]
         source = self.definitions[name].source
         lines = source.split("\n")
@@ -352,7 +357,7 @@ class _Cutter:
 
 
 def _verdicts(cases: Sequence[Folder]) -> dict[ast.If, bool]:
-    """The statements of a function whose tests have the same outcome in each of the calls that get there."""
+    """Return the outcomes of tests that have the same outcome in all calls that reach them."""
     outcomes: dict[ast.If, set[bool | None]] = {}
     for case in cases:
         case.body()
@@ -363,7 +368,7 @@ def _verdicts(cases: Sequence[Folder]) -> dict[ast.If, bool]:
 
 
 def opened(fact: Fact) -> Fact:
-    """Return what is left of a fact without its value: that it is a bool, or a tuple of so many elements."""
+    """Return a fact without its value: a bool, or a tuple of known length."""
     if not isinstance(fact, Known):
         return fact
     if isinstance(fact.value, bool):
@@ -372,7 +377,7 @@ def opened(fact: Fact) -> Fact:
 
 
 def _simple(default: ast.expr) -> str | None:
-    """The text of a default that can stand wherever its parameter is read."""
+    """Return the text of a default that can be repeated wherever its parameter is read, or None."""
     is_simple = all(
         isinstance(part, ast.Constant | ast.Tuple | ast.UnaryOp | ast.USub | ast.Attribute | ast.Name | ast.Load)
         for part in ast.walk(default)
@@ -390,7 +395,7 @@ def _simple(default: ast.expr) -> str | None:
 
 
 def literal(value: Any) -> str | None:
-    """The text of a value, None for one without a short text."""
+    """Return the text of a value, or None if it has no short text."""
     if isinstance(value, str):
         return json.dumps(value)
     if value is None or isinstance(value, bool | int):
