@@ -110,7 +110,7 @@ def _timed(call: Callable[[], Any], target: Target, shape: Shape) -> tuple[dict[
     except Exception as error:
         if _is_of_callback(error):
             raise UsageError(Diagnostic("XP409", f"run cannot supply what the program calls back: {error}")) from error
-        if type(error).__module__.split(".")[0] not in target.library.packages:  # errors of the library itself mean that it cannot run here
+        if type(error).__module__.split(".")[0] not in target.library.packages:  # a fault of ours
             raise
         raise UsageError(Diagnostic("XP408", f"the {target.name} target cannot run here: {error}")) from error
     return results, time.perf_counter() - start

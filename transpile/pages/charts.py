@@ -1,4 +1,4 @@
-"""Histograms as bars: where each stands, how high it is, and what it says."""
+"""Histograms as bar charts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from ..dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """``height`` is between 0 and 1, by the logarithm of ``count``; ``label`` stands below it, ``text`` says it all."""
+    """A bar. ``height`` is between 0 and 1, by the logarithm of ``count``; ``label`` is below it, ``text`` describes
+    it.
+    """
 
     label: str
     text: str
@@ -36,15 +38,15 @@ class Chart:
 
     @property
     def text(self) -> str:
-        """The chart for those who do not see it."""
+        """The chart in words, for screen readers."""
         return f"{self.title}: " + ("; ".join(bar.text for bar in self.bars if bar.count) or "nothing")
 
 
 def chart(title: str, unit: str, edges: Sequence[float], counts: Sequence[int], odd: int, *, is_bad: bool) -> Chart:
-    """A chart of differences in ``unit``: ``counts[i]`` are at most ``edges[i]``, the last one is beyond all edges.
+    """Return a chart of differences in ``unit``: ``counts[i]`` are at most ``edges[i]``, the last are beyond all edges.
 
-    ``odd`` counts elements of which one side only is NaN or infinite. Where the array ``is_bad``, what lies beyond all
-    edges is marked.
+    ``odd`` counts elements of which only one side is NaN or infinite. If the array ``is_bad``, the bar beyond all edges
+    is marked.
     """
     top = math.log1p(max([*counts, odd, 1]))
 
@@ -62,5 +64,5 @@ def chart(title: str, unit: str, edges: Sequence[float], counts: Sequence[int], 
 
 
 def _number(value: float) -> str:
-    """An edge in few characters: ``0.5``, ``1e-4``."""
+    """Return an edge in few characters: ``0.5``, ``1e-4``."""
     return f"{value:.0e}".replace("e-0", "e-") if value < 0.01 else f"{value:g}"

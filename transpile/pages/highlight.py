@@ -1,4 +1,4 @@
-"""Lines of code as coloured tokens. The text comes from strangers: what cannot be seen is spelled out."""
+"""Lines of code as coloured tokens. The text is untrusted: invisible characters are spelled out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ..dataclass import dataclass
 
-LONGEST_LINE = 1_000  # characters of a line that a page shows: constants can be megabytes
+LONGEST_LINE = 1_000  # characters of a line that a page shows, as constants can be megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ _INVISIBLE = re.compile(
 
 
 def visible(text: str) -> str:
-    """The text with control characters and marks of direction spelled out, so that it reads as it is."""
+    """Return a text with control characters and direction marks spelled out, so that it reads as it is."""
     return _INVISIBLE.sub(_spelled_out, text)
 
 
@@ -58,12 +58,12 @@ def _spelled_out(found: re.Match[str]) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, numbered as editors and parsers number them."""
+    """Return the lines of a text, numbered as in editors and parsers."""
     return text.replace("\r\n", "\n").split("\n")
 
 
 def hlo_lines(text: str) -> list[Line]:
-    """HLO text as coloured lines."""
+    """Return HLO text as coloured lines."""
     return [tuple(_shortened(_matched(_HLO, line))) for line in lines_of(text)]
 
 
@@ -79,7 +79,7 @@ def _matched(pattern: re.Pattern[str], line: str) -> Iterator[Token]:
 
 
 def _shortened(tokens: Iterator[Token]) -> Iterator[Token]:
-    """The tokens that a line has room for, and how much is left out."""
+    """Yield the tokens that fit into a line, and the number of characters left out."""
     room, left_out = LONGEST_LINE, 0
     for token in tokens:
         shown = token.text[:room]
@@ -92,7 +92,7 @@ def _shortened(tokens: Iterator[Token]) -> Iterator[Token]:
 
 
 def python_lines(text: str) -> list[Line]:
-    """Python as coloured lines; plain ones from where it stops being Python."""
+    """Return Python as coloured lines; from a syntax error on, the lines are plain."""
     lines = lines_of(text)
     pieces: list[list[Token]] = [[] for _ in lines]
     columns = [0] * len(lines)

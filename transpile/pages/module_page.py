@@ -8,9 +8,9 @@ from .panes import make_panes, original
 
 
 def module_page(generated: GeneratedModule) -> str:
-    """HTML with a module's HLO, the Python emitted for it and the program's own source, lines linked to each other.
+    """Return an HTML page with a module's HLO, the emitted Python and the program's own source, with linked lines.
 
-    The page is one file without a reference to anything outside; text of the module is escaped.
+    The page is one file without external references; text of the module is escaped.
     """
     module = original(generated)
     return render(

@@ -1,4 +1,4 @@
-"""Pages that need nothing from outside: one file with its style and script, which alone a browser may run."""
+"""Self-contained pages: one file with its style and script, which are all that a browser may run."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _environment() -> jinja2.Environment:
 
 
 def _shown(value: Any) -> Any:
-    """A text from outside with what cannot be seen spelled out, line by line; markup is of our own making."""
+    """Return a text with invisible characters spelled out, line by line; our own markup is unchanged."""
     return "\n".join(map(visible, value.split("\n"))) if type(value) is str else value
 
 
 def render(page: str, **values: Any) -> str:
-    """A page from its templates ``PAGE.html.j2``, ``.css.j2`` and ``.js.j2``.
+    """Return a page from its templates ``PAGE.html.j2``, ``.css.j2`` and ``.js.j2``.
 
     Every text in ``values`` is escaped, and its invisible characters are spelled out.
     """
@@ -55,12 +55,12 @@ def render(page: str, **values: Any) -> str:
 
 
 def _integrity(text: str) -> str:
-    """The hash by which a content security policy allows exactly this style or script."""
+    """Return the hash by which a content security policy allows exactly this style or script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def write_page(text: str, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write a page atomically. Raises UsageError (XP640) where a file is there that is no page of xla2py's."""
+    """Write a page atomically. Raises UsageError (XP640) if the file exists and is not a page of xla2py."""
     path = Path(path)
     if path.exists() and not force and b'name="generator" content="xla2py ' not in read_bytes(path)[:4096]:
         hint = "write to another file, or overwrite it with --force"

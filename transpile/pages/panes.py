@@ -1,7 +1,7 @@
-"""Panes side by side: HLO, the Python emitted for it, the program's own source, each line with what it belongs to.
+"""Panes side by side: HLO, the emitted Python, and the program's own source, with linked lines.
 
-Lines of HLO are the hinge. Each names the statements of the emitted module that compute it and the line of the own
-source that it was traced from; the other panes have the same numbers.
+Lines of HLO are the link. Each has the numbers of the statements of the emitted module that compute it and of the line
+of the source that it was traced from; the other panes have the same numbers.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from ..hlo.printer import print_module
 from ..hlo.source import SourceText, Span
 from .highlight import Line, Token, hlo_lines, python_lines, visible
 
-AROUND = 12  # lines of own source that are shown before and after one that was traced
+AROUND = 12  # lines of source that are shown before and after a traced one
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a pane; ``number`` is empty for a heading or a gap. It gives the values of ``mains``, some of the
-    ``statements`` that it is a part of.
+    """A line of a pane; ``number`` is empty for a heading or a gap.
+
+    It belongs to ``statements``, and computes the values of ``mains``, which are some of these.
     """
 
     tokens: Line
@@ -37,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """One column; ``key`` is what the script calls it. ``target`` is that of emitted Python."""
+    """One column; ``key`` is its name in the script. ``target`` is that of emitted Python."""
 
     key: str
     title: str
@@ -46,14 +47,14 @@ class Pane:
 
 
 def original(generated: GeneratedModule) -> HloModule:
-    """The module that something was emitted for."""
+    """Return the HLO module that a module was emitted for."""
     assert generated.program is not None, "this module was not emitted in this process"
     return generated.program.original
 
 
 @dataclass(slots=True)
 class Linked:
-    """What a line of HLO belongs to: the numbers of statements, of those whose values it gives, and of places."""
+    """The links of a line of HLO: numbers of statements, of the statements whose values it has, and of places."""
 
     statements: set[int] = field(default_factory=set)
     mains: set[int] = field(default_factory=set)
@@ -61,9 +62,9 @@ class Linked:
 
 
 def make_panes(*emitted: GeneratedModule) -> list[Pane]:
-    """The panes of a module and of what was emitted for it, one for each target.
+    """Return the panes of a module and of the modules emitted for it, one for each target.
 
-    There is one of the program's own source where places in it are known.
+    The last one is the program's own source, if places in it are known.
     """
     module, places = original(emitted[0]), dict[Place, int]()
     text, lines = linked_lines(*emitted, places=places)
@@ -83,9 +84,9 @@ def make_panes(*emitted: GeneratedModule) -> list[Pane]:
 def linked_lines(
     *emitted: GeneratedModule, places: dict[Place, int] | None = None
 ) -> tuple[SourceText, dict[int, Linked]]:
-    """The text of a module, and by line of it what was emitted: statements are numbered through all targets.
+    """Return the text of a module and, by line, its links; statements are numbered through all targets.
 
-    ``places`` in the program's own source are numbered as they are met, those that are there already as they are.
+    ``places`` in the program's own source get numbers in the order of occurrence; known ones keep theirs.
     """
     places = {} if places is None else places
     module = original(emitted[0])
@@ -115,7 +116,7 @@ def _sorted(numbers: set[int]) -> tuple[int, ...]:
 
 
 def plain_panes(hlo: str, sources: Mapping[str, str]) -> list[Pane]:
-    """The panes of mere texts: HLO, and Python by target. No line is linked to another."""
+    """Return panes of plain texts, HLO and Python by target, without links."""
 
     def rows(lines: list[Line]) -> tuple[Row, ...]:
         return tuple(Row(line, str(number)) for number, line in enumerate(lines, 1))
@@ -125,7 +126,7 @@ def plain_panes(hlo: str, sources: Mapping[str, str]) -> list[Pane]:
 
 
 def _located(module: HloModule) -> tuple[SourceText, list[tuple[Instruction, Span]]]:
-    """The text of a module, and where in it its instructions are; printed where it did not come as text."""
+    """Return the text of a module with the spans of its instructions; it is printed if it did not come as text."""
     printed = module
     if module.source is None or any(instruction.span is None for instruction in module.instructions()):
         printed = parse_module(print_module(module))
@@ -135,7 +136,9 @@ def _located(module: HloModule) -> tuple[SourceText, list[tuple[Instruction, Spa
 
 
 def _own_place(module: HloModule, instruction: Instruction) -> Place | None:
-    """Return where an instruction was traced from: the innermost place in a file that is at hand, else in any."""
+    """Return the place that an instruction was traced from: the innermost in an available file, else in any file, or
+    None.
+    """
     metadata = instruction.metadata
     frame_id = metadata.stack_frame_id if metadata is not None else 0
     seen: set[int] = set()
@@ -149,8 +152,8 @@ def _own_place(module: HloModule, instruction: Instruction) -> Place | None:
 
 
 def python_pane(generated: GeneratedModule, first: int = 0) -> Pane:
-    """The pane of what was emitted, its statements numbered from ``first``; functions copied from the prelude are part
-    of it and belong to nothing.
+    """Return the pane of an emitted module, with statements numbered from ``first``; prelude functions have no
+    links.
     """
     rows = [Row(line, str(number)) for number, line in enumerate(python_lines(generated.source.rstrip("\n")), 1)]
     for number, statement in enumerate(generated.line_map().statements, first):
@@ -160,7 +163,7 @@ def python_pane(generated: GeneratedModule, first: int = 0) -> Pane:
 
 
 def _source_rows(module: HloModule, places: Mapping[Place, int]) -> Iterator[Row]:
-    """The files of the program's own source: what is around the places of its instructions."""
+    """Yield the rows of the program's own source around the places of its instructions."""
     files: dict[str, dict[int, int]] = {}
     for place, number in places.items():
         files.setdefault(place.file, {})[place.line] = number

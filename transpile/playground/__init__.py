@@ -1,1 +1,1 @@
-"""What the page asks and is answered: the same questions in a tab, by Pyodide, and from ``xla2py serve``."""
+"""The questions of the web page and their answers, both in a tab, by Pyodide, and from ``xla2py serve``."""

@@ -1,7 +1,7 @@
-"""The questions of the page, each a table of JSON with the key ``ask``, and their answers.
+"""The questions of the page, each a JSON object with the key ``ask``, and their answers.
 
-A program comes as text, and text it stays: no question names a file, a module or a function. Errors of the program are
-an answer, too: ``{"errors": [..]}``, each with its place in the text.
+A program comes as text and is only treated as text: no question names a file, a module or a function. Errors in the
+program are an answer, too: ``{"errors": [..]}``, each with its place in the text.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ from .running import compared, ran
 
 Answer = dict[str, Any]
 Question = Mapping[str, Any]
-_FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # of archives: the same module gives the same bytes
-# What a page may choose. Options that name files, or functions to import, are not among them.
+_FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the time in archives, so that the same module gives the same bytes
+# The options that a page may choose; none of them names files, or functions to import.
 OFFERED = (
     "style", "edge-cases", "annotate", "checks", "results", "nested", "line-length", "precision", "memory", "chunks",
 )  # fmt: skip
-NAME = "program"  # what errors and headers call the text
+NAME = "program"  # the text's name in errors and headers
 _KEPT = 8
 _NARROW = ("bf16", "f4", "f8", "s2", "s4", "u2", "u4")
 
 
 def answer(question: Question) -> Answer:
-    """Answer one question. Raises nothing: what fails is in ``errors``."""
+    """Answer one question. Raises nothing: failures are in ``errors``."""
     try:
         return _QUESTIONS[question.get("ask", "")](question)
     except XlaToPythonError as error:
         return {"errors": [_complaint(each) for each in error.diagnostics]}
     except MemoryError:
         return {"errors": [_complaint(Diagnostic("XP501", "there is not enough memory for this program"))]}
-    except Exception as error:  # a fault of ours, which must not take the page down
+    except Exception as error:  # a bug, which must not take the page down
         return {"errors": [{"code": "bug", "message": f"internal error: {type(error).__name__}: {error}"}]}
 
 
 def _complaint(diagnostic: Diagnostic) -> Answer:
-    """A diagnostic; lines and columns count from 1, and are those of the text that was asked about."""
+    """Return a diagnostic as JSON; lines and columns count from 1 in the question's text."""
     complaint = {"code": diagnostic.code, "message": diagnostic.message, "hint": diagnostic.hint or ""}
     if diagnostic.place is None:
         return complaint
@@ -70,12 +70,12 @@ def _complaint(diagnostic: Diagnostic) -> Answer:
 
 
 def _about(question: Question) -> Answer:
-    """What can be chosen here."""
+    """Return the version, the targets and the settings."""
     return {"version": VERSION, "targets": offered_targets(), "settings": offered_settings()}
 
 
 def _emit(question: Question) -> Answer:
-    """The module of a program for a target: its lines, and which lines of the program each computes."""
+    """Return the module of a program for a target: its lines, and the lines of the program that each computes."""
     module = loaded(question["text"])
     generated = emitted(question["text"], Side.of(question))
     rows = python_pane(generated).rows
@@ -95,9 +95,8 @@ def _short(token: Any) -> tuple[str, ...]:
 
 
 def _links(module: HloModule, generated: GeneratedModule, text: str) -> dict[int, list[list[int]]]:
-    """By line of the program: the statements that it is a part of, and those whose value it gives.
-
-    There are none where the lines are not the user's own.
+    """Return, by line of the program, its statements, and those whose value it has; {} if the text is not the user's
+    own.
     """
     source, lines = linked_lines(generated)
     if source.text != text:
@@ -106,13 +105,15 @@ def _links(module: HloModule, generated: GeneratedModule, text: str) -> dict[int
 
 
 def _run(question: Question) -> Answer:
-    """The results of a program on arguments that a seed makes."""
+    """Return the results of a program on arguments generated from a seed."""
     side = Side.of(question).plain()
     return ran(loaded(question["text"]), emitted(question["text"], side), _seed(question)).as_answer()
 
 
 def _compare(question: Question) -> Answer:
-    """Two modules of one program: the lines that differ, and how far results on the same arguments do."""
+    """Compare two modules of one program: return the lines that differ, and the differences of results on equal
+    arguments.
+    """
     text, seed = question["text"], _seed(question)
     first, second = (Side.of(side) for side in question["sides"])
     changed = _changed_lines(emitted(text, first).source, emitted(text, second).source)
@@ -124,7 +125,7 @@ def _compare(question: Question) -> Answer:
 
 
 def _changed_lines(first: str, second: str) -> list[list[int]]:
-    """The lines, from 1, of either text that the other does not have there; headers say what differs by themselves."""
+    """Return the lines, from 1, in which either text differs from the other."""
     lines = first.split("\n"), second.split("\n")
     changed: list[list[int]] = [[], []]
     for kind, *ranges in SequenceMatcher(None, *lines, autojunk=False).get_opcodes():
@@ -135,13 +136,13 @@ def _changed_lines(first: str, second: str) -> list[list[int]]:
 
 
 def _download(question: Question) -> Answer:
-    """The file, or the archive of files, that a module is."""
+    """Return a module as a file, or as an archive of files."""
     name, content = packed(emitted(question["text"], Side.of(question)))
     return {"file": name, "content": base64.b64encode(content).decode()}
 
 
 def _read(question: Question) -> Answer:
-    """The text of a program that came as bytes: a proto, bytecode, a serialized ``Exported``."""
+    """Return the text of a program that came as bytes: a proto, bytecode, a serialized ``Exported``."""
     try:
         content = base64.b64decode(question["content"], validate=True)
     except (TypeError, ValueError) as error:
@@ -171,7 +172,7 @@ _QUESTIONS = _Questions(about=_about, emit=_emit, run=_run, compare=_compare, do
 
 
 def packed(generated: GeneratedModule) -> tuple[str, bytes]:
-    """The name and the content of the file."""
+    """Return the name and the content of the file."""
     with tempfile.TemporaryDirectory() as folder:
         files = generated.save(Path(folder, f"{generated.name}.py"))
         if len(files) == 1:
@@ -188,14 +189,16 @@ def packed(generated: GeneratedModule) -> tuple[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A target and options: one of the modules that the page shows of a program."""
+    """A target and options: one of the modules of a program that the page shows."""
 
     target: str
-    options: str  # those that are no defaults, as JSON: modules are kept by it
+    options: str  # the options other than defaults, as JSON: a key for the cache of modules
 
     @classmethod
     def of(cls, question: Mapping[str, Any]) -> Side:
-        """The side that a question names. Raises UsageError: XP406 for an unknown target, XP416 for an option."""
+        """Return the side that a question names. Raises UsageError: XP406 for an unknown target, XP416 for an invalid
+        option.
+        """
         target, options = question.get("target", "numpy"), question.get("options", {})
         require_targets([str(target)])
         for name, value in options.items():
@@ -205,13 +208,13 @@ class Side:
         return cls(str(target), json.dumps(dict(sorted(options.items()))))
 
     def plain(self) -> Side:
-        """The side whose ``main`` takes arrays, one by one."""
+        """Return the side whose ``main`` takes separate arrays."""
         return Side(self.target, json.dumps({**json.loads(self.options), "nested": False}))
 
 
 @lru_cache(maxsize=_KEPT)
 def loaded(text: str) -> HloModule:
-    """The verified program of a text; never of a file that it may name. Raises ``XlaToPythonError``."""
+    """Return the verified program of a text; a text that names a file is not opened. Raises ``XlaToPythonError``."""
     module = load(text.encode("utf-8", "surrogatepass"), name=NAME)
     verify(module, module.source)
     if hasattr(ml_dtypes, "IS_STAND_IN"):
@@ -220,7 +223,7 @@ def loaded(text: str) -> HloModule:
 
 
 def _refuse_narrow_types(module: HloModule) -> None:
-    """Raise HloSyntaxError (XP106) for types that only ml_dtypes has, where there is but its stand-in."""
+    """Raise HloSyntaxError (XP106) for types of ml_dtypes, for an environment that only has a stand-in for it."""
     for instruction in module.instructions():
         for _, leaf in leaves(instruction.shape):
             if isinstance(leaf, ArrayShape) and leaf.element_type.name.startswith(_NARROW):
@@ -230,26 +233,26 @@ def _refuse_narrow_types(module: HloModule) -> None:
 
 @lru_cache(maxsize=_KEPT)
 def emitted(text: str, side: Side) -> GeneratedModule:
-    """The module for a side. Raises ``XlaToPythonError``."""
+    """Return the module for a side. Raises ``XlaToPythonError``."""
     chosen = keywords({name: SETTINGS[name].read(value, Path()) for name, value in json.loads(side.options).items()})
     return emit(loaded(text), side.target, name=NAME, **chosen)
 
 
 def offered_targets() -> list[dict[str, str]]:
-    """The targets by name, the default first, with the name that people know."""
+    """Return the targets, the default first, with their titles."""
     titles = {name: load_target(name).title for name in target_names()}
     names = sorted(titles, key=lambda name: ((name,) != TARGET.default, titles[name]))
     return [{"name": name, "title": titles[name].removeprefix("the ")} for name in names]
 
 
 def offered_settings() -> list[dict[str, Any]]:
-    """The options that can be chosen here, for a form."""
+    """Return the options that can be chosen here, for a form."""
     settings = [SETTINGS[name] for name in OFFERED]
     return [_described(setting, _choices(setting)) for setting in settings]
 
 
 def _choices(setting: Setting) -> tuple[str, ...]:
-    """The words to choose from; the compiled style needs Numba, which a tab does not have."""
+    """Return the choices of a setting; the compiled style needs Numba, which a tab does not have."""
     is_missing = setting.name == "style" and find_spec("numba") is None
     return tuple(word for word in setting.choices if not (is_missing and word == FAST))
 

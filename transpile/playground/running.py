@@ -1,4 +1,4 @@
-"""One run of an emitted module on arguments that a seed makes, for people to look at."""
+"""One run of an emitted module on arguments generated from a seed, for people to look at."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ..hlo.shapes import ArrayShape, Shape, leaves
 from ..target import load_target, twin_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_WRITTEN = 24  # elements of an array that are written out
-_MOST_POINTS = 256  # along a curve
+_WRITTEN = 24  # elements up to which an array is written in full
+_MOST_POINTS = 256  # of a curve
 _MOST_CELLS = 96  # along either side of a heat map
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The arrays that went into a module and came out of it, by name. ``note`` says what it ran on, if that is odd."""
+    """The arguments and the results of a module, by name. ``note`` says what it ran on, if that is unusual."""
 
     arguments: dict[str, Array]
     results: dict[str, Array]
@@ -37,16 +37,14 @@ class Ran:
     note: str = ""
 
     def as_answer(self) -> dict[str, Any]:
-        """The run as JSON."""
+        """Return the run as JSON."""
         shown = {"arguments": self.arguments, "results": self.results}
         views = {kind: [_view(name, array) for name, array in arrays.items()] for kind, arrays in shown.items()}
         return {**views, "seconds": self.seconds, "note": self.note}
 
 
 def ran(module: HloModule, generated: GeneratedModule, seed: int) -> Ran:
-    """Run a module. Raises UsageError (XP408) where its library is not here, (XP409) where it calls functions of the
-    user's.
-    """
+    """Run a module. Raises UsageError: XP408 if its library cannot run here, XP409 if it calls the user's functions."""
     target, devices = load_target(generated.target), device_count(module)
     shapes = [parameter.shape for parameter in module.entry.parameters]
     each = [make_inputs(module, seed + device) for device in range(devices)]
@@ -74,7 +72,7 @@ def _parameters(generated: GeneratedModule, shapes: Sequence[Shape]) -> list[str
 
 
 def _named(names: Sequence[str], shapes: Sequence[Shape], arrays: Sequence[Array]) -> dict[str, Array]:
-    """The arrays of values by name: ``x``, or ``x.0``, ``x.1``, .. of a tuple."""
+    """Return the arrays of values by name: ``x``, or ``x.0``, ``x.1``, .. for a tuple."""
     places = [
         ".".join([name, *map(str, path)])
         for name, shape in zip(names, shapes, strict=True)
@@ -85,7 +83,7 @@ def _named(names: Sequence[str], shapes: Sequence[Shape], arrays: Sequence[Array
 
 
 def _results(shape: Shape, arrays: Sequence[Array]) -> dict[str, Array]:
-    """The results by name; those of several devices one after the other."""
+    """Return the results by name; for several devices, those of one device after another."""
     one = _named(["result"], [shape], arrays[: sum(isinstance(leaf, ArrayShape) for _, leaf in leaves(shape))])
     if len(one) == len(arrays):
         return one
@@ -93,7 +91,7 @@ def _results(shape: Shape, arrays: Sequence[Array]) -> dict[str, Array]:
 
 
 def _view(name: str, array: Array) -> dict[str, Any]:
-    """An array for people: what it is, its statistics, its numbers where they are few, a picture."""
+    """Return an array as JSON: type, statistics, its numbers if they are few, a picture."""
     facts = describe(array)
     return {
         "name": name,
@@ -113,7 +111,7 @@ def _view(name: str, array: Array) -> dict[str, Any]:
 
 
 def compared(first: Ran, second: Ran) -> list[dict[str, Any]]:
-    """How far the results of two runs differ, result by result."""
+    """Return how far the results of two runs differ, by result."""
     names = list(first.results)
     verdicts = compare(tuple(first.results.values()), tuple(second.results.values()))
     return [
@@ -132,19 +130,20 @@ def compared(first: Ran, second: Ran) -> list[dict[str, Any]]:
 
 
 def _number(value: float) -> float | None:
-    """A number that JSON has."""
+    """Return a number for JSON, or None if it is not finite."""
     return float(value) if math.isfinite(value) else None
 
 
-# -- arrays as pictures of few numbers
+# -- arrays as small pictures
 
 
 def picture(array: Array) -> dict[str, Any] | None:
-    """A curve (``low``, ``high``: the least and the largest number at each point), a heat map (``rows`` of means), or
-    None of a scalar or an empty array.
+    """Return a curve (``low``, ``high``: the minimum and the maximum at each point), a heat map (``rows`` of means), or
+    None.
 
-    Complex numbers count by their modulus; what is not finite is None. Of more than two axes, the first of all but the
-    last two are shown, which ``part`` says: ``[0, 0, :, :]``.
+    It is None for a scalar or an empty array. Complex numbers are shown by their modulus; numbers that are not finite
+    are None. For more than two axes, the first element along all but the last two is shown: ``part`` is ``[0, 0, :,
+    :]``.
     """
     if array.ndim == 0 or array.size == 0:
         return None
@@ -175,7 +174,7 @@ def _map(values: Array) -> dict[str, Any]:
 
 
 def _starts(size: int, most: int) -> Array:
-    """Where each of at most ``most`` blocks of a length begins."""
+    """Return the start of each of at most ``most`` blocks of a length."""
     return np.unique(np.arange(min(size, most)) * size // min(size, most))
 
 

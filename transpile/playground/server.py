@@ -1,8 +1,9 @@
-"""The page from this machine, for its own user alone.
+"""The server of the page on this machine, for its own user alone.
 
-The server listens on 127.0.0.1, and answers what names it as its host (a page from elsewhere cannot have its own name
-lead here) and begins with its token. It hands out the files of the page, the watched program, and answers to
-questions, which a process of their own works out: a question can be stopped, and a crash ends that process alone.
+The server listens on 127.0.0.1. It only answers requests that name it as their host (so a page from elsewhere cannot
+make its own name resolve to it) and whose path begins with its token. It serves the files of the page, the watched
+program, and answers to questions. A separate process computes these: a question can be stopped, and a crash only ends
+that process.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from .answers import Answer, Question, answer
 from .site import site_files
 
 ADDRESS = "127.0.0.1"
-LONGEST_QUESTION = 256 << 20  # bytes
-_SECONDS = 600.0  # of a question that nobody stops
+LONGEST_QUESTION = 256 << 20  # bytes of a question
+_SECONDS = 600.0  # time limit of a question
 _TYPES = {
     ".html": "text/html",
     ".css": "text/css",
@@ -40,11 +41,11 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-Program = Callable[[], tuple[str, str]]  # the name and the text of what is watched; raises XlaToPythonError
+Program = Callable[[], tuple[str, str]]  # name and text of the watched file; raises XlaToPythonError
 
 
 class Playground(ThreadingHTTPServer):
-    """The server of a page. ``program`` reads the file that is watched, where there is one."""
+    """The server of a page. ``program`` reads the watched file, if there is one."""
 
     daemon_threads = True
 
@@ -62,11 +63,11 @@ class Playground(ThreadingHTTPServer):
 
     @property
     def hosts(self) -> tuple[str, str]:
-        """What a browser that was sent here by its user says in ``Host``."""
+        """The values of ``Host`` for a browser that the user sent here."""
         return f"{ADDRESS}:{self.server_port}", f"localhost:{self.server_port}"
 
     def ask(self, question: Question) -> Answer:
-        """The answer to a question, from the process; one at a time."""
+        """Return the answer to a question, from the process; one at a time."""
         with self._one:
             try:
                 found: Answer = self._worker.ask(answer, question, limits=Limits(_SECONDS)).value
@@ -77,7 +78,7 @@ class Playground(ThreadingHTTPServer):
                 return {"errors": [{"code": "bug", "message": f"internal error: {error}"}]}
 
     def stop_question(self) -> None:
-        """End the process, and so the question that it works on; the next one starts another."""
+        """End the process, and so its question; the next question starts another process."""
         self._worker.kill()
 
     def server_close(self) -> None:
@@ -98,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer({"ask": self._ask, "stop": self._stop}, self._missing)
 
     def _answer(self, doors: dict[str, Callable[[], None]], other: Callable[[], None]) -> None:
-        """Let in who has the token and says this server's name."""
+        """Answer a request that has the token and names this server as its host."""
         _, _, path = urlsplit(self.path).path.partition("/")
         token, _, self.name = path.partition("/")
         if self.headers.get("Host", "") not in self.server.hosts or not self._is_own_origin():
@@ -124,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.NOT_FOUND, b"there is nothing here\n", ".txt")
 
     def _program(self) -> None:
-        """The watched program, where it is not the one that was ``seen``."""
+        """Send the watched program, unless it is the one that was ``seen``."""
         if self.server.program is None:
             return self._missing()
         try:
@@ -169,4 +170,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Say nothing: addresses have the token in them."""
+        """Log nothing, as addresses contain the token."""

@@ -1,4 +1,4 @@
-"""Three-way merge of lines: two people changed one text, both changes are wanted.
+"""Three-way merge of lines, for two independent changes of one text.
 
 Source: S. Khanna, K. Kunal, B. C. Pierce, "A Formal Investigation of Diff3", FSTTCS 2007.
 """
@@ -16,14 +16,14 @@ EDITED, SEPARATOR, GENERATED = "<<<<<<< edited", "=======", ">>>>>>> generated"
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """The merged text, and how many places have both versions in it, between marks, for a person to choose."""
+    """The merged text, and the number of conflicts, which have both versions between marks for a person to choose."""
 
     text: str
     conflicts: int
 
 
 def merge(base: str, edited: str, generated: str) -> Merge:
-    """``edited`` and ``generated`` both come from ``base``: their common text, with the changes of each."""
+    """Return ``base`` with the changes of both ``edited`` and ``generated``."""
     lines = [text.splitlines(keepends=True) for text in (base, edited, generated)]
     merged: list[str] = []
     conflicts = 0
@@ -39,7 +39,7 @@ def merge(base: str, edited: str, generated: str) -> Merge:
 
 
 def has_conflicts(text: str) -> bool:
-    """Tell whether marks of an earlier merge are still in a text."""
+    """Return whether a text still has marks of an earlier merge."""
     return any(line in (EDITED, GENERATED) for line in text.splitlines())
 
 
@@ -48,7 +48,7 @@ def _ended(lines: Sequence[str]) -> list[str]:
 
 
 def _chunks(base: list[str], ours: list[str], theirs: list[str]) -> Iterator[tuple[list[str], list[str], list[str]]]:
-    """The texts cut at the same places: what all three share, and what lies between."""
+    """Yield the texts in corresponding pieces: lines that all three share, and the lines between."""
     places = [(0, 0, 0), *_common(base, ours, theirs), (len(base), len(ours), len(theirs))]
     for start, end in pairwise(places):
         parts = [text[a:b] for text, a, b in zip((base, ours, theirs), start, end, strict=True)]
@@ -56,7 +56,7 @@ def _chunks(base: list[str], ours: list[str], theirs: list[str]) -> Iterator[tup
 
 
 def _common(base: list[str], ours: list[str], theirs: list[str]) -> Iterator[tuple[int, int, int]]:
-    """Start and end of each run of lines that all three have, as places in each."""
+    """Yield the start and the end of each run of lines that all three have, as positions in each."""
     in_ours, in_theirs = (SequenceMatcher(None, base, other, False).get_matching_blocks() for other in (ours, theirs))
     i = j = 0
     while i < len(in_ours) and j < len(in_theirs):

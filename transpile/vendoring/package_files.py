@@ -1,6 +1,6 @@
-"""The files that make a package of emitted modules: what is imported, the command, arrays in files, the tests.
+"""The files that make a package of emitted modules: imports, command, arrays in files, tests.
 
-They are written from the manifest and the modules beside it, so that an update writes them anew, as it does modules.
+They are written from the manifest and the modules beside it, so an update writes them anew, like modules.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "package"
 INIT, MAIN, FILES, TESTS = "__init__.py", "__main__.py", "_files.py", "test_recorded.py"
 
 
-_OF_GRADIENTS = ("import numpy as np", "from numpy.typing import ArrayLike")  # and where flat arrays have an order:
+_OF_GRADIENTS = ("import numpy as np", "from numpy.typing import ArrayLike")  # and, for a gradient of several axes:
 _OF_ORDERS = ("from typing import Literal",)
 
 
 @cache
 def environment() -> jinja2.Environment:
-    """Return what renders the templates of packages."""
+    """Return the environment of the templates of packages."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -54,18 +54,20 @@ def environment() -> jinja2.Environment:
 
 
 def functions_of(project: Project) -> list[VendoredModule]:
-    """The modules of a project that are functions of its package."""
+    """Return the modules of a project that are functions of its package."""
     return [module for module in project.modules if module.function]
 
 
 def package_name(project: Project) -> str:
-    """The name of the package that the modules of a project are in."""
+    """Return the name of the package of a project's modules."""
     return PurePosixPath(functions_of(project)[0].output).parent.name
 
 
 def package_file(project: Project, file: VendoredModule) -> GeneratedModule:
-    """Return what a file of a package is now. Raises ``UsageError``: XP412 for a file that no package has, XP401 where
-    a module of the package is missing; and what reading the programs raises.
+    """Return what a file of a package should be now.
+
+    Raises ``UsageError``: XP412 for a file that packages do not have, XP401 if a module of the package is missing; and
+    the errors of reading the programs.
     """
     name = PurePosixPath(file.output).name
     if name not in _VALUES or not functions_of(project):
@@ -83,7 +85,7 @@ def _formatted(text: str, project: Project, file: VendoredModule) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words as a sentence lists them."""
+    """Return words as a list in a sentence."""
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
 
 
@@ -105,7 +107,7 @@ def _init_values(project: Project) -> dict[str, Any]:
 
 
 def _grouped(imports: Collection[str]) -> list[str]:
-    """Imports in the order of PEP 8, those from one module in one line, the standard library's before an empty line."""
+    """Return imports in the order of PEP 8, merged by module, with an empty line after the standard library's."""
     lines = sorted(line for line in imports if line.startswith("import "))
     words: dict[str, list[str]] = {}
     for line in sorted({*imports}.difference(lines)):
@@ -132,7 +134,7 @@ def _files_values(project: Project) -> dict[str, Any]:
 
 
 def _literal(tree: Any) -> str:
-    """Nested dicts as black writes them."""
+    """Return nested dicts as a literal on one line."""
     if not isinstance(tree, dict):
         return quoted_key(tree)
     return f"{{{', '.join(f'{quoted_key(key)}: {_literal(part)}' for key, part in tree.items())}}}"
@@ -148,7 +150,7 @@ _VALUES: dict[str, Callable[[Project], dict[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function of a package, as ``__init__`` has it: texts, and the imports that the types in them need."""
+    """A function of a package as it is in ``__init__``: texts, and the imports that its types need."""
 
     name: str
     module: str
@@ -163,7 +165,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """The argument by which a function gives a gradient: its name, its type, and its shape, as text."""
+    """The argument with respect to which a function returns a gradient: its name, type and shape."""
 
     argument: str
     type: str
@@ -172,20 +174,20 @@ class Gradient:
 
 @dataclass(frozen=True, slots=True)
 class StateClass:
-    """A class that keeps the states of a function, as ``__init__`` has it: texts of what it takes and gives."""
+    """A class that keeps the states of a function, as it is in ``__init__``: texts of its parts."""
 
     name: str
-    states: Mapping[str, str]  # their types, by name
+    states: Mapping[str, str]  # name: type
     parameters: str  # of a call
-    call: str  # its arguments
-    arguments: str  # of the function
-    result: str  # the type of what it returns
-    targets: str  # what the results of the function are assigned to
+    call: str  # the arguments of a call
+    arguments: str  # of the call of the function
+    result: str  # the type of its result
+    targets: str  # the targets of the function's results
     returned: str
 
 
 def signature(project: Project, module: VendoredModule) -> Signature:
-    """Return a function of a package as ``__init__`` has it."""
+    """Return a function of a package as it is in ``__init__``."""
     tree = ast.parse(source_of(project, module))
     main = main_of(tree)
     name = PurePosixPath(module.output).stem
@@ -215,7 +217,10 @@ def signature(project: Project, module: VendoredModule) -> Signature:
 
 
 def _gradient(project: Project, module: VendoredModule) -> Gradient:
-    """Return the argument by which a function gives a gradient. Raises ``UsageError`` (XP710) for one that is none."""
+    """Return the argument with respect to which a function returns a gradient.
+
+    Raises ``UsageError`` (XP710) unless it is a flat array that SciPy can pass.
+    """
     found = argument_leaves(project, module)
     name = list(dict.fromkeys(leaf.argument for leaf in found))[int(module.gradient)]
     first, *others = [leaf for leaf in found if leaf.argument == name]
@@ -233,7 +238,7 @@ def _gradient(project: Project, module: VendoredModule) -> Gradient:
 
 
 def _state_class(function: str, states: States, arguments: ast.arguments, result: ast.expr) -> StateClass:
-    """The class for a function with states, where ``arguments`` and ``result`` are typed as ``__init__`` types them."""
+    """Return the class for a function with states; ``arguments`` and ``result`` have the types of ``__init__``."""
     kept = {
         each.arg: ast.unparse(each.annotation or ast.Constant(None))
         for each in _all(arguments)
@@ -258,12 +263,14 @@ def _state_class(function: str, states: States, arguments: ast.arguments, result
 
 
 def class_name(function: str) -> str:
-    """``decode_step`` as ``DecodeStep``."""
+    """Return ``DecodeStep`` for ``decode_step``."""
     return "".join(word.capitalize() for word in function.split("_"))
 
 
 def _type_of(result: ast.expr, places: list[int], count: int | None) -> str:
-    """The type of the results at some ``places``, of that of a tuple of ``count``."""
+    """Return the type of the results at ``places`` in a tuple of ``count``; without them, the type of the whole
+    result.
+    """
     types = result.slice.elts if isinstance(result, ast.Subscript) and isinstance(result.slice, ast.Tuple) else []
     if count is None or len(types) != count:
         return ast.unparse(result)
@@ -272,19 +279,19 @@ def _type_of(result: ast.expr, places: list[int], count: int | None) -> str:
 
 
 def docstring_text(text: str) -> str:
-    """A text as it stands between the quotes of a function's docstring."""
+    """Return a text escaped and indented for a function's docstring."""
     escaped = re.sub(r'"(?=""|$|"$)', r'\\"', cleandoc(text).replace("\\", "\\\\"))
     lines = indent(escaped, "    ").lstrip()
     return f"{lines}\n    " if "\n" in lines else lines
 
 
 def _all(arguments: ast.arguments) -> list[ast.arg]:
-    """The arguments with names of their own."""
+    """Return the named parameters, without ``*args`` and ``**kwargs``."""
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 
 def _passed(arguments: ast.arguments, kept: Container[str] = ()) -> Iterator[str]:
-    """Yield how a function hands its arguments on, a method those that it has ``kept``."""
+    """Yield the arguments with which a function passes its parameters on; those ``kept`` are attributes of ``self``."""
     own = {each.arg: f"self.{each.arg}" if each.arg in kept else each.arg for each in _all(arguments)}
     yield from (own[each.arg] for each in (*arguments.posonlyargs, *arguments.args))
     if arguments.vararg is not None:
@@ -295,7 +302,9 @@ def _passed(arguments: ast.arguments, kept: Container[str] = ()) -> Iterator[str
 
 
 class _Qualified(ast.NodeTransformer):
-    """Names of a module as another module that has imported it writes them; ``imports`` are those that it needs too."""
+    """A transformer that qualifies a module's own names with the module; ``imports`` are the imports that are also
+    needed.
+    """
 
     def __init__(self, module: str, tree: ast.Module) -> None:
         self.module = module

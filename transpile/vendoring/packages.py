@@ -1,4 +1,4 @@
-"""A project that pip installs, made of one function or several: modules, command, recorded results of XLA, README."""
+"""A project that pip can install, from one or several functions: modules, command, recorded results of XLA, README."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ _NEEDS = {
     "numba": ("numba>=0.62", "Numba"),
     "numpy": ("numpy>=2.0", "NumPy"),
     "scipy": ("scipy>=1.13", "SciPy"),
-}  # by import: the requirement, and what people call it
-_UNTYPED = frozenset(("scipy",))  # has no types of its own
+}  # import: the requirement, and the usual name
+_UNTYPED = frozenset(("scipy",))  # packages without types
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """A function of a package before it is written.
 
-    ``source`` is a file or a function as a command names it, where it came as one; else there is the ``program``.
+    ``source`` is a file or a function reference as on the command line; it is empty if there is a ``program``.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Part:
     program: HloModule | None
     doc: str
     sources: Path | None  # the folder of the author's Python
-    gradient: str = ""  # the number of the argument, of a function that gives value and gradient
+    gradient: str = ""  # for value and gradient: the number of the argument
 
 
 def package(
@@ -112,7 +112,7 @@ def package_all(
     options: Mapping[str, Value],
     value_and_grad: int | None = None,
 ) -> Path:
-    """Do as :func:`package` says, for pairs of a name, empty for the source's own, and a source."""
+    """Write a package as :func:`package` does, from pairs of a name (empty for the source's own name) and a source."""
     name = name or identifier(folder.resolve().name)
     require_name(name, "package")
     if target != "numpy":
@@ -133,7 +133,7 @@ def package_all(
 
 @contextmanager
 def _appearing(folder: Path) -> Iterator[Path]:
-    """A folder beside ``folder`` that takes its place where the body raises nothing, and is removed else."""
+    """Yield a temporary folder that replaces ``folder`` if the body succeeds, and is removed otherwise."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -151,10 +151,10 @@ def _appearing(folder: Path) -> Iterator[Path]:
 
 
 def update_package(folder: Path, *, discard_edits: bool = False) -> dict[str, Outcome]:
-    """Write the modules and files of a package anew where something changed; the outcome of each, by its place.
+    """Write the modules and files of a package anew if something changed; return the outcome of each, by output.
 
-    Edits are merged. The results of XLA are recorded again for modules whose text changed. Raises what
-    :func:`.update.update_module` raises, and XP709.
+    Edits are merged. The results of XLA are recorded again for modules whose text changed. Raises the errors of
+    :func:`.update.update_module`, and XP709.
     """
     project = package_in(folder)
     outcomes = {
@@ -169,7 +169,7 @@ def update_package(folder: Path, *, discard_edits: bool = False) -> dict[str, Ou
 
 
 def package_in(folder: Path) -> Project:
-    """The project of a package. Raises ``UsageError``: XP707 where the folder holds none."""
+    """Return the project of a package. Raises ``UsageError`` (XP707) if the folder has none."""
     path = folder / "pyproject.toml"
     project = read_project(path) if path.is_file() else None
     if project is None or not functions_of(project):
@@ -179,7 +179,9 @@ def package_in(folder: Path) -> Project:
 
 
 def require_name(name: str, what: str) -> None:
-    """Raise ``UsageError`` (XP708) for a name that is no identifier, or that of a module of the standard library."""
+    """Raise ``UsageError`` (XP708) for a name that is not a public identifier, or that hides a module or a required
+    package.
+    """
     if not is_name(name):
         message = f"'{name}' cannot be the name of a {what}"
         raise UsageError(Diagnostic("XP708", message, hint="give another with --name"))
@@ -189,14 +191,14 @@ def require_name(name: str, what: str) -> None:
 
 
 def require_empty(folder: Path) -> None:
-    """Raise ``UsageError`` (XP707) where a folder has something in it, or is none."""
+    """Raise ``UsageError`` (XP707) unless the folder is missing or empty."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         hint = f"name a new folder with -o, or write a package again with xla2py package --update {folder}"
         raise UsageError(Diagnostic("XP707", f"{folder} is there already", hint=hint))
 
 
 def require_distinct(parts: Sequence[Part]) -> None:
-    """Raise ``UsageError`` (XP708) where two functions would have one name."""
+    """Raise ``UsageError`` (XP708) if two functions have the same name."""
     names = [part.name for part in parts]
     for name in names:
         if names.count(name) > 1:
@@ -205,7 +207,7 @@ def require_distinct(parts: Sequence[Part]) -> None:
 
 
 def _part(name: str, source: Any, arguments: Sequence[Any]) -> Part:
-    """A function of the package: its own name, unless another is given."""
+    """Return a function of the package, with its own name unless another is given."""
     if isinstance(source, tuple):
         source, *arguments = source
     text = os.fspath(source) if isinstance(source, str | os.PathLike) else ""
@@ -224,7 +226,9 @@ def _part(name: str, source: Any, arguments: Sequence[Any]) -> Part:
 
 
 def _part_with_gradient(part: Part, source: Any, arguments: Sequence[Any], number: str, is_only: bool) -> Part:
-    """The function that gives the value of a part and its gradient. Raises ``UsageError`` (XP710) where it has none."""
+    """Return the function of a part's value and gradient. Raises ``UsageError`` (XP710) if the part is not a JAX
+    function.
+    """
     name = "value_and_grad" if is_only else f"{part.name}_value_and_grad"
     if isinstance(source, tuple):
         source, *arguments = source
@@ -243,19 +247,19 @@ def _program(source: Any, arguments: Sequence[Any]) -> HloModule:
 
 
 def _folder_of(program: HloModule) -> Path | None:
-    """The folder of the file in which the traced function stands."""
+    """Return the folder of the file that has the traced function, or None."""
     name = program.name.removeprefix("jit_")
     files = (frame.file_name for frame in program.stack_frames if frame.function_name == name)
     return next((Path(file).parent for file in files if file in program.sources), None)
 
 
 def _doc(found: Any) -> str:
-    """The author's docstring of a function of JAX."""
+    """Return the author's docstring of a JAX function, or an empty string."""
     return (getdoc(found) or "") if hasattr(found, "__wrapped__") or hasattr(found, "__code__") else ""
 
 
 def write_package(folder: Path, parts: Sequence[Part], name: str, target: str, options: Mapping[str, Value]) -> Project:
-    """Write all files of a package into an empty folder."""
+    """Write all files of a package into an empty folder; return the project."""
     path = folder / "pyproject.toml"
     write_atomically(path, b"")
     project = read_project(path)
@@ -285,7 +289,7 @@ def write_package(folder: Path, parts: Sequence[Part], name: str, target: str, o
 def _with_files(
     project: Project, parts: Sequence[Part], name: str, target: str, options: Mapping[str, Value]
 ) -> Project:
-    """Write the modules and the files that make a package of them, each listed in the manifest."""
+    """Write the modules and the files that make a package of them, and list each in the manifest."""
     for part in parts:
         source, own = part.source, dict(options)
         if part.program is not None:
@@ -309,8 +313,9 @@ def _with_files(
 
 
 def _written_program(path: Path, part: Part) -> Path:
-    """Write a program that came as no file, with its large constants and its trees beside it; it names the author's
-    files as found from their folder, and those of libraries as they are imported.
+    """Write a program that did not come from a file, with its large constants and its trees beside it; return the path.
+
+    Paths in it are relative to the author's folder, or, for libraries, to the folders of ``sys.path``.
     """
     assert part.program is not None
     text, arrays = print_without_constants(part.program, is_large)
@@ -326,31 +331,31 @@ def _written_program(path: Path, part: Part) -> Path:
 
 
 def _imports(project: Project, source: str) -> str:
-    """The folder that a source in Python is imported from: this process's, relative to the project."""
+    """Return the folder that a Python source is imported from, the present one, relative to the project."""
     return Path(os.path.relpath(Path(), project.folder.resolve())).as_posix() if is_reference(source) else ""
 
 
 def _description(parts: Sequence[Part]) -> str:
-    """What the package is, on a line that TOML and Markdown take as it is."""
+    """Return a description of the package on a line that needs no escaping in TOML and Markdown."""
     return (_sentence(parts[0].doc) if len(parts) == 1 else "") or (
         f"{listed([part.name for part in parts])} on NumPy, without a compiler."
     )
 
 
 def _sentence(doc: str) -> str:
-    """The first line of a docstring, in plain characters."""
+    """Return the first line of a docstring, in plain characters."""
     line = next(iter(doc.splitlines()), "")
     return "".join(c for c in line if c.isprintable() and c not in '"\\<>|`[]').strip()
 
 
 def _needs(project: Project) -> list[tuple[str, str]]:
-    """The packages that the modules need, as requirements and as people call them."""
+    """Return the packages that the modules need, as requirements and by their usual names."""
     names = _imported(project) | ({"scipy"} if any(map(_is_compiled_product, _nodes(project))) else set())
     return [_NEEDS[name] for name in sorted(names & _NEEDS.keys())]
 
 
 def _imported(project: Project) -> set[str]:
-    """The packages that the modules import."""
+    """Return the packages that the modules import."""
     nodes = list(_nodes(project))
     names = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     return names | {
@@ -365,7 +370,7 @@ def _nodes(project: Project) -> Iterator[ast.AST]:
 
 
 def _is_compiled_product(node: ast.AST) -> bool:
-    """Tell whether Numba compiles a function with products of matrices, for which it calls the BLAS of SciPy."""
+    """Return whether Numba compiles a function with matrix products, which call SciPy's BLAS."""
     if not (isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(each) for each in node.decorator_list)):
         return False
     return any(
@@ -375,7 +380,7 @@ def _is_compiled_product(node: ast.AST) -> bool:
 
 
 def _row(project: Project, module: VendoredModule, agreement: Agreement) -> dict[str, Any]:
-    """What the README tells of a function."""
+    """Return the README's entry for a function."""
     found = argument_leaves(project, module)
     by_argument: dict[str, list[str]] = {}
     for leaf, text in zip(found, _types(program_of(project, module)), strict=False):
@@ -386,7 +391,7 @@ def _row(project: Project, module: VendoredModule, agreement: Agreement) -> dict
     ]
     told = _RETURNS.search(ast.get_docstring(ast.parse(source_of(project, module))) or "")
     gives = " ".join(told[1].split()) if told is not None else "nothing"
-    if module.gradient:  # __init__ gives both in float64
+    if module.gradient:  # __init__ returns both in float64
         gives = re.sub(r"float\d+", "float64", gives)
     return {
         "name": module.function,
@@ -403,7 +408,7 @@ def _row(project: Project, module: VendoredModule, agreement: Agreement) -> dict
 
 
 def _types(program: HloModule | Witnesses) -> list[str]:
-    """The types of the arrays that a program takes, with the names of sizes that are free."""
+    """Return the types of the arrays that a program takes, with the names of free sizes."""
     if isinstance(program, HloModule):
         return list(map(type_text, _taken(program)))
     sizes = [program.assignment(k) for k in range(len(program.modules))]
@@ -415,7 +420,7 @@ def _taken(program: HloModule) -> list[Shape]:
 
 
 def _type_at_any_size(shapes: Sequence[Shape], sizes: Sequence[Assignment]) -> str:
-    """``float32[B, 4]``: a size that differs is one that is free, so many times, or unknown."""
+    """Return ``float32[B, 4]``: an axis that differs between programs is a multiple of a free size, or unknown."""
     arrays = [shape for shape in shapes if isinstance(shape, ArrayShape)]
     if not arrays:  # tokens
         return type_text(shapes[0])

@@ -18,17 +18,18 @@ from ..hlo.ir import HloModule
 from ..hlo.verifier import verify
 from .manifest import Project, VendoredModule
 
-PROGRAMS = "programs"  # the folder of a package's programs that came as no file
+PROGRAMS = "programs"  # the folder of a package's programs that did not come from files
 
 
 def is_large(array: np.ndarray) -> bool:
-    """Tell whether a constant stands in a file beside the text of a program, or is handed to XLA as an argument."""
+    """Return whether a constant goes to a file beside the text of a program, or is passed to XLA as an argument."""
     return array.nbytes >= LARGE and safetensors.can_hold(array)
 
 
 def program_of(project: Project, module: VendoredModule) -> HloModule | Witnesses:
-    """The program that a module comes from, at several sizes where some are free; it is read once. Raises what ``load``
-    and ``verify`` raise, and UsageError (XP425) for sizes that are none.
+    """Return the program that a module comes from, at several sizes if some are free; the result is cached.
+
+    Raises the errors of ``load`` and ``verify``, and UsageError (XP425) for invalid sizes.
     """
     if module.output not in project.programs:
         weights = str(module.options.get("weights", project.settings.values.get("weights", "")))
@@ -42,8 +43,9 @@ def program_of(project: Project, module: VendoredModule) -> HloModule | Witnesse
 def _with_distinct_names(
     project: Project, module: VendoredModule, program: HloModule | Witnesses
 ) -> HloModule | Witnesses:
-    """The program of a function with the names that functions before it in the package give to its constants; a name
-    that one of them gives to another array has the function's own before it.
+    """Return the program of a function with the constant names of earlier functions in the package for equal arrays.
+
+    A name that an earlier function uses for another array gets the function's own name as a prefix.
     """
     if isinstance(program, Witnesses) or not module.function:
         return program

@@ -1,4 +1,4 @@
-"""What XLA gives for chosen inputs, beside a package, and how closely its functions agree."""
+"""Results of XLA for chosen inputs, recorded beside a package, and their agreement with its functions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .programs import is_large, program_of
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FOLDER = Path("tests", "recorded")
-SEEDS = (0, 1)  # of the inputs that are recorded
+SEEDS = (0, 1)  # of the recorded inputs
 _SECONDS = 600
 
 
@@ -51,10 +51,10 @@ class Agreement:
 
 
 def record(project: Project, module: VendoredModule, package: str) -> Agreement:
-    """Run a function of a package beside XLA and write inputs, XLA's results and what they may differ by.
+    """Run a function of a package beside XLA, and write the inputs, XLA's results and the tolerances.
 
-    Warns of results that are not finite. Raises ``UsageError``: XP709 where the function fails or gives other values,
-    XP460 where there is no XLA.
+    Warns of results that are not finite. Raises ``UsageError``: XP709 if the function fails or returns other values,
+    XP460 if XLA is missing.
     """
     program = program_of(project, module)
     programs = program.modules if isinstance(program, Witnesses) else (program,)
@@ -70,7 +70,7 @@ def record(project: Project, module: VendoredModule, package: str) -> Agreement:
         if len(actual) != len(expected):
             raise _differs(module, f"it gives {len(actual)} arrays, and XLA {len(expected)}")
         budgets = budgets_for(each)
-        if module.gradient:  # __init__ gives value and gradient in float64
+        if module.gradient:  # __init__ returns value and gradient in float64
             actual = {name: x.astype(y.dtype) for (name, x), y in zip(actual.items(), expected, strict=True)}
         verdicts = list(_verdicts(actual, expected, budgets))
         for name, verdict, x in zip(actual, verdicts, expected, strict=True):
@@ -96,7 +96,7 @@ def _warn_of_nonfinite(module: VendoredModule, results: Mapping[str, Sequence[Ar
 
 
 def wide(array: Array) -> Array:
-    """An array in a type that files have a name for and that holds all its numbers."""
+    """Return an array in a type that files can name and that represents all its numbers."""
     element_type = from_dtype(array.dtype)
     if not element_type.is_extension:
         return array
@@ -109,7 +109,7 @@ def _differs(module: VendoredModule, why: str) -> UsageError:
 
 
 def _called(project: Project, module: VendoredModule, package: str, arguments: dict[str, Array]) -> dict[str, Array]:
-    """The results of a function, by name, of the package's own command in a process of its own."""
+    """Return the results of a function by name, from the package's own command in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         given, results = Path(folder, "in.npz"), Path(folder, "out.npz")
         np.savez(given, allow_pickle=False, **arguments)
@@ -152,7 +152,7 @@ def _write(
 
 
 def _allowed(expected: Array, budget: Budget) -> tuple[float, float]:
-    """The relative and the absolute tolerance of a result: the rule of comparisons in two numbers."""
+    """Return the relative and the absolute tolerance of a result: the rule of comparisons in two numbers."""
     element_type = from_dtype(expected.dtype)
     if not (element_type.is_floating or element_type.is_complex):
         return 0.0, 0.0
@@ -163,5 +163,5 @@ def _allowed(expected: Array, budget: Budget) -> tuple[float, float]:
 
 
 def _eps(dtype: np.dtype[Any]) -> float:
-    """The distance from 1 to the next number of a float or complex type."""
+    """Return the distance from 1 to the next number of a float or complex type."""
     return float(ml_dtypes.finfo(from_dtype(dtype).real.dtype).eps)

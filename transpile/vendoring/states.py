@@ -1,6 +1,6 @@
-"""States of functions: an argument that a function gives back changed, such as ``step(state, x) -> state, y``.
+"""States of functions: arguments whose next values a function returns, such as ``step(state, x) -> state, y``.
 
-The name of the argument says that it is a state; the tree of the result is that of the argument, types and shapes too.
+The name of the argument says that it is a state; the result has the argument's tree, types and shapes.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from ..hlo.ir import Built, HloModule, ResultTree
 from ..hlo.shapes import ArrayShape, TupleShape, leaves
 from .arguments import ArgumentLeaf
 
-_STATES = frozenset({"state", "states", "carry", "cache", "caches", "hidden", "h"})  # words of names
-_BESIDE_STATES = frozenset({"params", "variables", "weights", "key", "rng"})  # kept where a state is, too
+_STATES = frozenset({"state", "states", "carry", "cache", "caches", "hidden", "h"})  # words in names of states
+_BESIDE_STATES = frozenset({"params", "variables", "weights", "key", "rng"})  # kept like states, if there is a state
 _Tree = frozenset[tuple[tuple[Any, ...], str, tuple[int, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """The arguments of a function that are states, each with the place of the result that is the next, and how many
-    results there are: None for one that is no part of a tuple.
+    """The arguments of a function that are states, each with the index of its next value among the results.
+
+    ``results`` is the number of results, None for a single one.
     """
 
     places: dict[str, int]
@@ -29,7 +30,7 @@ class States:
 
 
 def states_of(program: HloModule, arguments: Sequence[ArgumentLeaf]) -> States | None:
-    """Return the states of a function, None where it has none."""
+    """Return the states of a function, or None if it has none."""
     root = program.entry.root.shape
     shapes = [shape for _, shape in leaves(root) if isinstance(shape, ArrayShape)]
     tree = program.trees.results if program.trees is not None else None
@@ -46,7 +47,9 @@ def states_of(program: HloModule, arguments: Sequence[ArgumentLeaf]) -> States |
 
 
 def _places(names: list[str], given: dict[str, _Tree], parts: list[_Tree]) -> Iterator[tuple[str, int]]:
-    """Yield each state with the place of its result: where several agree, the one that is as far from an end."""
+    """Yield each state with the index of its result: of several candidates, the one at the same distance from an
+    end.
+    """
     taken: set[int] = set()
     for number, name in enumerate(names):
         agreeing = [k for k, part in enumerate(parts) if part == given[name]]
@@ -62,7 +65,7 @@ def _has_word(name: str, words: frozenset[str]) -> bool:
 
 
 def _with_types(tree: ResultTree, shapes: Sequence[ArrayShape]) -> _Tree:
-    """The leaves of a result as :class:`.ArgumentLeaf` has those of arguments: keys, type, shape."""
+    """Return the leaves of a result in the form of arguments (:class:`.ArgumentLeaf`): keys, type, shape."""
     return frozenset((keys, str(shapes[k].element_type.dtype), shapes[k].dimensions) for keys, k in _leaves(tree))
 
 

@@ -1,4 +1,4 @@
-"""Text as people keep it: with or without a byte order mark, with line ends of one system or another."""
+"""Text files of people: with or without a byte order mark, with either kind of line ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MARK = "\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """The content of a file with ``\\n`` between lines, and how it was written."""
+    """The content of a file with ``\\n`` between lines, and the form in which it was written."""
 
     text: str
     newline: str = "\n"
@@ -20,7 +20,7 @@ class TextFile:
 
     @classmethod
     def decode(cls, content: bytes, path: Path) -> TextFile:
-        """Read UTF-8. Raises ``UsageError`` (XP703) for anything else."""
+        """Decode UTF-8. Raises ``UsageError`` (XP703) for anything else."""
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -30,5 +30,5 @@ class TextFile:
         return cls(text.removeprefix(_MARK).replace("\r\n", "\n"), newline, has_mark)
 
     def encode(self, text: str) -> bytes:
-        """Another text, written as this one was."""
+        """Return another text encoded in the form of this one."""
         return (_MARK * self.has_mark + text.replace("\n", self.newline)).encode()

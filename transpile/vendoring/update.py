@@ -1,9 +1,9 @@
-"""Writing vendored modules. A person's edits are merged with what is new, never lost.
+"""Writing vendored modules; a person's edits are merged with the new text, never lost.
 
-What was generated is kept in the folder ``.xla2py`` beside pyproject.toml, one file for each module, named by the hash
-that the module's header carries: the common ancestor of the next merge. The new ancestor is written first, then the
-constants, then the module, and only then is the old ancestor removed, so that an update that is cut short at any moment
-leaves the old module or the new one, each with its ancestor.
+The generated text is kept in the folder ``.xla2py`` beside pyproject.toml, a file for each module, named by the hash in
+the module's header: it is the common ancestor of the next merge. The new ancestor is written first, then the constants,
+then the module, and then the old ancestor is removed. So an interrupted update leaves either the old or the new module,
+each with its ancestor.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A module before and after an update, not yet written. ``old`` is None where there is no file."""
+    """A module before and after an update, not yet written. ``old`` is None if there is no file."""
 
     outcome: Outcome
     old: VendoredFile | None
@@ -72,15 +72,16 @@ def add_module(
     sizes: Sequence[str] = (),
     facts: Mapping[str, Any] | None = None,
 ) -> tuple[Project, VendoredModule]:
-    """Emit ``source`` to ``output`` and list it in the manifest; the new project and entry.
+    """Emit ``source`` to ``output`` and list it in the manifest; return the new project and entry.
 
     ``source`` is a path or a function, ``module:function(shapes)``, that can be imported from the project's folder;
-    names in its shapes are sizes that may be any. So are those that differ between it and the ``others``, dumps of the
-    same program; ``sizes`` are words such as ``B=3,5,7``, or what chunks are planned for, ``B=1000000``. ``facts`` are
-    what the manifest says of a function of a package: ``function``, ``doc``, ``imports``.
+    names in its shapes are free sizes. Sizes that differ between it and the ``others``, dumps of the same program, are
+    free, too. ``sizes`` are words such as ``B=3,5,7``, or the sizes that chunks are planned for, ``B=1000000``.
+    ``facts`` are further keys of the manifest, for a function of a package: ``function``, ``doc``, ``imports``,
+    ``gradient``.
 
-    Raises ``UsageError``: XP702 where the output lies outside the project or is listed already, XP403 where the file
-    is not one that xla2py wrote; and what reading and emitting the source raises.
+    Raises ``UsageError``: XP702 if the output is outside the project or listed already, XP403 if the file was edited or
+    not written by xla2py; and the errors of reading and emitting the source.
     """
     first, *further = (name if is_reference(name) else relative_name(project, Path(name)) for name in (source, *others))
     place = relative_name(project, output)
@@ -104,17 +105,18 @@ def add_module(
 
 
 def update_module(project: Project, module: VendoredModule, *, discard_edits: bool = False) -> Outcome:
-    """Write a module anew where something changed. Raises what :func:`prepare_update` raises."""
+    """Write a module anew if something changed; return the outcome. Raises the errors of :func:`prepare_update`."""
     update = prepare_update(project, module, discard_edits=discard_edits)
     write_update(share_helpers(project, module, update.generated), module, update)
     return update.outcome
 
 
 def share_helpers(project: Project, module: VendoredModule, generated: GeneratedModule) -> Project:
-    """Have the file that a module imports its helpers from hold them, before the module is written, and list it.
+    """Add the helpers that a module imports to their file and list it, before the module is written; return the
+    project.
 
-    Edits of the file are merged. One that is no longer listed is its owner's, and need only have the names. Raises
-    ``UsageError``: XP706 where that has not, or where the edits conflict with what is new.
+    Edits of the file are merged. An edited file that is not listed belongs to its owner, and only has to have the
+    names. Raises ``UsageError`` (XP706) if it lacks some, or if the edits conflict with new helpers.
     """
     if not generated.helpers:
         return project
@@ -140,17 +142,17 @@ def share_helpers(project: Project, module: VendoredModule, generated: Generated
 
 
 def _line_length(module: VendoredModule) -> dict[str, Value]:
-    """The line length of a module, as an option of the helpers that it brings."""
+    """Return the line length of a module, as an option of the file of helpers that it adds."""
     return {name: value for name, value in module.options.items() if name == LINE_LENGTH}
 
 
 def prepare_update(
     project: Project, module: VendoredModule, *, discard_edits: bool = False, names: Collection[str] = ()
 ) -> Update:
-    """Return what an update would write; ``names`` are what a file of helpers must have beside all others.
+    """Return what an update would write; ``names`` are helpers that a file of helpers must have in addition.
 
-    Raises ``UsageError``: XP704 where marks of an earlier conflict are still in the file, XP705 where it was edited
-    and what it was edited from is not known any more; and what reading and emitting the source raises.
+    Raises ``UsageError``: XP704 if the file still has marks of a conflict, XP705 if it was edited and the ancestor is
+    lost; and the errors of reading and emitting the source.
     """
     generated = generated_helpers(project, module, names) if module.is_helpers else regenerate(project, module)
     old = read_vendored(project, module)
@@ -175,7 +177,7 @@ def prepare_update(
 
 
 def ancestor(project: Project, module: VendoredModule, old: VendoredFile, generated: GeneratedModule) -> str | None:
-    """Return what xla2py had written before a module was edited, or None where that is lost."""
+    """Return the text that xla2py had written before a module was edited, or None if it is lost."""
     recorded = old.recorded.get("body", "")
     if recorded == body_sha256(generated.source):
         return generated.source
@@ -187,7 +189,7 @@ def ancestor(project: Project, module: VendoredModule, old: VendoredFile, genera
 
 
 def write_update(project: Project, module: VendoredModule, update: Update) -> None:
-    """Write the module and what belongs to it, in the order that the module's docstring explains."""
+    """Write the module and its files, in the order that the docstring of this file explains."""
     path = project.place(module.output)
     generated = update.generated
     base = _base_path(project, module, body_sha256(generated.source))
@@ -202,9 +204,9 @@ def write_update(project: Project, module: VendoredModule, update: Update) -> No
 
 
 def eject_module(project: Project, module: VendoredModule) -> Project:
-    """Hand a module over: it leaves the manifest and loses the header that says it is generated.
+    """Remove a module from the manifest, and the header from its file; return the project.
 
-    The file, with any edits, stays; so do its constants. Raises ``UsageError`` (XP401) where a file cannot be written.
+    The file, with any edits, and its constants stay. Raises ``UsageError`` (XP401) if a file cannot be written.
     """
     old = read_vendored(project, module)
     if old is not None and old.recorded:
@@ -214,7 +216,7 @@ def eject_module(project: Project, module: VendoredModule) -> Project:
 
 
 def write_if_new(path: Path, content: bytes) -> None:
-    """Write a file unless it holds these bytes already."""
+    """Write a file unless it already has these bytes."""
     if not path.is_file() or read_bytes(path) != content:
         write_atomically(path, content)
 
@@ -224,7 +226,7 @@ def _base_path(project: Project, module: VendoredModule, body: str) -> Path:
 
 
 def _base_stem(module: VendoredModule) -> str:
-    """``src/kernels/mlp.py`` as one file name."""
+    """Return ``src/kernels/mlp.py`` as one file name."""
     return ".".join(PurePosixPath(module.output).with_suffix("").parts)
 
 
