@@ -1,4 +1,4 @@
-"""Texts of expressions, rendered by macros."""
+"""The text of expressions, rendered by macros."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from .texts import (
 from .trees.argument_groups import Groups, given_texts
 
 USUAL = Layout()
-OWN = "own"  # the folder of a target's own macros, as templates call it
+OWN = "own"  # the prefix of a target's own macros in templates
 
 
 class Renderer:
@@ -70,20 +70,20 @@ class Renderer:
         """
         self.folder = folder
         self.namespace = namespace
-        self.scalars = scalars or namespace  # what has the dtypes, inf and nan
+        self.scalars = scalars or namespace  # the module that has the dtypes, inf and nan
         self.layout: Layout = beside.layout if beside else layout
         self.sizes_are_free: bool = self.layout.sizes_are_free
         self.function_names: dict[Function, str] = beside.function_names if beside else {}
         self.kernel_names: dict[Kernel, str] = beside.kernel_names if beside else {}
         self.used_prelude: dict[str, None] = beside.used_prelude if beside else {}
-        self.prelude_calls: dict[str, dict[Node, None]] = {}  # the nodes that were written as calls of each function
+        self.prelude_calls: dict[str, dict[Node, None]] = {}  # function: the nodes written as its calls
         self.foreign_names: dict[ForeignName, str] = beside.foreign_names if beside else {}
-        self.shared_channels: set[int | Instruction] = set()  # that several calls of collectives share
-        self.named_devices: dict[DeviceGroups | DevicePairs, str] = {}  # which constants list groups and pairs
+        self.shared_channels: set[int | Instruction] = set()  # shared by several calls of collectives
+        self.named_devices: dict[DeviceGroups | DevicePairs, str] = {}  # the constants that list groups and pairs
         self.of_any_shape: set[Function] = beside.of_any_shape if beside else set()  # whose numbers may be arrays
-        self.named_results: dict[Function, Any] = {}  # a class each for the results of functions with many
-        self.argument_groups: Groups = {}  # what functions take in place of parts of it
-        self.stored_rows: dict[Node, list[str]] = {}  # of calls of kernels: where their results go, or nothing
+        self.named_results: dict[Function, Any] = {}  # the classes of functions with many results
+        self.argument_groups: Groups = {}  # the objects that functions take in place of their parts
+        self.stored_rows: dict[Node, list[str]] = {}  # kernel call: the rows that its results are stored in, if any
         self.resumable: set[Node] = set()  # loops that can go on from a snapshot
         self.environment = jinja2.Environment(
             loader=jinja2.ChoiceLoader(
@@ -145,36 +145,38 @@ class Renderer:
         self._operators: dict[str, bool] = {}
 
     def own_globals(self) -> dict[str, Any]:
-        """Return what the macros of some renderers call besides."""
+        """Return additional globals of this renderer's macros."""
         return {}
 
     def own_filters(self) -> dict[str, Any]:
-        """The filters that only these macros use."""
+        """Return additional filters of this renderer's macros."""
         return {}
 
     def columns(self, text: str) -> int:
-        """Return how long a text counts as: where sizes are free, integers and floats count as alike at every size."""
+        """Return the length that a text counts as: if sizes are free, all integers and floats count the same."""
         return self.layout.columns(text)
 
     def macro_of(self, node: Node) -> str:
-        """The name of the macro that writes a node: its opcode's, but for remainders of integers and where a column of
-        the row names the function.
+        """Return the name of the macro that writes a node.
+
+        That is the opcode's, except for remainders of integers, and for rows of the operation table that name a
+        function.
         """
         name = "modulo" if node.opcode == "remainder" and node.type.is_integral else node.opcode.replace("-", "_")
         return "library_function" if node.operation.function and name not in self.macros else name
 
     def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
-        """The text of a node over the texts of its operands."""
+        """Return the text of a node, given the texts of its operands."""
         if node.is_python_int and node.opcode == "retype":
             return operands[0]
         return self.expression("array_of" if self.lists(node) else self.macro_of(node), node, *operands)
 
     def lists(self, node: Node) -> bool:
-        """Tell whether a node is a stack of numbers that the library takes in a list, some as they are."""
+        """Return whether a node is a stack of numbers that the library takes as a list."""
         return node.opcode == "stack" and node.ndim == 1 and "array_of" in self.macros
 
     def matrix(self, node: Node, numbers: Sequence[Expression]) -> Expression:
-        """Return the array of a row of numbers in the shape of a node, as a list of rows."""
+        """Return a row of numbers as an array in the shape of a node: a list of rows."""
         return self.expression("matrix_of", node.operands[0], node.shape[-1], *numbers)
 
     def chooses(self, node: Node, function: Function) -> bool:
@@ -198,21 +200,23 @@ class Renderer:
         return self._operators[name]
 
     def expression(self, name: str, *arguments: Any) -> Expression:
-        """Return what a macro makes of its operands, which are the expressions among the arguments."""
+        """Return the expression that a macro writes; its operands are the expressions among the arguments."""
         text, operands = self._rendered(name, arguments)
         return template(text).expression(self._depth, operands)
 
     def store(self, target: str, index: str, text: str, value: Node, items: Sequence[Any], ndim: int) -> str:
-        """Return the statement that writes a value where the ``items`` of an index say in an array of ``ndim`` axes."""
+        """Return the statement that writes a value into an array of ``ndim`` axes, at the place given by the ``items``
+        of an index.
+        """
         return self.statement("store", target, index, text)
 
     def statement(self, name: str, *arguments: Any) -> str:
-        """Return one line of a statement, or another text, written by its macro."""
+        """Return a line of a statement, or another text, as written by its macro."""
         text, operands = self._rendered(name, arguments)
         return template(text).statement(self._depth, operands) if operands and text else text
 
     def _rendered(self, name: str, arguments: Sequence[Any]) -> tuple[str, list[Expression]]:
-        """Return the text that a macro writes with holes for its operands, and these."""
+        """Return the text that a macro writes with holes for its operands, and the operands."""
         operands: list[Expression] = []
         given = self._with_holes(arguments, operands)
         self._depth += 1
@@ -221,7 +225,7 @@ class Renderer:
         return text, operands
 
     def _with_holes(self, arguments: Sequence[Any], operands: list[Expression]) -> list[Any]:
-        """Return the arguments with a hole in the place of each expression, which is added to the operands."""
+        """Return the arguments with each expression replaced by a hole; the expressions are added to ``operands``."""
         given: list[Any] = []
         for argument in arguments:
             if isinstance(argument, Expression):
@@ -234,15 +238,15 @@ class Renderer:
         return given
 
     def as_array(self, node: Node, text: Expression) -> Expression:
-        """A node where only an array will do: some libraries must make one of a scalar first."""
+        """Return the text of a node where an array is required: some libraries must convert a scalar first."""
         return self.expression("as_array", node, text)
 
     def begun(self, node: Node, text: Expression) -> Expression:
-        """Return the text of a value that a loop begins with."""
+        """Return the text of a loop's initial value."""
         return text
 
     def held(self, node: Node, text: Expression) -> Expression:
-        """Return the text of a value that gets a name."""
+        """Return the text of a value that is assigned to a name."""
         return text
 
     def stored_value(self, node: Node, text: Expression) -> Expression:
@@ -252,24 +256,27 @@ class Renderer:
     # -- filters
 
     def dtype(self, element_type: ElementType) -> str:
-        """``np.float32``, or ``ml_dtypes.bfloat16`` for what NumPy does not have."""
+        """Return the dtype's text: ``np.float32``, or ``ml_dtypes.bfloat16`` for a type that NumPy lacks."""
         name = element_type.dtype.name
         if element_type.is_extension:
             return f"ml_dtypes.{name}"
         return self.statement("dtype", name)
 
     def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
-        """A scalar of the library: ``np.float32(0.5)``."""
+        """Return a scalar of the library: ``np.float32(0.5)``."""
         text = self.statement("typed_number", number(value, self.scalars), self.dtype(element_type))
         return Expression(text, PRIMARY)
 
     def weak_literal(self, value: np.ndarray) -> Expression:
-        """A bare number beside an array, whose dtype it takes."""
+        """Return a bare number beside an array, whose dtype it takes."""
         text = number(value, self.scalars)
         return Expression(text, SUM if " " in text else SIGN if text.startswith("-") else ATOM)
 
     def sum_dtype(self, node: Node) -> str:
-        """NumPy widens sums of small integers to 64 bits with or without a sign, as they have one; HLO does not."""
+        """Return the ``dtype`` keyword of a sum that NumPy would widen, or an empty string.
+
+        NumPy widens sums of small integers to 64 bits, signed or unsigned like the operand; HLO does not.
+        """
         element_type = node.type
         widened = U64 if node.operands[0].type.is_unsigned else S64
         if element_type.is_integral and element_type is not widened and not node.parameters.get("plain"):
@@ -277,7 +284,7 @@ class Renderer:
         return ""
 
     def foreign_imports(self) -> Iterator[str]:
-        """The import statements of the user's own functions, under other names where theirs are taken."""
+        """Yield the import statements of the user's own functions, renamed where their names are taken."""
         for function, name in self.foreign_names.items():
             renamed = "" if name == function.name else f" as {name}"
             yield f"from {function.module} import {function.name}{renamed}"
@@ -285,7 +292,7 @@ class Renderer:
     # -- what macros call
 
     def index(self, node: Node, operands: Sequence[str]) -> str:
-        """The inside of the brackets of static or dynamic indexing."""
+        """Return the text inside the brackets of static or dynamic indexing."""
         indices = [
             self.index_item(operand, text) for operand, text in zip(node.operands[1:], operands[1:], strict=True)
         ]
@@ -293,14 +300,15 @@ class Renderer:
         return self.index_of(node.parameters["index"], [*operands[:1], *indices], node.operands[0].shape, shown)
 
     def index_item(self, node: Node, text: str) -> str:
-        """A node as an index: for some libraries a number must be the host's own."""
+        """Return a node as an index: some libraries need a number on the host."""
         return self.statement("index_item", node, text)
 
     def index_of(
         self, index: Sequence[Any], operands: Sequence[str], shape: Sequence[int], shown: Sequence[str] = ()
     ) -> str:
-        """The inside of the brackets for an array of a shape; whole axes at the end need not be written. ``shown`` are
-        the final texts of the operands, where these are holes.
+        """Return the text inside the brackets for an array of a shape; whole axes at the end are left out.
+
+        ``shown`` are the final texts of the operands, if the operands are holes.
         """
         ndim = len(shape)
         if not self.sizes_are_free:
@@ -310,7 +318,7 @@ class Renderer:
         return self.statement("index", text, is_partial and not text.startswith("...") and set(index) != {":"})
 
     def called_function(self, function: str | ForeignName) -> str:
-        """The name of a prelude function, or of one of the user's own."""
+        """Return the name of a prelude function, which is recorded as used, or of one of the user's own functions."""
         if isinstance(function, ForeignName):
             return self.foreign_names[function]
         self.used_prelude[function] = None
@@ -325,17 +333,17 @@ class Renderer:
         return ", ".join(parts)
 
     def call_arguments(self, node: Node, operands: Sequence[Expression]) -> list[str]:
-        """The arguments of a call of one of the program's functions."""
+        """Return the texts of the arguments of a call of one of the program's functions."""
         texts = [self.as_array(*pair) for pair in zip(node.operands, operands, strict=True)]
         return given_texts(self.argument_groups.get(node.parameters["function"], ()), texts, self.field_names)
 
     def field_names(self, function: Function) -> Sequence[str]:
-        """The names of the results of a function that gives an object, and of the objects in that."""
+        """Return the names of the results of a function that returns an object, including those of nested objects."""
         steps: Sequence[str] = self.named_results[function].steps
         return steps
 
     def argument(self, item: Any, operands: Sequence[str]) -> str:
-        """One static or dynamic argument. Only values of our own making reach the text; strings are quoted."""
+        """Return the text of one static or dynamic argument. Only known types reach the text; strings are quoted."""
         if isinstance(item, Slot):
             return str(operands[item.index])
         if isinstance(item, Ufunc):
@@ -362,7 +370,7 @@ class Renderer:
         return repr(item)
 
     def device_list(self, item: DeviceGroups | DevicePairs) -> str:
-        """Groups or pairs of devices as the lists that they are, or as the loops that make them."""
+        """Return groups or pairs of devices as a list, or as loops that produce it."""
         if isinstance(item, DeviceGroups):
             groups = counted_groups(item.lists)
             return self.argument(item.lists, ()) if groups is None else self.statement("device_groups", groups)

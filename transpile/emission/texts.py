@@ -12,15 +12,18 @@ from .literals import number
 
 
 def quoted(text: str) -> str:
-    """A string literal in black's quotes, those that need less escaping; what is not plain ASCII is escaped."""
+    """Return a string literal in black's quotes, which need less escaping; characters other than plain ASCII are
+    escaped.
+    """
     quote = "'" if text.count('"') > text.count("'") else '"'
     body = text.encode("unicode_escape").decode("ascii").replace(quote, f"\\{quote}")
     return f"{quote}{body}{quote}"
 
 
 def index_text(index: Sequence[Any], operands: Sequence[str], ndim: int, shown: Sequence[str] = ()) -> str:
-    """``:, None``, ``..., 0``, ``i, 1:``: trailing whole axes are left out, long leading ones become ``...``.
-    ``shown`` are the final texts of the operands, where these are holes.
+    """Return ``:, None``, ``..., 0``, ``i, 1:``: trailing whole axes are left out, several leading ones become ``...``.
+
+    ``shown`` are the final texts of the operands, if the operands are holes.
     """
     items = list(index)
     while items and items[-1] == ":" and len(items) > 1 and any(item != ":" for item in items[:-1]):
@@ -37,12 +40,12 @@ def index_text(index: Sequence[Any], operands: Sequence[str], ndim: int, shown: 
     return ", ".join([":"] * leading + texts)
 
 
-_FEW = 8  # elements that may have meanings of their own, such as a place and a quaternion
-_NEAR = 2  # elements behind or from the bound of a slice that is counted from the end
+_FEW = 8  # elements up to which each may have its own meaning, such as a position and a quaternion
+_NEAR = 2  # elements between the bound of a slice and the end from which it is counted
 
 
 def last_from_the_end(index: Sequence[Any], operands: Sequence[str], shape: Sequence[int]) -> list[Any]:
-    """The index of an array of a shape: of more than a few elements the last is -1, those before it are ``:-1``."""
+    """Return the index of an array with -1 for the last of more than a few elements, and ``:-1`` for those before."""
     sizes = iter(shape)
     found = []
     for item in index:
@@ -56,7 +59,7 @@ def last_from_the_end(index: Sequence[Any], operands: Sequence[str], shape: Sequ
 
 
 def _near_the_end(item: tuple[Any, ...], size: int) -> tuple[Any, ...]:
-    """``1:-1`` for a slice of all elements but one at each end, ``-2:`` for the last two."""
+    """Return ``1:-1`` for a slice of all elements but one at each end, ``-2:`` for the last two."""
     start, stop, step = (*item, None)[:3]
     if isinstance(start, Slot) or isinstance(stop, Slot) or step is not None:
         return item
@@ -86,7 +89,7 @@ def _item_text(item: Any, operands: Sequence[str], shown: Sequence[str]) -> str:
 
 
 def _is_simple(bound: str) -> bool:
-    """Tell whether a bound of a slice needs no spaces around the colon."""
+    """Return whether a bound of a slice needs no spaces around the colon."""
     return bound.isidentifier() or bound.isdigit()
 
 
@@ -96,8 +99,9 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def sizes_text(shape: Sequence[int], lengths: Sequence[str] = ()) -> str:
-    """Return sizes as the arguments of ``reshape``: ``4, 8``; ``()`` for a scalar. The first sizes of -1 are the
-    lengths given.
+    """Return sizes as the arguments of ``reshape``: ``4, 8``; ``()`` for a scalar.
+
+    Sizes of -1 are replaced by ``lengths``, as far as there are any.
     """
     given = iter(lengths)
     return ", ".join(str(size) if size != -1 else next(given, "-1") for size in shape) or "()"
@@ -111,7 +115,7 @@ def widths_text(widths: Sequence[tuple[int, int]]) -> str:
 
 
 def axis_from_end(axis: int, ndim: int) -> int:
-    """The last axis of several is -1, as people write it."""
+    """Return -1 for the last of several axes, else the axis."""
     return -1 if axis == ndim - 1 and ndim > 1 else axis
 
 
@@ -120,7 +124,7 @@ def axes_text(axes: Sequence[int]) -> str:
 
 
 def axes_keyword(node: Node) -> str:
-    """Return ``axis=-1``, ``axis=(0, 2)``, or nothing where all axes are reduced."""
+    """Return ``axis=-1``, ``axis=(0, 2)``, or an empty string if all axes are reduced."""
     axes, ndim = node.parameters["axes"], node.operands[0].ndim
     if len(axes) == ndim:
         return ""
@@ -130,30 +134,30 @@ def axes_keyword(node: Node) -> str:
 
 
 def combined_axes(node: Node) -> str:
-    """Return ``axis=0`` of the parts of a sum; nothing where all axes are summed."""
+    """Return ``axis=0`` for the parts of a sum, or an empty string if all axes are summed."""
     axes = node.parameters["axes"]
     return "" if len(axes) == node.operands[0].ndim else f"axis={axes_text(axes)}"
 
 
 def one_axis_keyword(node: Node) -> str:
-    """Return ``axis=-1``; nothing where there is no other axis."""
+    """Return ``axis=-1``, or an empty string if there is no other axis."""
     axis, ndim = node.parameters["axis"], node.operands[0].ndim
     return f"axis={axis_from_end(axis, ndim)}" if ndim > 1 else ""
 
 
 def diagonal_of(node: Node) -> str:
-    """Return which diagonal is taken of which axes, or nothing for the middle one of a matrix."""
+    """Return the arguments that select a diagonal; an empty string for the main diagonal of a matrix."""
     offset, axes = node.parameters["offset"], node.parameters["axes"]
     return ", ".join([*([str(offset)] if offset else []), *(f"{name}={axis}" for name, axis in axes.items())])
 
 
 def axis_keyword(axis: int) -> str:
-    """`` , axis=1`` behind a list of arrays; nothing for the first axis."""
+    """Return ``, axis=1`` for an argument behind a list of arrays, or an empty string for the first axis."""
     return f", axis={axis}" if axis else ""
 
 
 def contracted_axes(axes: tuple[tuple[int, ...], tuple[int, ...]], node: Node) -> str:
-    """The ``axes`` of ``tensordot``: a count where the last axes meet the first."""
+    """Return the ``axes`` of ``tensordot``: a count if the last axes are contracted with the first."""
     left, right = axes
     count, ndim = len(left), node.operands[0].ndim
     if left == tuple(range(ndim - count, ndim)) and right == tuple(range(count)):
@@ -169,7 +173,7 @@ def swaps_last_two(axes: Sequence[int]) -> bool:
 
 
 def merges_or_splits(shape: Sequence[int], source: Sequence[int]) -> bool:
-    """A reshape in which every axis comes from a run of axes, or a run of axes from one."""
+    """Return whether a reshape only merges runs of axes into one, or splits one into a run."""
     wanted, given = ([size for size in sizes if size != 1] for sizes in (shape, source))
     if 0 in wanted:
         return True
@@ -191,7 +195,7 @@ def merges_or_splits(shape: Sequence[int], source: Sequence[int]) -> bool:
 
 
 def nested_text(constant: Constant, namespace: str) -> str:
-    """A nested list of numbers."""
+    """Return a constant as a nested list of numbers."""
     array = constant.array
     if array.ndim == 0:
         return number(array, namespace)

@@ -1,8 +1,8 @@
-"""The order of statements in a body, and which carried values are written in place.
+"""The order of statements in a body, and which carried values are updated in place.
 
-Everything is a pure value except loop carries and stores into stacked outputs. A carry is written in place by the
-statement of its next value only where that statement cannot come before another reader of the old value; the rest
-move at the end of the body (:mod:`.assignments`).
+Everything is a pure value except loop carries and stores into stacked outputs. A carry is updated in place by the
+statement of its next value only if that statement can come after all readers of the old value; the other carries move
+at the end of the body (:mod:`.assignments`).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Statement = Node | Store
 
 @dataclass(slots=True)
 class Body:
-    """The statements of one region in order, and what happens to the carries of its loop, or to what a branch gives."""
+    """The statements of one region in order, and the handling of the carries of its loop or the results of a branch."""
 
     statements: list[Statement] = field(default_factory=list)
-    in_place: dict[Node, Carry] = field(default_factory=dict)  # next value: the carry whose name it takes
+    in_place: dict[Node, Carry] = field(default_factory=dict)  # next value: the carry whose name it gets
     moves: list[Carry] = field(default_factory=list)
-    taken: set[Node] = field(default_factory=set)  # changes and copies that take over what they are made of
+    taken: set[Node] = field(default_factory=set)  # in-place updates and copies that reuse their operand's buffer
 
 
 class Reads:
-    """Return which named nodes a statement's expression reads."""
+    """The named nodes that the expressions of statements read."""
 
     def __init__(self, named: set[Node]) -> None:
         self.named = named
@@ -50,7 +50,7 @@ class Reads:
         return found
 
     def of_roots(self, roots: Iterable[Node]) -> set[Node]:
-        """The named nodes that folded expressions reach, without what is behind those."""
+        """Return the named nodes that folded expressions read; it does not look behind these."""
         found: set[Node] = set()
         seen: set[Node] = set()
         stack = list(roots)
@@ -66,7 +66,7 @@ class Reads:
         return found
 
     def of_bodies(self, statement: Node) -> set[Node]:
-        """The named nodes that the bodies of a loop or conditional read from outside."""
+        """Return the named nodes that the bodies of a loop or conditional read from outside."""
         roots = nested_roots(statement)
         regions = body_regions(statement)
         inner = [node for node in topological(roots) if any(is_inside(node.region, region) for region in regions)]
@@ -78,14 +78,14 @@ class Reads:
 
 
 def body_regions(node: Node) -> list[Region]:
-    """The regions of the bodies inside a loop or conditional node."""
+    """Return the regions of the bodies of a loop or conditional node."""
     if node.opcode == "loop":
         return [node.parameters["loop"].region]
     return [branch.region for branch in node.parameters["branches"]] if node.opcode == "conditional" else []
 
 
 def statement_of(node: Node) -> Node:
-    """The statement that computes a node: results of one call come together."""
+    """Return the statement that computes a node: the results of a call belong to one statement."""
     return node.operands[0] if node.opcode == "item" else node
 
 
@@ -100,8 +100,10 @@ def schedule(
     takeovers: Iterable[tuple[Takeover, set[Node]]] = (),
     results: Sequence[Node] = (),
 ) -> Body:
-    """Order the named nodes of a region. What is made ``together`` is there for others when the last of it is. What a
-    branch has ``given`` are like carries: a name gets a new value, which the statement of that may write.
+    """Return the named nodes of a region in order, with the handling of carries.
+
+    Nodes that are made ``together`` are available after the last of them. The results that a branch has ``given`` are
+    like carries: a name gets a new value, and the statement of that value may write it in place.
     """
     members: list[Statement] = [
         node for node in named if node.region is region and node.opcode not in ("parameter", "item")
@@ -109,7 +111,7 @@ def schedule(
     if loop is not None:
         members += loop.stores
     last_of: dict[Any, Node] = dict(together or {})
-    edges: dict[Statement, set[Statement]] = {member: set() for member in members}  # member: what comes before it
+    edges: dict[Statement, set[Statement]] = {member: set() for member in members}  # member: its predecessors
     reading: dict[Statement, set[Node]] = {member: reads.of(member) for member in members}
     for member, nodes in reading.items():
         for node in nodes:
@@ -139,8 +141,10 @@ def _take_over(
     body: Body,
     read_at_the_end: set[Node],
 ) -> None:
-    """Let changes have arrays where all other readers can come before; add the ordering edges. What has the array of a
-    carry has its name, too, until the next value gets that: its own readers come before.
+    """Let updates reuse a buffer if all other readers can come before; add the ordering edges.
+
+    The taker of a carry's buffer has the carry's name, too, until the next value gets it: so the taker's own readers
+    come before that.
     """
     named_again = {carry.parameter: statement_of(following) for following, carry in body.in_place.items()}
     for takeover, looking in takeovers:
@@ -164,7 +168,7 @@ def _take_over(
 
 
 def _reads_in_its_body(statement: Node, takeover: Takeover, looking: set[Node], reads: Reads) -> bool:
-    """A loop that begins with an array must not read what that was before."""
+    """Return whether a loop that begins with an array also reads the array's old value."""
     if statement.opcode != "loop":
         return False
     others = [operand for operand in statement.operands if operand is not takeover.taker]
@@ -181,7 +185,7 @@ def _place_carries(
     *,
     is_loop: bool,
 ) -> None:
-    """Decide in place or move, for all carries jointly; add the ordering edges of those in place."""
+    """Decide between in place and move for all carries jointly; add the ordering edges of those in place."""
     carries = [c for c in carries if c.following is not None and c.following is not c.parameter]
     moved: set[int] = set()
     while True:
@@ -205,7 +209,7 @@ def _try(
     *,
     is_loop: bool,
 ) -> int | None:
-    """Place every carry that is not moved; the number of the first that cannot be, or None."""
+    """Place every carry that is not moved; return the number of the first that cannot be placed, or None."""
     body.in_place = {}
     read_by_moves: set[Node] = set()
     for k in moved:
@@ -220,7 +224,7 @@ def _try(
         statement = statement_of(following)
         if (
             following not in reads.named
-            or (following.operation.changes and not is_loop)  # of an array that others may look at
+            or (following.operation.changes and not is_loop)  # of an array that may have aliases
             or following.region is not region
             or statement not in edges
             or following in body.in_place
@@ -239,14 +243,14 @@ def _try(
 
 
 def _is_read_behind_copy(statement: Node, array: Node, reads: Reads) -> bool:
-    """A changed copy of something else takes the name of an array before it reads that for the change."""
+    """Return whether a statement updates a copy of something else under the name of an array that it still reads."""
     if not statement.operation.changes or statement.operands[0] is array:
         return False
     return array in reads.of_roots(statement.operands[1:])
 
 
 def _clobbers(statement: Node, carry: Carry) -> bool:
-    """An inner loop that writes the carry's name while its body still reads the old value."""
+    """Return whether an inner loop writes the carry's name while its body still reads the old value."""
     if statement.opcode != "loop":
         return False
     inner: Loop = statement.parameters["loop"]
@@ -257,7 +261,7 @@ def _clobbers(statement: Node, carry: Carry) -> bool:
 
 
 def _reaches(start: Statement, goal: Statement, edges: dict[Statement, set[Statement]]) -> bool:
-    """There is a path start -> goal: goal needs start, directly or not."""
+    """Return whether ``goal`` depends on ``start``, directly or not."""
     stack, seen = [goal], {goal}
     while stack:
         member = stack.pop()
@@ -273,7 +277,7 @@ def _reaches(start: Statement, goal: Statement, edges: dict[Statement, set[State
 def _ordered(
     members: list[Statement], edges: dict[Statement, set[Statement]], priority: Callable[[Node], tuple[int, ...]]
 ) -> list[Statement]:
-    """Topological order; among what is ready, source order first."""
+    """Return the members in topological order; among those that are ready, in source order."""
     waiting = {member: len(before) for member, before in edges.items()}
     after: dict[Statement, list[Statement]] = {}
     for member, before in edges.items():

@@ -1,7 +1,7 @@
-"""Arrays that are changed where they are: what a change, or a loop, would copy is not read behind it.
+"""In-place updates of arrays: an update, or a loop, needs no copy of an array that nothing reads afterwards.
 
-A change is one of a copy (``y = x.copy()``, ``y[i] = value``), and a loop that changes what it carries begins with one.
-The copy is left out where the array is the function's own, and all that reads it or a view of it comes before.
+An update is made in a copy (``y = x.copy()``, ``y[i] = value``), and a loop that updates a carried array begins with a
+copy. The copy is left out if the function owns the array, and if all readers of the array and of its views come before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from ...dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """``taker``, a change or the copy that a loop begins with, may have the array itself at a statement."""
+    """A statement at which ``taker`` may reuse the buffer of ``array``: an update, or the copy that a loop begins
+    with.
+    """
 
     statement: Node
     array: Node
@@ -25,7 +27,7 @@ class Takeover:
 
 
 class Takeovers:
-    """Finds them in the bodies of a function; ``elements_are_numbers`` says whether ``x[0]`` looks at no array."""
+    """The takeovers in the bodies of a function; ``elements_are_numbers`` says that ``x[0]`` is not a view."""
 
     def __init__(self, function: Function, nodes: Sequence[Node], *, elements_are_numbers: bool) -> None:
         self._nodes = nodes
@@ -33,13 +35,13 @@ class Takeovers:
         self._users = users_of(nodes, tree_nodes(function.results))
         loops: list[Loop] = [node.parameters["loop"] for node in nodes if node.opcode == "loop"]
         self._carries = {carry.parameter: (loop, carry) for loop in loops for carry in loop.carries}
-        self._kept = {carry.following for loop in loops for carry in loop.carries}  # until the round ends
+        self._kept = {carry.following for loop in loops for carry in loop.carries}  # live until the iteration ends
         for node in nodes:
             branches: Sequence[Branch] = node.parameters.get("branches", ()) if node.opcode == "conditional" else ()
             self._kept.update(result for branch in branches for result in branch.results)
 
     def of(self, region: Region) -> Iterator[tuple[Takeover, set[Node]]]:
-        """Yield those in a body, with all nodes that look at the array: these must be read before."""
+        """Yield the takeovers in a region, each with the array and its views: all their readers must come before."""
         for node in self._nodes:
             for found in self._candidates(node) if node.region is region else ():
                 x = found.array
@@ -57,7 +59,7 @@ class Takeovers:
                     yield Takeover(node, initial.operands[0], initial)
 
     def _is_own(self, node: Node, assumed: frozenset[Node] = frozenset()) -> bool:
-        """Tell whether an array is the function's own, and no other name of the program stands for it."""
+        """Return whether the function owns an array, under no other name of the program."""
         if node in assumed or node.operation.changes or is_own_array(node):
             return True
         if node.opcode == "item" and node.operands[0].opcode == "loop":
@@ -66,7 +68,7 @@ class Takeovers:
         return node in self._carries and self._carries_own(*self._carries[node], assumed)
 
     def _carries_own(self, loop: Loop, carry: Carry, assumed: frozenset[Node]) -> bool:
-        """Tell whether a loop begins with an array of its own, and goes on with such."""
+        """Return whether a loop owns the initial value of a carry, and all values that follow."""
         initial, following = carry.initial, carry.following
         if not is_own_array(initial) or len(self._users.get(initial, ())) != 1:
             return False
@@ -77,7 +79,7 @@ class Takeovers:
         return self._is_own(following, assumed | {carry.parameter})
 
     def _escapes(self, loop: Loop, following: Node) -> bool:
-        """Tell whether the next round has a next value, or a view of it, by another name, too."""
+        """Return whether the next iteration also has a next value, or a view of it, under another name."""
         waiting, seen = [following], {following}
         while waiting:
             node = waiting.pop()
@@ -88,7 +90,7 @@ class Takeovers:
         return others.count(following) > 1 or any(node in self._kept for node in seen - {following})
 
     def _looking(self, array: Node, found: Takeover) -> set[Node] | None:
-        """The nodes that are an array or may be views of it; None where one of them lives on."""
+        """Return an array and the nodes that may be views of it, or None if one of them outlives the statement."""
         seen, waiting = {array}, [array]
         while waiting:
             node = waiting.pop()
@@ -103,7 +105,7 @@ class Takeovers:
         return seen
 
     def _views(self, user: Node, node: Node) -> list[Node]:
-        """What a user gives that may be an array, or look at it: a loop may give what it begins with."""
+        """Return the results of a user that may be the array or a view of it: a loop may return its initial value."""
         if user.opcode == "loop":
             carries = user.parameters["loop"].carries
             begun = [k for k, carry in enumerate(carries) if carry.initial is node]
@@ -113,7 +115,7 @@ class Takeovers:
         return [user] if is_view(user) and not self._is_number(user) else []
 
     def _is_harmless(self, user: Node, node: Node, found: Takeover) -> bool:
-        """Tell whether a user reads an array and lets go of it, or is a view."""
+        """Return whether a user is a view, or reads an array without keeping it."""
         if user.opcode == "loop":
             return True
         if user is found.statement:

@@ -1,4 +1,4 @@
-"""The arguments of a function: their names, and what is done with them before anything is computed."""
+"""The arguments of a function: their names, and the statements that prepare them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ..trees.types import TREE, Type, parameter_types
 from .context import Writing
 from .rerolled_loops import Leaf
 
-_NUMBERED = re.compile(r"(?<!\d)(\d{1,4})\"?\]?$", re.ASCII)  # a part of a tree, or a name
+_NUMBERED = re.compile(r"(?<!\d)(\d{1,4})\"?\]?$", re.ASCII)  # the number of a part of a tree, or of a name
 _NAMELESS = re.compile(r"x|[Aa]rg_\d+")
 
 
 class ArgumentWriter:
-    """Writes what comes before the body of a function.
+    """The writer of everything before the body of a function.
 
-    ``heads``: the arguments as the function's head has them, with their types. ``leaf_names``: what the leaves of
-    trees would be called on their own, ``leaves``: where they are in the trees. ``short_names``: what is called after
-    an argument has this for a long name.
+    ``heads`` are the parameters in the function's head, with their types. ``leaf_names`` are the names that leaves of
+    trees would have as variables, ``leaves`` their places in the trees. ``short_names`` are the short forms of long
+    names, for naming other values after them.
     """
 
     def __init__(self, writer: Writing) -> None:
@@ -42,10 +42,9 @@ class ArgumentWriter:
         self.short_names: dict[Node, str] = {}
 
     def name(self, paths: Sequence[Path | None] = (), stored: Mapping[str, str] | None = None) -> list[str]:
-        """Name the parameters, and take tuples apart; those with paths are leaves of arguments in common, or of trees
-        that the module has ``stored``, with their names there.
+        """Name the parameters, unpack tuples, and return the texts of the parameters.
 
-        The texts that stand for the parameters.
+        Parameters with ``paths`` are leaves of trees; ``stored`` has the names of trees that the module stores itself.
         """
         renderer = self.writer.renderer
         groups = renderer.argument_groups.get(self.function, ())
@@ -81,8 +80,10 @@ class ArgumentWriter:
         return parameters
 
     def numbers(self, function: Function, calls: Sequence[Node]) -> Sequence[int]:
-        """Return a number for each call of a function: that of the part of a tree that it is given, ``blocks[2]`` or
-        ``params["block_2"]``, or of an object, ``block_2``; else which of the calls it is.
+        """Return a number for each call of a function.
+
+        The number is that of the part of a tree that the call takes, ``blocks[2]`` or ``params["block_2"]``, or of an
+        object, ``block_2``; if these are missing or not distinct, the calls are counted.
         """
         renderer = self.writer.renderer
         for group in renderer.argument_groups.get(function, ()):
@@ -95,7 +96,7 @@ class ArgumentWriter:
         return range(len(calls))
 
     def unpack_trees(self) -> None:
-        """Give names to the leaves of trees, where the library does something to its arguments first."""
+        """Assign names to the leaves of trees, if the library must prepare its arguments."""
         for node, wanted in self.leaf_names.items():
             if self.plan.uses.get(node):
                 name = Expression(self.names.fresh(wanted))
@@ -105,7 +106,7 @@ class ArgumentWriter:
         self.leaves.clear()
 
     def _wanted(self) -> list[str]:
-        """Return what the parameters would best be called."""
+        """Return the best names of the parameters."""
         if self.function.repeated:
             return _lettered(self._given())
         origin = self.function.origin
@@ -159,8 +160,8 @@ class ArgumentWriter:
         return [*words.values()]
 
     def _others(self) -> list[bool]:
-        """Tell for each parameter whether a call gives what is no parameter of the author's: a gradient, or a part of
-        a tree.
+        """Return for each parameter whether some call passes a gradient or a leaf of a tree, which is no parameter of
+        the author's.
         """
         found = [False] * len(self.function.parameters)
         for caller, call in self._calls():
@@ -170,21 +171,21 @@ class ArgumentWriter:
         return found
 
     def _calls(self) -> Iterator[tuple[Writing, Node]]:
-        """The calls of the function, each with the writer of what calls it."""
+        """Yield the calls of the function, each with the writer of its caller."""
         for caller in self.writer.callers:
             for node in caller.plan.nodes:
                 if node.opcode == "call" and node.parameters["function"] is self.function:
                     yield caller, node
 
     def _own_or_given(self, name: str, given: str) -> str:
-        """A parameter's own name; that of what it is given where it says only its number, or that it is one."""
+        """Return a parameter's own name, or the operands' name if its own is only a number or ``x``."""
         if not _NAMELESS.fullmatch(name):
             return name
         return given or ("x" if name == "x" and not self.writer.callers else "")
 
     def prepare(self) -> str:
-        """Write what some libraries do to the arrays they are given before they compute with them; return the chunks
-        they plan.
+        """Write how some libraries prepare the arrays that they are given; return the statement that plans their
+        chunks.
         """
         given = [node for node in self.plan.nodes if node.opcode in ("parameter", "item") and node in self.texts]
         names = [str(self.texts[node]) for node in given if node.element_type is not None and self.plan.uses.get(node)]
@@ -197,14 +198,16 @@ class ArgumentWriter:
         return self.writer.renderer.statement("chunks", rows, self.function.threads) if cut else ""
 
     def namespaces(self) -> list[str]:
-        """The lines that name what some libraries take from the arrays that a function is given."""
+        """Return the lines that bind what some libraries get from the arrays that a function is given, such as their
+        namespace.
+        """
         nodes = dict.fromkeys((*self.function.parameters, *self.plan.nodes))
         given = [node for node in nodes if node.opcode in ("parameter", "item") and node in self.texts]
         names = [str(self.texts[node]) for node in given if node.element_type is not None and not node.is_python_int]
         return self.writer.renderer.statement("namespaces", names).splitlines()
 
     def _unpack(self, node: Node, name: str) -> None:
-        """A tuple argument: its elements get names in one line, and theirs in the next."""
+        """Unpack a tuple argument: its elements get names in one line, the elements of nested tuples in the next."""
         parts = self.writer.items.get(node)
         if not parts:
             return

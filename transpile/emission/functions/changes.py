@@ -1,4 +1,4 @@
-"""Changes of arrays as statements: copies that are changed, and rows that a loop stores."""
+"""In-place updates as statements: updated copies of arrays, and rows that a loop stores."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from ...python.templates import Expression
 from ..expression import UFUNCS
 from .context import Writing
 
-_NUMBER = re.compile(r"_\d+$")  # behind a name, where others have it
+_NUMBER = re.compile(r"_\d+$")  # distinguishes a name from earlier ones
 
 
 def _with_known_parts(node: Node) -> list[Any]:
-    """The index of a change, with ``1:`` for a part that begins at a known place and goes to the end of its axis."""
+    """Return the index of an update, with static bounds for slices with a known start, such as ``1:`` to the end of an
+    axis.
+    """
     index = list(node.parameters["index"])
     sizes = iter(node.shape)
     for k, item in enumerate(index):
@@ -34,7 +36,7 @@ def _with_known_parts(node: Node) -> list[Any]:
 
 
 def _with_numbers(index: Sequence[Any], places: Sequence[Node]) -> list[Any]:
-    """An index with those numbers that are known in place of their slots, the first of which is 2."""
+    """Return an index with the known numbers in place of their slots, the first of which is 2."""
     known = [integer_value(places[item.index - 2]) if isinstance(item, Slot) else None for item in index]
     return [item if number is None else number for item, number in zip(index, known, strict=True)]
 
@@ -45,15 +47,15 @@ class ChangeWriter:
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
         plan = writer.plan
-        self._after = {  # by changed array: the change after it, where nothing else reads the array
+        self._after = {  # updated array: the next update, if nothing else reads the array
             node.operands[0]: node
             for node in plan.nodes
             if node.operation.changes and node.operands[0].operation.changes and plan.uses[node.operands[0]] == 1
         }
 
     def setitem(self, node: Node) -> None:
-        """Write a change, of a copy where the array is read again: ``y = x.copy()``, ``y[i] = value`` or
-        ``np.add.at(y, i, value)``.
+        """Write an update, of a copy if the array is read again: ``y = x.copy()``, ``y[i] = value`` or ``np.add.at(y,
+        i, value)``.
         """
         writer = self.writer
         before = node.operands[0]
@@ -83,7 +85,7 @@ class ChangeWriter:
         writer.bound(node)
 
     def _change(self, node: Node, name: Expression) -> str:
-        """Return the statement that changes the array of that name."""
+        """Return the statement that updates the array of a name."""
         writer = self.writer
         value = node.operands[1] if node.opcode == "update_at" else self._stored(node.operands[1])
         operands = [name, writer.value_text(value), *map(writer.index_text, node.operands[2:])]
@@ -108,17 +110,17 @@ class ChangeWriter:
         return node in self.writer.texts and self._is_last_read(before, node)
 
     def _is_taken(self, before: Node, node: Node) -> bool:
-        """Tell whether a change has the array of a name."""
+        """Return whether an update reuses the buffer of a named array."""
         return node in self.writer.taken_over and before in self.writer.texts
 
     def _keeps_its_name(self, before: Node, node: Node) -> bool:
-        """Tell whether a changed array may be called as it was before: the author has no other name for it."""
+        """Return whether an updated array may keep its name: the author has no other name for it."""
         word = self.writer.plan.user_names.get(node)
         return word in (None, _NUMBER.sub("", self.writer.texts.get(before, "")))
 
     def _is_last_read(self, before: Node, node: Node) -> bool:
-        """Tell whether an array that this body made for itself is read no more behind a change, so that it may be
-        changed where it is: neither it nor a view of it.
+        """Return whether this body owns an array of which neither it nor a view is read after an update, which may be
+        in place.
         """
         writer = self.writer
         if not (is_own_array(before) and before.ndim and before.region is node.region and before in writer.texts):
@@ -157,7 +159,7 @@ class ChangeWriter:
         return change
 
     def _last_change(self, node: Node) -> Node:
-        """The last of changes that are made to one array, which it is named after."""
+        """Return the last of successive updates of one array, after which the array is named."""
         while (change := self._taken_over_by(node)) is not None:
             node = change
         return node
@@ -177,5 +179,5 @@ class ChangeWriter:
         writer.lines[-1].after[store.result] = target
 
     def _stored(self, node: Node) -> Node:
-        """Return the value to be stored without the axes that a store broadcasts by itself."""
+        """Return the value to be stored, without a broadcast that the store does by itself."""
         return node.operands[0] if node.opcode == "broadcast_to" and node not in self.writer.texts else node

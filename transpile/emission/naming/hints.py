@@ -1,4 +1,4 @@
-"""What the values of a function would best be called, before names are told apart: ``HINTS``, best first."""
+"""The best names of a function's values, before names are made unique: ``HINTS``, best first."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from .scopes import GRADIENT, is_gradient
 from .source import is_empty_word
 from .updates import gradients, updates
 
-_COUNT, _FIRST = "count", "is_first"  # of the rounds of a loop
-_ARITHMETIC = frozenset(("total", "product", "difference", "ratio", "dot", "negative"))  # words that say no more
+_COUNT, _FIRST = "count", "is_first"  # names of carries that count iterations or mark the first
+_ARITHMETIC = frozenset(("total", "product", "difference", "ratio", "dot", "negative"))  # uninformative words
 _NUMBER = re.compile(r"_\d+$")
 _END = re.compile(r"^.*_\d+_(?=[a-zA-Z])")  # the name of a leaf up to its last position in a sequence
 
 
 class WantedNames:
-    """Finds the name that a value should have: the author's, what it leaves, or what its operation suggests."""
+    """The names that a function's values should have."""
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
@@ -45,43 +45,43 @@ class WantedNames:
         self.subjects = SubjectNames(writer)
         self.is_of_arguments = writer.function.origin is None and not writer.function.repeated
         self.is_explained = False
-        self.heard: dict[Node, list[tuple[str, str]]] = {}  # where names are explained: what each value was given
+        self.heard: dict[Node, list[tuple[str, str]]] = {}  # for explanations: all hints for each value
         self.layers = layer_names(writer.function, plan.nodes) if self.is_of_arguments else {}
 
     def of(self, node: Node) -> str:
-        """Return what a value would best be called."""
+        """Return the best name of a value."""
         value = _Value(self, node)
         if self.is_explained:
             self.heard[node] = self._all_of(value)
         return next((word for hint in HINTS if (word := hint.of(self, value))), "")
 
     def _all_of(self, value: _Value) -> list[tuple[str, str]]:
-        """Return the hints that say something of a value, the one that wins first, each with the name it gives."""
+        """Return all hints for a value, the one that wins first, each with its source and the name."""
         joined = set(self.subjects.joined)
         found = [(hint.source, word) for hint in HINTS if (word := hint.of(self, value))]
-        self.subjects.joined = joined  # what lost names nothing
+        self.subjects.joined = joined  # hints that lost have no effect
         return found
 
     def of_constant(self, node: Node) -> str:
-        """Return the word for where a constant comes from, ``layers_0_w`` of a tree that the function closes over."""
+        """Return a name by the origin of a constant: ``layers_0_w`` in a tree that the function closes over."""
         constant = node.parameters.get("constant")
         origin = self.writer.constants.origins.get(constant.sha256) if isinstance(constant, Constant) else None
         return constant_word(origin) if origin else ""
 
     def in_called(self, node: Node) -> str:
-        """Return what one of the many results of a function would be called where that computes it."""
+        """Return the name of one of a function's many results inside the function."""
         function = node.operands[0].parameters.get("function") if node.opcode == "item" else None
         words = self.writer.words_of_results(function) if function in self.writer.renderer.named_results else ()
         return words[node.parameters["index"]] if words else ""
 
     def of_domain(self, node: Node) -> str:
-        """Return the field's word for a value that is no gradient."""
+        """Return the field's word for a value that is not a gradient."""
         if any(map(is_gradient, self.writer.graph.results.get(node, ()))):
             return ""
         return domain_name(node, self.users.get(node, ()), self.subjects.word)
 
     def as_read(self, node: Node, *, may_be_elsewhere: bool) -> str:
-        """Return the name by which the author's expressions read a value, unless what it is made of has it."""
+        """Return the name by which the author's expressions read a value, unless one of its operands has this name."""
         reads, users = self.writer.source_names.reads, self.users.get(node, ())
         name = reads.of(self.writer.graph, node, users, may_be_elsewhere=may_be_elsewhere)
         is_made_of_it = any(self.writer.texts.get(operand) == name for operand in node.operands)
@@ -90,7 +90,9 @@ class WantedNames:
         return name
 
     def of_changed(self, node: Node) -> str:
-        """Return the name of what is made by changing a value where it is, where the value may have that before."""
+        """Return the name of the result of a value's in-place update, if the value can get it from its present
+        holder.
+        """
         writer = self.writer
         for user in self.users.get(node, ()):
             if user.operation.changes and user.operands[0] is node and user in writer.texts:
@@ -99,14 +101,14 @@ class WantedNames:
         return ""
 
     def as_changed(self, node: Node) -> str:
-        """Return the author's name of what is made by changing a value where it is, where nothing else reads that."""
+        """Return the author's name of the result of a value's in-place update, if nothing else reads the value."""
         users = self.users.get(node, [])
         change = users[0] if len(users) == 1 else node
         is_changed = change.operation.changes and change.operands[0] is node and change.region is node.region
         return self.writer.plan.user_names.get(change, "") if is_changed else ""
 
     def of_role(self, node: Node) -> str:
-        """Return ``mean_divisor`` for a number that all arrays of the author's ``mean = ..`` are divided by there."""
+        """Return ``mean_divisor`` for a number by which all arrays of the author's ``mean = ..`` are divided."""
         names = [] if node.ndim else self.writer.source_names.names_around(self.writer.graph, node)
         if len(names) != 1 or is_empty_word(names[0]):
             return ""
@@ -125,7 +127,7 @@ class WantedNames:
         return short(f"{names[0]}_{word}") if len(names) == 1 and names[0] and not is_empty_word(names[0]) else ""
 
     def _only_reader(self, node: Node) -> Node | None:
-        """Return the value with a name of its own, a line's, that alone is made of a node."""
+        """Return the only named value that depends on a node, through single users, or None."""
         reader = node
         while reader is node or reader not in self.planned:
             users = self.users.get(reader, [])
@@ -135,8 +137,8 @@ class WantedNames:
         return reader
 
     def of_call(self, node: Node) -> str:
-        """Return the word of the function whose result a value is, where its lines stand in place of a call. A part
-        that is cut out of a long line is a step at most.
+        """Return the word of the inlined function whose result a value is; not for parts that are cut out of long
+        lines.
         """
         made = self.writer.graph.results.get(node, ()) if node in self.planned else ()
         calls = [each for each in reversed(made) if _is_traced_call(each) and _computed(each).opcode != "parameter"]
@@ -146,7 +148,7 @@ class WantedNames:
         return next((word for word in words if word and word not in taken and not is_operation(word)), "")
 
     def _readers(self, node: Node) -> Iterator[tuple[Node, Node]]:
-        """The users of a value here and in the functions that it is given to, each with what the value is there."""
+        """Yield the users of a value here and in called functions, each with the node that the value is there."""
         for user in self.users.get(node, ()):
             if user.opcode != "call":
                 yield node, user
@@ -157,7 +159,7 @@ class WantedNames:
             yield from ((each, reader) for each in given for reader in inside if each in reader.operands)
 
     def of_expression(self, node: Node) -> str | None:
-        """Return the author's name for the value of the expression that this one is a step of, and of nothing else."""
+        """Return the author's name of the only user of a node, if the node is a step of that expression, or None."""
         writer = self.writer
         users = self.users.get(node, [])
         name = writer.plan.user_names.get(users[0]) if len(users) == 1 else None
@@ -170,13 +172,13 @@ class WantedNames:
 
     @cached_property
     def common_words(self) -> frozenset[str]:
-        """The words of operations that several values of the function would be called by their author."""
+        """The words of operations that the author uses as a name for several values of the function."""
         counts = Counter(self.writer.plan.user_names.values())
         return frozenset(word for word, count in counts.items() if count > 1 and word in operation_words())
 
     @cached_property
     def users(self) -> dict[Node, list[Node]]:
-        """The users of each value; a value that is returned has itself for one more."""
+        """The users of each value; a returned value also counts as its own user."""
         found: dict[Node, list[Node]] = {}
         for user in self.writer.plan.nodes:
             for operand in dict.fromkeys(dependencies(user)):
@@ -186,7 +188,7 @@ class WantedNames:
         return found
 
     def of_result(self, node: Node) -> str | None:
-        """Return what one of several results is called inside of what gives them."""
+        """Return the name of one of several results inside the function or the branches that compute it, or None."""
         if node.opcode == "item" and node.operands[0].opcode == "call":
             function, index = node.operands[0].parameters["function"], node.parameters["index"]
             inside = function.flat_results
@@ -197,11 +199,13 @@ class WantedNames:
         return None
 
     def _suggested(self, node: Node) -> str | None:
-        """Return what the source suggests for a value, else what it leaves."""
+        """Return the name that the source suggests for a value, or that of a function that it leaves or is in."""
         return self.hinted.get(node) or self.left.get(node) or self.inside.get(node)
 
     def _in_branches(self, branches: Sequence[Branch], index: int) -> str:
-        """Return what all branches that name a result call it; what they compute goes before what they hand on."""
+        """Return the name of a result if all branches that name it agree; computed values go before values passed
+        through.
+        """
         results = [branch.results[index] for branch in branches]
         own = {self.writer.plan.user_names.get(node) or self._suggested(node) for node in results} - {None}
         words = own or {self.subjects.word(node) for node in results} - {""}
@@ -209,7 +213,7 @@ class WantedNames:
 
     @cached_property
     def gradient_words(self) -> dict[Node, str]:
-        """Return, by argument, the word that its gradient is called after."""
+        """The word that the gradient of each argument is named after."""
         function = self.writer.function
         return self.writer.source_names.gradients.words(function) if function.origin is None else {}
 
@@ -220,7 +224,7 @@ class WantedNames:
 
     @cached_property
     def in_results(self) -> dict[Node, str]:
-        """What the results of the program are called in their tree: they are new where an argument is called so."""
+        """The names of results in the result tree, with ``new_`` if an argument has the same name."""
         given = set(self.writer.arguments.leaf_names.values())
         own = names_in_tree(self.writer.results) if self.is_of_arguments else {}
         found = {node: f"new_{name}" if name in given else name for node, name in own.items() if name}
@@ -237,11 +241,11 @@ class WantedNames:
 
     @cached_property
     def in_gradients(self) -> Mapping[Node, str]:
-        """Return the names that gradients get from their places in trees of gradients: ``d_dense_bias``."""
+        """The names that gradients get from their places in trees of gradients: ``d_dense_bias``."""
         return self.writer.trees.gradients()
 
     def of_argument(self, node: Node) -> str:
-        """Return what a function may call what it is given here."""
+        """Return the name that a called function may give to this operand."""
         writer = self.writer
         if node.is_literal or node.is_python_int:
             return "x"
@@ -258,7 +262,7 @@ class WantedNames:
         return name if name.isidentifier() else self.of(node)
 
     def of_updated(self, argument: Node) -> str:
-        """Return what the next value of an argument is called after: ``mu_b`` of the leaf ``state_1_0_mu_b``."""
+        """Return the name that an argument's next value is named after: ``mu_b`` for the leaf ``state_1_0_mu_b``."""
         name = self.of_argument(argument)
         end = _END.sub("", name)
         is_alone = [_END.sub("", each) for each in self.writer.arguments.leaf_names.values()].count(end) == 1
@@ -267,7 +271,7 @@ class WantedNames:
     # -- loops
 
     def of_carries(self, node: Node, loop: Loop) -> dict[Carry, str]:
-        """Return what the carries of a loop would best be called."""
+        """Return the best names of a loop's carries."""
         found = self.of_source(node, loop)
         return {carry: found.get(carry) or self._of_beginning(carry, loop) for carry in loop.carries}
 
@@ -292,7 +296,7 @@ class WantedNames:
         return own | dict(zip(stacked, outputs, strict=False))
 
     def of_states(self, node: Node) -> str:
-        """Return what an array is called that has a carry before and behind all rounds of a loop: ``hs`` of ``h``."""
+        """Return the name of an array that stacks a carry's initial and following values: ``hs`` for ``h``."""
         if node.opcode != "setitem" or node.operands[0].opcode != "empty":
             return ""
         for user in (user for user in self.users.get(node, ()) if user.opcode == "loop"):
@@ -306,24 +310,26 @@ class WantedNames:
 
     @cached_property
     def rows(self) -> dict[Instruction, str]:
-        """The author's names for the rows that the rounds of loops read."""
+        """The author's names of the rows that the iterations of loops read."""
         origins = (self.writer.graph.origins.get(node) for node in self.writer.plan.nodes if node.opcode == "loop")
         loops = [origin for origin in origins if origin is not None and origin.opcode == "while"]
         return {read: name for loop in loops for read, name in self.writer.source_names.functions.rows(loop).items()}
 
     def of_row(self, node: Node) -> str:
-        """Return the author's name for the row of an array that a round of a loop reads."""
+        """Return the author's name of the row of an array that an iteration of a loop reads."""
         made = self.writer.graph.results.get(node, ()) if self.rows else ()
         return next((self.rows[each] for each in made if each in self.rows), "")
 
     def _of_beginning(self, carry: Carry, loop: Loop) -> str:
-        """That of the argument, or of a loop's carry, that it begins with, or what its values suggest."""
+        """Return the name of a carry's initial value if that is an argument or an outer carry, else the name by its
+        values.
+        """
         (start,) = carry.initial.operands if carry.initial.opcode == "copy" else (carry.initial,)
         name = self.writer.texts.get(start) if start.opcode == "parameter" else None
         return name or self.of_carry(carry, loop)
 
     def of_carry(self, carry: Carry, loop: Loop) -> str:
-        """Return what a carry of a loop would best be called that has no name of the author's."""
+        """Return the best name of a carry without an author's name."""
         if carry.initial in self.writer.arguments.leaf_names:
             return self.writer.arguments.leaf_names[carry.initial]
         following = carry.following
@@ -339,7 +345,7 @@ class WantedNames:
         return _COUNT if _counts(carry) and name == base_name(following, self.writer.graph) else name
 
     def _of_next(self, following: Node, before: Node) -> str | None:
-        """Return what the author calls the ``new`` of a carry's ``np.where(mask, new, old)``."""
+        """Return the author's name of ``new`` in a carry's ``np.where(mask, new, old)``, or None."""
         if following.opcode != "select" or before not in following.operands[1:]:
             return None
         (new,) = [each for each in following.operands[1:] if each is not before] or [before]
@@ -347,7 +353,7 @@ class WantedNames:
         return None if name is None or is_empty_word(name) else name
 
     def _of_rows(self, carry: Carry, loop: Loop) -> str | None:
-        """Return what an array is called that has what a value is in each round of a loop: ``losses`` of a loss."""
+        """Return the name of an array that stacks a value of each iteration: ``losses`` for a loss; or None."""
         value = next((store.value for store in loop.stores if store.carry is carry), None)
         if value is None or value.is_literal or carry.initial.opcode != "empty":
             return None
@@ -358,7 +364,9 @@ class WantedNames:
         return next((plural(word) for word in words if word.isidentifier() and not is_empty_word(word)), None)
 
     def _of_item(self, item: Node) -> str | None:
-        """Return what one of several results is called in what gives them: a loop within the loop, branches, a call."""
+        """Return the name of one of several results inside its maker: a nested loop, a conditional or a call; or
+        None.
+        """
         (maker,) = item.operands
         if maker.opcode == "loop":
             loop: Loop = maker.parameters["loop"]
@@ -368,32 +376,34 @@ class WantedNames:
 
 
 def _row_name(node: Node) -> str | None:
-    """Return the author's name for a row of an array that is taken apart."""
+    """Return the author's name of a row of an array that is unpacked, or None."""
     is_row = node.opcode == "item" and node.operands[0].opcode == "unpack"
     return str(node.operands[0].parameters["names"][node.parameters["index"]]) if is_row else None
 
 
 def _is_traced_call(instruction: Instruction) -> bool:
-    """Tell whether an instruction calls a function as JAX does for the author's Python, in no gradient."""
+    """Return whether an instruction is JAX's call of one of the author's Python functions, outside of gradients."""
     return instruction.opcode == "call" and instruction.name.startswith("jit_") and not is_gradient(instruction)
 
 
 def _computed(call: Instruction) -> Instruction:
-    """Return what computes the result of a call, inside of it: a parameter where it hands back what it is given."""
+    """Return the instruction that computes the result of a call, inside of nested calls; a parameter if it is passed
+    through.
+    """
     while call.opcode == "call":
         call = call.called[0].root
     return call
 
 
 def _role(value: Node, user: Node) -> str:
-    """Return what a number is for an array."""
+    """Return the role of a number for an array: ``divisor``, ``scale`` or an empty string."""
     if user.ndim == 0 or value not in user.operands or user.operands[0] is value:
         return "scale" if user.opcode == "multiply" and user.ndim else ""
     return {"divide": "divisor", "multiply": "scale"}.get(user.opcode, "")
 
 
 def _counts(carry: Carry) -> bool:
-    """Tell whether a carry is an integer that begins as 0 and goes up by 1."""
+    """Return whether a carry is an integer that begins as 0 and is incremented by 1."""
     following, start = carry.following, carry.initial
     if following is None or following.opcode != "add" or not start.is_literal or start.ndim:
         return False
@@ -404,7 +414,7 @@ def _counts(carry: Carry) -> bool:
 
 
 def _is_first(carry: Carry) -> bool:
-    """Tell whether a carry is true in the first round alone."""
+    """Return whether a carry is true in the first iteration only."""
     start, following = carry.initial, carry.following
     if following is None or not start.is_literal or start.ndim or start.element_type is not PRED:
         return False
@@ -412,7 +422,7 @@ def _is_first(carry: Carry) -> bool:
 
 
 class _Value:
-    """A value, and what several hints ask about it."""
+    """A value, with properties that several hints need."""
 
     def __init__(self, names: WantedNames, node: Node) -> None:
         self.names = names
@@ -420,13 +430,15 @@ class _Value:
 
     @cached_property
     def inside(self) -> str:
-        """What it would be called in the function that gives it among many results."""
+        """Its name inside the function that returns it among many results."""
         return self.names.in_called(self.node)
 
     @cached_property
     def own(self) -> str | None:
-        """The author's name; that of a line is the name of all that the line is lowered to, where a function's own
-        lines say more. What is empty gives way to a layer's.
+        """The author's name, or None.
+
+        The author's name may be that of a whole line; inside a function with many results, the function's own lines say
+        more. An uninformative name gives way to a layer's.
         """
         own = self.names.writer.plan.user_names.get(self.node) or _row_name(self.node)
         own = self.inside or own if own is not None else None
@@ -436,12 +448,12 @@ class _Value:
 
     @cached_property
     def in_results(self) -> str:
-        """What it is called in the tree of results."""
+        """Its name in the tree of results."""
         return self.names.in_results.get(self.node, "")
 
     @cached_property
     def updated(self) -> str:
-        """``new_weight`` for what becomes of the argument ``weight``; what it is called where it goes says more."""
+        """``new_weight`` for the next value of the argument ``weight``, unless the name in the results says more."""
         before = self.names.updates.get(self.node)
         updated = "" if before is None else f"new_{self.names.of_updated(before)}"
         return updated if updated.endswith(self.in_results.removeprefix("new_")) else self.in_results
@@ -449,7 +461,7 @@ class _Value:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Where a name may come from; ``of`` gives it, and nothing for values of which the source says nothing."""
+    """A source of names; ``of`` returns the name, or nothing if this source does not apply to a value."""
 
     source: str
     of: Callable[[WantedNames, _Value], str | None]
@@ -469,7 +481,7 @@ def _gradient_of_value(names: WantedNames, value: _Value) -> str:
 
 
 def _carried(names: WantedNames, value: _Value) -> str:
-    """That of a loop's carry, where the value is what a compiled loop or a kernel makes of it."""
+    """Return the name of a loop's carry for the carry's result of a compiled loop or a kernel."""
     node = value.node
     call = node.operands[0] if node.opcode == "item" else node
     if node in names.writer.plan.user_names or "carry" not in node.parameters or "stands_for" not in call.parameters:
@@ -479,12 +491,12 @@ def _carried(names: WantedNames, value: _Value) -> str:
 
 
 def _part_of_updated(names: WantedNames, value: _Value) -> str:
-    """``new_params_w``, where the author's ``params`` is the name of the whole tree."""
+    """Return ``new_params_w`` if the author's name is ``params``, that of the whole tree."""
     return value.updated if value.own is not None and value.updated.startswith(f"new_{value.own}_") else ""
 
 
 def _author(names: WantedNames, value: _Value) -> str:
-    """The author's name; another where that says nothing, or is that of several masks."""
+    """Return the author's name, or a better one if it is uninformative or shared by several masks."""
     own, node = value.own, value.node
     if own is None:
         return ""
@@ -500,12 +512,12 @@ def _read_here(names: WantedNames, value: _Value) -> str:
 
 
 def _cast_argument(names: WantedNames, value: _Value) -> str:
-    """``w_bfloat16`` for a cast of the argument ``w``: what casts it has one name for many of them."""
+    """Return ``w_bfloat16`` for a cast of the argument ``w``: the function that casts has one name for many values."""
     is_cast = value.node.opcode == "convert" and is_argument(value.node.operands[0])
     return names.subjects.of(value.node) if is_cast else ""
 
 
-# The first that says something names the value.
+# The first hint that applies names the value.
 HINTS = (
     Hint("the argument that it is the gradient of", _gradient_of_argument),
     Hint("its place in a tree of gradients", lambda names, value: names.in_gradients.get(value.node)),
