@@ -289,7 +289,7 @@ class Renderer:
             renamed = "" if name == function.name else f" as {name}"
             yield f"from {function.module} import {function.name}{renamed}"
 
-    # -- what macros call
+    # -- functions that macros call
 
     def index(self, node: Node, operands: Sequence[str]) -> str:
         """Return the text inside the brackets of static or dynamic indexing."""

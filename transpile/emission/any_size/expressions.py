@@ -222,9 +222,8 @@ def number_expression(
 
     The forms are ``m``, ``m + c``, ``(m + c) / 2``, ``1 / m``, ``c / m``, ``c * m``, ``m**0.5`` and ``1 / m**0.5``,
     where ``m`` is a product of sizes, or the lesser or greater of two; or else ``1 / k``, ``2 / k``, ``k**0.5``, ``1 /
-    k**0.5``, ``1 / k**2``, ``pi / k`` and ``2 * pi / k``, where ``k`` is an expression that ``integer`` finds; or else
-    the first ``1 / m`` within rounding of the values. All are Python numbers, which take the dtype of the arrays beside
-    them.
+    k**0.5``, ``pi / k`` and ``2 * pi / k``, where ``k`` is an expression that ``integer`` finds; or else the first ``1
+    / m`` within rounding of the values. All are Python numbers, which take the dtype of the arrays beside them.
     """
     rounded = [dtype(value) for value in values]
     for product in (*_products(sizes), *_extremes(sizes)):

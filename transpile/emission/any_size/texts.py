@@ -129,7 +129,7 @@ class Unification:
                 found[node] = _Function(name, node, words_of(self.first.of(node)) | self.language.reserved, {})
         return found
 
-    # -- what differs
+    # -- differences between the texts
 
     def _unify_each(self, rows: Sequence[Sequence[Any]], given: Mapping[ast.AST, Place] | None = None) -> None:
         """Unify the parts at the same index of several lists; ``given`` has the places of the parts of the first
@@ -300,7 +300,7 @@ class Unification:
         shown = ", ".join(f"`{line}` at {shown_sizes(sizes)}" for line, sizes in list(by_line.items())[:2])
         raise UnsupportedError(Diagnostic("XP424", f"the text is not the same at all sizes: {shown}"))
 
-    # -- what is handed on
+    # -- sizes that functions pass on
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:

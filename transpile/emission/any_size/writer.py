@@ -49,9 +49,9 @@ class Writer:
     ``emitted`` are the modules at the sizes so far, ``sizes`` has the value of each name in them, and ``common`` is
     their common text. A target that arranges programs does so for the ``planned`` sizes, and keeps that arrangement at
     all sizes. Unless it ``works_out``, nothing is folded from numbers that follow from sizes: the computation stays in
-    the text. If ``sizes_reach`` is not 0, every axis is taken to be able to have so many positions. If it ``is_far``,
-    the text is that of large sizes, and the module's minimum is the least at which the program has it. The text is
-    ``known_to`` be right below these sizes.
+    the text. If ``sizes_reach`` is not 0, the intervals of positions assume free sizes up to this bound. If it
+    ``is_far``, the text is that of large sizes, and the module's minimum is the least at which the program has it. The
+    text is ``known_to`` be right below these sizes.
     """
 
     witnesses: Witnesses
@@ -296,7 +296,7 @@ class Writer:
             if self.common.doubts:
                 told = {doubt.size: doubt.number for doubt in self.common.doubts}
                 further = {**self.witnesses.assignment(0), **told}
-                if further in self._columns():  # together they told nothing apart
+                if further in self._columns():  # all doubts together did not help, so one is settled alone
                     (name, number), *_ = told.items()
                     further = {**self.witnesses.assignment(0), name: number}
                 self._add(self.witnesses.program(further), further)

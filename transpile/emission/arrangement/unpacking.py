@@ -21,7 +21,7 @@ def unpack_as_author(program: Program, names: SourceNames, *, elements_are_numbe
     """Unpack arrays where the author does, in one assignment to several names."""
     for function in program.functions:
         arrays = list(_taken_apart(function, names, elements_are_numbers=elements_are_numbers))
-        for array, rows, own in reversed(arrays):  # a rewrite changes what is behind an array
+        for array, rows, own in reversed(arrays):  # a rewrite may change later nodes, so last first
             rewrite(function, ("getitem",), partial(_row, function.graph, array, own), may_match=rows.__contains__)
 
 

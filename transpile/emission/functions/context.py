@@ -41,7 +41,7 @@ class ArgumentNames(Protocol):
 
 
 class Wanted(Protocol):
-    """The part that knows the best name of each value (:class:`.wanted_names.WantedNames`)."""
+    """The part that knows the best name of each value (:class:`..naming.hints.WantedNames`)."""
 
     is_explained: bool
     heard: dict[Node, list[tuple[str, str]]]
@@ -77,7 +77,7 @@ class Trees(Protocol):
 
 
 class Writing(Protocol):
-    """The writer of one function, as its parts see it (:class:`.body.FunctionWriter`)."""
+    """The writer of one function, as its parts see it (:class:`.function_writer.FunctionWriter`)."""
 
     function: Function
     graph: Graph

@@ -83,7 +83,7 @@ def _bytes(node: Node) -> int:
     return math.prod(node.shape) * node.element_type.dtype.itemsize
 
 
-# -- what the lines do
+# -- arrays and reads of each step
 
 
 def _steps(writer: FunctionWriter, peaks: Mapping[str, int]) -> list[_Step]:
@@ -134,7 +134,7 @@ def _made(node: Node, name: str, reads: set[str], named: set[Node]) -> tuple[int
     return _bytes(node), set() if maker.operation.allocates else reads
 
 
-# -- what to let go
+# -- names to delete
 
 
 def _chosen(steps: list[_Step], given: Mapping[str, int]) -> tuple[Releases, int]:

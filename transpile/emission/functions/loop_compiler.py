@@ -8,10 +8,12 @@ from ...array.node import Node
 
 
 class LoopCompiler(Protocol):
-    """The part of a target's :class:`.kernels.Declarations` that writes compiled loops."""
+    """The part of a target's :class:`..kernels.declarations.Declarations` that writes compiled loops."""
 
     def compile(self, writer: Any, node: Node) -> None:
-        """Write the function of a loop, and its call among the lines of a writer (:class:`.body.FunctionWriter`)."""
+        """Write the function of a loop, and its call among the lines of a writer
+        (:class:`.function_writer.FunctionWriter`).
+        """
         ...
 
     def kernel(self, writer: Any, node: Node) -> None:

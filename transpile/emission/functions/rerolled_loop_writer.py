@@ -102,7 +102,7 @@ class ChainWriter:
         left = (node for own in chain.results for node in own.values() if node in kept or own is chain.results[-1])
         writer.bound(*left)
 
-    # -- what the calls are given
+    # -- operands of the calls
 
     def _value(self, chain: Chain, names: Mapping[int, Expression], counter: str) -> Expression:
         """Return the call inside the loop."""
@@ -152,7 +152,7 @@ class ChainWriter:
         allocation.has_read(reads.of(chain.last))
         return names
 
-    # -- what they give
+    # -- results of the calls
 
     def _given_lists(self, chain: Chain, names: Mapping[int, Expression]) -> Iterator[tuple[At, Expression]]:
         """Yield the lists of the carried values that each call begins with: the item, and the name of its value."""

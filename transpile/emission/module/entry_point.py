@@ -16,8 +16,8 @@ from ..trees.argument_trees import Path, leaf_paths
 
 CAST, NO_CHECKS = "cast", "none"  # the values of ``checks`` other than "exact"
 CHECK_ARRAYS = "check_arguments"  # the function that checks arrays of one dtype and shape
-CHECK_TREES = "check_trees"  # the one that checks those in trees
-CHECK_SIZES, CHECK_TREE_SIZES = "check_sizes", "check_tree_sizes"  # those of modules for any size
+CHECK_TREES = "check_trees"  # the function that checks arrays in trees
+CHECK_SIZES, CHECK_TREE_SIZES = "check_sizes", "check_tree_sizes"  # the same for modules for any size
 _WRAPPED = 3  # lines of a call whose arguments fit one
 
 

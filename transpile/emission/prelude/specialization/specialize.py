@@ -163,7 +163,7 @@ class _Cutter:
             elif isinstance(statement_of(definition.source), ast.Assign | ast.AnnAssign):
                 self.constants[name] = _constant(definition.source)
 
-    # -- what is known
+    # -- propagation of facts
 
     def _whole(self, name: str) -> None:
         """Record that a definition is used in an unknown way."""
@@ -247,7 +247,7 @@ class _Cutter:
         """Return whether a function calls other functions of the prelude."""
         return any(other in self.functions for other in self.definitions[name].uses if other != name)
 
-    # -- what is written
+    # -- specialized text
 
     def _written(self) -> Cut:
         names = [name for name in self.uses if name in self.functions]
