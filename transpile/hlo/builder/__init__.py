@@ -1,7 +1,7 @@
-"""XlaBuilder: HLO put together by hand, with XLA's own names and rules.
+"""XlaBuilder: HLO built by hand, with XLA's own names and rules.
 
 Every operation of the operation-semantics seed is a method in Python spelling; wrong arguments raise
-``HloVerificationError`` at once, with the rule they break. :meth:`XlaBuilder.build` gives an ``HloModule``.
+``HloVerificationError`` at once, with the rule they break. :meth:`XlaBuilder.build` returns an ``HloModule``.
 
 >>> from xla2py.transpile.hlo.builder import F32, XlaBuilder, make_shape
 >>> b = XlaBuilder("axpy")
@@ -95,7 +95,7 @@ class XlaBuilder(
     ControlOperations,
     CommunicationOperations,
 ):
-    """Builds one computation. ``name`` is the name of its module.
+    """A builder of one computation. ``name`` is the name of its module.
 
     Operands are :class:`XlaOp` objects of the same builder, or numbers and arrays, which become constants. Called
     computations are Python functions, other builders, or computations.

@@ -1,4 +1,4 @@
-"""The argument types of the builder's operations, as the operation-semantics seed names them."""
+"""The argument types of the builder's operations, under the names of the operation-semantics seed."""
 
 from __future__ import annotations
 
@@ -17,28 +17,30 @@ Choice = TypeVar("Choice", bound=Enum)
 
 
 def integers(name: str, values: Iterable[int]) -> tuple[int, ...]:
-    """The integers that an operation needs when it is built; XP232 for anything else, such as an op."""
+    """Return constant integers; refuse (XP232) anything else, such as an op."""
     if isinstance(values, Iterable) and all(hasattr(value, "__index__") for value in values):
         return tuple(operator.index(value) for value in values)
     refuse("XP232", f"{name}: a sequence of constant integers is wanted, not {values!r}")
 
 
 def integer(name: str, value: int) -> int:
-    """One such integer."""
+    """Return a constant integer; refuse (XP232) anything else."""
     if is_integer(value):
         return operator.index(value)
     refuse("XP232", f"{name}: a constant integer is wanted, not {value!r}")
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Python's or NumPy's integers; bool is none."""
+    """Return whether a value is an integer of Python or NumPy; a bool is not."""
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def bind_form(
     name: str, forms: Sequence[tuple[str, ...]], arguments: Sequence[Any], keywords: dict[str, Any]
 ) -> dict[str, Any]:
-    """The arguments of an operation that has several forms, in the order of the form that they fit; XP201 if none."""
+    """Return the arguments of an operation with several forms, in the order of the form that they fit; refuse (XP201)
+    if none fits.
+    """
     for form in forms:
         named = dict(zip(form, arguments, strict=False)) | keywords
         if len(arguments) + len(keywords) == len(named) == len(form) and set(named) == set(form):
@@ -49,7 +51,7 @@ def bind_form(
 
 
 def choice(name: str, choices: type[Choice], value: Choice | str) -> Choice:
-    """A member of an enumeration, given as such or by the text that HLO has for it."""
+    """Return a member of an enumeration, given as such or by its HLO text; refuse (XP203) anything else."""
     try:
         return choices(value)
     except ValueError:
@@ -61,14 +63,14 @@ Argument = TypeVar("Argument")
 
 
 def expected(name: str, wanted: type[Argument], value: Argument) -> Argument:
-    """An argument of a type of its own, such as ``PaddingConfig``; XP232 for anything else."""
+    """Return an argument of a certain type, such as ``PaddingConfig``; refuse (XP232) anything else."""
     if isinstance(value, wanted):
         return value
     refuse("XP232", f"{name}: a {wanted.__name__} is wanted, not {value!r}")
 
 
 def as_shape(name: str, shape: Shape | str) -> Shape:
-    """A shape, which may be given as HLO writes it: ``f32[2,3]``."""
+    """Return a shape, which may be given in HLO's notation: ``f32[2,3]``."""
     if isinstance(shape, str):
         return shape_of_text(shape)
     if isinstance(shape, Shape):
@@ -97,7 +99,7 @@ class RandomAlgorithm(Enum):
 
 
 class Transpose(Enum):
-    """The form of ``a`` that ``triangular_solve`` takes: as it is, transposed, or its complex conjugate transposed."""
+    """The form of ``a`` in ``triangular_solve``: as it is, transposed, or its complex conjugate transposed."""
 
     NO_TRANSPOSE = "NO_TRANSPOSE"
     TRANSPOSE = "TRANSPOSE"
@@ -139,7 +141,7 @@ class DotDimensionNumbers:
 
 @dataclass(frozen=True, slots=True)
 class RaggedDotDimensionNumbers:
-    """A dot's numbers, the one lhs dimension that is cut into groups and the rhs dimension that counts the groups."""
+    """A dot's numbers, the one lhs dimension that is cut into groups, and the rhs dimension of the groups."""
 
     dot_dimension_numbers: DotDimensionNumbers
     lhs_ragged_dimensions: Sequence[int]
@@ -168,7 +170,7 @@ class ScatterDimensionNumbers:
 
 @dataclass(frozen=True, slots=True)
 class PaddingConfigDimension:
-    """Padding of one dimension; edges may be negative (a crop), interior padding comes first."""
+    """The padding of one dimension; edges may be negative (a crop), interior padding comes first."""
 
     edge_padding_low: int = 0
     edge_padding_high: int = 0
@@ -187,7 +189,7 @@ class PaddingConfig:
 
 
 def make_edge_padding_config(padding: Sequence[tuple[int, int]]) -> PaddingConfig:
-    """A configuration with ``(low, high)`` edges and no interior padding."""
+    """Return a configuration with ``(low, high)`` edges and no interior padding."""
     return PaddingConfig(tuple(PaddingConfigDimension(low, high) for low, high in padding))
 
 
@@ -197,7 +199,7 @@ WindowPadding = Padding | str | Sequence[tuple[int, int]]
 def make_padding(
     input_dimensions: Sequence[int], window_dimensions: Sequence[int], strides: Sequence[int], padding: Padding
 ) -> list[tuple[int, int]]:
-    """The ``(low, high)`` padding of each dimension.
+    """Return the ``(low, high)`` padding of each dimension.
 
     ``SAME`` adds ``max((ceil(size / stride) - 1) * stride + window - size, 0)`` elements, the odd one at the high end.
     Source: operation-semantics seed, ReduceWindow and Conv.
@@ -212,7 +214,7 @@ def make_padding(
 
 
 def pairs_of(name: str, what: str, values: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Pairs of integers; ``what`` calls one of them, for the error XP232."""
+    """Return pairs of integers; refuse (XP232) anything else. ``what`` is the name of a pair in the error."""
     pairs = [integers(name, pair) for pair in values]
     if any(len(pair) != 2 for pair in pairs):
         refuse("XP232", f"{name}: {what} pair is wanted in each place of {values!r}")
@@ -229,7 +231,7 @@ def make_window(
     window_dilations: Sequence[int] | None = None,
     reversal: Sequence[bool] | None = None,
 ) -> tuple[WindowDimension, ...]:
-    """A window of the operation ``name`` over an area of ``base`` elements; lists left out are all 1 (or false)."""
+    """Return the window of an operation over an area of ``base`` elements; missing lists are all 1 (or false)."""
     sizes = integers(name, sizes)
     ones = (1,) * len(sizes)
     strides, base_dilations = integers(name, strides or ones), integers(name, base_dilations or ones)

@@ -1,4 +1,4 @@
-"""Operations of the builder that make, move, cut and join arrays.
+"""Operations of the builder that make, move, slice and join arrays.
 
 Source: operation-semantics seed, the sections of the same names.
 """
@@ -41,7 +41,7 @@ class ArrayOperations(BuilderCore):
     @overload
     def reshape(self, operand: Operand, dimensions: Ints, new_sizes: Ints) -> XlaOp: ...
     def reshape(self, operand: Operand, *arguments: Any, **keywords: Any) -> XlaOp:
-        """``reshape(operand, new_sizes)`` or ``reshape(operand, dimensions, new_sizes)``.
+        """Reshape: ``reshape(operand, new_sizes)`` or ``reshape(operand, dimensions, new_sizes)``.
 
         ``dimensions`` is the order in which the operand's dimensions are collapsed, slowest first; by default 0, 1, ..
         """
@@ -57,7 +57,7 @@ class ArrayOperations(BuilderCore):
         return self._reshaped(op, new_sizes)
 
     def collapse(self, operand: Operand, dimensions: Ints) -> XlaOp:
-        """Make one dimension of consecutive dimensions, given in order."""
+        """Merge consecutive dimensions, given in order, into one."""
         op = self._operand(operand)
         sizes, dimensions = op.array_shape.dimensions, integers("collapse", dimensions)
         if len(dimensions) < 2:
@@ -70,7 +70,7 @@ class ArrayOperations(BuilderCore):
         return self._reshaped(op, (*sizes[:first], math.prod(sizes[first : last + 1]), *sizes[last + 1 :]))
 
     def transpose(self, operand: Operand, permutation: Ints) -> XlaOp:
-        """Dimension ``i`` of the result is dimension ``permutation[i]`` of the operand."""
+        """Transpose: dimension ``i`` of the result is dimension ``permutation[i]`` of the operand."""
         return self._instruction(
             "transpose", (self._operand(operand),), {"dimensions": integers("transpose", permutation)}
         )
@@ -80,7 +80,9 @@ class ArrayOperations(BuilderCore):
         return self._instruction("reverse", (self._operand(operand),), {"dimensions": integers("rev", dimensions)})
 
     def rotate(self, operand: Operand, dimensions: Ints, shifts: Ints) -> XlaOp:
-        """Turn dimensions: element ``shifts[i]`` of ``dimensions[i]`` comes first, and the elements before it last."""
+        """Rotate dimensions: element ``shifts[i]`` of ``dimensions[i]`` comes first, and the elements before it
+        last.
+        """
         along = {"dimensions": integers("rotate", dimensions), "shifts": integers("rotate", shifts)}
         return self._instruction("shuffle", (self._operand(operand),), {"mode": "rotate", **along})
 
@@ -96,7 +98,9 @@ class ArrayOperations(BuilderCore):
         return self._instruction("broadcast", (op,), {"dimensions": tuple(range(count, count + shape.rank))}, declared)
 
     def broadcast_in_dim(self, operand: Operand, out_dim_size: Ints, broadcast_dimensions: Ints) -> XlaOp:
-        """Repeat the operand to ``out_dim_size``: dimension ``i`` becomes ``broadcast_dimensions[i]``, 1 stretches."""
+        """Broadcast the operand to ``out_dim_size``: dimension ``i`` becomes ``broadcast_dimensions[i]``, 1
+        stretches.
+        """
         op = self._operand(operand)
         shape = op.array_shape
         name = "broadcast_in_dim"
@@ -136,7 +140,7 @@ class ArrayOperations(BuilderCore):
         )
 
     def slice(self, operand: Operand, start_indices: Ints, limit_indices: Ints, strides: Ints | None = None) -> XlaOp:
-        """Elements ``start, start + stride, .. < limit`` of each dimension; strides are 1 unless given."""
+        """Slice elements ``start, start + stride, .. < limit`` of each dimension; strides are 1 by default."""
         op = self._operand(operand)
         start_indices, limit_indices = integers("slice", start_indices), integers("slice", limit_indices)
         strides = (1,) * len(start_indices) if strides is None else integers("slice", strides)
@@ -161,7 +165,7 @@ class ArrayOperations(BuilderCore):
         return self._instruction("slice", (op,), {"slice": tuple(ranges)})
 
     def dynamic_slice(self, operand: Operand, start_indices: Indices, slice_sizes: Ints) -> XlaOp:
-        """A part of ``slice_sizes`` at integer start indices known at run time, moved inside the operand.
+        """Slice ``slice_sizes`` elements from integer starts known at run time, clamped to be in bounds.
 
         The starts are one scalar per dimension, or a vector.
         """
@@ -172,7 +176,7 @@ class ArrayOperations(BuilderCore):
         )
 
     def dynamic_update_slice(self, operand: Operand, update: Operand, start_indices: Indices) -> XlaOp:
-        """The operand with ``update`` written at start indices as in :meth:`dynamic_slice`."""
+        """Return the operand with ``update`` written at start indices as in :meth:`dynamic_slice`."""
         op = self._operand(operand)
         operands = (op, self._operand(update, like=op), *self._starts(op, start_indices))
         return self._instruction("dynamic-update-slice", operands, {})
@@ -201,7 +205,7 @@ class ArrayOperations(BuilderCore):
     @overload
     def iota(self, element_type: Type, size: int) -> XlaOp: ...
     def iota(self, *arguments: Any, **keywords: Any) -> XlaOp:
-        """``iota(shape, iota_dimension)`` counts 0, 1, .. along a dimension; ``iota(type, size)`` makes a vector."""
+        """Count 0, 1, .. along a dimension: ``iota(shape, iota_dimension)``, or ``iota(type, size)`` for a vector."""
         has_shape = "shape" in keywords or isinstance(next(iter(arguments), None), Shape)
         form = ("shape", "iota_dimension") if has_shape else ("element_type", "size")
         first, number = bind_form("iota", (form,), arguments, keywords).values()
@@ -210,13 +214,13 @@ class ArrayOperations(BuilderCore):
         return self._instruction("iota", (), {"iota_dimension": dimension}, as_shape("iota", declared))
 
     def copy(self, operand: Operand) -> XlaOp:
-        """The operand again, in a buffer of its own."""
+        """Copy the operand into a buffer of its own."""
         return self._instruction("copy", (self._operand(operand),), {})
 
     # -- sizes known at run time
 
     def get_dimension_size(self, operand: Operand, dimension: int) -> XlaOp:
-        """The size of a dimension as s32: at run time if it is dynamic."""
+        """Return the size of a dimension as s32: at run time if it is dynamic."""
         return self._instruction(
             "get-dimension-size", (self._operand(operand),), {"dimensions": (integer("get-dimension-size", dimension),)}
         )
@@ -248,10 +252,10 @@ class ArrayOperations(BuilderCore):
         declared = array_of(op.array_shape.element_type, new_size_bounds, dims_are_dynamic)
         return self._instruction("dynamic-reshape", (op, *self._operands(list(dim_sizes))), {}, declared)
 
-    # -- how they are made
+    # -- helpers
 
     def _reshaped(self, op: XlaOp, sizes: Ints) -> XlaOp:
-        """Reshape; a dynamic dimension stays dynamic where it keeps its size and what is before it."""
+        """Reshape; a dynamic dimension stays dynamic if its size and the elements before it stay the same."""
         shape = op.array_shape
         flags = [False] * len(sizes)
         for d, is_dynamic in enumerate(dynamic_flags(shape)):
@@ -264,7 +268,7 @@ class ArrayOperations(BuilderCore):
         return self._instruction("reshape", (op,), {}, array_of(shape.element_type, sizes, flags))
 
     def _starts(self, op: XlaOp, start_indices: Indices) -> list[XlaOp]:
-        """One scalar for each dimension; XLA's vector of starts is an older form of HLO, so it is taken apart."""
+        """Return one scalar start per dimension; a vector of starts, an older form of HLO, is taken apart."""
         if isinstance(start_indices, XlaOp):
             if start_indices.array_shape.dimensions != (op.array_shape.rank,):
                 text = f"{shape_text(start_indices.shape)} are not the starts of {shape_text(op.shape)}"
@@ -275,7 +279,9 @@ class ArrayOperations(BuilderCore):
         return [self._operand(index, like=like) for index in start_indices]
 
     def _index(self, op: XlaOp, index: tuple[object, ...]) -> XlaOp:
-        """``op[1:3, 0, ..., ::2]``: slices, and integers that remove their dimension; negative: from the end."""
+        """Return ``op[1:3, 0, ..., ::2]``: slices, and integers that remove their dimension; negative ones count from
+        the end.
+        """
         sizes = as_array_shape("slice", op.shape).dimensions
         dots = [i for i, part in enumerate(index) if part is Ellipsis]
         if len(dots) > 1 or len(index) - len(dots) > len(sizes):

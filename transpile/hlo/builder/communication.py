@@ -1,7 +1,7 @@
 """Operations of the builder between replicas and partitions, and with the host.
 
 Source: operation-semantics seed, the sections of the same names. Replica groups are sequences of replica ids, or
-:class:`~.arguments.ReplicaGroup`; none at all means one group of all replicas.
+:class:`~.arguments.ReplicaGroup`; no groups mean one group of all replicas.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Groups = Sequence[ReplicaGroup | Sequence[int]]
 
 
 class CommunicationOperations(BuilderCore):
-    """Collectives and transfers. Only those of equal ``channel_id`` talk to each other; with one they go across
-    partitions, too.
+    """Collectives and transfers. Only operations of equal ``channel_id`` communicate; with a channel, also across
+    partitions.
     """
 
     # -- reducing
@@ -45,7 +45,7 @@ class CommunicationOperations(BuilderCore):
         return self._repacked(self._instruction("all-reduce", arrays, attributes), arrays, is_tuple)
 
     def cross_replica_sum(self, operand: Operand, replica_groups: Groups = ()) -> XlaOp:
-        """:meth:`all_reduce` with addition; for pred, logical or."""
+        """Reduce as :meth:`all_reduce` does, with addition; for pred, with logical or."""
         arrays, _ = self._parts("all-reduce", operand)
         is_pred = arrays[0].array_shape.element_type is PRED
         return self.all_reduce(operand, (lambda x, y: x | y) if is_pred else (lambda x, y: x + y), replica_groups)
@@ -115,7 +115,7 @@ class CommunicationOperations(BuilderCore):
         replica_groups: Groups = (),
         channel_id: int | ChannelHandle | None = None,
     ) -> XlaOp:
-        """Split into ``split_count`` blocks, send block ``i`` to replica ``i``, join the blocks received."""
+        """Split into ``split_count`` blocks, send block ``i`` to replica ``i``, concatenate the received blocks."""
         op = self._operand(operand)
         shape = as_array_shape("all-to-all", op.shape)
         _require_count("all-to-all", "split_count", split_count, replica_groups)
@@ -123,7 +123,7 @@ class CommunicationOperations(BuilderCore):
         _size("all-to-all", shape, concat_dimension)
         if size % split_count:
             refuse("XP213", f"all-to-all: {size} elements do not divide into {split_count} blocks")
-        # XLA's array form wants the groups written out.
+        # XLA's array form requires explicit groups.
         groups = replica_groups or [range(split_count)]
         attributes = {**_groups("all-to-all", groups, channel_id), "dimensions": (split_dimension,)}
         exchanged = self._instruction("all-to-all", (op,), attributes)
@@ -132,7 +132,7 @@ class CommunicationOperations(BuilderCore):
         return self._joined(exchanged, split_dimension, concat_dimension, split_count)
 
     def _joined(self, op: XlaOp, split: int, concat: int, count: int) -> XlaOp:
-        """Move the blocks, which lie one after the other along ``split``, to lie so along ``concat``."""
+        """Move the blocks from ``split``, where they are concatenated, to ``concat``."""
         sizes = op.array_shape.dimensions
         element_type = op.array_shape.element_type
         blocks = (*sizes[:split], count, sizes[split] // count, *sizes[split + 1 :])
@@ -171,7 +171,7 @@ class CommunicationOperations(BuilderCore):
     def collective_broadcast(
         self, operand: Operand, replica_groups: Groups = (), channel_id: int | ChannelHandle | None = None
     ) -> XlaOp:
-        """All replicas of a group get the operand of its first one."""
+        """Broadcast the operand of the first replica of a group to all of its replicas."""
         attributes = _groups("collective-broadcast", replica_groups, channel_id)
         return self._instruction("collective-broadcast", (self._operand(operand),), attributes)
 
@@ -203,11 +203,11 @@ class CommunicationOperations(BuilderCore):
         return self._instruction(name, (self._operand(operand),), attributes)
 
     def replica_id(self) -> XlaOp:
-        """The number of this replica (u32)."""
+        """Return the number of this replica (u32)."""
         return self._instruction("replica-id", (), {})
 
     def partition_id(self) -> XlaOp:
-        """The number of this partition (u32)."""
+        """Return the number of this partition (u32)."""
         return self._instruction("partition-id", (), {})
 
     # -- point to point
@@ -224,13 +224,13 @@ class CommunicationOperations(BuilderCore):
         return self._instruction("send-done", (context,), attributes)
 
     def recv(self, shape: Shape, channel_handle: ChannelHandle) -> XlaOp:
-        """Return what the ``send`` of the same channel sends. Ordered after earlier transfers."""
+        """Receive the data of the ``send`` of the same channel. Ordered after earlier transfers."""
         received = self.recv_with_token(self._token(), shape, channel_handle)
         self._last_token = received[1]
         return received[0]
 
     def recv_with_token(self, token: XlaOp, shape: Shape, channel_handle: ChannelHandle) -> XlaOp:
-        """``(data, token)`` after a token."""
+        """Receive after a token; returns ``(data, token)``."""
         attributes = _channel(channel_handle)
         declared = TupleShape((as_shape("recv", shape), scalar(U32), TOKEN))
         context = self._instruction("recv", (self._operand(token),), attributes, declared)
@@ -239,13 +239,13 @@ class CommunicationOperations(BuilderCore):
     # -- host
 
     def infeed(self, shape: Shape, config: str = "") -> XlaOp:
-        """The next data of the infeed, in the layout of ``shape``. Infeeds happen in the order they are built in."""
+        """Return the next data of the infeed, in the layout of ``shape``. Infeeds run in the order they are built."""
         fed = self.infeed_with_token(self._token(), shape, config)
         self._last_token = fed[1]
         return fed[0]
 
     def infeed_with_token(self, token: XlaOp, shape: Shape, config: str = "") -> XlaOp:
-        """``(data, token)`` after a token."""
+        """Return ``(data, token)`` of the infeed after a token."""
         attributes = {"infeed_config": config or None}
         return self._instruction(
             "infeed", (self._operand(token),), attributes, TupleShape((as_shape("infeed", shape), TOKEN))
@@ -264,10 +264,10 @@ class CommunicationOperations(BuilderCore):
         attributes = {"outfeed_shape": shape_with_layout or op.shape, "outfeed_config": config or None}
         return self._instruction("outfeed", (op, self._operand(token)), attributes)
 
-    # -- how they are made
+    # -- helpers
 
     def _parts(self, name: str, operand: Operand) -> tuple[list[XlaOp], bool]:
-        """The arrays of a tuple, or the one array."""
+        """Return the arrays of a tuple, or the one array, and whether it is a tuple."""
         op = self._operand(operand)
         if not isinstance(op.shape, TupleShape):
             as_array_shape(name, op.shape)
@@ -280,7 +280,7 @@ class CommunicationOperations(BuilderCore):
         return parts, True
 
     def _repacked(self, op: XlaOp, arrays: Sequence[XlaOp], is_tuple: bool) -> XlaOp:
-        """A tuple of one is exchanged as an array."""
+        """Return the result as a tuple of one if the operand was such a tuple, which is exchanged as an array."""
         return self._packed((op,)) if is_tuple and len(arrays) == 1 else op
 
     def _collective_reducer(self, name: str, arrays: Sequence[XlaOp], computation: Callee) -> Any:
@@ -309,7 +309,7 @@ def _channel_id(name: str, channel: int | ChannelHandle | None) -> int | None:
 
 
 def _require_count(name: str, what: str, count: int, replica_groups: Groups) -> None:
-    """The count repeats the size of each group; it is needed where there are no groups."""
+    """Refuse (XP220) a count that is not the size of each group; the count is needed if there are no groups."""
     if integer(name, count) < 1:
         refuse("XP218", f"{name}: {what} has to be positive, not {count}")
     for group in replica_groups:

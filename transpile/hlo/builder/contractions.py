@@ -1,4 +1,4 @@
-"""Products of the builder: dot, convolution, and matrix and Fourier operations.
+"""Contractions of the builder: dot, convolution, and matrix and Fourier operations.
 
 Source: operation-semantics seed, the sections of the same names.
 """
@@ -36,7 +36,7 @@ Ints = Sequence[int]
 
 
 class ConvolutionOptions(TypedDict, total=False):
-    """The options that all convolutions have."""
+    """The options of all convolutions."""
 
     feature_group_count: int
     batch_group_count: int
@@ -44,7 +44,9 @@ class ConvolutionOptions(TypedDict, total=False):
 
 
 class ContractionOperations(BuilderCore):
-    """``preferred_element_type`` is the result's element type; ``precision`` is XLA's word for each operand."""
+    """Contractions: ``preferred_element_type`` is the result's element type; ``precision`` is XLA's word for each
+    operand.
+    """
 
     def dot(
         self,
@@ -54,7 +56,7 @@ class ContractionOperations(BuilderCore):
         precision: Sequence[str] | None = None,
         preferred_element_type: Type | None = None,
     ) -> XlaOp:
-        """Vectors, matrix and vector, or matrices: sums over the lhs' last and the rhs' first dimension."""
+        """Contract the lhs' last and the rhs' first dimension of vectors or matrices."""
         left, right = self._operand(lhs), self._operand(rhs)
         for side, op in (("lhs", left), ("rhs", right)):
             if as_array_shape("dot", op.shape).rank not in (1, 2):
@@ -77,7 +79,7 @@ class ContractionOperations(BuilderCore):
         precision: Sequence[str] | None = None,
         preferred_element_type: Type | None = None,
     ) -> XlaOp:
-        """Sums over the contracting dimensions; the result has batch, free lhs and free rhs dimensions."""
+        """Contract the contracting dimensions; the result has batch, free lhs and free rhs dimensions."""
         attributes = _dot_attributes(dimension_numbers, precision)
         return self._product("dot", (self._operand(lhs), self._operand(rhs)), attributes, preferred_element_type)
 
@@ -91,7 +93,7 @@ class ContractionOperations(BuilderCore):
         precision: Sequence[str] | None = None,
         preferred_element_type: Type | None = None,
     ) -> XlaOp:
-        """One product for each group of the ragged lhs dimension; ``group_sizes`` are integers."""
+        """Contract once for each group of the ragged lhs dimension; ``group_sizes`` are integers."""
         expected("ragged-dot", RaggedDotDimensionNumbers, dimension_numbers)
         attributes = {
             **_dot_attributes(dimension_numbers.dot_dimension_numbers, precision),
@@ -111,7 +113,7 @@ class ContractionOperations(BuilderCore):
         *,
         preferred_element_type: Type | None = None,
     ) -> XlaOp:
-        """A dot of arrays whose blocks are multiplied by scales; a scale has one element per block."""
+        """Contract arrays whose blocks are multiplied by scales; a scale has one element per block."""
         operands = tuple(self._operand(operand) for operand in (lhs, rhs, lhs_scale, rhs_scale))
         return self._product("scaled-dot", operands, _dot_attributes(dimension_numbers, None), preferred_element_type)
 
@@ -120,7 +122,7 @@ class ContractionOperations(BuilderCore):
     def conv(
         self, lhs: Operand, rhs: Operand, window_strides: Ints, padding: Padding, **options: Unpack[ConvolutionOptions]
     ) -> XlaOp:
-        """A convolution with SAME or VALID padding; see :meth:`conv_general_dilated`."""
+        """Convolve with SAME or VALID padding; see :meth:`conv_general_dilated`."""
         return self.conv_general_dilated(lhs, rhs, window_strides, padding, **options)
 
     def conv_with_general_padding(
@@ -133,7 +135,7 @@ class ContractionOperations(BuilderCore):
         rhs_dilation: Ints | None = None,
         **options: Unpack[ConvolutionOptions],
     ) -> XlaOp:
-        """A convolution with a ``(low, high)`` pair for each spatial dimension; see :meth:`conv_general_dilated`."""
+        """Convolve with a ``(low, high)`` pair for each spatial dimension; see :meth:`conv_general_dilated`."""
         return self.conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, **options)
 
     def conv_with_general_dimensions(
@@ -145,7 +147,7 @@ class ContractionOperations(BuilderCore):
         dimension_numbers: ConvolutionDimensionNumbers,
         **options: Unpack[ConvolutionOptions],
     ) -> XlaOp:
-        """A convolution with SAME or VALID padding over dimensions in any order; see :meth:`conv_general_dilated`."""
+        """Convolve with SAME or VALID padding over dimensions in any order; see :meth:`conv_general_dilated`."""
         return self.conv_general_dilated(
             lhs, rhs, window_strides, padding, dimension_numbers=dimension_numbers, **options
         )
@@ -159,7 +161,7 @@ class ContractionOperations(BuilderCore):
         dimension_numbers: ConvolutionDimensionNumbers,
         **options: Unpack[ConvolutionOptions],
     ) -> XlaOp:
-        """A convolution with explicit padding and dimensions in any order; see :meth:`conv_general_dilated`."""
+        """Convolve with explicit padding and dimensions in any order; see :meth:`conv_general_dilated`."""
         return self.conv_general_dilated(
             lhs, rhs, window_strides, padding, dimension_numbers=dimension_numbers, **options
         )
@@ -180,10 +182,10 @@ class ContractionOperations(BuilderCore):
         preferred_element_type: Type | None = None,
         window_reversal: Sequence[bool] | None = None,
     ) -> XlaOp:
-        """Slide the kernel ``rhs`` over the spatial dimensions of ``lhs``.
+        """Convolve: slide the kernel ``rhs`` over the spatial dimensions of ``lhs``.
 
-        Unless ``dimension_numbers`` say otherwise the dimensions are batch, feature, spatial.. of lhs and result, and
-        output feature, input feature, spatial.. of the kernel.
+        By default the dimensions are batch, feature, spatial.. of lhs and result, and output feature, input feature,
+        spatial.. of the kernel.
         """
         left, right = self._operand(lhs), self._operand(rhs)
         for side, shape in (("lhs", left.array_shape), ("rhs", right.array_shape)):
@@ -216,13 +218,13 @@ class ContractionOperations(BuilderCore):
     # -- transforms and factorisations
 
     def fft(self, operand: Operand, fft_type: FftType, fft_length: Ints) -> XlaOp:
-        """Fourier transform of the last dimensions, 1 to 3 of them."""
+        """Return the Fourier transform along the last 1 to 3 dimensions."""
         kind = choice("fft", FftType, fft_type)
         attributes = {"fft_type": kind.value, "fft_length": integers("fft", fft_length)}
         return self._instruction("fft", (self._operand(operand),), attributes)
 
     def cholesky(self, a: Operand, lower: bool) -> XlaOp:
-        """The triangular factor of positive definite matrices; reads only its own triangle of ``a``."""
+        """Return the triangular factor of positive definite matrices; reads only its own triangle of ``a``."""
         return self._instruction("cholesky", (self._operand(a),), {"lower": lower})
 
     def triangular_solve(
@@ -243,12 +245,12 @@ class ContractionOperations(BuilderCore):
         }
         return self._instruction("triangular-solve", (self._operand(a), self._operand(b)), attributes)
 
-    # -- how they are made
+    # -- helpers
 
     def _product(
         self, opcode: str, operands: Sequence[XlaOp], attributes: Mapping[str, Any], preferred: Type | None
     ) -> XlaOp:
-        """A product whose element type is the preferred one, where there is one."""
+        """Add a contraction with the preferred element type, if any."""
         if preferred is None:
             return self._instruction(opcode, operands, attributes)
         shape = infer_shape(opcode, [operand.shape for operand in operands], attributes)
@@ -275,7 +277,7 @@ def _precision(name: str, words: Sequence[str] | None) -> tuple[str, ...] | None
 
 
 def default_convolution_numbers(spatial_dimensions: int) -> ConvolutionDimensionNumbers:
-    """Batch, feature, spatial..; the kernel's output feature comes before its input feature."""
+    """Return the numbers for batch, feature, spatial..; the kernel's output feature comes before its input feature."""
     spatial = tuple(range(2, 2 + spatial_dimensions))
     return convolution_numbers((0, 1, spatial), (1, 0, spatial), (0, 1, spatial))
 
@@ -284,8 +286,8 @@ _Part = tuple[int, int, Sequence[int]]
 
 
 def convolution_numbers(lhs: _Part, kernel: _Part, result: _Part) -> ConvolutionDimensionNumbers:
-    """Return the dimension numbers of ``(batch, feature, spatial)``, and of the kernel ``(input feature, output
-    feature, spatial)``.
+    """Return dimension numbers from ``(batch, feature, spatial)`` of both images and ``(input feature, output feature,
+    spatial)`` of the kernel.
     """
     labels = [_labels(*lhs, "bf"), _labels(*kernel, "io"), _labels(*result, "bf")]
     return ConvolutionDimensionNumbers(
@@ -305,7 +307,7 @@ def _labels(first: int, second: int, spatial: Sequence[int], letters: str) -> st
 
 
 def _require_numbers(numbers: ConvolutionDimensionNumbers, lhs: ArrayShape, rhs: ArrayShape) -> None:
-    """Ranks and spatial numbers that fit the arrays; everything else is checked with the shapes."""
+    """Refuse (XP214, XP215) ranks and spatial numbers that do not fit the arrays; shape inference checks the rest."""
     for side, shape, dimensions in (("lhs", lhs, numbers.input_spatial), ("rhs", rhs, numbers.kernel_spatial)):
         rank = len(dimensions) + 2
         if shape.rank != rank:

@@ -23,12 +23,12 @@ class ControlOperations(BuilderCore):
     # -- tuples
 
     def tuple(self, elements: Sequence[Operand]) -> XlaOp:
-        """A tuple of any values, also of tuples."""
+        """Make a tuple of any values, including tuples."""
         ops = self._operands(elements)
         return self._instruction("tuple", ops, {}, TupleShape(_shapes(ops)))
 
     def get_tuple_element(self, tuple_data: Operand, index: int) -> XlaOp:
-        """Element ``index``, a Python integer: an index known only at run time has no shape (XP219)."""
+        """Return element ``index``, a Python integer: an index known only at run time has no shape (XP219)."""
         return self._element(self._operand(tuple_data), index)
 
     def _element(self, op: XlaOp, index: object) -> XlaOp:
@@ -39,7 +39,7 @@ class ControlOperations(BuilderCore):
     # -- calls
 
     def call(self, computation: Callee, operands: Sequence[Operand] = ()) -> XlaOp:
-        """The result of a computation for these operands."""
+        """Call a computation with these operands."""
         ops = self._operands(operands)
         callee = self._callee(computation, _shapes(ops), "callee")
         return self._instruction("call", ops, {"to_apply": callee})
@@ -52,7 +52,7 @@ class ControlOperations(BuilderCore):
         attributes: str = "{}",
         version: int = 0,
     ) -> XlaOp:
-        """A call that backends may replace by an implementation of their own, known by its name."""
+        """Call a computation that backends may replace by an implementation of their own, by its name."""
         ops = self._operands(operands)
         fields = {"composite.attributes": attributes, "composite.name": name, "composite.version": str(version)}
         text = ",".join(
@@ -128,9 +128,9 @@ class ControlOperations(BuilderCore):
         operand_shapes_with_layout: Sequence[Shape] | None = None,
         api_version: str | None = None,
     ) -> XlaOp:
-        """Call code that the program does not contain; ``shape`` is that of its result; it gets ``opaque``.
+        """Call code outside of the program; ``shape`` is that of its result, and ``opaque`` its configuration.
 
-        ``operand_shapes_with_layout`` says how the operands must lie in memory. Where ``api_version`` is
+        ``operand_shapes_with_layout`` are the required layouts of the operands. If ``api_version`` is
         ``API_VERSION_TYPED_FFI``, ``opaque`` is a dictionary of typed attributes.
         """
         is_typed = api_version == "API_VERSION_TYPED_FFI"
@@ -147,32 +147,32 @@ class ControlOperations(BuilderCore):
     # -- order
 
     def after_all(self, operands: Sequence[XlaOp] = ()) -> XlaOp:
-        """A token after all these tokens. Raises XP210 for an array: only HLO text allows that."""
+        """Return a token after all these tokens. Raises XP210 for an array: only HLO text allows that."""
         for number, operand in enumerate(operands):
             if not isinstance(operand.shape, TokenShape):
                 refuse("XP210", f"after-all: operand {number} has to be token[], not {shape_text(operand.shape)}")
         return self._instruction("after-all", self._operands(operands), {})
 
     def create_token(self) -> XlaOp:
-        """A token that depends on nothing."""
+        """Return a token that depends on nothing."""
         return self.after_all()
 
     def optimization_barrier(self, operand: Operand) -> XlaOp:
-        """The operand; no optimisation moves work across it."""
+        """Return the operand; no optimisation moves work across the barrier."""
         return self._instruction("opt-barrier", (self._operand(operand),), {})
 
     # -- random numbers
 
     def rng_uniform(self, a: Operand, b: Operand, shape: Shape) -> XlaOp:
-        """Random numbers from ``[a, b)``; pred, integers or floats."""
+        """Return random numbers from ``[a, b)``; pred, integers or floats."""
         return self._rng("rng_uniform", a, b, shape)
 
     def rng_normal(self, mu: Operand, sigma: Operand, shape: Shape) -> XlaOp:
-        """Normally distributed random floats of mean ``mu`` and standard deviation ``sigma``."""
+        """Return normally distributed random floats of mean ``mu`` and standard deviation ``sigma``."""
         return self._rng("rng_normal", mu, sigma, shape)
 
     def rng_bit_generator(self, algorithm: RandomAlgorithm, initial_state: Operand, shape: Shape) -> XlaOp:
-        """``(new state, random bits of the shape)``: the same bits for the same state."""
+        """Return ``(new state, random bits of the shape)``: the same bits for the same state."""
         state, name = self._operand(initial_state), "rng-bit-generator"
         declared = TupleShape((state.shape, as_array_shape(name, as_shape(name, shape))))
         chosen = choice(name, RandomAlgorithm, algorithm)

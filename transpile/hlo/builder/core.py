@@ -26,11 +26,11 @@ Type = ElementType | str | npt.DTypeLike
 
 _NOT_IN_NAMES = re.compile(r"[^\w.\-]", re.ASCII)
 _PYTHON_SCALARS = (bool, int, float, complex)
-_PYTHON_TYPES = {"b": PRED, "i": S32, "u": S32, "O": S32, "f": F32, "c": C64}  # by the kind of NumPy's dtype
+_PYTHON_TYPES = {"b": PRED, "i": S32, "u": S32, "O": S32, "f": F32, "c": C64}  # by the kind of the NumPy dtype
 
 
 def as_element_type(type_: Type) -> ElementType:
-    """The element type that a name, a dtype or an element type says; XP232 for anything else."""
+    """Return the element type for a name, a dtype or an element type; refuse (XP232) anything else."""
     try:
         return find_element_type(type_)
     except ValueError as error:
@@ -44,22 +44,22 @@ def as_array_shape(name: str, shape: Shape) -> ArrayShape:
 
 
 class BuilderCore:
-    """Instructions in order, and the ways to add one."""
+    """The instructions of a computation, in order, and methods to add one."""
 
     def __init__(self, name: str) -> None:
-        """``name`` becomes the module's and the entry computation's."""
+        """Create an empty builder; ``name`` becomes the name of the module and the entry computation."""
         self.name = name
         self._instructions: list[Instruction] = []
         self._names: set[str] = set()
         self._counter = itertools.count(1)
         self._parameter_numbers: set[int] = set()
         self._last_token: XlaOp | None = None
-        self._built: Computation | None = None  # kept, so that calling a builder twice is calling one computation
+        self._built: Computation | None = None  # cached, so that two calls of a builder call one computation
 
     # -- leaves
 
     def parameter(self, parameter_number: int, shape: Shape | str, name: str = "") -> XlaOp:
-        """Parameter ``parameter_number`` (from 0, each number once: XP205) of the computation."""
+        """Add parameter ``parameter_number`` (from 0, each number once: XP205) of the computation."""
         parameter_number, shape = integer("parameter", parameter_number), as_shape("parameter", shape)
         if parameter_number in self._parameter_numbers or parameter_number < 0:
             problem = "is there already" if parameter_number >= 0 else "is negative"
@@ -69,7 +69,9 @@ class BuilderCore:
         return self._instruction("parameter", (), attributes, declared=shape, name=name or f"p{parameter_number}")
 
     def constant(self, value: npt.ArrayLike, element_type: Type | None = None) -> XlaOp:
-        """An array constant. Without a type Python numbers are pred, s32, f32 or c64, an array keeps its dtype."""
+        """Add an array constant. Without a type, Python numbers are pred, s32, f32 or c64, and an array keeps its
+        dtype.
+        """
         try:
             natural = _natural_type(value)
         except ValueError:
@@ -79,44 +81,44 @@ class BuilderCore:
             refuse("XP212", f"{self.name}: {natural} values cannot be a constant of type {wanted}")
         try:
             literal = np.array(value, wanted.dtype)
-        except OverflowError:  # NumPy's judgement of Python integers
+        except OverflowError:  # raised by NumPy for Python integers
             literal = None
         if literal is None or (wanted.is_integral and not np.array_equal(literal.astype(object), _objects(value))):
             refuse("XP232", f"{self.name}: a constant does not fit into {wanted}: {value!r:.80}")
         return self._instruction("constant", (), {"literal": literal})
 
     def constant_literal(self, literal: npt.ArrayLike) -> XlaOp:
-        """An array constant, as :meth:`constant` (XLA's name)."""
+        """Add an array constant, as :meth:`constant` (XLA's name)."""
         return self.constant(literal)
 
     def constant_r0(self, value: complex, element_type: Type) -> XlaOp:
-        """A scalar constant."""
+        """Add a scalar constant."""
         return self.constant(value, element_type)
 
     def constant_r1(self, values: Sequence[complex], element_type: Type) -> XlaOp:
-        """A vector constant."""
+        """Add a vector constant."""
         return self.constant(values, element_type)
 
     def zero(self, element_type: Type) -> XlaOp:
-        """A scalar 0."""
+        """Add a scalar 0."""
         return self.constant(0, element_type)
 
     def one(self, element_type: Type) -> XlaOp:
-        """A scalar 1."""
+        """Add a scalar 1."""
         return self.constant(1, element_type)
 
     def min_value(self, element_type: Type) -> XlaOp:
-        """The smallest value of a real type: minus infinity if it has one."""
+        """Add the smallest value of a real type: minus infinity if it has one."""
         return self.constant(_extreme(as_element_type(element_type), smallest=True), element_type)
 
     def max_value(self, element_type: Type) -> XlaOp:
-        """The largest value of a real type: infinity if it has one."""
+        """Add the largest value of a real type: infinity if it has one."""
         return self.constant(_extreme(as_element_type(element_type), smallest=False), element_type)
 
     # -- building
 
     def build(self, root: XlaOp | None = None, *, replica_count: int = 1, num_partitions: int = 1) -> HloModule:
-        """The module whose entry computation has these operations; ``root`` is the last one by default.
+        """Return the module whose entry computation has these operations; ``root`` is the last one by default.
 
         Raises one ``HloVerificationError`` with everything that is invalid, including replica groups. You can continue
         with this builder and build again.
@@ -132,7 +134,7 @@ class BuilderCore:
         return module
 
     def build_computation(self, root: XlaOp | None = None) -> Computation:
-        """The operations so far as a computation that others can call."""
+        """Return the operations so far as a computation that others can call."""
         if not self._instructions:
             refuse("XP232", f"{self.name}: a computation needs at least one operation")
         last = self._instructions[-1] if root is None else self._operand(root).instruction
@@ -149,7 +151,7 @@ class BuilderCore:
         declared: Shape | None = None,
         name: str = "",
     ) -> XlaOp:
-        """Add an instruction; its shape is inferred, or ``declared`` where the rules leave it open."""
+        """Add an instruction; its shape is inferred, or ``declared`` if the rules leave it open."""
         shape = infer_shape(opcode, [operand.shape for operand in operands], attributes, declared=declared)
         if shape is not None and declared is not None:
             require_declared(opcode, shape, declared)
@@ -180,7 +182,7 @@ class BuilderCore:
     # -- operands
 
     def _operand(self, value: Operand, like: XlaOp | None = None) -> XlaOp:
-        """The op that a value is; Python numbers take the element type of ``like``, where that loses nothing."""
+        """Return the op for a value. Python numbers take the element type of ``like`` if that loses nothing."""
         if isinstance(value, XlaOp):
             owner: object = value.builder
             if owner is not self:
@@ -200,13 +202,13 @@ class BuilderCore:
         return self.constant(value)
 
     def _operands(self, values: Operand | Sequence[Operand]) -> list[XlaOp]:
-        """One operand or a sequence of them."""
+        """Return the ops for one operand or a sequence of operands."""
         if isinstance(values, list | tuple):
             return [self._operand(value) for value in values]
         return [self._operand(values)]
 
     def _token(self) -> XlaOp:
-        """The token that orders the next side effect behind the ones before it."""
+        """Return the token that orders the next side effect behind the earlier ones."""
         if self._last_token is None:
             self._last_token = self._instruction("after-all", (), {})
         return self._last_token
@@ -214,7 +216,7 @@ class BuilderCore:
     # -- sub-computations
 
     def _callee(self, function: Callee, parameters: Sequence[Shape], role: str) -> Computation:
-        """The computation that a callee is; a Python function is called with one op for each parameter shape."""
+        """Return the computation of a callee; a Python function is called with one op for each parameter shape."""
         if isinstance(function, Computation):
             return function
         if isinstance(function, HloModule):
@@ -240,7 +242,7 @@ class BuilderCore:
         return inner.build_computation(inner._packed(result))
 
     def _packed(self, result: Any) -> XlaOp:
-        """Return what a Python function returns as one op: a tuple or list becomes a tuple."""
+        """Return the result of a Python function as one op: a tuple or list becomes a tuple."""
         if isinstance(result, tuple | list):
             parts = [self._packed(part) for part in result]
             return self._instruction("tuple", parts, {}, declared=TupleShape(tuple(part.shape for part in parts)))
@@ -252,7 +254,7 @@ Callee = Computation | HloModule | BuilderCore | Callable[..., Any]
 
 
 def _parameter_names(function: Callable[..., Any]) -> Iterator[str]:
-    """The names a function gives its positional parameters, then ``p<number>``."""
+    """Yield the names of a function's positional parameters, then ``p<number>``."""
     try:
         names = [
             parameter.name
@@ -267,7 +269,7 @@ def _parameter_names(function: Callable[..., Any]) -> Iterator[str]:
 
 
 def _legal_name(name: str) -> str:
-    """A name HLO text can carry: other characters become underscores, as in XLA."""
+    """Return a legal HLO name: other characters become underscores, as in XLA."""
     legal = _NOT_IN_NAMES.sub("_", name)
     return legal if legal[:1].isalpha() or legal.startswith("_") else f"_{legal}"
 
@@ -277,14 +279,14 @@ def _objects(value: npt.ArrayLike) -> npt.NDArray[np.object_]:
 
 
 def _is_python(value: Any) -> bool:
-    """Python numbers, whose type is open, and lists of them."""
+    """Return whether a value consists of Python numbers, whose type is open: a number, or a list of them."""
     if isinstance(value, list | tuple):
         return all(_is_python(part) for part in value)
     return type(value) in _PYTHON_SCALARS
 
 
 def _natural_type(value: npt.ArrayLike) -> ElementType:
-    """The element type of a constant that is given none."""
+    """Return the default element type of a constant."""
     array = np.asarray(value)
     return _PYTHON_TYPES[array.dtype.kind] if array.size and _is_python(value) else as_element_type(array.dtype)
 

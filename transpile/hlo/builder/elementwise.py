@@ -20,13 +20,13 @@ Dimensions = Sequence[int] | None
 
 
 class Unary(Protocol):
-    """A method of one operand."""
+    """The type of a method of one operand."""
 
     def __call__(self, operand: Operand) -> XlaOp: ...
 
 
 class Binary(Protocol):
-    """A method of two operands, which ``broadcast_dimensions`` relate where they have different ranks."""
+    """The type of a method of two operands; ``broadcast_dimensions`` are given if their ranks differ."""
 
     def __call__(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp: ...
 
@@ -59,7 +59,7 @@ def _total_order(direction: str) -> Binary:
 
 
 class ElementwiseOperations(BuilderCore):
-    """Binary operations and comparisons take ``broadcast_dimensions``, needed between operands of different rank."""
+    """Element-wise operations; binary ones need ``broadcast_dimensions`` for operands of different rank."""
 
     # -- unary
 
@@ -108,7 +108,7 @@ class ElementwiseOperations(BuilderCore):
         return self._instruction("convert", (op,), {}, declared)
 
     def bitcast_convert_type(self, operand: Operand, new_element_type: Type) -> XlaOp:
-        """Reinterpret the elements' bits; a narrower type adds a last dimension, a wider one takes it away."""
+        """Reinterpret the elements' bits; a narrower type adds a last dimension, a wider one removes it."""
         op = self._operand(operand)
         operation = Operation("bitcast-convert", (op.shape,), {})
         declared = bitcast_converted(operation, op.array_shape, as_element_type(new_element_type))
@@ -129,17 +129,17 @@ class ElementwiseOperations(BuilderCore):
     # -- compositions that XLA offers as operations
 
     def conj(self, operand: Operand) -> XlaOp:
-        """Complex conjugate."""
+        """Return the complex conjugate."""
         op = self._operand(operand)
         return self.complex(self.real(op), self.neg(self.imag(op)))
 
     def square(self, operand: Operand) -> XlaOp:
-        """``x * x``."""
+        """Return ``x * x``."""
         op = self._operand(operand)
         return self.mul(op, op)
 
     def reciprocal(self, operand: Operand) -> XlaOp:
-        """``1 / x``."""
+        """Return ``1 / x``."""
         return self.div(1, self._operand(operand))
 
     # -- binary
@@ -180,7 +180,7 @@ class ElementwiseOperations(BuilderCore):
     # -- three operands
 
     def clamp(self, min: Operand, operand: Operand, max: Operand) -> XlaOp:
-        """``min(max(operand, min), max)``; the bounds may be scalars."""
+        """Return ``min(max(operand, min), max)``; the bounds may be scalars."""
         op = self._operand(operand)
         low, high = self._operand(min, like=op), self._operand(max, like=op)
         shape = op.array_shape
@@ -188,7 +188,9 @@ class ElementwiseOperations(BuilderCore):
         return self._instruction("clamp", (bounds[0], op, bounds[1]), {})
 
     def select(self, pred: Operand, on_true: Operand, on_false: Operand) -> XlaOp:
-        """Elements of ``on_true`` where ``pred`` is true, else of ``on_false``; a scalar chooses arrays or tuples."""
+        """Return elements of ``on_true`` where ``pred`` is true, else of ``on_false``; a scalar chooses arrays or
+        tuples.
+        """
         chooser, yes = self._operand(pred), self._operand(on_true)
         no = self._operand(on_false, like=yes)
         if not isinstance(yes.shape, TupleShape):
@@ -202,7 +204,7 @@ class ElementwiseOperations(BuilderCore):
             )
         return self._packed([self.select(chooser, yes[i], no[i]) for i in range(len(yes.shape.elements))])
 
-    # -- how they are made
+    # -- helpers
 
     def _of_two(
         self, opcode: str, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions, attributes: Mapping[str, str]
@@ -214,23 +216,23 @@ class ElementwiseOperations(BuilderCore):
         dimensions = None if broadcast_dimensions is None else integers(opcode, broadcast_dimensions)
         plan = plan_broadcast(opcode, *shapes, dimensions)
         operands = (self._stretched(left, plan.lhs), self._stretched(right, plan.rhs))
-        # Integers have one order only, so XLA compares them alike in both ways.
+        # Integers have only one order, so XLA has no total order of them.
         is_floating = all(default_comparison(shape.element_type) == "FLOAT" for shape in shapes)
         kept = {key: value for key, value in attributes.items() if key != "type" or is_floating}
         return self._instruction(opcode, operands, kept)
 
     def _stretched(self, op: XlaOp, steps: Sequence[Step]) -> XlaOp:
-        """Carry out one side of a broadcast plan."""
+        """Add the steps of one side of a broadcast plan."""
         for step in steps:
             opcode = "reshape" if step.dimensions is None else "broadcast"
             op = self._instruction(opcode, (op,), {"dimensions": step.dimensions}, step.shape)
         return op
 
     def _stretched_scalar(self, op: XlaOp, shape: ArrayShape) -> XlaOp:
-        """Broadcast a scalar to a shape's sizes; any other op as it is."""
+        """Broadcast a scalar to a shape's sizes; return any other op unchanged."""
         return self._stretched(op, stretch_steps(op.array_shape, shape)) if is_scalar(op.shape) else op
 
 
 for _name, _member in vars(ElementwiseOperations).items():
     if getattr(_member, "__name__", "") == "method":
-        _member.__name__ = _name  # computations are called after methods that they consist of
+        _member.__name__ = _name  # computations are named after the method that they consist of

@@ -1,4 +1,4 @@
-"""One small program for every operation of the builder: the builder's page is made of them, and tests run them.
+"""One small program for every operation of the builder, for the builder's documentation and for tests.
 
 An example is Python text over ``b``, a builder, and the named parameters; its value is the program's result.
 """
@@ -26,12 +26,12 @@ class BuilderExample:
     replica_count: int = 1
 
     def build(self) -> HloModule:
-        """The module that the code builds."""
+        """Return the module that the code builds."""
         b = XlaBuilder(self.operation)
         names = {name: getattr(builder, name) for name in builder.__all__}
         for number, (name, shape) in enumerate(self._shapes()):
             names[name] = b.parameter(number, shape, name)
-        result = eval(self.code, names, {"b": b})  # our own text, from the table below
+        result = eval(self.code, names, {"b": b})  # trusted text from the table below
         return b.build(result if isinstance(result, XlaOp) else None, replica_count=self.replica_count)
 
     def _shapes(self) -> Iterator[tuple[str, builder.Shape]]:
@@ -41,13 +41,13 @@ class BuilderExample:
 
 
 def example(operation: str) -> BuilderExample:
-    """The example of an operation. Raises ``KeyError`` for a name that is none."""
+    """Return the example of an operation. Raises ``KeyError`` for an unknown name."""
     code, parameters, *replicas = _EXAMPLES[operation]
     return BuilderExample(operation, code, parameters, *replicas)
 
 
 def operations() -> list[str]:
-    """The names of all operations: the builder's public methods."""
+    """Return the names of all operations: the builder's public methods."""
     return [name for name in dir(XlaBuilder) if not name.startswith("_") and name not in ("build", "build_computation")]
 
 

@@ -1,4 +1,4 @@
-"""A value inside a builder, with Python's operators."""
+"""Values in a builder, with Python's operators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..shapes import ArrayShape, Shape, TupleShape
 
 
 class Operations(Protocol):
-    """The operations of a builder that operators stand for."""
+    """The builder's operations for Python's operators."""
 
     name: str
 
@@ -39,15 +39,15 @@ def _reflected(name: str) -> Callable[[XlaOp, Operand], XlaOp]:
 class XlaOp:
     """The result of an operation, as an operand of the next ones.
 
-    Operators stand for the operations of the same meaning: ``a + b`` is ``builder.add(a, b)``, ``a @ b`` is ``dot``,
-    ``a < b`` is ``lt``, ``~a`` is ``not_``; ``a >> b`` keeps the sign of signed integers. The other operand may be a
-    Python number, which takes this one's element type. ``a[1:3, 0]`` slices an array, ``a[1]`` takes an element of
-    a tuple, and a tuple unpacks: ``first, second = t``. ``==`` compares elements, so an ``XlaOp`` is hashed by identity
-    and has no truth value.
+    Operators are the operations of the same meaning: ``a + b`` is ``builder.add(a, b)``, ``a @ b`` is ``dot``, ``a <
+    b`` is ``lt``, ``~a`` is ``not_``; ``a >> b`` keeps the sign of signed integers. The other operand may be a Python
+    number, which takes this one's element type. ``a[1:3, 0]`` slices an array, ``a[1]`` takes an element of a tuple,
+    and a tuple unpacks: ``first, second = t``. ``==`` compares elements, so an ``XlaOp`` is hashed by identity and has
+    no truth value.
     """
 
     __slots__ = ("builder", "instruction")
-    __array_ufunc__ = None  # so that ``array + op`` asks the op
+    __array_ufunc__ = None  # so that ``array + op`` calls the op's operator
 
     def __init__(self, builder: Operations, instruction: Instruction) -> None:
         self.builder = builder
@@ -59,7 +59,7 @@ class XlaOp:
 
     @property
     def array_shape(self) -> ArrayShape:
-        """The shape of an array; refuses (XP210) a tuple or a token."""
+        """The shape of an array; raises HloVerificationError (XP210) for a tuple or a token."""
         shape = self.shape
         if not isinstance(shape, ArrayShape):
             refuse("XP210", f"an array is wanted, but {self.instruction.name} is {shape_text(shape)}")
@@ -78,7 +78,7 @@ class XlaOp:
         raise TypeError("an XlaOp has no values before it runs")
 
     def __len__(self) -> int:
-        """The number of elements of a tuple, or the size of an array's first dimension."""
+        """Return the number of elements of a tuple, or the size of an array's first dimension."""
         if isinstance(self.shape, TupleShape):
             return len(self.shape.elements)
         if not self.array_shape.dimensions:

@@ -29,9 +29,9 @@ Operands = Operand | Sequence[Operand]
 
 
 class ReductionOperations(BuilderCore):
-    """A sub-computation is a Python function over scalars, another builder, or a computation.
+    """Operations with a sub-computation: a Python function over scalars, another builder, or a computation.
 
-    Operations that take several arrays give a tuple of as many.
+    Operations on several arrays return a tuple of as many.
     """
 
     # -- reductions
@@ -133,8 +133,8 @@ class ReductionOperations(BuilderCore):
     def sort(self, operands: Operands, comparator: Callee, dimension: int = -1, is_stable: bool = False) -> XlaOp:
         """Sort arrays together along a dimension, the last by default.
 
-        Parameters ``2k`` and ``2k + 1`` of the comparator are two values of operand ``k``; it says whether the first
-        comes before the second.
+        Parameters ``2k`` and ``2k + 1`` of the comparator are two values of operand ``k``; the comparator returns
+        whether the first comes before the second.
         """
         arrays = self._arrays(operands)
         shapes = [as_array_shape("sort", array.shape) for array in arrays]
@@ -148,11 +148,11 @@ class ReductionOperations(BuilderCore):
         return self._instruction("sort", arrays, attributes)
 
     def top_k(self, operand: Operand, k: int, largest: bool = True) -> XlaOp:
-        """The ``k`` largest (or smallest) elements of the last dimension, sorted, and their indices (s32)."""
+        """Return the ``k`` largest (or smallest) elements of the last dimension, sorted, and their indices (s32)."""
         return self._instruction("topk", (self._operand(operand),), {"k": integer("topk", k), "largest": largest})
 
     def map(self, operands: Operands, computation: Callee, dimensions: Ints | None = None) -> XlaOp:
-        """Apply a function of scalars to the elements of arrays of one shape; ``dimensions`` are all of them."""
+        """Apply a function of scalars to the elements of arrays of one shape; ``dimensions`` must be all of them."""
         arrays = self._arrays(operands)
         shapes = [as_array_shape("map", array.shape) for array in arrays]
         attributes = {
@@ -201,7 +201,7 @@ class ReductionOperations(BuilderCore):
         slice_sizes: Ints,
         indices_are_sorted: bool = False,
     ) -> XlaOp:
-        """Slices of ``slice_sizes`` at the index vectors in ``start_indices``, moved inside the operand."""
+        """Gather slices of ``slice_sizes`` at the index vectors in ``start_indices``, clamped to be in bounds."""
         expected("gather", GatherDimensionNumbers, dimension_numbers)
         attributes = {
             "offset_dims": integers("gather", dimension_numbers.offset_dims),
@@ -225,7 +225,7 @@ class ReductionOperations(BuilderCore):
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
     ) -> XlaOp:
-        """The operands with ``update_computation(current.., update..)`` applied at the index vectors."""
+        """Return the operands with ``update_computation(current.., update..)`` applied at the index vectors."""
         arrays, values = self._arrays(operands), self._operands(updates)
         types = [as_array_shape("scatter", array.shape).element_type for array in arrays]
         expected("scatter", ScatterDimensionNumbers, dimension_numbers)
@@ -248,7 +248,7 @@ class ReductionOperations(BuilderCore):
     def batch_norm_training(
         self, operand: Operand, scale: Operand, offset: Operand, epsilon: float, feature_index: int
     ) -> XlaOp:
-        """``(normalised operand, batch mean, batch variance)``; all but the feature dimension are averaged."""
+        """Return ``(normalised operand, batch mean, batch variance)``; all but the feature dimension are averaged."""
         return self._norm("batch-norm-training", (operand, scale, offset), epsilon, feature_index)
 
     def batch_norm_inference(
@@ -261,7 +261,7 @@ class ReductionOperations(BuilderCore):
         epsilon: float,
         feature_index: int,
     ) -> XlaOp:
-        """The operand normalised with a known mean and variance of each feature."""
+        """Return the operand normalised with a known mean and variance of each feature."""
         return self._norm("batch-norm-inference", (operand, scale, offset, mean, variance), epsilon, feature_index)
 
     def batch_norm_grad(
@@ -274,10 +274,10 @@ class ReductionOperations(BuilderCore):
         epsilon: float,
         feature_index: int,
     ) -> XlaOp:
-        """``(gradient of operand, of scale, of offset)`` of :meth:`batch_norm_training`."""
+        """Return ``(gradient of operand, of scale, of offset)`` of :meth:`batch_norm_training`."""
         return self._norm("batch-norm-grad", (operand, scale, mean, variance, grad_output), epsilon, feature_index)
 
-    # -- how they are made
+    # -- helpers
 
     def _norm(self, opcode: str, operands: Sequence[Operand], epsilon: float, feature_index: int) -> XlaOp:
         attributes = {"epsilon": float(epsilon), "feature_index": integer("batch-norm", feature_index)}

@@ -1,7 +1,7 @@
-"""Custom calls that are known: what each target takes, and what it computes.
+"""Known custom calls: the signature of each target, and its definition.
 
-A row of :mod:`.table` is a :class:`~.call.CustomCall`. Reading an instruction by its row is the only way to its
-configuration, so that a malformed one ends in a diagnostic.
+A row of :mod:`.table` is a :class:`~.call.CustomCall`. An instruction's configuration is only read through its row, so
+that a malformed one ends in a diagnostic.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from .others import PLACEMENTS
 
 
 def known_call(target: str) -> CustomCall | None:
-    """Return the row of a target; None for one that is not known."""
-    from .table import CUSTOM_CALLS  # brings the builder with it, and few programs have custom calls
+    """Return the row of a target; None for an unknown one."""
+    from .table import CUSTOM_CALLS  # imports the builder, and few programs have custom calls
 
     return CUSTOM_CALLS.get(target)
 
 
 def read_call(instruction: Instruction) -> Call:
-    """A custom call of a known target. Raises ConfigError where it is not what its target takes."""
+    """Return a custom call of a known target. Raises ConfigError if it does not match the target's signature."""
     return _row(instruction).read(instruction)
 
 
@@ -35,9 +35,9 @@ def _row(instruction: Instruction) -> CustomCall:
 
 
 def definition_of(instruction: Instruction) -> Computation | None:
-    """Return what a custom call of a known target computes, as a computation of its operands, where HLO can say it.
+    """Return a custom call of a known target as a computation of its operands; None if HLO cannot express it.
 
-    Raises ConfigError where the call is not what its target takes.
+    Raises ConfigError if the call does not match the target's signature.
     """
     row = _row(instruction)
     try:
@@ -57,7 +57,7 @@ def definition_of(instruction: Instruction) -> Computation | None:
 
 
 def complaint(instruction: Instruction) -> Diagnostic | None:
-    """Return what is wrong with a custom call of a known target (XP308)."""
+    """Return the diagnostic (XP308) for an invalid custom call of a known target; None for a valid one."""
     try:
         definition_of(instruction)
     except ConfigError as error:

@@ -1,7 +1,7 @@
 """Arrays of narrow elements with one scale for each block of the last dimension: XLA's ``__op$`` calls.
 
-A block's scale is its largest magnitude divided by 2**e, with e the largest exponent of the quantized type; all is
-computed in the type of what is not quantized. Source: XLA's block scaling rewriter.
+A block's scale is its largest magnitude divided by 2**e, where e is the largest exponent of the quantized type; all
+arithmetic is in the unquantized type. Source: XLA's block scaling rewriter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BLOCK_SIZE = "block_scaled_dot_backend_config.block_size"
 
 
 def _largest_power(element_type: ElementType) -> float:
-    """The largest power of two that a float type has."""
+    """Return the largest power of two in a float type."""
     import ml_dtypes
 
     return float(2.0 ** np.floor(np.log2(float(ml_dtypes.finfo(element_type.dtype).max))))
@@ -30,7 +30,7 @@ def _block_size(whole: tuple[int, ...], blocks: tuple[int, ...]) -> int:
 
 
 def _spread(b: XlaBuilder, scale: XlaOp, sizes: tuple[int, ...]) -> XlaOp:
-    """One element for each position: the scale of its block."""
+    """Broadcast the scales of blocks to all positions."""
     blocks = scale.array_shape.dimensions
     inner = (*blocks, _block_size(sizes, blocks))
     return b.reshape(b.broadcast_in_dim(scale, inner, tuple(range(len(blocks)))), sizes)
@@ -61,8 +61,8 @@ def _dequantize(b: XlaBuilder, call: Call, x: XlaOp, scale: XlaOp) -> XlaOp:
 
 
 def _block_scaled_dot(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, *scales: XlaOp) -> XlaOp:
-    """A product over the last dimensions, with the first as a batch where there are three. Scales may be padded; the
-    right operand may have none; a scalar that scales the result may be the last operand.
+    """Return a product over the last dimensions, with the first as a batch if there are three. Scales may be padded;
+    the right operand may have none; the last operand may be a scalar scale of the result.
     """
     rank, wide = lhs.array_shape.rank, call.result().element_type
     if rank not in (2, 3) or rhs.array_shape.rank != rank or not 1 <= len(scales) <= 3:
@@ -82,7 +82,9 @@ def _block_scaled_dot(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, *scales
 
 
 def _unpadded(b: XlaBuilder, call: Call, x: XlaOp, scale: XlaOp) -> XlaOp:
-    """A scale without its padding; only a block size in the configuration tells padding of the last dimension."""
+    """Return a scale without its padding. Padding of the last dimension is known only from a block size in the
+    configuration.
+    """
     sizes, given = x.array_shape.dimensions, scale.array_shape.dimensions
     if len(given) != len(sizes):
         raise ConfigError("takes scales of as many dimensions as what they scale")

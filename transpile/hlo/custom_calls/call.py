@@ -23,24 +23,24 @@ _NO_FIELDS: Mapping[str, Field] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A custom call whose shapes and configuration are what its target takes."""
+    """A custom call whose shapes and configuration match its target."""
 
     instruction: Instruction
-    sizes: Mapping[str, int]  # by their names in the signature
+    sizes: Mapping[str, int]  # by name in the signature
     config: Mapping[str, Any]
 
     def __getitem__(self, name: str) -> Any:
-        """The value of a field of the configuration."""
+        """Return the value of a field of the configuration."""
         return self.config[name]
 
     def result(self, index: int = 0) -> ArrayShape:
-        """The shape of a result."""
+        """Return the shape of a result."""
         shape = self.instruction.element_shapes[index]
         assert isinstance(shape, ArrayShape)
         return shape
 
     def with_scratch(self, b: XlaBuilder, *results: XlaOp) -> XlaOp:
-        """The results, and zeros for the memory that a library works in."""
+        """Return the results, and zeros for the library's scratch memory."""
         if not isinstance(self.instruction.shape, TupleShape):
             return results[0]
         scratch = [
@@ -57,11 +57,11 @@ Definition = Callable[..., "XlaOp"]
 
 @dataclass(frozen=True, slots=True)
 class CustomCall:
-    """The operands that custom calls of one target take, and what these compute.
+    """The signature and the definition of custom calls of one target.
 
-    A ``definition`` says it in HLO; without one, ``rule`` names what lowers the call: a rule of the lowering, or a
-    prelude function with the results of the call. ``attributes`` are those of the instruction that it must have,
-    ``envelopes`` and ``config`` are for :func:`~.fields.read_fields`, ``signatures`` for :mod:`.signatures`.
+    ``definition`` expresses the call in HLO; without one, ``rule`` names a lowering rule, or a prelude function with
+    the results of the call. ``attributes`` are those that the instruction must have, ``envelopes`` and ``config`` are
+    for :func:`~.fields.read_fields`, ``signatures`` for :mod:`.signatures`.
     """
 
     signatures: tuple[str, ...]
@@ -72,12 +72,12 @@ class CustomCall:
     envelopes: tuple[str, ...] = ()
     attributes: tuple[str, ...] = ()
     takes_dynamic: bool = False
-    by_columns: bool = False  # whether matrices lie by columns
+    by_columns: bool = False  # whether matrices are column-major
     runs_on_cpu: bool = False  # whether XLA on the CPU knows the target
     check: Callable[[Call], None] | None = None
 
     def read(self, instruction: Instruction) -> Call:
-        """An instruction of this target. Raises ConfigError where it is not what the target takes."""
+        """Return an instruction of this target as a call. Raises ConfigError if it does not match."""
         for name in self.attributes:
             if instruction.attributes.get(name) is None:
                 raise ConfigError(f"needs the attribute {name}")
@@ -92,9 +92,9 @@ class CustomCall:
         return call
 
     def computation(self, call: Call) -> Computation | None:
-        """The call's definition as a computation of its operands; None where it has none in HLO.
+        """Return the call's definition as a computation of its operands; None if HLO cannot express it.
 
-        Raises ConfigError, or HloVerificationError where the operands do not fit together.
+        Raises ConfigError, or HloVerificationError if the operands do not fit together.
         """
         given: Computation | None = call.instruction.attributes.get("to_apply")
         if given is not None and self.definition is not None:
@@ -110,8 +110,9 @@ class CustomCall:
         return builder.build_computation(definition(builder, call, *parameters))
 
     def _by_columns(self, call: Call) -> Definition | None:
-        """The call on matrices that lie by columns, where some are said to lie by rows: the same memory is read and
-        written."""
+        """Return the definition on column-major matrices of the same memory, if some operands or results are row-major;
+        else None.
+        """
         operands, results = by_rows(call.instruction, self.signatures) if self.by_columns else ([], [])
         if not any((*operands, *results)):
             return None
@@ -130,7 +131,7 @@ def _turning(
 
 
 def _called(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
-    """The call itself, with the layouts of its target."""
+    """Return the call itself, with the layouts of its target."""
     attributes = call.instruction.attributes
     config: Raw | None = attributes.get("backend_config")
     shape, text = without_layouts(call.instruction.shape), "" if config is None else config.text
@@ -139,7 +140,7 @@ def _called(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
 
 
 def _by_columns(b: XlaBuilder, x: XlaOp) -> XlaOp:
-    """The matrices that lie by columns in the memory in which others lie by rows."""
+    """Return column-major matrices with the memory of the row-major ones in ``x``."""
     *batch, rows, columns = x.array_shape.dimensions
     return b.transpose(b.reshape(x, (*batch, columns, rows)), _swapped(x))
 

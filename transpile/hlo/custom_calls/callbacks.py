@@ -1,4 +1,4 @@
-"""Calls back into the Python of the process that traced a program: which there are, and who uses what they give."""
+"""Callbacks into the Python of the process that traced a program: their names, functions and uses."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Callback:
     """A callback of a program.
 
     ``name`` is that of the function that stands for it in emitted code, ``index`` the number of its own function in the
-    process that traced the program, None where the text has none.
+    process that traced the program, None if the text has none.
     """
 
     instruction: Instruction
     name: str
     index: int | None
-    is_used: bool  # whether any array that it gives is read
+    is_used: bool  # whether any of its results is read
 
 
 def callbacks(module: HloModule) -> list[Callback]:
-    """The callbacks of a module, the entry's first. Calls of one function have one name, others have others."""
+    """Return the callbacks of a module, the entry's first. Calls of one function share a name; other names differ."""
     found: list[Callback] = []
     names: dict[object, str] = {}
     for computation in sorted(module.computations, key=lambda each: each is not module.entry):
@@ -55,7 +55,7 @@ def callbacks(module: HloModule) -> list[Callback]:
 
 
 def known_functions(module: HloModule) -> dict[str, Any]:
-    """Return the functions that a module's callbacks call, by name, where the process that traced it has them."""
+    """Return the functions of a module's callbacks, by name, if the process that traced it is this one."""
     return {
         found.name: module.host_functions[found.index]
         for found in callbacks(module)
@@ -68,14 +68,14 @@ def is_callback(instruction: Instruction) -> bool:
 
 
 def _function_key(instruction: Instruction) -> object:
-    """Return what tells the functions of a process apart: the number that the text has for one."""
+    """Return a key for the function of a callback: its number in the text, else the instruction."""
     config = instruction.attributes.get("backend_config")
     match = _INDEX.search(config.text) if config is not None else None
     return match[1] if match else instruction
 
 
 def _base(instruction: Instruction) -> str:
-    """``pure_callback``, of the operation that was traced or of the instruction's name."""
+    """Return a name such as ``pure_callback``, from the traced operation or the instruction's name."""
     traced = instruction.metadata.op_name.rpartition("/")[2] if instruction.metadata is not None else ""
     for text in (traced, _NUMBER.sub("", instruction.name)):
         name = re.sub(r"\W", "_", text, flags=re.ASCII)
@@ -93,7 +93,7 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def _read(computation: Computation) -> Iterator[Instruction]:
-    """The instructions of which an array is read, or returned."""
+    """Yield the instructions of which an array is read, or returned."""
     users: dict[Instruction, list[Instruction]] = {}
     for instruction in computation.instructions:
         for operand in instruction.operands:

@@ -18,7 +18,7 @@ from ..attributes import Raw
 from ..lexer import quote, unescape
 
 REQUIRED = object()
-TEXT = ""  # the field that is the whole text, where it is neither JSON nor a dictionary
+TEXT = ""  # the name of the whole text, if it is neither JSON nor a dictionary
 
 _TYPED_ATTRIBUTES = (("custom_call_backend_config", "attributes"), ("custom_call_config", "attributes"))
 _ENTRY = re.compile(
@@ -33,7 +33,7 @@ class ConfigError(ValueError):
 
 
 class Kind(Enum):
-    """The form in which the value of a field is written."""
+    """The form of a field's value in the text."""
 
     LETTER = "letter"  # str of one character, written as its code
     FLAG = "flag"  # bool
@@ -41,19 +41,19 @@ class Kind(Enum):
     NUMBER = "number"  # float
     INTEGERS = "integers"  # tuple[int, ...]
     WORD = "word"  # str
-    ANY = "any"  # whatever is written: it does not change what is computed
+    ANY = "any"  # anything: it does not affect the result
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: how it is written, its value where it is absent, and the values it admits (all where empty)."""
+    """One field: its form, its default, and its valid values (any if empty)."""
 
     kind: Kind
     default: Any = REQUIRED
     choices: tuple[Any, ...] = ()
 
     def read(self, name: str, given: Mapping[str, Any]) -> Any:
-        """The value of the field ``name``. Raises ConfigError."""
+        """Return the value of the field ``name``. Raises ConfigError if it is missing or invalid."""
         if name not in given or given[name] is None:
             if self.default is REQUIRED:
                 raise ConfigError(f"needs {_shown(name)}{self._one_of()}")
@@ -69,7 +69,7 @@ class Field:
 
 
 def letter(choices: str) -> Field:
-    """A character of ``choices``, which has to be given."""
+    """Return a required field for one character of ``choices``."""
     return Field(Kind.LETTER, choices=tuple(choices))
 
 
@@ -86,7 +86,7 @@ def number(default: float) -> Field:
 
 
 def integers() -> Field:
-    """Whole numbers, none where the field is absent."""
+    """Return a field for whole numbers; empty by default."""
     return Field(Kind.INTEGERS, ())
 
 
@@ -98,10 +98,10 @@ ANYTHING = Field(Kind.ANY, None)
 
 
 def read_fields(raw: Raw | None, fields: Mapping[str, Field], envelopes: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The values of ``fields`` in a ``backend_config``. Raises ConfigError.
+    """Return the values of ``fields`` in a ``backend_config``. Raises ConfigError.
 
-    The fields of a JSON object within another are named ``outer.inner``. ``envelopes`` names the objects of a backend's
-    JSON that may hold the fields. Attributes of a foreign function are its arguments, so there may be no others.
+    A field of a nested JSON object is named ``outer.inner``. ``envelopes`` names the objects of a backend's JSON that
+    may hold the fields. Attributes of a foreign function are its arguments, so unknown ones are an error.
     """
     given, is_closed = _entries(raw, envelopes)
     unknown = [name for name in given if name not in fields]
@@ -112,7 +112,7 @@ def read_fields(raw: Raw | None, fields: Mapping[str, Field], envelopes: tuple[s
 
 
 def _entries(raw: Raw | None, envelopes: tuple[str, ...]) -> tuple[dict[str, Any], bool]:
-    """Return what is given, by name, and whether it is the dictionary of a foreign function."""
+    """Return the values by name, and whether they are the dictionary of a foreign function."""
     text = raw.text.strip() if raw is not None else ""
     if text.startswith('"'):
         text = unescape(text[1:-1]).strip()
@@ -136,7 +136,7 @@ def _entries(raw: Raw | None, envelopes: tuple[str, ...]) -> tuple[dict[str, Any
 
 
 def _json(text: str) -> dict[str, Any] | None:
-    """The JSON object that a text is, or None."""
+    """Return the JSON object in a text; None if the text is not one."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -145,7 +145,7 @@ def _json(text: str) -> dict[str, Any] | None:
 
 
 def _flattened(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The fields of an object and of the objects in it, one level deep."""
+    """Yield the fields of an object and of the objects in it, one level deep."""
     for name, inner in value.items():
         if isinstance(inner, dict) and not prefix:
             yield from _flattened(inner, f"{name}.")
@@ -154,7 +154,7 @@ def _flattened(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 
 
 def _typed_attributes(text: str) -> Iterator[tuple[str, Any]]:
-    """``{uplo = 76 : ui8, left = true, mode}``: names and values; a name alone is a flag that is set."""
+    """Yield names and values of ``{uplo = 76 : ui8, left = true, mode}``; a name alone is a flag that is set."""
     text = text.strip()
     if not text.startswith("{") or not text.endswith("}"):
         raise ConfigError("has a configuration that is not a dictionary of attributes")
@@ -178,7 +178,7 @@ def _attribute_value(text: str) -> Any:
     return text
 
 
-# -- values; None is none of the kind
+# -- values; None for a value of another kind
 
 
 def _read_letter(value: Any) -> str | None:
@@ -193,7 +193,7 @@ def _read_flag(value: Any) -> bool | None:
 
 
 def _read_integer(value: Any) -> int | None:
-    """Protos write 64-bit numbers as strings."""
+    """Return an integer, which protos write as a string if it has 64 bits; None for anything else."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value):
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None

@@ -1,4 +1,4 @@
-"""Element-wise functions that dialects above HLO call by name, and XLA's own names for its library of functions."""
+"""Element-wise functions that dialects above HLO call by name, and functions of XLA's library."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _atan(b: XlaBuilder, call: Call, x: XlaOp) -> XlaOp:
 
 
 def _next_after(b: XlaBuilder, call: Call, x: XlaOp, y: XlaOp) -> XlaOp:
-    """The number beside ``x`` on the way to ``y``: as integers, magnitudes of neighbours differ by 1."""
+    """Return the float next to ``x`` towards ``y``: as integers, the magnitudes of adjacent floats differ by 1."""
     element_type = x.array_shape.element_type
     if not element_type.is_floating or element_type.bits < 16:
         raise ConfigError(f"takes floating-point numbers of 16 bits and more, not {element_type}")
@@ -50,7 +50,7 @@ def _next_after(b: XlaBuilder, call: Call, x: XlaOp, y: XlaOp) -> XlaOp:
 
 
 def _diagonal(b: XlaBuilder, call: Call, x: XlaOp) -> XlaOp:
-    """Every (k + 1)-th element of the square matrices with k rows that begin the matrices."""
+    """Return the diagonal: every (k + 1)-th element of the leading square matrices with k rows."""
     *batch, m, n = x.array_shape.dimensions
     k, count = min(m, n), len(batch)
     square = b.slice(x, [0] * (count + 2), [*batch, k, k])
@@ -58,7 +58,7 @@ def _diagonal(b: XlaBuilder, call: Call, x: XlaOp) -> XlaOp:
 
 
 def _einsum(b: XlaBuilder, call: Call, x: XlaOp, y: XlaOp) -> XlaOp:
-    """``ij,jk->ik``: letters for the dimensions of two operands and of the result."""
+    """Return ``ij,jk->ik``: letters for the dimensions of two operands and of the result."""
     letters, _, wanted = call[TEXT].replace(" ", "").partition("->")
     left, _, right = letters.partition(",")
     named = all(part.isalpha() and len(set(part)) == len(part) for part in (left, right) if part)
@@ -83,7 +83,7 @@ def _einsum(b: XlaBuilder, call: Call, x: XlaOp, y: XlaOp) -> XlaOp:
 
 
 def _summed(b: XlaBuilder, x: XlaOp, letters: str, kept: str) -> tuple[XlaOp, str]:
-    """An operand summed along the dimensions that only it has."""
+    """Return an operand summed along the dimensions that only it has, and its remaining letters."""
     alone = [d for d, letter in enumerate(letters) if letter not in kept]
     if not alone:
         return x, letters

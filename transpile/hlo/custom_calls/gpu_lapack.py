@@ -1,6 +1,6 @@
-"""The functions that JAX calls on GPUs in place of LAPACK's routines: each is defined by one of those.
+"""The functions that JAX calls on GPUs in place of LAPACK's routines, defined by these routines.
 
-Their attributes say ``lower`` or ``full_matrices`` where LAPACK has letters, and some give other forms of a result.
+Their attributes are ``lower`` or ``full_matrices`` where LAPACK has letters, and some return a result in another form.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _EIGEN_COMPLEX = ("Z[*,n,n] -> Z[*,n] Z[*,n,n] Z[*,n,n] s32[*]",)
 def lapack_call(
     b: XlaBuilder, routine: str, operands: tuple[XlaOp, ...], results: list[ArrayShape], **config: str | bool
 ) -> XlaOp:
-    """A call of LAPACK's routine for the element type of the first operand."""
+    """Call LAPACK's routine for the element type of the first operand."""
     batch = max(operand.array_shape.rank for operand in operands) - 2
     code = ", ".join(f"{name} = {_attribute(value)}" for name, value in config.items())
     shapes: list[Shape] = [_column_major(shape, batch) for shape in results]
@@ -61,7 +61,7 @@ def _attribute(value: str | bool) -> str:
 
 
 def _column_major(shape: ArrayShape, batch: int) -> ArrayShape:
-    """The shape with the layout of LAPACK: matrices behind so many dimensions of a batch lie by columns."""
+    """Return the shape with LAPACK's layout: matrices behind the batch dimensions are column-major."""
     order = list(reversed(range(shape.rank)))
     if shape.rank == batch + 2:
         order[:2] = order[1], order[0]
@@ -69,7 +69,7 @@ def _column_major(shape: ArrayShape, batch: int) -> ArrayShape:
 
 
 def _same(routine: str, config: Callable[[Call], dict[str, Any]] = lambda call: {}) -> Callable[..., XlaOp]:
-    """LAPACK's own results, of which a caller may have only the last it asks for."""
+    """Return the definition by LAPACK's routine with the same results."""
 
     def definition(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
         results = [call.result(k) for k in range(len(call.instruction.element_shapes))]
@@ -83,26 +83,26 @@ def _triangle(call: Call) -> dict[str, Any]:
 
 
 def _cholesky(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
-    """XLA's own call: memory to work in stands before info."""
+    """Define XLA's own call, which has scratch memory before info."""
     factor, scratch, info = (call.result(k) for k in range(3))
     made = lapack_call(b, "potrf", (a,), [factor, info], **_triangle(call))
     zeros = b.broadcast(b.zero(scratch.element_type), scratch.dimensions)
     return b.tuple([made[0], zeros, made[1]])
 
 
-# The fill mode in the C structure tells which triangle is given: lower and upper are 0 and 1 in cuBLAS, and 122 and 121
+# The fill mode in the C structure is the triangle that is given: lower and upper are 0 and 1 in cuBLAS, 122 and 121
 # in hipBLAS.
 _TRIANGLES = {"\0": "L", "\1": "U", "z": "L", "y": "U"}
 
 
 def _check_memory(call: Call) -> None:
-    """The structure holds whole numbers of 32 bits: element type, triangle, batch, size, memory to work in."""
+    """Check the C structure of 32-bit integers: element type, triangle, batch, size, scratch memory."""
     if call[TEXT][4:5] not in _TRIANGLES:
         raise ConfigError("has a configuration that does not tell which triangle is given")
 
 
 def _eigh_of_memory(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
-    """The call from before there was a foreign function interface."""
+    """Define the call of older versions, whose configuration is a C structure."""
     results = [call.result(k) for k in range(3)]
     made = lapack_call(b, "syevd", (a,), results, mode="V", uplo=_TRIANGLES[call[TEXT][4]])
     return call.with_scratch(b, *(made[k] for k in range(3)))
@@ -117,7 +117,7 @@ def _tridiagonal_solve(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
 
 
 def _singular(b: XlaBuilder, call: Call, a: XlaOp) -> tuple[XlaOp, XlaOp, XlaOp, XlaOp]:
-    """Singular values, U, V^H and info, with all vectors or as many as singular values."""
+    """Return singular values, U, V^H and info, with all vectors or as many as singular values."""
     values, info = call.result(1), call.result(4)
     *batch, m, n = a.array_shape.dimensions
     u, v = (m, n) if call["full_matrices"] else (min(m, n), min(m, n))
@@ -134,7 +134,7 @@ def _singular(b: XlaBuilder, call: Call, a: XlaOp) -> tuple[XlaOp, XlaOp, XlaOp,
 
 
 def _svd(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
-    """``transposed``, the library works on the transposed matrix and gives V^H before U."""
+    """Define the SVD. If ``transposed``, the library works on the transposed matrix and returns V^H before U."""
     values, u, vh, info = _singular(b, call, a)
     if not call["compute_uv"]:
         u, vh = (b.broadcast(b.zero(u.array_shape.element_type), call.result(k).dimensions) for k in (2, 3))
@@ -143,7 +143,9 @@ def _svd(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
 
 
 def _svd_by_rotations(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
-    """The Jacobi and the polar method give V in place of V^H; whether the vectors are wanted makes no difference."""
+    """Define the Jacobi and the polar method, which return V in place of V^H; vectors are computed even if not
+    requested.
+    """
     values, u, vh, info = _singular(b, call, a)
     return b.tuple([a, values, u, _adjoint(b, vh), info])
 
@@ -158,7 +160,9 @@ def _adjoint(b: XlaBuilder, x: XlaOp) -> XlaOp:
 
 
 def _eigen(b: XlaBuilder, call: Call, a: XlaOp) -> tuple[XlaOp, list[XlaOp], XlaOp, XlaOp, XlaOp]:
-    """Eigenvalues as LAPACK gives them (real and imaginary parts of a real matrix), both kinds of vectors, info."""
+    """Return the results of ``geev`` as a tuple, the eigenvalues (real and imaginary parts of a real matrix), both
+    kinds of vectors, and info.
+    """
     shape = a.array_shape
     *batch, n, _ = shape.dimensions
     made_of = _complex(shape.element_type)
@@ -180,7 +184,9 @@ def _eigen_hybrid(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
 
 
 def _eigen_packed(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
-    """Vectors of a real matrix as real numbers: the real part of a conjugate pair, then its imaginary part."""
+    """Define eigenvectors of a real matrix as real numbers: the real part of a conjugate pair, then its imaginary
+    part.
+    """
     _, values, left, right, info = _eigen(b, call, a)
     if len(values) == 1:
         return b.tuple([a, values[0], left, right, info])
@@ -209,7 +215,7 @@ _EIGH_OF_MEMORY = CustomCall(
     (f"{HERMITIAN} T[s]",), _eigh_of_memory, config={TEXT: Field(Kind.WORD)}, check=_check_memory
 )
 
-# The names after ``cu`` and ``hip``.
+# By name without the prefix ``cu`` or ``hip``.
 _ROUTINES: dict[str, CustomCall] = {
     "solver_potrf_ffi": CustomCall((FACTOR,), _same("potrf", _triangle), config=_LOWER),
     "solver_getrf_ffi": CustomCall((LU,), _same("getrf")),
@@ -236,7 +242,7 @@ _ROUTINES: dict[str, CustomCall] = {
 
 
 def gpu_lapack_calls() -> Iterator[tuple[str, CustomCall]]:
-    """The routines under their names on CUDA and on ROCm, and XLA's own call of cuSOLVER."""
+    """Yield the routines under their names on CUDA and on ROCm, and XLA's own call of cuSOLVER."""
     for name, row in _ROUTINES.items():
         yield f"cu{name}", row
         yield f"hip{name}", row

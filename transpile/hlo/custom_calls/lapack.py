@@ -1,4 +1,4 @@
-"""LAPACK's routines, as JAX calls them: of LAPACK on the CPU, of cuSOLVER and hipSOLVER and their like on GPUs."""
+"""LAPACK's routines, as JAX calls them: of LAPACK on the CPU, of cuSOLVER and hipSOLVER and the like on GPUs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _factor_of_product(call: Call) -> None:
 
 
 def _vectors(call: Call) -> None:
-    """The sizes of singular vectors that the mode asks for; where it asks for none, those of either."""
+    """Check that the sizes of singular vectors match the mode; without vectors, either size is valid."""
     m, n = call.sizes["m"], call.sizes["n"]
     least = min(m, n)
     allowed = {"A": [(m, n)], "S": [(least, least)], "N": [(m, n), (least, least)]}[call["mode"]]
@@ -77,7 +77,7 @@ _SIDES = {"left": flag(), "transpose": flag()}
 _BOTH_SIDES = {"compute_left": letter("NV"), "compute_right": letter("NV")}
 _SCHUR = {"mode": letter("NV"), "sort": letter("N")}
 
-# By LAPACK's names; ``sy`` and ``or`` become ``he`` and ``un`` where the numbers are complex.
+# By LAPACK's names; ``sy`` and ``or`` become ``he`` and ``un`` for complex numbers.
 _ROUTINES: dict[str, CustomCall] = {
     "trsm": CustomCall(
         ("T[*,n,n] T[*,r,c] -> T[*,r,c]",),
@@ -103,16 +103,16 @@ _ROUTINES: dict[str, CustomCall] = {
 }
 
 
-# jaxlib's own, after LAPACK's xLAGTS; inverse iteration solves by it.
+# jaxlib's own routine, after LAPACK's xLAGTS, for inverse iteration.
 PERTURBED = CustomCall((f"{BANDS} T[*,n,k]",), rule="gtsv_perturbed", by_columns=True)
 
 
 def lapack_results(
     routine: str, operands: Sequence[tuple[tuple[int, ...], ElementType | None]], config: Mapping[str, Any]
 ) -> list[tuple[tuple[int, ...], ElementType]]:
-    """The sizes and element types of what a routine gives for operands of these.
+    """Return the sizes and element types of a routine's results for operands of these sizes and types.
 
-    Raises ConfigError where it takes no such operands.
+    Raises ConfigError if the routine does not take such operands.
     """
     shapes = [ArrayShape(own, sizes) for sizes, own in operands if own is not None]
     sizes: dict[str, int] = {}
@@ -125,7 +125,7 @@ def lapack_results(
 
 
 def lapack_name(routine: str, element_type: ElementType) -> str:
-    """The target that computes a routine for numbers of a type: ``lapack_cheevd_ffi`` for ``syevd`` and c64."""
+    """Return the target of a routine for an element type: ``lapack_cheevd_ffi`` for ``syevd`` and c64."""
     code = next(code for code, (name, *_) in _TYPES.items() if name == element_type.name)
     if element_type.is_complex:
         routine = _HERMITIAN_NAMES.get(routine[:2], routine[:2]) + routine[2:]
@@ -133,7 +133,7 @@ def lapack_name(routine: str, element_type: ElementType) -> str:
 
 
 def lapack_calls() -> Iterator[tuple[str, CustomCall]]:
-    """A row for each routine and element type: ``lapack_spotrf_ffi``, .."""
+    """Yield a row for each routine and element type: ``lapack_spotrf_ffi``, .."""
     yield "tridiagonal_solve_perturbed_ffi", replace(PERTURBED, runs_on_cpu=True)
     for routine, row in _ROUTINES.items():
         for element_type, real, complex_type in _TYPES.values():

@@ -34,13 +34,13 @@ _SOLVE = {
 
 
 def _product(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, *more: XlaOp) -> XlaOp:
-    """``alpha * (lhs . rhs) + beta * c``; a further result is memory to work in."""
+    """Define ``alpha * (lhs . rhs) + beta * c``; a second result is scratch memory."""
     result = _scaled_product(b, call, lhs, rhs, more)
     return call.with_scratch(b, b.convert_element_type(result, call.result().element_type))
 
 
 def _scaled_product(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, more: tuple[XlaOp, ...]) -> XlaOp:
-    """Scale a product in the type that it is summed in."""
+    """Return the scaled product in the type of accumulation."""
     numbers = DotDimensionNumbers(*(call[f"{_NUMBERS}.{name}_dimensions"] for name in _DIMENSIONS))
     work = _summed_in(call.result().element_type)
     precision = ("highest", "highest") if "HIGH" in str(call[_PRECISION]) else None
@@ -72,7 +72,9 @@ def _scaled(b: XlaBuilder, call: Call, value: XlaOp, factor: complex) -> XlaOp:
 
 
 def _matmul(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, *more: XlaOp) -> XlaOp:
-    """A product with an epilogue: a bias for each column, an activation, and the activation's argument beside it."""
+    """Define a product with an epilogue: a bias for each column, an activation, and optionally the activation's
+    argument as a second result.
+    """
     epilogue: str = call["epilogue"]
     result = _scaled_product(b, call, lhs, rhs, more)
     rest = more[1 if call["beta"] else 0 :]
@@ -89,7 +91,7 @@ def _matmul(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, *more: XlaOp) -> 
 
 
 def _along_columns(b: XlaBuilder, call: Call, bias: XlaOp, result: XlaOp) -> XlaOp:
-    """A bias in the shape of the result: its dimensions are the minor ones of the result's layout."""
+    """Broadcast a bias to the shape of the result: its dimensions are the minor ones of the result's layout."""
     shape, sizes = call.result(), bias.array_shape.dimensions
     minor_to_major = shape.layout.minor_to_major if shape.layout is not None else tuple(reversed(range(shape.rank)))
     dimensions = sorted(minor_to_major[: len(sizes)])
@@ -104,7 +106,7 @@ def _relu(b: XlaBuilder, x: XlaOp) -> XlaOp:
 
 
 def _gelu(b: XlaBuilder, x: XlaOp) -> XlaOp:
-    """cuBLAS has the approximation by tanh."""
+    """Return GELU in cuBLAS' approximation by tanh."""
     cube = b.mul(b.mul(x, x), x)
     inner = b.mul(b.add(x, b.mul(cube, 0.044715)), math.sqrt(2 / math.pi))
     return b.mul(x, b.mul(b.add(b.tanh(inner), 1.0), 0.5))

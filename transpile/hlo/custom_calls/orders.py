@@ -1,4 +1,4 @@
-"""Sorts: CUB's radix sort, the k largest elements, and those that TPUs choose from for ``approx_top_k``."""
+"""Sorts: CUB's radix sort, the k largest elements, and the candidates that TPUs select for ``approx_top_k``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEYS_AND_VALUES = ("A[*] -> A[*] u8[s]", "A[*] B[*] -> A[*] B[*] u8[s]")
 
 
 def _radix_sort(b: XlaBuilder, call: Call, *arrays: XlaOp) -> XlaOp:
-    """A stable sort by the first operand along the minor dimension; floats as NumPy orders them."""
+    """Define a stable sort by the first operand along the minor dimension; floats are ordered as in NumPy."""
     keys = arrays[0].array_shape
     if not keys.rank or keys.element_type.is_complex:
         raise ConfigError("sorts real numbers along a dimension")
@@ -36,23 +36,24 @@ def _radix_sort(b: XlaBuilder, call: Call, *arrays: XlaOp) -> XlaOp:
 
 
 def _number(b: XlaBuilder, x: XlaOp) -> XlaOp:
-    """One zero and one NaN in place of all of them."""
+    """Replace all zeros by one zero and all NaNs by one NaN."""
     element_type = x.array_shape.element_type
     plain = b.select(b.eq(x, 0.0), b.zero(element_type), x)
     return b.select(b.ne(x, x), b.constant(np.nan, element_type), plain)
 
 
 def _top_k(b: XlaBuilder, call: Call, x: XlaOp) -> XlaOp:
-    """Values and indices of the k largest along the last dimension."""
+    """Define values and indices of the k largest along the last dimension."""
     if call["k"] not in (None, call.sizes["k"]) or call.sizes["k"] > call.sizes["n"]:
         raise ConfigError(f"cannot take {call.sizes['k']} of {call.sizes['n']} elements")
     return b.top_k(x, call.sizes["k"], call["largest"])
 
 
 def _partial_reduce(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
-    """The first elements in the comparator's order: XLA's own form on other devices, where no best one is missed.
+    """Return the first elements in the comparator's order: XLA's own form on other devices, which misses none of the
+    best.
 
-    Operands are arrays and a number for each, which fills up groups of elements on TPUs.
+    Operands are arrays, and a padding value for each, which TPUs use to fill groups of elements.
     """
     arrays, axis, sizes = operands[: len(operands) // 2], call["reduction_dim"], call.result().dimensions
     comparators = call.instruction["called_computations"]
@@ -68,7 +69,7 @@ def _partial_reduce(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
 _TOP_K = CustomCall(
     ("A[*,n] -> A[*,k] s32[*,k]",), _top_k, config={"k": integer(None), "largest": flag(True), "is_stable": flag(False)}
 )
-# PARTIAL leaves the places of NaNs open; XLA's function for the CPU orders them in either case.
+# PARTIAL leaves the order of NaNs open; XLA's function for the CPU orders them in either case.
 _ORDER = {"order": word("TOTAL", "TOTAL", "PARTIAL")}
 _RADIX_SORT = CustomCall(_KEYS_AND_VALUES, _radix_sort, config={"descending": flag(False)})
 ORDERS: dict[str, CustomCall] = {

@@ -1,4 +1,4 @@
-"""Custom calls that say where arrays are, which of their elements are meant, and where numbers come from."""
+"""Custom calls for placement, dynamic sizes and random seeds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..shapes import UNBOUNDED, ArrayShape, Shape, leaves
 from .call import Call, CustomCall
 from .fields import ConfigError
 
-# Placement and sharding hints: on one device the operands themselves.
+# Placement and sharding hints: identities on one device.
 PLACEMENTS = frozenset(
     "Sharding SPMDFullToShardShape SPMDShardToFullShape annotate_device_placement MoveToHost MoveToDevice Pin Unpin "
     "LayoutConstraint ShardBarrierFrom ShardBarrierTo SetBound xla.sdy.FuncResultSharding "
@@ -18,7 +18,7 @@ PLACEMENTS = frozenset(
 
 
 def _placed(call: Call) -> None:
-    """The results are the first operands, perhaps a part of each."""
+    """Check that the results have the types of the first operands, of which they may be parts."""
     taken = [leaf for operand in call.instruction.operands for _, leaf in leaves(operand.shape)]
     given = [leaf for _, leaf in leaves(call.instruction.shape)]
     if len(taken) < len(given) or any(map(_differ, given, taken)):
@@ -32,7 +32,7 @@ def _differ(a: Shape, b: Shape) -> bool:
 
 
 def _sizes_given(call: Call) -> None:
-    """A static array of the operand's bounds, and its size in each dimension."""
+    """Check that the results are a static array of the operand's bounds, and its size in each dimension."""
     (operand,) = call.instruction.operands
     result, *sizes = call.instruction.element_shapes
     _require_sizes(operand.array_shape, result, sizes)

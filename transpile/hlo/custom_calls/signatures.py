@@ -1,12 +1,12 @@
-"""Signatures of custom calls, and whether an instruction has one.
+"""Signatures of custom calls, and matching of instructions.
 
 ``T[*,m,n] -> T[*,m,n] s32[*,min(m,n)] ...`` takes a batch of matrices and returns two arrays and more:
 
 - a type is an element type's name, or a letter that stands for one type throughout: ``F`` a real and ``Z`` a complex
   type of LAPACK, ``T`` any of these, ``R`` and ``C`` the real and the complex type of its precision, others any type;
 - a size is a number, a name that stands for one size throughout, ``min(m,n)``, or ``n-1`` (at least 0);
-- ``*`` stands for the same sizes throughout, any number of them, ``?`` for any sizes, ``...`` for further arrays;
-- ``any`` alone stands for whatever there is, tuples and tokens too.
+- ``*`` stands for any number of sizes, the same throughout, ``?`` for any sizes, ``...`` for further arrays;
+- ``any`` alone stands for any values, including tuples and tokens.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Match:
         return given == (self.sizes.setdefault(name, given) if known is None else known)
 
     def known_size(self, name: str) -> int | None:
-        """Return the size that a name stands for, or None where no array has said it yet."""
+        """Return the size that a name stands for; None if no array has bound it yet."""
         if name.isdigit():
             return int(name)
         if name.startswith("min("):
@@ -99,7 +99,7 @@ class _Match:
         return self.sizes.get(name)
 
     def known_type(self, name: str) -> ElementType:
-        """Return the element type that a name stands for, where an array has said it."""
+        """Return the element type that a name stands for; an array must have bound it."""
         if len(name) > 1:
             return ELEMENT_TYPES[name]
         if name in _DERIVED:
@@ -109,9 +109,9 @@ class _Match:
 
 
 def by_rows(instruction: Instruction, signatures: Sequence[str]) -> tuple[list[bool], list[bool]]:
-    """Tell which operands and which results are matrices that lie by rows, where LAPACK has them by columns.
+    """Return which operands and which results are row-major matrices, where LAPACK has column-major ones.
 
-    Raises ConfigError for arrays that lie in another way.
+    Raises ConfigError for any other layout.
     """
     terms = [term for side in _parsed(signatures[0]) for term in side.terms]
     given = [each.array_shape.without_layout() for each in instruction.operands]
@@ -134,12 +134,12 @@ def _lies_by_rows(term: _Term, shape: Shape) -> bool:
 
 
 def _long(shape: ArrayShape, dimensions: Iterable[int]) -> list[int]:
-    """The dimensions that have more than one element: the others may stand anywhere in a layout."""
+    """Return the dimensions with more than one element: the others may be anywhere in a layout."""
     return [dimension for dimension in dimensions if shape.dimensions[dimension] > 1]
 
 
 def matched(instruction: Instruction, signatures: Sequence[str], takes_dynamic: bool) -> dict[str, int]:
-    """The sizes that the names in the first signature that fits stand for. Raises ConfigError where none fits."""
+    """Return the sizes that names stand for in the first signature that matches. Raises ConfigError if none does."""
     operands = [operand.shape for operand in instruction.operands]
     results = _results(instruction.shape)
     if not takes_dynamic and any(_is_dynamic(shape) for shape in (*operands, *results)):
@@ -154,9 +154,9 @@ def matched(instruction: Instruction, signatures: Sequence[str], takes_dynamic: 
 
 
 def results_of(signatures: Sequence[str], operands: Sequence[ArrayShape], sizes: Mapping[str, int]) -> list[ArrayShape]:
-    """The arrays that the first signature gives that fits the operands; ``sizes`` are those that no operand says.
+    """Return the results of the first signature that matches the operands; ``sizes`` are names that no operand binds.
 
-    Raises ConfigError where none fits.
+    Raises ConfigError if none matches.
     """
     for signature in signatures:
         taken, given = _parsed(signature)
@@ -194,6 +194,6 @@ def _side(text: str) -> _Side:
 
 
 def spelled(signature: str, types: Iterable[tuple[str, str]]) -> str:
-    """A signature with types in place of letters."""
+    """Return a signature with types in place of letters."""
     names = dict(types)
     return re.sub(r"\b([A-Z])(?=\[)", lambda match: names.get(match[1], match[1]), signature)

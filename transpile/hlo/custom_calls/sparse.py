@@ -18,7 +18,7 @@ def _check_rows(call: Call) -> None:
 
 
 def _csr_product(b: XlaBuilder, call: Call, values: XlaOp, begins: XlaOp, columns: XlaOp, dense: XlaOp) -> XlaOp:
-    """Elements of a row are added in their order; what stands behind the last row counts nowhere."""
+    """Define the product. Elements of a row are added in order; elements behind the last row are ignored."""
     count, rows = call.sizes["e"], call.sizes["n"]
     vector = call.sizes.get("k")
     kept = [] if vector is None else [vector]

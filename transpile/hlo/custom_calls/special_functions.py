@@ -1,4 +1,4 @@
-"""Special functions of numbers: custom calls of dialects above HLO and of XLA's library name them, and so do we."""
+"""Special functions: custom calls of dialects above HLO, of XLA's library, and of recognised functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .fields import ConfigError
 if TYPE_CHECKING:
     from ..builder import XlaBuilder, XlaOp
 
-# The functions of the prelude and of the library: how many arguments each takes, and who calls it what.
+# The functions of the prelude and of the library: the number of arguments, and other targets for them.
 SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "betainc": (3, ("xla_builder.math.RegularizedIncompleteBeta",)),
     "betaln": (2, ()),
@@ -58,24 +58,24 @@ SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "zeta": (2, ("xla_builder.math.Zeta", "chlo.zeta", "mhlo.zeta")),
 }
 
-ASSOCIATIVE_SCAN = "xla2py.associative_scan"  # the target of calls that were recognised, too: ``to_apply`` combines
-LINEAR_RECURRENCE = "xla2py.linear_recurrence"  # the scan of pairs, factors and terms, of which the states are read
-WITH_FLOAT64 = frozenset(("erfcx", "i0e", "i1e", "log_ndtr"))  # have one of their own for float64: ``i0e_float64``
+ASSOCIATIVE_SCAN = "xla2py.associative_scan"  # the target of recognised scans: ``to_apply`` combines
+LINEAR_RECURRENCE = "xla2py.linear_recurrence"  # the scan of pairs (factor, term) whose states are read
+WITH_FLOAT64 = frozenset(("erfcx", "i0e", "i1e", "log_ndtr"))  # with a variant for float64: ``i0e_float64``
 
-# By way of a wider type: JAX 0.12 computes these of float32 to the last digit, or from what it computes so; those of
-# narrower floats it writes out in their own type.
+# Through a wider type: JAX 0.12 computes these for float32 to the last digit, or from functions that are. For
+# narrower floats, JAX expands them in their own type.
 IN_WIDER = {f"{function}_in_float64": (function, F64) for function in ("betainc", "betaln", "erfcx", "lgamma")} | {
     f"{function}_in_float32": (function, F32) for function in ("kl_div", "np.hypot", "rel_entr")
 }
 
 
 def own_target(function: str) -> str:
-    """The target of calls of a function that was recognised; no text that is read may name it."""
+    """Return the target of calls of a recognised function; a text that is read may not contain it."""
     return f"xla2py.{function}"
 
 
 def _named(function: str) -> Definition:
-    """A call of our own target; of floats narrower than float32 by way of that."""
+    """Return the definition as a call of our own target, through float32 for narrower floats."""
 
     def definition(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
         shape = operands[-1].array_shape

@@ -1,4 +1,4 @@
-"""The table of custom calls, a row a target: read where a program has one."""
+"""The table of custom calls, one row per target; imported only for programs with custom calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XLA's own factorisations of matrices: JAX calls them on TPUs, and XLA expands some of them on every device."""
+"""XLA's own matrix factorisations: JAX calls them on TPUs, and XLA expands some of them on every device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ def _columns(call: Call) -> None:
 
 
 def _eigh(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
-    """The text says: the lower triangle holds the matrix, the eigenvalues rise, the most sweeps, the tolerance."""
+    """Define the symmetric eigenproblem. The text has four fields: lower triangle, ascending eigenvalues, most sweeps,
+    tolerance.
+    """
     flags = call[TEXT].split(",")[:2]
     if len(flags) != 2 or {*flags} - {"0", "1"}:
         raise ConfigError(f"cannot read its configuration {call[TEXT]!r}")
@@ -26,7 +28,7 @@ def _eigh(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
 
 
 def _lu(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
-    """Rows count from 0 on, where LAPACK's count from 1 on."""
+    """Define LU, whose pivots count from 0, while LAPACK's count from 1."""
     factors, rows, order = (call.result(k) for k in range(3))
     made = lapack_call(b, "getrf", (a,), [factors, rows, make_shape(S32, rows.dimensions[:-1])])
     exchanged = b.sub(made[1], 1)

@@ -1,4 +1,4 @@
-"""Functions of XLA's library of algorithms that no opcode does: equations, and keys of random numbers."""
+"""Functions of XLA's library without an opcode: tridiagonal systems, and keys of random numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .gpu_lapack import lapack_call
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _STEPS = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
-_SCRAMBLING_KEY = (0x3EC8F720, 0x02461E29)  # of XLA
+_SCRAMBLING_KEY = (0x3EC8F720, 0x02461E29)  # XLA's constant
 
 
 def _philox(b: XlaBuilder, words: list[XlaOp]) -> list[XlaOp]:
-    """Four u32 after all rounds of Philox with the key that XLA scrambles others by."""
+    """Return four u32 after all rounds of Philox with the key with which XLA scrambles other keys."""
     keys = list(_SCRAMBLING_KEY)
     for _ in range(_ROUNDS):
         high, low = zip(*(_product(b, words[2 * k], _MULTIPLIERS[k]) for k in (0, 1)), strict=True)
@@ -27,20 +27,20 @@ def _philox(b: XlaBuilder, words: list[XlaOp]) -> list[XlaOp]:
 
 
 def _product(b: XlaBuilder, word: XlaOp, factor: int) -> tuple[XlaOp, XlaOp]:
-    """The high and the low half of a product of u32."""
+    """Return the high and the low half of a product of u32."""
     product = b.mul(b.convert_element_type(word, U64), b.constant(factor, U64))
     high = b.shift_right_logical(product, b.constant(32, U64))
     return b.convert_element_type(high, U32), b.convert_element_type(product, U32)
 
 
 def _joined(b: XlaBuilder, low: XlaOp, high: XlaOp) -> XlaOp:
-    """A u64 of its halves."""
+    """Return a u64 from its halves."""
     shifted = b.shift_left(b.convert_element_type(high, U64), b.constant(32, U64))
     return b.or_(b.convert_element_type(low, U64), shifted)
 
 
 def _scrambled_philox_key(b: XlaBuilder, call: Call, key: XlaOp) -> XlaOp:
-    """The state and the key to begin with, in which all bits of the given key tell."""
+    """Define the initial state and key, which depend on all bits of the given key."""
     zero = b.constant(0, U32)
     high = b.convert_element_type(b.shift_right_logical(key, b.constant(32, U64)), U32)
     # Each half of the key is widened to 64 bits, of which the upper ones are 0.
@@ -50,8 +50,10 @@ def _scrambled_philox_key(b: XlaBuilder, call: Call, key: XlaOp) -> XlaOp:
 
 
 def _tridiagonal_solver(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
-    """Equations of which each row of the last operand is a right side; three diagonals, or one array of the upper, the
-    main and the lower one. Rows are exchanged, so that a 0 on the diagonal is no singular matrix."""
+    """Define tridiagonal systems with a right side in each row of the last operand. The diagonals are three operands,
+    or one array of the upper, the main and the lower one. Rows are exchanged, so a 0 on the diagonal does not make the
+    matrix singular.
+    """
     *diagonals, right = operands
     *batch, _, n = right.array_shape.dimensions
     if len(diagonals) == 1:

@@ -30,12 +30,12 @@ _EQUAL_GROUPS = frozenset({"all-gather", "all-gather-start", "reduce-scatter", "
 
 
 def _named(op: Operation) -> Named:
-    """Return what the ids of replica groups are; a count of 1 also means that the module does not tell."""
+    """Return the meaning of the ids of replica groups; a count of 1 also means that it is unknown."""
     return named_by(op.opcode, op.attributes, op.replica_count, op.num_partitions)
 
 
 def _groups(op: Operation) -> tuple[tuple[int, ...], ...]:
-    """The replica groups, checked; empty means one group of all."""
+    """Return the replica groups after checks; empty means one group of all."""
     attribute = op["replica_groups"]
     groups: tuple[tuple[int, ...], ...] = attribute.groups if attribute is not None else ()
     if op["use_global_device_ids"]:
@@ -64,7 +64,7 @@ def _groups(op: Operation) -> tuple[tuple[int, ...], ...]:
 
 
 def _group_size(op: Operation) -> int | None:
-    """Return how many devices exchange data; ``None`` when neither groups nor module tell."""
+    """Return the number of devices that exchange data; ``None`` if neither groups nor module specify it."""
     groups = _groups(op)
     noun, count = _named(op)
     size = len(groups[0]) if groups else count
@@ -74,7 +74,7 @@ def _group_size(op: Operation) -> int | None:
 
 
 def _reduced(op: Operation, arrays: Sequence[ArrayShape]) -> None:
-    """The computation reduces one element type; XLA applies it to every operand by itself."""
+    """Check that the computation reduces one element type; XLA applies it to every operand separately."""
     element_type = require_same_type(op, arrays)
     require_reducer(op, signature(op["to_apply"]), [element_type], [scalar(element_type)], any_float_width=True)
 
@@ -103,7 +103,9 @@ def _scaled(array: ArrayShape, dimension: int, size: int) -> ArrayShape:
 
 
 def _declared_size(op: Operation, dimension: int, *, nested: bool = False) -> int | None:
-    """The first result's declared size along a dimension; ``nested`` looks into a -start's ``(operands, results)``."""
+    """Return the first result's declared size along a dimension, or None; ``nested`` reads a -start's ``(operands,
+    results)``.
+    """
     shape = op.declared
     if nested:
         shape = shape.elements[1] if isinstance(shape, TupleShape) and len(shape.elements) > 1 else None
@@ -197,7 +199,7 @@ def _collective_broadcast(op: Operation) -> Shape:
 
 
 def _require_pairs(op: Operation, allowed: int = 1) -> None:
-    """Require that no replica sends or receives more often than ``allowed``."""
+    """Refuse (XP221) a replica that sends or receives more often than ``allowed``, and one out of range."""
     noun, limit = _named(op)
     for side, name in ((0, "source"), (1, "target")):
         seen = Counter(pair[side] for pair in op["source_target_pairs"])

@@ -1,4 +1,4 @@
-"""The basis of shape rules: the operation they look at, the way they refuse, and shared checks."""
+"""The basis of shape rules: the operation they check, errors, and shared checks."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ..opcodes import COMMON_ATTRIBUTES, OPCODES
 from ..shapes import ArrayShape, BufferShape, Shape, TupleShape, compatible
 from ..source import Diagnostic, HloVerificationError
 
-_LONGEST_SHAPE_TEXT = 160  # of a shape in a message
+_LONGEST_SHAPE_TEXT = 160  # characters of a shape in a message
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """An instruction as a rule sees it.
 
-    ``declared`` is the shape that was written down, or ``None`` when it is to be inferred. Replica and partition
-    counts are those of the module; 1 also means "not known", as in XLA.
+    ``declared`` is the shape in the text, or ``None`` if it is to be inferred. Replica and partition counts are those
+    of the module; 1 also means "not known", as in XLA.
     """
 
     opcode: str
@@ -36,7 +36,7 @@ class Operation:
     num_partitions: int = 1
 
     def __getitem__(self, attribute: str) -> Any:
-        """The attribute's value, or its default; a missing required attribute is refused (XP202)."""
+        """Return the attribute's value, or its default; refuse (XP202) a missing required attribute."""
         value = self.attributes.get(attribute)
         if value is not None:
             return value
@@ -46,11 +46,11 @@ class Operation:
         return spec.default
 
     def refuse(self, code: str, message: str, hint: str | None = None) -> NoReturn:
-        """Raise the error that names this operation and the rule it breaks."""
+        """Raise the error with the name of this operation and the rule it breaks."""
         refuse(code, f"{self.opcode}: {message}", hint)
 
     def array(self, index: int, role: str = "") -> ArrayShape:
-        """Operand ``index``, which has to be an array (XP210)."""
+        """Return operand ``index``; refuse (XP210) one that is not an array."""
         shape = self.operands[index]
         if not isinstance(shape, ArrayShape):
             name = role or f"operand {index}"
@@ -58,7 +58,7 @@ class Operation:
         return shape
 
     def arrays(self, start: int = 0, stop: int | None = None) -> tuple[ArrayShape, ...]:
-        """Operands ``start`` to ``stop``, which all have to be arrays (XP210)."""
+        """Return operands ``start`` to ``stop``; refuse (XP210) one that is not an array."""
         return tuple(self.array(index) for index in range(*slice(start, stop).indices(len(self.operands))))
 
 
@@ -74,7 +74,7 @@ def refuse(code: str, message: str, hint: str | None = None) -> NoReturn:
 
 
 def shape_text(shape: Shape) -> str:
-    """A shape for people: without layouts, cut where it is long, whatever its nesting depth."""
+    """Return a shape for people: without layouts, cut if it is long, at any nesting depth."""
     parts: list[str] = []
     length = 0
     stack: list[Shape | str] = [shape]
@@ -94,14 +94,14 @@ def shape_text(shape: Shape) -> str:
 
 
 def bare(shape: Shape) -> Shape:
-    """A non-tuple shape without its layout."""
+    """Return a non-tuple shape without its layout."""
     if isinstance(shape, BufferShape):
         return BufferShape(shape.element.without_layout())
     return shape.without_layout() if isinstance(shape, ArrayShape) else shape
 
 
 def array_parts(shape: Shape) -> Iterator[ArrayShape]:
-    """The arrays of a shape, at any depth of a tuple."""
+    """Yield the arrays of a shape, at any depth of a tuple."""
     stack = [shape]
     while stack:
         part = stack.pop()
@@ -116,7 +116,7 @@ def dynamic_flags(shape: ArrayShape) -> tuple[bool, ...]:
 
 
 def array_of(element_type: ElementType, dimensions: Iterable[int], dynamic: Iterable[bool] = ()) -> ArrayShape:
-    """An array shape; flags that are all false are left out, as :class:`ArrayShape` wants it."""
+    """Return an array shape; flags that are all false are left out, as in :class:`ArrayShape`."""
     flags = tuple(dynamic)
     return ArrayShape(element_type, tuple(dimensions), flags if any(flags) else ())
 
@@ -138,12 +138,12 @@ def is_scalar(shape: Shape, element_type: ElementType | None = None) -> bool:
 
 
 def one_or_tuple(shapes: Sequence[Shape]) -> Shape:
-    """The shape of a variadic operation's result: the one array, or a tuple."""
+    """Return the shape of a variadic operation's result: the one array, or a tuple."""
     return shapes[0] if len(shapes) == 1 else TupleShape(tuple(shapes))
 
 
 def declared_array(op: Operation) -> ArrayShape | None:
-    """The declared shape, which has to be an array (XP210), or ``None``."""
+    """Return the declared shape or ``None``; refuse (XP210) one that is not an array."""
     if op.declared is not None and not isinstance(op.declared, ArrayShape):
         refuse("XP210", f"{op.opcode} gives an array, but is declared as {shape_text(op.declared)}")
     return op.declared
@@ -157,13 +157,13 @@ def sizes_text(sizes: Iterable[int]) -> str:
 
 
 def require_type(op: Operation, shape: ArrayShape, allowed: Callable[[ElementType], bool], wanted: str) -> None:
-    """Refuse (XP211) an element type the operation has no rule for."""
+    """Refuse (XP211) an element type that the operation does not allow."""
     if not allowed(shape.element_type):
         refuse("XP211", f"{op.opcode} takes {wanted} elements, not {shape.element_type}")
 
 
 def require_same_type(op: Operation, shapes: Sequence[ArrayShape], what: str = "operands") -> ElementType:
-    """Refuse (XP212) unless all shapes have one element type; HLO never converts implicitly."""
+    """Return the element type of all shapes; refuse (XP212) different types, because HLO never converts implicitly."""
     first = shapes[0].element_type
     for other in shapes[1:]:
         if other.element_type is not first:
@@ -186,7 +186,9 @@ def require_same_sizes(op: Operation, shapes: Sequence[ArrayShape], what: str = 
 
 
 def wider(a: ElementType, b: ElementType) -> ElementType:
-    """XLA's ``HigherPrecisionType``: complex over real, float over integer, more range, more digits, more bits."""
+    """Return XLA's ``HigherPrecisionType``: complex over real, float over integer, more range, more digits, more
+    bits.
+    """
     return max(a, b, key=_precision)
 
 
@@ -198,7 +200,7 @@ def _precision(element_type: ElementType) -> tuple[bool, int, int, int, bool]:
 
 
 def accumulated_type(op: Operation, natural: ElementType) -> ElementType:
-    """The result type of a dot or convolution: the declared one (``preferred_element_type``) where there is one."""
+    """Return the result type of a dot or convolution: the declared one (``preferred_element_type``), if any."""
     declared = declared_array(op)
     if declared is None or declared.element_type is natural:
         return natural
@@ -237,7 +239,7 @@ def require_dimensions(
 
 
 def window_output(op: Operation, shape: ArrayShape, window: Window) -> ArrayShape:
-    """Return how many places a window takes in each dimension; refuses (XP216) what is not a window over the shape."""
+    """Return the number of window positions in each dimension; refuse (XP216) a window that does not fit the shape."""
     if len(window) != shape.rank:
         op.refuse("XP216", f"a window of {len(window)} dimensions over {shape_text(shape)}")
     sizes = []
@@ -288,7 +290,7 @@ def require_arity(op: Operation, computation: Signature, count: int, role: str) 
 
 
 def require_parameters(op: Operation, computation: Signature, operands: Sequence[Shape], role: str) -> None:
-    """Refuse (XP217) unless the computation takes exactly these shapes."""
+    """Refuse (XP217) a computation that does not take exactly these shapes."""
     require_arity(op, computation, len(operands), role)
     for number, (parameter, operand) in enumerate(zip(computation.parameters, operands, strict=True)):
         if not compatible(parameter, operand):
@@ -307,10 +309,10 @@ def require_reducer(
     *,
     any_float_width: bool = False,
 ) -> tuple[ArrayShape, ...]:
-    """Check XLA's reducer signature ``(T0, .., Tn, T0, .., Tn) -> (T0, .., Tn)``; gives the accumulators' shapes.
+    """Check XLA's reducer signature ``(T0, .., Tn, T0, .., Tn) -> (T0, .., Tn)``; return the accumulators' shapes.
 
-    ``initial`` are the init values' shapes. ``any_float_width`` lets the reducer work in another float type than
-    the arrays, as XLA does for scatter, select-and-scatter and the collectives.
+    ``initial`` are the init values' shapes. ``any_float_width`` allows the reducer another float type than the arrays',
+    as XLA does for scatter, select-and-scatter and the collectives.
     """
     count = len(element_types)
     require_arity(op, reducer, 2 * count, "the reducer")
@@ -337,5 +339,5 @@ def require_reducer(
 
 
 def same_count(a: ArrayShape, b: ArrayShape) -> bool:
-    """Tell whether two shapes have the same number of elements."""
+    """Return whether two shapes have the same number of elements."""
     return math.prod(a.dimensions) == math.prod(b.dimensions)

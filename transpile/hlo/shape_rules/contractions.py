@@ -23,7 +23,7 @@ from .common import (
 
 
 def _require_pairs(op: Operation, lhs: ArrayShape, rhs: ArrayShape, kind: str, equal_sizes: bool = True) -> None:
-    """The lhs and rhs dimensions that belong together: as many, and of equal sizes."""
+    """Refuse corresponding lhs and rhs dimensions that differ in number (XP215) or size (XP213)."""
     left, right = op[f"lhs_{kind}_dims"], op[f"rhs_{kind}_dims"]
     if len(left) != len(right):
         op.refuse(
@@ -47,7 +47,7 @@ def _free(shape: ArrayShape, *used: Sequence[int]) -> list[int]:
 def _contracted(
     op: Operation, lhs: ArrayShape, rhs: ArrayShape, *, group_dims: Sequence[int] = (), equal_sizes: bool = True
 ) -> ArrayShape:
-    """Batch, free lhs and free rhs dimensions, in this order; ``group_dims`` of the rhs are summed away too."""
+    """Return batch, free lhs and free rhs dimensions, in this order; ``group_dims`` of the rhs are reduced, too."""
     for side, shape, extra in (("lhs", lhs, ()), ("rhs", rhs, group_dims)):
         numbers = (*op[f"{side}_batch_dims"], *op[f"{side}_contracting_dims"], *extra)
         require_dimensions(op, numbers, shape.rank, f"{side} batch and contracting dimension")
@@ -73,8 +73,9 @@ def _dot(op: Operation) -> Shape:
 
 
 def _ragged_dot(op: Operation) -> Shape:
-    """The lhs is cut into groups along one dimension: a free one (then the rhs has a group dimension), a
-    contracting one (then the result has a leading group dimension) or a batch one."""
+    """Infer a product whose lhs is cut into groups along one dimension: a free one (then the rhs has a group
+    dimension), a contracting one (then the result has a leading group dimension) or a batch one.
+    """
     lhs, rhs, group_sizes = op.array(0, "lhs"), op.array(1, "rhs"), op.array(2, "group_sizes")
     ragged, group_dims = op["lhs_ragged_dims"], op["rhs_group_dims"]
     if not group_sizes.element_type.is_integral:
@@ -121,10 +122,10 @@ def _before(dimensions: Sequence[int], last: int) -> list[int]:
 
 
 def scaled_dot_order(op: Operation) -> tuple[int, int, int, int]:
-    """Return which operands are lhs, rhs, lhs scale and rhs scale.
+    """Return the operand indices of lhs, rhs, lhs scale and rhs scale.
 
-    XLA first wrote ``(lhs, lhs_scale, rhs, rhs_scale)`` and later ``(lhs, rhs, lhs_scale, rhs_scale)``; the sizes
-    along the contracting dimensions tell which.
+    XLA first wrote ``(lhs, lhs_scale, rhs, rhs_scale)`` and later ``(lhs, rhs, lhs_scale, rhs_scale)``; the sizes along
+    the contracting dimensions distinguish them.
     """
     if len(op.operands) != 4:
         refuse("XP201", f"{op.opcode} takes lhs, rhs and a scale for each, not {len(op.operands)} operands")
@@ -153,7 +154,7 @@ def _scaled_dot(op: Operation) -> Shape:
 
 
 def _require_labels(op: Operation, numbers: ConvolutionDimensionNumbers, lhs: ArrayShape, rhs: ArrayShape) -> None:
-    """Require that each array's dimension numbers are a permutation, with as many spatial ones everywhere."""
+    """Refuse dimension numbers that are not a permutation for each array, or differ in the number of spatial ones."""
     spatial = len(numbers.input_spatial)
     parts = {
         "lhs": (numbers.input_batch, numbers.input_feature, *numbers.input_spatial),
@@ -174,7 +175,7 @@ def _require_labels(op: Operation, numbers: ConvolutionDimensionNumbers, lhs: Ar
 
 
 def _require_groups(op: Operation, batch: int, features: int, kernel_in: int, kernel_out: int) -> None:
-    """The divisibility rules of feature and batch groups."""
+    """Refuse sizes that break the divisibility rules of feature and batch groups (XP213, XP218)."""
     feature_groups, batch_groups = op["feature_group_count"], op["batch_group_count"]
     for name, count in (("feature_group_count", feature_groups), ("batch_group_count", batch_groups)):
         if count < 1:

@@ -26,7 +26,7 @@ def _tuple(op: Operation) -> Shape:
 
 
 def tuple_operand(op: Operation, at_least: int) -> TupleShape:
-    """Operand 0, which has to be a tuple of so many elements (XP210)."""
+    """Return operand 0; refuse (XP210) anything but a tuple of at least this many elements."""
     operand = op.operands[0]
     if not isinstance(operand, TupleShape) or len(operand.elements) < at_least:
         op.refuse(
@@ -64,7 +64,7 @@ def _while(op: Operation) -> Shape:
 
 
 def branches(op: Operation) -> tuple[Computation, ...]:
-    """A conditional's computations, the true one first where it chooses by pred."""
+    """Return a conditional's computations; with a pred, the true one first."""
     if op["branch_computations"] is not None:
         return tuple(op["branch_computations"])
     if op["true_computation"] is None or op["false_computation"] is None:
@@ -96,7 +96,9 @@ def _conditional(op: Operation) -> Shape:
 
 
 def _merged(results: Sequence[Shape]) -> Shape:
-    """A size that is dynamic in any branch is dynamic in the result; looks into one level of tuples."""
+    """Return the shape of results of branches: a size that is dynamic in any branch is dynamic, in arrays and in tuples
+    of arrays.
+    """
     first = results[0]
     if isinstance(first, TupleShape):
         columns = zip(*(r.elements for r in results if isinstance(r, TupleShape)), strict=True)
@@ -125,7 +127,9 @@ def _fusion(op: Operation) -> Shape:
 
 
 def _async_parts(op: Operation, shape: Shape) -> tuple[Shape, Shape]:
-    """Operands and result inside ``((operands..), result, context..)``, checked against the wrapped computation."""
+    """Return operands and result of ``((operands..), result, context..)``, after a check with the wrapped
+    computation.
+    """
     if not isinstance(shape, TupleShape) or len(shape.elements) < 2:
         op.refuse("XP210", f"its shape has to be ((operands..), result, ..), not {shape_text(shape)}")
     operands, result = shape.elements[:2]

@@ -25,7 +25,7 @@ _Allowed = tuple[Callable[[ElementType], bool], str]
 _FLOAT: _Allowed = (lambda t: t.is_floating, "floating-point")
 _FLOAT_OR_COMPLEX: _Allowed = (lambda t: t.is_floating or t.is_complex, "floating-point or complex")
 _SIGNED: _Allowed = (lambda t: t.is_signed or t.is_floating or t.is_complex, "signed integer, float or complex")
-_TAKES: dict[str, _Allowed] = {  # the words of rows of opcodes
+_TAKES: dict[str, _Allowed] = {  # by the words of rows of opcodes
     "floating": _FLOAT,
     "inexact": _FLOAT_OR_COMPLEX,
     "integer": (lambda t: t.is_integral, "integer"),
@@ -37,7 +37,7 @@ _TAKES: dict[str, _Allowed] = {  # the words of rows of opcodes
 
 
 def _real_part(allowed: _Allowed) -> Rule:
-    """Infer as unary does, but complex elements give their part's type."""
+    """Return the rule of an operation whose result for complex elements has the type of their parts."""
 
     def rule(op: Operation) -> Shape:
         operand = op.array(0)
@@ -54,7 +54,7 @@ def _is_finite(op: Operation) -> Shape:
 
 
 def _joined(op: Operation, shapes: tuple[ArrayShape, ...]) -> ArrayShape:
-    """The common shape of element-wise operands; HLO has no implicit broadcast. Dynamic where any of them is."""
+    """Return the common shape of element-wise operands, dynamic if any of them is; HLO has no implicit broadcast."""
     require_same_sizes(op, shapes)
     dynamic = [any(flags) for flags in zip(*map(dynamic_flags, shapes), strict=True)]
     return array_of(shapes[0].element_type, shapes[0].dimensions, dynamic)
@@ -95,7 +95,7 @@ def _stochastic_convert(op: Operation) -> Shape | None:
 
 
 def default_comparison(element_type: ElementType) -> str:
-    """The ``type`` a compare of this element type has when none is written."""
+    """Return the default ``type`` of a compare of this element type."""
     if element_type.is_floating or element_type.is_complex:
         return "FLOAT"
     return "SIGNED" if element_type.is_signed else "UNSIGNED"
@@ -146,7 +146,7 @@ def _bitcast_convert(op: Operation) -> Shape | None:
 
 
 def bitcast_converted(op: Operation, operand: ArrayShape, target: ElementType) -> ArrayShape:
-    """The shape after reinterpreting elements: a narrower type adds a minor dimension, a wider one removes it."""
+    """Return the shape of a bitcast-convert: a narrower type adds a minor dimension, a wider one removes it."""
     source = operand.element_type
     if source.is_complex != target.is_complex:
         op.refuse("XP211", f"between complex and real types: {source} to {target}")

@@ -20,7 +20,7 @@ from .common import (
 
 
 def _index_sizes(op: Operation, indices: ArrayShape) -> list[tuple[int, bool]]:
-    """Sizes of the index array and whether they are dynamic, with the implicit trailing 1 made explicit."""
+    """Return sizes of the index array and whether they are dynamic, with the implicit trailing 1 made explicit."""
     if not indices.element_type.is_integral:
         op.refuse("XP211", f"indices have to be integers, not {indices.element_type}")
     vector_dimension = op["index_vector_dim"]
@@ -43,7 +43,9 @@ def _require_index_map(op: Operation, name: str, operand: ArrayShape, index_size
 def _require_batching(
     op: Operation, operand: ArrayShape, index_sizes: list[tuple[int, bool]], names: tuple[str, str, str, str]
 ) -> None:
-    """The batching dimensions of the operand and of the indices: equal in number and size, used for nothing else."""
+    """Refuse batching dimensions of operand and indices that differ in number (XP215) or size (XP213), or have another
+    use (XP215).
+    """
     operand_name, indices_name, removed_name, map_name = names
     in_operand, in_indices = op[operand_name], op[indices_name]
     require_dimensions(op, in_operand, operand.rank, operand_name, increasing=True)

@@ -39,7 +39,7 @@ def _fft(op: Operation) -> Shape:
             (*lengths[:-1], _frequencies(lengths[-1], is_empty)),
         )
     else:
-        # XLA's rules let other lengths pass here; its CPU backend then transforms something else or aborts.
+        # XLA's rules accept other lengths here; its CPU backend then transforms other data or aborts.
         result, wanted = operand.without_layout(), lengths
     if transformed != wanted:
         op.refuse(
@@ -52,7 +52,7 @@ def _fft(op: Operation) -> Shape:
 
 
 def _frequencies(length: int, is_empty: bool) -> int:
-    """Return how many frequencies a real signal has; an empty one has none."""
+    """Return the number of frequencies of a real signal; 0 for an empty one."""
     return 0 if is_empty else length // 2 + 1
 
 
@@ -85,7 +85,7 @@ def _triangular_solve(op: Operation) -> Shape:
 
 
 def _rng(op: Operation) -> Shape | None:
-    bounds = op.arrays()[:2]  # XLA reads no third one
+    bounds = op.arrays()[:2]  # XLA ignores a third one
     for bound in bounds:
         if not bound.is_scalar:
             op.refuse("XP213", f"the parameters have to be scalars, not {shape_text(bound)}")

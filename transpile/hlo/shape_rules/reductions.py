@@ -31,7 +31,7 @@ from .common import (
 
 
 def _arrays_and_initial(op: Operation) -> tuple[tuple[ArrayShape, ...], tuple[ArrayShape, ...]]:
-    """The two halves of a variadic reduction's operands."""
+    """Return the two halves of a variadic reduction's operands."""
     count, rest = divmod(len(op.operands), 2)
     if rest:
         op.refuse("XP201", f"arrays and as many init values: an even number, not {len(op.operands)}")
@@ -41,7 +41,7 @@ def _arrays_and_initial(op: Operation) -> tuple[tuple[ArrayShape, ...], tuple[Ar
 
 
 def _reduced_shape(op: Operation, arrays: list[ArrayShape]) -> Shape:
-    """One array, or a tuple of them; a reducer that gives a tuple of one may make the result one, too."""
+    """Return one array, or a tuple; a reducer with a tuple of one allows a declared tuple of one."""
     reducer = signature(op["to_apply"])
     if len(arrays) == 1 and isinstance(reducer.result, TupleShape) and isinstance(op.declared, TupleShape):
         return TupleShape(tuple(arrays))
@@ -132,7 +132,9 @@ def _map(op: Operation) -> Shape:
 
 
 def _scan(op: Operation) -> Shape:
-    """Operands are inputs then carries; the function takes one slice of each and gives outputs then carries."""
+    """Infer a scan. Operands are inputs then carries; the function takes one slice of each input and returns outputs
+    then carries.
+    """
     carries, dimensions, function = op["num_carries"], op["dimensions"] or (0,), signature(op["to_apply"])
     if carries is None or not 0 <= carries < len(op.operands):
         op.refuse("XP218", f"num_carries={carries} leaves no input among {len(op.operands)} operands")
@@ -163,7 +165,7 @@ def _scan(op: Operation) -> Shape:
 
 
 def _batch_norm(op: Operation) -> tuple[ArrayShape, ArrayShape]:
-    """Check the operands all three forms share; gives the operand's and one feature vector's shape."""
+    """Check the operands that all three forms share; return the operand's and one feature vector's shape."""
     operand, *others = op.arrays()
     require_type(op, operand, lambda t: t.is_floating, "floating-point")
     require_rank(op, operand, 1, "the operand")

@@ -1,4 +1,4 @@
-"""Shape rules of leaves and of what only moves elements: reshape, slice, pad, dynamic sizes and the rest."""
+"""Shape rules of leaves and of data movement: reshape, slice, pad, dynamic sizes and the rest."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def _parameter(op: Operation) -> None:
 
 
 def literal_shape(literal: object) -> Shape:
-    """The shape of a constant's value: a NumPy array, or a (nested) tuple of them."""
+    """Return the shape of a constant's value: a NumPy array, or a (nested) tuple of them."""
     if literal is None:
         return TOKEN
     if not isinstance(literal, tuple):
         array = np.asarray(literal)
         return array_of(from_dtype(array.dtype), array.shape)
-    # Literals nest as deep as their text does; the parser bounds that.
+    # The depth is that of the text, which the parser bounds.
     return TupleShape(tuple(literal_shape(part) for part in literal))
 
 
@@ -65,7 +65,7 @@ def _iota(op: Operation) -> None:
 
 
 def _bitcast(op: Operation) -> None:
-    """A bitcast reinterprets a buffer: only its size in bytes has to stay, and layouts may pad that."""
+    """Refuse (XP213) a bitcast that changes the size in bytes, unless layouts may pad it."""
     operand, declared = op.operands[0], op.declared
     if isinstance(operand, ArrayShape) and isinstance(declared, ArrayShape):
         layouts_pad = any(s.layout is not None and (s.layout.tiles or s.is_dynamic) for s in (operand, declared))
@@ -211,7 +211,9 @@ def _pad(op: Operation) -> Shape:
 
 
 def _require_start_indices(op: Operation, operand: ArrayShape, first: int) -> None:
-    """One integer scalar a dimension, all of one type, or the legacy form: one vector."""
+    """Refuse start indices other than one integer scalar per dimension, all of one type, or the legacy form: one
+    vector.
+    """
     indices = op.arrays(first)
     for index in indices:
         if not index.element_type.is_integral:
