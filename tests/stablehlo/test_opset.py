@@ -13,8 +13,8 @@ from xla2py.transpile.stablehlo.broadcasts import BROADCASTS
 from xla2py.transpile.stablehlo.forms import FORMS, NOT_IN_HLO, NOT_READ
 from xla2py.transpile.stablehlo.reading import read_text
 
-jaxlib = pytest.importorskip("jaxlib.mlir.ir") and pytest.importorskip("jaxlib")
-WRITTEN_ANEW = {"chlo.broadcast_polygamma"}
+pytest.importorskip("jaxlib.mlir.ir")
+pytestmark = pytest.mark.usefixtures("forms_of_jaxlib")
 ANOTHER_LAYOUT = {  # than jaxlib's, or a word for gradients less, or a sum that nothing needs more
     "stablehlo.einsum",
     "stablehlo.real_dynamic_slice of a computed beginning",
@@ -200,8 +200,6 @@ def test_as_jaxlib_but_for_layouts(name):
 def test_as_jaxlib(name):
     module = read_text(SourceText(TEXTS[name]))
     verify(module)
-    if name in WRITTEN_ANEW and jaxlib.version.__version_info__ >= (0, 12):
-        pytest.skip("newer versions of jaxlib write it in another form")
     assert structurally_equal(module, translated(TEXTS[name].encode()), labels=False), print_module(module)
 
 

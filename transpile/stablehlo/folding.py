@@ -69,19 +69,30 @@ def _binary(operation: Operation, operands: Sequence[Any], shape: ArrayShape) ->
     is_bool = shape.element_type.name == "pred"
     if not _real(operands) or (is_bool and name not in ("and", "or", "xor", "add", "multiply", "maximum", "minimum")):
         return None
-    return _elementwise(operands, shape, _BINARY[name])
+    return _arithmetic(operands, shape, _BINARY[name])
+
+
+def _arithmetic(operands: Sequence[Any], shape: ArrayShape, compute: Callable[[Any, Any], Any]) -> Any:
+    """Compute with numbers of two arrays. NaN that neither operand is has no sign: processors differ in that."""
+
+    def computed(left: Any, right: Any) -> Any:
+        value = compute(left, right)
+        is_new = np.isnan(value) & ~np.isnan(left) & ~np.isnan(right)
+        return np.where(is_new, value.dtype.type(np.nan), value) if is_new.any() else value
+
+    return _elementwise(operands, shape, computed if shape.element_type.is_floating else compute)
 
 
 def _divide(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
     if _exact(operands):
         return _of_integers(operands, shape, lambda left, right: (left - np.fmod(left, right)) // right)
-    return _elementwise(operands, shape, np.divide) if shape.element_type.is_floating else None
+    return _arithmetic(operands, shape, np.divide) if shape.element_type.is_floating else None
 
 
 def _remainder(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
     if _exact(operands):
         return _of_integers(operands, shape, np.fmod)
-    return _elementwise(operands, shape, np.fmod) if shape.element_type.is_floating else None
+    return _arithmetic(operands, shape, np.fmod) if shape.element_type.is_floating else None
 
 
 def _of_integers(operands: Sequence[Any], shape: ArrayShape, compute: Callable[[Any, Any], Any]) -> Any:

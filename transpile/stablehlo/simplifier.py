@@ -86,6 +86,7 @@ class Simplifier:
                     self.replaced.update(zip(operation.results, branch.returned, strict=False))
                     waiting += branch.operations[-2::-1]
                     continue
+                self.take_empty(operation)
                 self.in_regions(operation)
                 if self.never_runs(operation):
                     self.replaced.update(zip(operation.results, operation.operands, strict=False))
@@ -96,8 +97,7 @@ class Simplifier:
             elif operation.name in _WRITTEN_OUT and (parts := _written_out(operation, self.source)) is not None:
                 waiting += parts[::-1]
             else:
-                if self.empties:
-                    self.take_empty(operation)
+                self.take_empty(operation)
                 if any(map(is_empty, operation.results)):
                     self.give_empty(operation)
                 self.keep(operation)
