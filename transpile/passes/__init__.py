@@ -1,4 +1,6 @@
-"""Rewrites of the HLO dialect and of the array dialect; those of single functions of the latter in one tuple."""
+"""Rewrites of the HLO dialect and of the array dialect; ``PIPELINE`` has those that rewrite one function of the
+latter.
+"""
 
 from __future__ import annotations
 
@@ -79,9 +81,9 @@ from .statistics.medians import medians
 from .statistics.pool_gradients import pool_gradients
 from .statistics.searches import searches
 
-ArrayPass = Callable[[Function, Support], None]  # raises what a target supports
+ArrayPass = Callable[[Function, Support], None]  # makes only nodes that the target supports
 
-# The passes over functions of the array dialect, in order. Each may be left out by name.
+# The passes over functions of the array dialect, in order. Each can be disabled by name.
 PIPELINE: tuple[ArrayPass, ...] = (
     equal_stores,
     unread_carries,

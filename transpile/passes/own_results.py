@@ -1,6 +1,6 @@
-"""Results that may share memory with arguments, with constants or with each other, or cannot be written, are copied.
+"""Copies results that may alias arguments, constants or each other, or that are not writable.
 
-``y = main(x)`` and ``y += 1`` changes ``y`` alone.
+After ``y = main(x)``, ``y += 1`` changes only ``y``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..array.support import Support
 
 
 def own_results(program: Program, support: Support) -> None:
-    """Copy what the program would return of memory that is not the result's own."""
+    """Copy the results of the program whose memory is not their own."""
     work = _Owning(program.entry, Aliases(program, support.features))
     program.entry.results = work.copied(program.entry.results)
 
@@ -26,10 +26,10 @@ class _Owning:
         self.aliases = aliases
         self.is_shared = iter(aliases.shared(entry))
         self.results = tree_nodes(entry.results)
-        self.ways = Counter(each for node in self.results for each in aliases.handed_on(node))  # to results
+        self.ways = Counter(each for node in self.results for each in aliases.handed_on(node))  # uses as results
 
     def copied(self, tree: Any) -> Any:
-        """The tree with copies of those of its nodes that are shared."""
+        """Return the tree with copies of its nodes that are shared."""
         if isinstance(tree, tuple | list):
             return type(tree)([self.copied(part) for part in tree])
         if tree is None or not next(self.is_shared) or self._is_copied_in_branches(tree):
@@ -37,7 +37,7 @@ class _Owning:
         return self.entry.graph.add("copy", (tree,), pinned=True)
 
     def _is_copied_in_branches(self, item: Node) -> bool:
-        """Copy what branches give in those of them where it is not their own; tell whether that is possible."""
+        """Copy a result of branches in those branches where it is shared; return whether that is possible."""
         is_chosen = item.opcode == "item" and item.operands[0].opcode == "conditional"
         if not is_chosen or self.ways[item] > 1:
             return False

@@ -1,1 +1,1 @@
-"""Calls of functions: inlining, definitions of custom calls, views of arguments."""
+"""Calls of functions: inlining, interfaces, definitions of custom calls, views of arguments."""

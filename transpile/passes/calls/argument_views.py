@@ -1,8 +1,7 @@
-"""A function takes an array itself, in place of one that only has more axes: ``norm(x, scale)`` for
-``norm(x, scale[None])``, whose body reads ``expand[0]``.
+"""Moves views that add axes from arguments into functions: ``norm(x, scale)`` for ``norm(x, scale[None])``.
 
-A layer and its gradient share what JAX keeps of the layer, such a view of the weights too, which stands outside of
-both.
+A layer and its gradient share the residuals that JAX keeps of the layer, also such a view of the weights, which is
+outside of both.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .inline_one import calls_of, handed_on
 
 
 def call_views(program: Program) -> None:
-    """Move views that add axes from the arguments of functions into these, callers first."""
+    """Move views that add axes from the arguments of functions into the functions, callers first."""
     if len(program.functions) == 1:
         return
     kept = handed_on(program.functions)
@@ -35,14 +34,14 @@ def call_views(program: Program) -> None:
 
 
 def _are_views(operands: list[Node]) -> bool:
-    """Tell whether all calls are given an array with the same further axes."""
+    """Return whether the operands of all calls are views with the same additional axes."""
     return all(
         node.opcode == "expand" and node.parameters["index"] == operands[0].parameters["index"] for node in operands
     )
 
 
 def _take(called: Function, place: int, view: Node) -> None:
-    """Let a function take what an argument is a view of, and make the view."""
+    """Change a parameter to the source of a view, and make the view in the function."""
     graph, old, (source,) = called.graph, called.parameters[place], view.operands
     own = graph.parameter(source.shape, source.element_type, graph.root, **old.parameters, interval=source.interval)
     with graph.recording() as made:
@@ -60,7 +59,7 @@ def _take(called: Function, place: int, view: Node) -> None:
 
 
 def _of_view(called: Function, node: Node) -> Node | None:
-    """Parts of a view are parts of the array: ``scale[None][0]`` is ``scale``, and ``(x * scale[None])[0]`` is
+    """Return a part of a view as a part of its source: ``scale[None][0]`` as ``scale``, and ``(x * scale[None])[0]`` as
     ``x * scale``.
     """
     view = node.operands[0] if len(node.operands) == 1 else node
@@ -81,7 +80,9 @@ def _of_view(called: Function, node: Node) -> Node | None:
 
 
 def _without_first(operand: Node, count: int, ndim: int) -> Node | None:
-    """An operand of element-wise work without so many unit axes before all others; None where it is none but these."""
+    """Return an operand of an element-wise operation without ``count`` leading unit axes; None if it is not such a
+    view.
+    """
     if operand.ndim <= ndim:
         return operand
     index = operand.parameters["index"] if operand.opcode == "expand" else ()

@@ -1,4 +1,4 @@
-"""Custom calls that HLO itself can define become calls of their definitions."""
+"""Replaces custom calls that HLO can define by calls of their definitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ Originals = dict[Instruction, tuple[Instruction, ...]]
 
 
 def is_expanded(instruction: Instruction, hooks: Mapping[str, str]) -> bool:
-    """Tell whether an instruction is a custom call that HLO can define, and no function of the user's stands for."""
+    """Return whether an instruction is a custom call with a definition in HLO, and not hooked by a function of the
+    user.
+    """
     if instruction.opcode != "custom-call" or (target := instruction["custom_call_target"]) in hooks:
         return False
     row = known_call(target)
@@ -21,10 +23,10 @@ def is_expanded(instruction: Instruction, hooks: Mapping[str, str]) -> bool:
 
 
 def expanding(module: HloModule, is_wanted: Callable[[Instruction], bool]) -> tuple[HloModule, Originals]:
-    """The module with the definitions of the custom calls that are wanted, which have one, and what its instructions
-    stand for.
+    """Return the module with definitions in place of the wanted custom calls that have one, and the originals of its
+    instructions.
 
-    A module that has none of them is returned as it is. Raises ConfigError where a call is not what its target takes.
+    A module without such calls is returned unchanged. Raises ConfigError if a call does not fit its target.
     """
     wanted = {call: definition_of(call) for call in module.instructions() if is_wanted(call)}
     found = {call: definition for call, definition in wanted.items() if definition is not None}
@@ -35,7 +37,7 @@ def expanding(module: HloModule, is_wanted: Callable[[Instruction], bool]) -> tu
 
 
 def composed(later: Originals, earlier: Originals) -> Originals:
-    """Return what instructions stand for after two rewrites."""
+    """Return the originals of instructions after two rewrites."""
     through = {
         made: tuple(dict.fromkeys(first for each in given for first in earlier.get(each, (each,))))
         for made, given in later.items()
@@ -56,7 +58,9 @@ class _Expansion:
         return replace(module, computations=tuple(self.finished), entry=self.made[module.entry])
 
     def rewritten(self, computation: Computation, call: Instruction | None) -> Computation:
-        """A computation with the definitions in it; one that belongs to the definition of ``call`` is at its place."""
+        """Return a computation with definitions expanded; instructions of the definition of ``call`` get its metadata
+        and span.
+        """
         values: dict[Instruction, Instruction] = {}
         for old in computation.instructions:
             made = old.replace(operands=tuple(values[operand] for operand in old.operands), **self.changes(old, values))
@@ -69,7 +73,7 @@ class _Expansion:
         return result
 
     def replaced_by_definition(self, old: Instruction) -> Iterator[Instruction]:
-        """The instructions of computations that a custom call names and its definition does without."""
+        """Yield the instructions of computations that a custom call names and its definition does not call."""
         definition = self.definitions.get(old)
         if definition is not None:
             kept = set(callees_first(definition))
@@ -81,10 +85,10 @@ class _Expansion:
         if definition is None:
             return {"attributes": {name: self.remapped(value, values) for name, value in old.attributes.items()}}
         for each in callees_first(definition):
-            if each not in self.made:  # a computation of the module, which the call brought, may be there already
+            if each not in self.made:  # the definition may call a computation of the module, which is done already
                 self.made[each] = self.rewritten(each, old)
         return {"opcode": "call", "attributes": {"to_apply": self.made[definition]}}
 
     def remapped(self, value: Any, values: dict[Instruction, Instruction]) -> Any:
-        """An attribute with the new computations and instructions in it."""
+        """Return an attribute with the new computations and instructions."""
         return with_called(with_instructions(value, values), self.made.__getitem__)

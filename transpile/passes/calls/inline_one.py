@@ -1,4 +1,4 @@
-"""A call is replaced by what its function computes."""
+"""Inlines a call, and finds the functions that a program uses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from ...array.program import Function, Program, given_functions, roots, tree_nod
 from ...array.traversal import topological
 from ...array.value import getitem
 
-MOST_COPIED = 64  # operations of a function that is written wherever it is called, so that functions in functions end
+MOST_COPIED = 64  # operations of a function that is inlined at several calls; limits the growth of nested functions
 
 
 def made_by(function: Function) -> Node | None:
-    """Return the node that a call of the function stands for: its result, or the one whose parts are its results."""
+    """Return the node that a call of the function stands for: its result, or the node whose items are its results; else
+    None.
+    """
     if isinstance(function.results, Node):
         return function.results
     parts = tree_nodes(function.results)
@@ -30,7 +32,7 @@ def made_by(function: Function) -> Node | None:
 
 
 def in_place(function: Function, simple: set[Function], node: Node) -> Node | None:
-    """The result of a call, computed here."""
+    """Return the result of a call, inlined; None if its function is not among the ``simple`` ones."""
     called = node.parameters.get("function")
     if called not in simple:
         return None
@@ -40,7 +42,7 @@ def in_place(function: Function, simple: set[Function], node: Node) -> Node | No
 
 
 def copied(function: Function, called: Function, arguments: Sequence[Node], result: Node) -> Node:
-    """Return a node of a function with another's ``result`` for these arguments."""
+    """Copy a ``result`` of another function into a function, for these arguments, and return it."""
     graph = function.graph
     made: dict[Node, Node] = dict(zip(called.parameters, arguments, strict=True))
     for inner in topological([result]):
@@ -48,7 +50,7 @@ def copied(function: Function, called: Function, arguments: Sequence[Node], resu
             continue
         parts = tuple(made[operand] for operand in inner.operands)
         with graph.coming_as(inner, called.graph) if inner in called.graph.origins else nullcontext():
-            if inner.opcode in ("expand", "getitem") and len(parts) == 1:  # a part of what the call is given
+            if inner.opcode in ("expand", "getitem") and len(parts) == 1:  # simplify parts of arguments
                 made[inner] = getitem(graph, parts[0], inner.parameters["index"])
                 continue
             made[inner] = graph.typed(
@@ -64,25 +66,25 @@ def copied(function: Function, called: Function, arguments: Sequence[Node], resu
 
 
 def calls_of(function: Function, called: Function) -> list[Node]:
-    """The calls of one function in another."""
+    """Return the calls of one function in another."""
     return [node for node in live_nodes(function).of(("call",)) if node.parameters["function"] is called]
 
 
 def handed_on(functions: Iterable[Function]) -> set[Function]:
-    """Return the functions that nodes of others, which are no calls of them, are given."""
+    """Return the functions that nodes other than calls take, such as reducers."""
     return {given for function in functions for node in topological(roots(function)) for given in given_functions(node)}
 
 
 def named_functions(caller: Function) -> Iterator[Function]:
-    """The functions that a function calls, or hands to others."""
+    """Yield the functions that a function calls or passes on."""
     nodes = topological(roots(caller))
     yield from (node.parameters["function"] for node in nodes if node.opcode == "call")
     yield from (given for node in nodes for given in given_functions(node))
 
 
 def of_any_shape(program: Program) -> set[Function]:
-    """The functions whose numbers may be arrays: those that are handed on, as reducers are, those that stand for parts
-    of several shapes, and what these call.
+    """Return the functions whose scalars may be arrays: those that are passed on, such as reducers, those that stand
+    for parts of several shapes, and the functions that these call.
     """
     found = handed_on(program.functions)
     found |= {each for each in program.functions if any(node.ndim for nodes in each.repeated for node in nodes)}
@@ -90,12 +92,12 @@ def of_any_shape(program: Program) -> set[Function]:
 
 
 def used_functions(program: Program) -> set[Function]:
-    """Return the entry of a program and the functions that it, and those, call or hand to others."""
+    """Return the entry of a program and the functions that it uses, directly or not."""
     return _with_named(program, {program.entry})
 
 
 def _with_named(program: Program, found: set[Function]) -> set[Function]:
-    """Return functions and those that they name, and so on: callers stand behind what they call."""
+    """Return functions and all functions that they call or pass on. In a program, callers come after callees."""
     for function in reversed(program.functions):
         if function in found:
             found.update(named_functions(function))
@@ -103,6 +105,8 @@ def _with_named(program: Program, found: set[Function]) -> set[Function]:
 
 
 def lines_around_convolutions(nodes: Collection[Node]) -> int:
-    """Return how many lines more a convolution between reshapes is than one for each operation that computes."""
+    """Return how many more lines a convolution between reshapes takes than one for each operation; 0 without a
+    convolution.
+    """
     reshapes = sum(node.opcode == "reshape" for node in nodes)
     return reshapes + 3 if reshapes and any(node.parameters.get("function") == "convolution" for node in nodes) else 0

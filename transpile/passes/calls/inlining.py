@@ -1,5 +1,6 @@
-"""Calls written in place: of functions that the passes have left next to nothing of, and, for kernels that join them
-with what is around, of those that only compute what kernels do."""
+"""Inlines calls of functions that passes have reduced to next to nothing and, for kernels, of functions with only
+fusible operations.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from ...kernels.operations import is_generated
 from .inline_one import MOST_COPIED, in_place, lines_around_convolutions, made_by, named_functions, used_functions
 
 InPlace = Callable[[Function, set[Function], Node], Node | None]
-_MOST_WORK = 2  # operations of a function that reads better where it is called
+_MOST_WORK = 2  # operations of a function that reads better inlined
 
 
 def inline_joinable(program: Program, joins: Callable[[Node], bool]) -> None:
-    """Write the calls of functions in place of which every operation may join others, and drop the functions. A long
-    one stays where several call it.
+    """Inline functions in which every operation may be fused, and drop them. A long function with several calls
+    stays.
     """
     calls = Counter(called for function in program.functions for called in named_functions(function))
     _inline(
@@ -31,9 +32,7 @@ def inline_joinable(program: Program, joins: Callable[[Node], bool]) -> None:
 
 
 def inlining(program: Program) -> None:
-    """Write the calls of functions in place that are one or two operations by now, such as ``random_normal(key)``, and
-    drop the functions that nothing uses any more.
-    """
+    """Inline functions of one or two operations, such as ``random_normal(key)``, and drop unused functions."""
     _inline(program, _is_small)
 
 
@@ -49,7 +48,7 @@ def _inline(program: Program, is_simple: Callable[[Function], bool], placed: InP
 
 
 def _named(function: Function, simple: set[Function], node: Node) -> Node | None:
-    """The result of a call, computed here, and named after the function that it was."""
+    """Return the result of a call, inlined and named after the function."""
     made = in_place(function, simple, node)
     if made is not None:
         function.graph.called.setdefault(made, node.parameters["function"].name)

@@ -1,8 +1,7 @@
-"""Functions take each value once, and give only what their callers cannot have without them.
+"""Removes redundant parameters and results of functions.
 
-A function that was traced takes and gives what its instructions read and what is read of them: the same value twice, an
-argument as it was given, a part of an argument, and what is cheap to compute of a result and only read by the gradient
-of the function.
+A traced function takes and returns all values that cross its boundary: the same value twice, an argument as a result, a
+part of an argument, and cheap functions of a result that only the gradient of the function reads.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from ...array.value import getitem
 from ...dataclass import dataclass
 from .inline_one import calls_of, handed_on, used_functions
 
-Arguments = Mapping[int, Node]  # by the place of an argument that goes: what the function has in its place
-Results = Mapping[int, Node | None]  # by that of a result: the function's node that callers make, None if unread
-_MOST_MOVED = 2  # operations on elements that move from the function that gives a value to the one that takes it
+Arguments = Mapping[int, Node]  # dropped parameters by position, with their replacements in the function
+Results = Mapping[int, Node | None]  # dropped results by position, with the node that callers make, None if unread
+_MOST_MOVED = 2  # element-wise operations that move from the producer of a value to its consumer
 
 
 def interfaces(program: Program) -> None:
-    """Drop arguments and results of functions that follow from others, until none does."""
+    """Drop parameters and results of functions that follow from others, until there are none."""
     fixed = {program.entry, *handed_on(program.functions)}
     fixed |= {function for function in program.functions if function.block_of}
     moved: set[Node] = set()
@@ -39,7 +38,10 @@ def interfaces(program: Program) -> None:
 
 
 def _drop(program: Program, called: Function, moved: set[Node]) -> bool:
-    """Drop what follows of one function; tell whether that was something. ``moved`` are nodes that came from others."""
+    """Drop the redundant parameters and results of one function; return whether there were any.
+
+    ``moved`` are nodes that were moved from other functions.
+    """
     calls = [_Call(caller, call) for caller in program.functions for call in calls_of(caller, called)]
     if not calls:
         return False
@@ -67,9 +69,7 @@ class _Call:
 
 
 def _following_results(called: Function, calls: Sequence[_Call]) -> Results:
-    """Return the results that nobody reads, that stand there before, and that are views of arguments, of others and of
-    constants.
-    """
+    """Return the results that are unread, repeated, or views of parameters, of other results or of constants."""
     given = called.flat_results
     if not isinstance(called.results, tuple):
         return {}
@@ -85,7 +85,7 @@ def _following_results(called: Function, calls: Sequence[_Call]) -> Results:
 
 
 def _is_view(node: Node, known: set[Node]) -> bool:
-    """Tell whether a node is a view of what is known, or of a constant."""
+    """Return whether a node is a view of a known node or of a constant."""
     while node not in known and node.operation.is_view and len(node.operands) == 1:
         (node,) = node.operands
     return node in known or node.opcode == "array"
@@ -95,7 +95,7 @@ def _is_view(node: Node, known: set[Node]) -> bool:
 
 
 def _following_arguments(called: Function, calls: Sequence[_Call], moved: Container[Node]) -> Arguments:
-    """Return the arguments that are unread, or follow from others in all calls in the same way."""
+    """Return the parameters that are unread, or follow from others in all calls in the same way."""
     live = live_nodes(called)
     found: dict[int, Node] = {}
     for place, parameter in enumerate(called.parameters):
@@ -110,8 +110,8 @@ def _following_arguments(called: Function, calls: Sequence[_Call], moved: Contai
 def _made_of_others(
     called: Function, calls: Sequence[_Call], place: int, others: Mapping[int, Node], moved: Container[Node]
 ) -> Node | None:
-    """Return what a function can have in place of an argument: one before it, or what the function that gives it makes
-    of its own arguments and results, where all calls are given these too.
+    """Return the replacement of a parameter, or None: an equal earlier parameter, or a copy of the operations by which
+    another function makes it, if all calls pass the parameters and results that these operations need.
     """
     given = [(call, call.node.operands[place]) for call in calls]
     for other, parameter in others.items():
@@ -141,7 +141,9 @@ def _made_of_others(
 
 
 def _result(node: Node) -> tuple[Function, Node] | None:
-    """Return the function of which a node is one of several results, and its node for that."""
+    """Return the function of which a node is one of several results, and that result in the function; None if it is
+    none.
+    """
     maker = node.operands[0] if node.opcode == "item" else node
     if maker is node or maker.opcode != "call":
         return None
@@ -150,7 +152,10 @@ def _result(node: Node) -> tuple[Function, Node] | None:
 
 
 def _inner(source: Function, given: Sequence[tuple[Node, Node]]) -> set[Node]:
-    """Return the arguments and results of a function that operands are of the calls of it beside them."""
+    """Return the parameters and results of a function that correspond to an operand in all calls.
+
+    ``given`` has, for each call, the call of ``source`` that makes the value, and the other operand.
+    """
     each = [
         {own for own, operand in zip(source.parameters, maker.operands, strict=True) if operand is node}
         | ({source.flat_results[node.parameters["index"]]} if node.operands[:1] == (maker,) else set())
@@ -160,8 +165,8 @@ def _inner(source: Function, given: Sequence[tuple[Node, Node]]) -> set[Node]:
 
 
 def _operations(source: Function, node: Node, known: Mapping[Node, Node]) -> int:
-    """Return of how many operations on elements a node is of what is known; too many where others are needed, or one
-    that takes long would be done twice.
+    """Return the number of element-wise operations from known nodes to a node; more than _MOST_MOVED if other nodes are
+    needed, or a costly operation would be duplicated.
     """
     if node in known or node.is_literal:
         return 0
@@ -173,7 +178,7 @@ def _operations(source: Function, node: Node, known: Mapping[Node, Node]) -> int
 
 
 def _made(graph: Graph, node: Node, known: Mapping[Node, Node], of: Graph) -> Node:
-    """Return a node of one function in another, which has some others of its nodes as ``known``."""
+    """Return the copy of a node of one function in another, where ``known`` maps nodes to existing copies."""
     if node in known:
         return known[node]
     if node.is_literal:
@@ -189,9 +194,7 @@ def _made(graph: Graph, node: Node, known: Mapping[Node, Node], of: Graph) -> No
 
 
 def take_less(program: Program, called: Function, arguments: Arguments, results: Results) -> Function:
-    """Put a function in the place of another that neither takes nor gives some values, nor gives views of more axes;
-    return it.
-    """
+    """Replace a function by one without some parameters and results, whose results have no added axes; return it."""
     left = {
         place: _without_axes(called, node) for place, node in enumerate(called.flat_results) if place not in results
     }
@@ -215,14 +218,14 @@ def take_less(program: Program, called: Function, arguments: Arguments, results:
 
 
 def _without_axes(called: Function, node: Node) -> Node:
-    """Return what a result only has further axes of; the result itself where calls have several shapes."""
+    """Return the source of a result that only adds axes; the result itself if calls have several shapes."""
     return node.operands[0] if node.opcode == "expand" and not called.repeated else node
 
 
 def _called_with_less(
     caller: Function, called: Function, function: Function, arguments: Arguments, results: Results, node: Node
 ) -> Node | None:
-    """Return one result of a call of the ``function`` that stands for another; None for what is no such result."""
+    """Return a result of a call with the new ``function`` in place of ``called``; None for other nodes."""
     call, graph = (node.operands[0] if node.opcode == "item" else node), caller.graph
     if call.opcode != "call" or call.parameters["function"] is not called or node.results:
         return None
@@ -238,6 +241,6 @@ def _called_with_less(
 
 
 def _types(call: Node, left: Sequence[int]) -> dict[str, Any]:
-    """Return what types some results of a call."""
+    """Return the parameters for the types of some results of a call."""
     types = [call.results[place] if call.results else (call.shape, call.element_type) for place in left]
     return {"results": tuple(types)} if len(types) != 1 else {"shape": types[0][0], "element_type": types[0][1]}

@@ -1,5 +1,4 @@
-"""Functions that compute the same become one: calls that a tracer took for different ones, such as those of a gradient
-and of what needs none."""
+"""Merges functions that compute the same. A tracer makes several of one, for example for a gradient and without it."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ def same_functions(program: Program) -> None:
     fixed = {program.entry, *handed_on(program.functions)}
     first: dict[Any, Function] = {}
     replaced: dict[Function, Function] = {}
-    for function in program.functions:  # what is called comes first
+    for function in program.functions:  # callees first
         if replaced:
             rewrite(function, ("call",), partial(_called, function.graph, replaced))
         if function in fixed or function.effect is not None or function.block_of or function.repeated:
@@ -36,7 +35,9 @@ def _called(graph: Graph, replaced: dict[Function, Function], call: Node) -> Nod
 
 
 def _computes(function: Function) -> Any:
-    """Return what is equal for functions of one name with the same operations; loops and branches are their own."""
+    """Return a key that is equal for functions of one name with the same operations. Loops and branches are never
+    equal.
+    """
     places: dict[Node, int] = {node: k for k, node in enumerate(function.parameters)}
     rows: list[Any] = [(node.shape, node.element_type) for node in function.parameters]
     for node in topological(roots(function)):

@@ -1,8 +1,8 @@
-"""The scopes of operations inside calls.
+"""Extends the scopes of operations inside calls by the scopes of the calls.
 
-JAX names what is inside a nested ``jit`` after that function alone: ``exp``, where the call is
-``jit(step)/transpose(jvp(jit(log_softmax)))``. As XLA does where it inlines a call, the call's name is put before the
-names inside it, so that they tell what is a gradient.
+JAX names operations inside a nested ``jit`` after that function alone: ``exp``, where the call is
+``jit(step)/transpose(jvp(jit(log_softmax)))``. As in XLA's inlining, the call's name is put before the names inside, so
+that they tell which operations are a gradient's.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .custom_call_definitions import Originals
 
 
 def scopes_through_calls(module: HloModule) -> tuple[HloModule, Originals]:
-    """The module with full names of operations in computations that one call alone has, and what its instructions
-    stand for. A module without such names is returned as it is.
+    """Return the module with full names of operations in computations that are called once, and the originals of its
+    instructions. A module without such computations is returned unchanged.
     """
     scopes = _scopes(module)
     if not scopes:
@@ -37,7 +37,7 @@ def scopes_through_calls(module: HloModule) -> tuple[HloModule, Originals]:
 
 
 def _scopes(module: HloModule) -> dict[Computation, str]:
-    """The names of the only calls of computations, by computation."""
+    """Return the names of the only calls of computations, by computation."""
     callers: dict[Computation, list[tuple[Computation, Instruction]]] = {}
     for computation in module.computations:
         for instruction in computation.instructions:
@@ -52,11 +52,11 @@ def _scopes(module: HloModule) -> dict[Computation, str]:
     return found
 
 
-_LONGEST = 1000  # letters of a scope that names begin with: deep calls would have long names each
+_LONGEST = 1000  # characters of a scope that is still extended, since deep calls would give long names
 
 
 def _joined(scope: str, metadata: OpMetadata | None) -> str:
-    """The name of an operation with the scope before it, where it does not begin with the same function."""
+    """Return the name of an operation with the scope before it, unless both begin with the same function."""
     name = metadata.op_name if metadata is not None else ""
     is_full = not scope or len(scope) > _LONGEST or name.split("/")[0] == scope.split("/")[0]
     return name if is_full else f"{scope}/{name}" if name else scope
@@ -68,7 +68,7 @@ def _within(
     values: Mapping[Instruction, Instruction],
     made: Mapping[Computation, Computation],
 ) -> Instruction:
-    """An instruction over new values and computations, with the scope in its name; itself where nothing is new."""
+    """Return an instruction with new operands and computations and the scope in its name; itself if nothing changes."""
     new = naming(old, values, made)
     operands = tuple(values[operand] for operand in old.operands)
     if any(operand is not before for operand, before in zip(operands, old.operands, strict=True)):

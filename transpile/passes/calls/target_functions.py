@@ -1,4 +1,4 @@
-"""Operations become calls where a target has a function of its own prelude for what is an expression in NumPy."""
+"""Replaces operations by calls of functions of a target's own prelude."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ OwnFunction = Callable[[Node], OwnCall | None]
 
 
 def own_functions(program: Program, own_function: OwnFunction) -> int:
-    """Put calls in place of the operations that a target has functions for; returns in how many functions."""
+    """Replace operations that a target has functions for; return in how many functions there were any."""
     return sum(own_functions_of(function, own_function) for function in program.functions)
 
 
 def own_functions_of(function: Function, own_function: OwnFunction) -> bool:
-    """``own_functions`` of one function of a program; tells whether there were any. What is told its shape stays where
-    that is one of blocks.
+    """Replace operations of one function as ``own_functions`` does; return whether there were any.
+
+    A call with the shape as an argument is not used for blocks, whose shapes differ.
     """
 
     def own(node: Node) -> OwnCall | None:
@@ -62,14 +63,14 @@ def _called(function: Function, own_function: OwnFunction, node: Node) -> Node |
 
 
 def _slots(value: Any) -> set[int]:
-    """The operands that arguments name."""
+    """Return the numbers of the operands in arguments."""
     if isinstance(value, Slot):
         return {value.index}
     return set[int]().union(*map(_slots, value)) if isinstance(value, tuple) else set()
 
 
 def _numbered(value: Any, numbers: dict[int, int]) -> Any:
-    """Arguments with other numbers of the operands."""
+    """Return arguments with renumbered operands."""
     if isinstance(value, Slot):
         return Slot(numbers[value.index])
     return tuple(_numbered(part, numbers) for part in value) if isinstance(value, tuple) else value

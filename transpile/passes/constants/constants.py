@@ -1,8 +1,7 @@
-"""A node that depends on no argument becomes its value: a number, or a short table.
+"""Constant folding: replaces a node that depends on no argument by its value, a number or a short table.
 
-Structure stays as it is: ``np.arange``, ``np.eye`` and a step or two of arithmetic on them tell a reader more than
-their numbers. So do functions of tables, ``np.exp([..])``, and what would take more text as a table than as it is
-written.
+Structure stays: ``np.arange``, ``np.eye`` and a step or two of arithmetic on them tell a reader more than their
+numbers. So do functions of tables, ``np.exp([..])``, and values whose table would be a longer text.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from .interpreter import Array, adds_up_exactly, value_of
 from .rounded import cut_call, cut_value, is_rounded
 
 _LONGEST = 64  # elements of a table
-_LINE = 72  # characters of a table in any case
-_OF_STEP = 24  # characters of a table for each operation that it takes the place of
+_LINE = 72  # characters that a table may always have
+_OF_STEP = 24  # characters that a table may have for each operation that it replaces
 _MOST_WORK = 1_000_000  # elements that are computed for one function
-_FEW = 8  # elements that a reader takes in, however they come about
+_FEW = 8  # elements that a reader can take in at once
 _STEPS_OF_STRUCTURE = 3
 
 
 def constants(function: Function, supports: Support) -> None:
-    """Write down what depends on no argument, and choose where a mask is known."""
+    """Fold nodes that depend on no argument, and selections with a constant mask."""
     live = live_nodes(function)
     fixed, graph = supports.features.sizes_are_fixed, function.graph
     values = _values(live, sizes_are_fixed=fixed, sizes_reach=graph.sizes_reach)
@@ -55,15 +54,15 @@ def constants(function: Function, supports: Support) -> None:
 
 
 def _values(live: LiveNodes, *, sizes_are_fixed: bool, sizes_reach: int) -> dict[Node, Array]:
-    """Return the values of all nodes that depend on nothing but constants."""
+    """Return the values of all nodes that depend only on constants."""
     values: dict[Node, Array] = {}
     work = 0
     for node in live:
-        is_free = node.opcode == "scalar" and not sizes_are_fixed  # such a number may be another
-        is_free = is_free or (sizes_reach > 0 and node.operation.counts)  # there may be further ones
+        is_free = node.opcode == "scalar" and not sizes_are_fixed  # such a number may depend on a size
+        is_free = is_free or (sizes_reach > 0 and node.operation.counts)  # at another size, there may be more
         is_free = is_free or (
             not sizes_are_fixed and is_rounded(cut_call(node) or node)
-        )  # of which nobody could tell that it is log(n)
+        )  # the number would not show that it is log(n)
         is_kept = node.stands_alone and node.opcode not in ("setitem", "update_at")
         call = cut_call(node)
         read = call or node
@@ -82,9 +81,9 @@ def _values(live: LiveNodes, *, sizes_are_fixed: bool, sizes_reach: int) -> dict
 
 
 def _wanted(live: LiveNodes, values: Mapping[Node, Array], *, sizes_are_fixed: bool) -> set[Node]:
-    """Return the nodes to write as their values: those that what is left needs, as far as the text gets no longer."""
+    """Return the nodes to fold: those that remaining nodes need, if the text gets no longer."""
     chosen: set[Node] = set()
-    left: set[Node] = set()  # those with a value that stay as they are
+    left: set[Node] = set()  # nodes with a value that are not folded
     for node in reversed(list(live)):
         if node not in values:
             continue
@@ -98,8 +97,9 @@ def _wanted(live: LiveNodes, values: Mapping[Node, Array], *, sizes_are_fixed: b
 
 
 def _is_shorter(node: Node, values: Mapping[Node, Array], live: LiveNodes, *, sizes_are_fixed: bool) -> bool:
-    """Tell whether the value of a node is easier to read than how it is computed; where sizes are not fixed, positions
-    stay, as there may be any number of them."""
+    """Return whether the value of a node is easier to read than its computation. With free sizes, positions are not
+    folded, since their number may vary.
+    """
     steps, leaves, parts = _cone(node)
     value = values[node]
     if not steps:
@@ -124,12 +124,12 @@ def _is_shorter(node: Node, values: Mapping[Node, Array], live: LiveNodes, *, si
 
 
 def _is_structure(leaf: Node) -> bool:
-    """Tell whether a node counts positions or marks a diagonal."""
+    """Return whether a node counts positions or marks a diagonal."""
     return leaf.operation.is_generated and leaf.ndim > 0 and not leaf.operation.is_filled
 
 
 def _cone(node: Node) -> tuple[set[Node], set[Node], set[Node]]:
-    """Return the operations that a value takes, views aside, what it is made from, and all of its parts."""
+    """Return the operations that compute a value, without views; its leaves; and all nodes that it depends on."""
     steps: set[Node] = set()
     leaves: set[Node] = set()
     seen, waiting = {node}, [node]
@@ -159,7 +159,7 @@ def _is_uniform(value: Array) -> bool:
 
 
 def _written(graph: Graph, node: Node, value: Array) -> Node:
-    """Return the node of a value: a number, an array of one number, repeated positions, or a table."""
+    """Return the node of a value: a number, a filled array, repeated positions, or a table."""
     if not node.ndim:
         return graph.literal(value, node.type)
     if _is_uniform(value):
@@ -175,7 +175,7 @@ def _written(graph: Graph, node: Node, value: Array) -> Node:
 
 
 def chosen(graph: Graph, node: Node, values: Mapping[Node, Array]) -> Node | None:
-    """Return what a mask takes that is the same everywhere, spread out where it has fewer elements."""
+    """Return the operand that a uniform mask selects, broadcast if it has fewer elements; None for other masks."""
     mask, x, y = node.operands
     value = values.get(mask)
     if value is None or not _is_uniform(value):
@@ -191,7 +191,7 @@ def chosen(graph: Graph, node: Node, values: Mapping[Node, Array]) -> Node | Non
 
 
 def _with_numbers(graph: Graph, node: Node) -> Node | None:
-    """Return the operation on numbers in place of arrays of one number, where another operand has the shape."""
+    """Return an operation with numbers in place of filled arrays, if another operand has the shape; or None."""
     if not node.operation.is_elementwise or node.opcode in CALLED_BY_NAME or node.stands_alone:
         return None
     filled = [operand for operand in node.operands if operand.operation.is_filled and operand.operands[0].is_literal]
@@ -204,7 +204,7 @@ def _with_numbers(graph: Graph, node: Node) -> Node | None:
 
 
 def _without(neutral: int) -> Make:
-    """Return what leaves out a number that changes nothing, not even the sign of a 0."""
+    """Return the right side of a rule that drops a number which changes nothing, not even the sign of a 0."""
 
     def itself(graph: Graph, node: Node, found: Bindings) -> Node | None:
         x, number = found["x"], literal_value(found["NUMBER"])
@@ -214,7 +214,7 @@ def _without(neutral: int) -> Make:
 
 
 def _without_zero(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return what 0 is added to, where that is never -0."""
+    """Return the other operand of an addition of 0, if it is never -0."""
     is_zero = literal_value(found["NUMBER"]) == 0 and node.type.is_floating
     return found["x"] if is_zero and is_never_minus_zero(found["x"]) else None
 

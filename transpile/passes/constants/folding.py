@@ -1,4 +1,4 @@
-"""Arithmetic on constants, of any shape, where the result is exact on every library and processor."""
+"""Folding of element-wise operations on constants of any shape whose result is exact on every library and processor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...hlo.element_types import ElementType
 
 
 def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Divide integers, cut towards 0; what is divided by 0, and what overflows, is left."""
+    """Return the quotient of integers, truncated; None if a divisor is 0 or -1."""
     if np.any((b == 0) | (b == -1)):
         return None
     whole = a // b
@@ -21,7 +21,7 @@ def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 
 
 def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Return the remainder, with the sign of the dividend; that of an integer by 0 is left."""
+    """Return the remainder, with the sign of the dividend; None for integers if a divisor is 0."""
     return None if a.dtype.kind in "iu" and not np.all(b) else np.fmod(a, b)
 
 
@@ -32,19 +32,19 @@ def _half_away(x: np.ndarray) -> np.ndarray:
 
 
 def _shifted(shift: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[..., np.ndarray | None]:
-    """Shift by fewer places than there are; the others are left."""
+    """Return a shift that gives None unless all amounts are less than the width."""
     return lambda x, places: (
         shift(x, places) if np.all((places >= 0) & (places < np.asarray(8 * x.dtype.itemsize, np.int64))) else None
     )
 
 
 def _of_real(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Not of complex numbers, which have no order."""
+    """Return a function that gives None for complex numbers, which have no order."""
     return lambda *operands: None if any(operand.dtype.kind == "c" for operand in operands) else function(*operands)
 
 
 def _shifted_right_as(kind: str) -> Callable[..., np.ndarray | None]:
-    """Shift right as integers with a sign (``i``) or without one (``u``), whichever the operands have."""
+    """Return a right shift of signed (``i``) or unsigned (``u``) integers, whatever the type of the operands."""
 
     def shift(x: np.ndarray, places: np.ndarray) -> np.ndarray:
         dtype = np.dtype(f"{kind}{x.dtype.itemsize}")
@@ -72,7 +72,7 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "shift-right-logical": _shifted_right_as("u"),
     "isnan": np.isnan,
     "is-finite": np.isfinite,
-    "sign": _of_real(lambda x: np.where(x == 0, x, np.sign(x))),  # a zero keeps its own
+    "sign": _of_real(lambda x: np.where(x == 0, x, np.sign(x))),  # a zero keeps its sign
     "remainder": _of_real(_remainder),
     "and": operator.and_,
     "or": operator.or_,
@@ -91,21 +91,21 @@ _COMPARISONS = {
 
 
 def is_exact(opcode: str) -> bool:
-    """Tell whether floats are computed to the last bit."""
+    """Return whether an operation on floats is folded exactly."""
     return opcode in _EXACT or opcode == "divide"
 
 
 def compared(direction: str, a: np.ndarray, b: np.ndarray) -> Any:
-    """Return what a comparison of numbers says; NaN differs from all, and is neither above nor below any."""
+    """Return the result of a comparison; NaN differs from all numbers, and is neither above nor below any."""
     return _COMPARISONS[direction](a, b)
 
 
 def fold(
     opcode: str, operands: list[np.ndarray], element_type: ElementType, parameters: dict[str, Any]
 ) -> np.ndarray | None:
-    """Return the value of an element-wise operation on constants, or None where it is left to run time."""
+    """Return the value of an element-wise operation on constants, or None if it is left to run time."""
     if any(operand.dtype.kind not in "biufc" for operand in operands):
-        return None  # ml_dtypes: arithmetic of their own
+        return None  # ml_dtypes have their own arithmetic
     with np.errstate(all="ignore"):
         if opcode == "compare":
             return np.asarray(compared(parameters["direction"], *operands))
@@ -132,7 +132,7 @@ def fold(
 
 
 def _with_plain_nan(result: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
-    """A NaN that comes of numbers has no sign: what processors give it differs."""
+    """Return the result with a plain NaN where numbers give one: its sign depends on the processor."""
     if result.dtype.kind != "f":
         return result
     is_new = np.isnan(result)
@@ -142,7 +142,7 @@ def _with_plain_nan(result: np.ndarray, operands: list[np.ndarray]) -> np.ndarra
 
 
 def _viewed(operand: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray | None:
-    """Return the same bits in another type of as many; those of a NaN that no text tells are left."""
+    """Return the same bits in another type of the same width; None for a NaN whose bits no literal expresses."""
     if operand.dtype.itemsize != dtype.itemsize or dtype.kind not in "iuf":
         return None
     result = operand.view(dtype)
@@ -153,7 +153,7 @@ def _viewed(operand: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray | None:
 
 
 def _convert(operand: np.ndarray, element_type: ElementType) -> np.ndarray | None:
-    """Convert by HLO's rules: integers that are too large saturate, NaN is 0. Not to low precision."""
+    """Return a conversion by HLO's rules: integers that are too large saturate, NaN gives 0. None for narrow types."""
     if element_type.is_extension or element_type.bits < 8:
         return None
     if operand.dtype.kind == "c" and not element_type.is_complex:

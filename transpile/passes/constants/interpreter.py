@@ -1,7 +1,7 @@
-"""The values of nodes of constant operands: by HLO's rules, and only what every library and processor computes alike.
+"""The values of nodes with constant operands, by HLO's rules, if every library and processor computes the same.
 
-Sums and products of floats along axes whose order matters are left to run time, but for a few equal ones: their last
-bits differ from processor to processor, and a module's text must not. Those of transcendental functions differ, too
+Sums and products of floats whose result depends on the order are left to run time, except for a few equal floats: the
+last bits differ between processors, but the text of a module must not. The same holds for transcendental functions
 (:mod:`.rounded`).
 """
 
@@ -25,8 +25,8 @@ from .rounded import is_rounded, rounded_value
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LARGEST = 4096  # elements of a value
-_MOST_EQUAL = 64  # floats of a sum
-_MOST_STEPS = 256  # operations of a value that is asked for by itself
+_MOST_EQUAL = 64  # equal floats in a sum
+_MOST_STEPS = 256  # operations that known_value evaluates
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **OF_INTEGERS,
@@ -49,7 +49,7 @@ _FOLDS: dict[str, Callable[..., Any]] = {
 
 
 def value_of(node: Node, operands: Sequence[Array]) -> Array | None:
-    """Return what a node computes of the values of its operands, or None where that is left to run time."""
+    """Return the value of a node for the values of its operands, or None if it is left to run time."""
     element_type = node.element_type
     if node.opcode == "integer":
         return np.asarray(node.parameters["value"])
@@ -77,7 +77,7 @@ def value_of(node: Node, operands: Sequence[Array]) -> Array | None:
 
 
 def known_value(node: Node) -> Array | None:
-    """Return the value of a node that depends on nothing but a few constants, or None."""
+    """Return the value of a node that depends only on a few constants, or None."""
     values: dict[Node, Array] = {}
     waiting = [node]
     while waiting:
@@ -100,7 +100,7 @@ def _constant(node: Node) -> Array:
 
 
 def _called(node: Node, *operands: Array) -> Array | None:
-    """Return what a function of the prelude gives that is exact."""
+    """Return the value of a prelude function that is exact, or None."""
     if node.parameters["function"] == "scatter_at":
         return _scattered(node, *operands)
     function = _FUNCTIONS.get(node.parameters["function"])
@@ -111,7 +111,7 @@ def _called(node: Node, *operands: Array) -> Array | None:
 
 
 def _of_library(node: Node, *operands: Array) -> Array | None:
-    """Return what a function of the library gives that is exact."""
+    """Return the value of a library function that is exact, or None."""
     function = _LIBRARY.get(node.parameters["function"])
     if function is None or node.parameters["keywords"]:
         return None
@@ -129,7 +129,7 @@ def _argument(item: Any, operands: Sequence[Array]) -> Any:
 
 
 def _index(node: Node, *operands: Array) -> tuple[Any, ...]:
-    """Return the index of an operation: numbers and slices, and the values of those operands that it has."""
+    """Return the index of an operation as NumPy takes it, with the values of its operands."""
 
     def taken(item: Any) -> Any:
         if item == FULL:
@@ -156,7 +156,7 @@ def _changed(node: Node, *operands: Array) -> Array:
 
 
 def _updated(node: Node, *operands: Array) -> Array | None:
-    """Return sums and the like at places; of floats they are left to run time."""
+    """Return sums and the like at positions; None for floats."""
     ufunc = getattr(np, node.parameters["ufunc"].opcode, None)
     if not isinstance(ufunc, np.ufunc) or node.type.is_floating:
         return None
@@ -170,7 +170,7 @@ def _taken(node: Node, x: Array, index: Array) -> Array:
 
 
 def _running(accumulate: Callable[..., Array]) -> Callable[[Node, Array], Array | None]:
-    """Return the rule of a running total; of floats it is left to run time."""
+    """Return the rule of a cumulative ufunc; None for floats."""
     return lambda node, x: accumulate(x, node.parameters["axis"], x.dtype) if x.dtype.kind in "iu" else None
 
 
@@ -186,8 +186,8 @@ def _mask(make: Callable[..., Array]) -> Callable[[Node], Array]:
 
 
 def adds_up_exactly(x: Array) -> bool:
-    """Tell whether floats add up to the same number in any order: as multiples of a power of two that is no less than
-    the last bit of their sum. -0.0 is none.
+    """Return whether floats have the same sum in any order: they are multiples of a power of two that is no less than
+    the last bit of their sum. False for -0.0.
     """
     if x.dtype not in (np.float32, np.float64) or not np.isfinite(x).all() or (np.signbit(x) & (x == 0)).any():
         return False
@@ -198,7 +198,7 @@ def adds_up_exactly(x: Array) -> bool:
 
 
 def _folded(node: Node, x: Array) -> Array | None:
-    """Return what a reduction gives whose order does not matter."""
+    """Return the value of a reduction whose order does not matter, or None."""
     if x.dtype.kind == "f" and node.opcode == "prod":
         return None
     if x.dtype.kind == "f" and node.opcode == "sum" and not adds_up_exactly(x):
@@ -208,7 +208,7 @@ def _folded(node: Node, x: Array) -> Array | None:
 
 
 def _sum_of_equal(node: Node, x: Array) -> Array | None:
-    """Return the sum of a few equal floats: one of them, times how many there are."""
+    """Return the sum of a few equal floats, one of them times their number; or None."""
     count = x.size // max(1, prod(node.shape))
     is_few = x.dtype in (np.float32, np.float64) and 0 < count <= _MOST_EQUAL
     if not is_few or not x.flat[0] or (x != x.flat[0]).any():
@@ -217,7 +217,7 @@ def _sum_of_equal(node: Node, x: Array) -> Array | None:
 
 
 def _empty_product(node: Node, x: Array, y: Array) -> Array | None:
-    """Return the zeros that a product along an axis of size 0 gives."""
+    """Return the zeros of a product along an axis of size 0, or None."""
     return None if x.size and y.size else np.zeros(node.shape, node.type.dtype)
 
 

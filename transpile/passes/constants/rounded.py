@@ -1,7 +1,7 @@
-"""Functions of numbers that processors compute with other last bits, as far as all of them round alike.
+"""Functions of floats whose last bits depend on the processor, evaluated where rounding makes all results equal.
 
-They are computed in float64, which is wrong by some units in the last place at most. Rounding to float32 hides that,
-but for about one number of a million, which is left to run time.
+They are computed in float64, with an error of a few units in the last place. Rounding to float32 hides the error,
+except for about one number in a million, which is left to run time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .folding import is_exact
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_DOUBT = 2.0**-44  # of a value, far more than any library is wrong by
+_DOUBT = 2.0**-44  # of a value, far more than the error of any library
 
 
 def _lgamma(x: float) -> float:
@@ -41,14 +41,14 @@ CALLS: Mapping[str, Callable[..., Any]] = {
 
 
 def is_rounded(node: Node) -> bool:
-    """Tell whether the last bits of what a node computes differ from processor to processor before they are rounded."""
+    """Return whether the last bits of a node's unrounded value depend on the processor."""
     if node.opcode == "prelude":
         return node.parameters["function"] in CALLS
     return node.operation.is_costly and node.type.is_floating and node.opcode in SCALARS and not is_exact(node.opcode)
 
 
 def cut_call(node: Node) -> Node | None:
-    """The call whose result in float64 a node rounds to float32, or None."""
+    """Return the float64 call that a node rounds to float32, or None."""
     if node.opcode != "convert" or node.element_type is not F32:
         return None
     (call,) = node.operands
@@ -56,12 +56,12 @@ def cut_call(node: Node) -> Node | None:
 
 
 def rounded_value(node: Node, operands: Sequence[Array]) -> Array | None:
-    """Return what such a node computes of float32, or None where it is NaN or its rounding is in doubt."""
+    """Return the float32 value of such a node, or None if it is NaN or its rounding is in doubt."""
     return rounded(_function_of(node), operands)
 
 
 def cut_value(call: Node, operands: Sequence[Array]) -> Array | None:
-    """Return what a call computes of float64, rounded to float32, or None where that is NaN or in doubt."""
+    """Return the float64 value of a call, rounded to float32, or None if it is NaN or its rounding is in doubt."""
     return _rounded_once(_function_of(call), operands)
 
 
@@ -70,7 +70,7 @@ def _function_of(node: Node) -> Callable[..., Any]:
 
 
 def rounded(function: Callable[..., Any], operands: Sequence[Array]) -> Array | None:
-    """Return what a function gives of float32, or None."""
+    """Return the value of a function of float32 operands, or None."""
     if any(operand.dtype != np.float32 for operand in operands):
         return None
     return _rounded_once(function, [operand.astype(np.float64) for operand in operands])

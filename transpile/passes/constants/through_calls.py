@@ -1,8 +1,8 @@
-"""Constants move through calls: a function makes itself what it is given the same number or table for in every call,
-and its callers make what it always gives the same number for.
+"""Moves constants through calls: into a function whose calls all pass the same one, and out of one that always returns
+it.
 
-JAX's derivative of a variance is such a case: the variance gives ``6 - ddof`` and ``6 - ddof > 0`` to its gradient.
-What follows from such a number is computed here, so that it moves on, and ``where(True, x, 0)`` is ``x``.
+JAX's derivative of a variance is such a case: the variance returns ``6 - ddof`` and ``6 - ddof > 0`` for its gradient.
+Values that follow from such a number are folded here, so that they move on too, and ``where(True, x, 0)`` is ``x``.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..calls.interfaces import take_less
 from .constants import chosen
 from .interpreter import value_of
 
-_Constants = Mapping[int, Node]  # by the place of an argument or a result
+_Constants = Mapping[int, Node]  # by the position of a parameter or a result
 
 
 def constants_through_calls(program: Program) -> None:
-    """Drop the arguments and results of functions that are one constant in all calls, until no more are known."""
+    """Drop the parameters and results of functions that are one constant in all calls, until there are none."""
     fixed = {program.entry, *handed_on(program.functions)}
     waiting = [function for function in program.functions if function not in fixed]
     while waiting:
@@ -41,7 +41,7 @@ def constants_through_calls(program: Program) -> None:
 
 
 def _given(called: Function, calls: list[Node]) -> _Constants:
-    """Return the arguments that are the same number or table in all calls."""
+    """Return the parameters that are the same number or table in all calls."""
     constants: dict[int, Node] = {}
     for place in range(len(called.parameters)):
         first, *others = (call.operands[place] for call in calls) if calls else (None,)
@@ -64,7 +64,7 @@ def _returned(called: Function) -> _Constants:
 
 
 def _move(program: Program, called: Function, arguments: _Constants, results: _Constants) -> None:
-    """Put a function in the place of another that neither takes nor gives these constants."""
+    """Replace a function by one without these constants as parameters and results."""
     made = {place: _made(called, constant) for place, constant in arguments.items()}
     callers = [caller for caller in program.functions if any(calls_of(caller, called))]
     function = take_less(program, called, made, results)
@@ -73,7 +73,7 @@ def _move(program: Program, called: Function, arguments: _Constants, results: _C
 
 
 def _made(function: Function, constant: Node) -> Node:
-    """Return the constant of another function in this one."""
+    """Return a copy of another function's constant in this function."""
     if constant.is_literal:
         return function.graph.literal(literal_value(constant), constant.type)
     element_type, interval = constant.element_type, constant.interval
@@ -81,7 +81,7 @@ def _made(function: Function, constant: Node) -> Node:
 
 
 def _fold(function: Function) -> None:
-    """Compute what numbers of a function give, and choose what they decide."""
+    """Fold scalar operations on numbers, and selections by a number."""
     graph, live = function.graph, live_nodes(function)
     opcodes = {node.opcode for node in live if node.operation.is_elementwise}
 

@@ -1,1 +1,1 @@
-"""Raising rules for taking and putting elements."""
+"""Raising rules for gathers and scatters."""

@@ -1,7 +1,7 @@
-"""What is added at constant places, each of them once: ``x[i] += y`` for ``np.add.at(x, i, y)``, and a constant
-permutation is a permutation where an array of zeros gets all of its rows.
+"""Additions at distinct constant positions: ``x[i] += y`` for ``np.add.at(x, i, y)``, and a permutation of rows for an
+array of zeros that gets all of them.
 
-Adding to 0 loses the sign of -0, so 0 is added where somebody can tell.
+Adding to 0 loses the sign of -0, so 0 is added unless the sign makes no difference.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ...array.support import Support
 from ...array.value import FULL, permute
 from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told
 
-_MOST = 4096  # places that are looked at
+_MOST = 4096  # positions in a table that is examined
 _ADD = Ufunc("add")
 _HAS_OPERATOR = (_ADD, Ufunc("multiply"))
 
 
 def constant_places(function: Function, supports: Support) -> None:
-    """Assign to constant places what is added to them once."""
+    """Replace additions at distinct constant positions by assignments."""
     if not supports.features.arrays_are_mutable:
         return
     graph, live = function.graph, live_nodes(function)
@@ -51,7 +51,7 @@ def _assigned(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
 
 
 def _diagonal(graph: Graph, node: Node) -> Node | None:
-    """Return ``np.diag(x)`` for an array of zeros that has ``x`` stored on its diagonal; None for other changes."""
+    """Return ``np.diag(x)`` for an array of zeros with ``x`` stored on its diagonal; None for other updates."""
     array, value, *indices = node.operands
     is_row = len(indices) == 2 and indices[0] is indices[1] and indices[0].opcode == "arange"
     is_whole = is_row and value.shape * 2 == node.shape == indices[0].shape * 2
@@ -61,7 +61,7 @@ def _diagonal(graph: Graph, node: Node) -> Node | None:
 
 
 def _are_distinct(indices: Sequence[Node], shape: tuple[int, ...]) -> bool:
-    """Tell whether no place comes twice: constants, and an order of all elements."""
+    """Return whether no position occurs twice: for constants, and for an order of all elements."""
     tables = [table for index in indices if (table := _table(index)) is not None]
     if len(tables) < len(indices):
         return len(indices) == 1 and indices[0].opcode == "argsort" and indices[0].ndim == 1
@@ -74,7 +74,7 @@ def _is_zeros(array: Node) -> bool:
 
 
 def _is_free(live: LiveNodes, node: Node) -> bool:
-    """Tell whether a value added to 0 may be the value."""
+    """Return whether 0 plus a value may be replaced by the value."""
     return node.type.is_integral or is_never_minus_zero(node.operands[1]) or not sign_is_told(live, node)
 
 
@@ -87,7 +87,7 @@ def _permuted(graph: Graph, value: Node, index: Node, order: np.ndarray) -> Node
 
 
 def _along_axis(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
-    """Index an axis where it is, which was brought to the front."""
+    """Return an update or a take along its own axis, where the axis was moved to the front; or None."""
     axes, (changed,) = node.parameters["axes"], node.operands
     axis = axes.index(0)
     is_moved = axes == (*range(1, axis + 1), 0, *range(axis + 1, node.ndim))
@@ -106,14 +106,14 @@ def _along_axis(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
 
 
 def _turned(graph: Graph, array: Node, axes: Sequence[int]) -> Node:
-    """An array with its axes in another order; of one number the same with other sizes."""
+    """Return an array with permuted axes; a filled array is filled anew."""
     if array.operation.is_filled:
         return graph.add(array.opcode, array.operands, shape=tuple(array.shape[axis] for axis in axes))
     return permute(graph, array, axes)
 
 
 def _table(index: Node) -> np.ndarray | None:
-    """The constant places of an index."""
+    """Return the constant positions of an index, or None."""
     if prod(index.shape) > _MOST:
         return None
     if index.opcode == "array":
@@ -122,7 +122,7 @@ def _table(index: Node) -> np.ndarray | None:
 
 
 def _flat(tables: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray | None:
-    """The places as single numbers, if all of them are in an array of the shape."""
+    """Return the positions as flat numbers, or None if one is outside of an array of the shape."""
     sizes = shape[: len(tables)]
     if any(table.size and not (table.min() >= 0 and table.max() < n) for table, n in zip(tables, sizes, strict=True)):
         return None

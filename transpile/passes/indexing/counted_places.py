@@ -1,4 +1,6 @@
-"""Places that a loop counts: ``x[i // 2]``, where HLO's counter has a type, which a library's index needs not have."""
+"""Positions that a loop counts: ``x[i // 2]``. HLO's counter has an integer type, which a library's index does not
+need.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ from ...array.support import Support
 from ..rewriting.users import index_places
 
 _INDEXED = tuple(name for name, row in OPERATIONS.items() if row.takes_positions)
-_CUT = ("divide", "remainder")  # towards 0, as Python does where nothing is negative
+_CUT = ("divide", "remainder")  # truncate, as Python does for numbers that are not negative
 
 
 def counted_places(function: Function, supports: Support) -> None:
-    """Write indices that are worked out from counters as Python ints."""
+    """Write indices that are computed from counters as Python ints."""
     graph = function.graph
 
     def rule(node: Node) -> Node | None:
@@ -34,7 +36,7 @@ def counted_places(function: Function, supports: Support) -> None:
 
 
 def _python_int(graph: Graph, node: Node) -> Node | None:
-    """The same integer as a Python int, None where it is worked out from anything but Python ints and literals."""
+    """Return the same integer as a Python int; None if it depends on anything but Python ints and literals."""
     if node.is_python_int:
         return node
     if node.ndim or node.element_type is None or not node.type.is_integral:
@@ -53,4 +55,4 @@ def _python_int(graph: Graph, node: Node) -> Node | None:
     if node.opcode in _CUT and (numbers[0].interval[0] < 0 or numbers[1].interval[0] <= 0):  # type: ignore[index]
         return None
     number = graph.add(node.opcode, numbers, element_type=node.type)
-    return number if number.interval is not None else None  # it might wrap around
+    return number if number.interval is not None else None  # the typed integer might wrap around

@@ -1,8 +1,8 @@
-"""The indices of arrays: libraries count negative ones from the end, and take integers of any type.
+"""Simplifies indices: libraries count negative ones from the end, and take integers of any type.
 
-JAX adds the size of an axis to negative indices, and HLO clamps what is still outside:
-``x[clip(where(i < 0, i + n, i), 0, n - 1)]`` is ``x[clip(i, -n, n - 1)]``. What is only an index, or only stored in an
-array, needs no type of its own: ``plain`` says so of an ``argmax`` or a sum.
+JAX adds the size of an axis to negative indices, and HLO clamps the rest: ``x[clip(where(i < 0, i + n, i), 0, n - 1)]``
+is ``x[clip(i, -n, n - 1)]``. A value that is only an index, or only stored in an array, does not need its own type: an
+``argmax`` or a sum of that kind gets the parameter ``plain``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..rewriting.patterns import pattern
 from ..rewriting.users import Use, Uses, index_places
 from .wrapped_indices import CLAMPED, WRAPPED, is_of_axis
 
-# What has a type of its own that nothing may need, and what is indexed.
+# Operations whose own type may not be needed, and operations with indices.
 _TYPED = ("argmax", "argmin", "argsort", "sum", "prod", "convert")
 _INDEXED = (*_TYPED, *(name for name, row in OPERATIONS.items() if row.takes_positions))
 
@@ -32,7 +32,7 @@ def indices(function: Function, supports: Support) -> None:
     is_trusted = supports.features.indices_are_trusted
 
     def is_guarded(node: Node) -> bool | None:
-        """Tell whether the node clamps its index by itself; None where nothing needs to."""
+        """Return whether the node clamps its index itself; None if no clamp is needed."""
         return None if is_trusted else node.parameters.get("clamped", False)
 
     def rule(node: Node) -> Node | None:
@@ -56,7 +56,9 @@ def indices(function: Function, supports: Support) -> None:
 
 
 def _needs_no_type(node: Node, uses: list[Use]) -> bool:
-    """A place, a sum of integers or a conversion whose users take any type: wider integers keep the low bits."""
+    """Return whether all users of an arg-reduction, a sum of integers or a conversion accept any type: wider integers
+    keep the low bits.
+    """
     if not uses or any(use.kind not in ("index", "counted", "stored") for use in uses):
         return False
     if node.opcode in ("argmax", "argmin", "argsort"):
@@ -70,12 +72,12 @@ def _needs_no_type(node: Node, uses: list[Use]) -> bool:
     if source.type.is_extension or node.type.is_extension:
         return False
     if source.type.name in ("pred", "u64") and any(use.kind == "counted" for use in uses):
-        return False  # it takes what becomes int64 with no loss
+        return False  # np.bincount only takes types that convert safely to int64
     return stored or (source.type.is_integral and source.interval is not None and fits(source.interval, node.type))
 
 
 def _index(graph: Graph, given: Node, size: int, uses: Uses, is_clamped: bool | None) -> Node | None:
-    """The same index in fewer words; ``is_clamped`` where the user clamps it, None where nobody needs to."""
+    """Return a simpler index, or None. ``is_clamped`` tells whether the user clamps it, None if no clamp is needed."""
     if any(use.kind != "index" for use in uses(given)):
         return None
     found = pattern(CLAMPED).match(given) or pattern(WRAPPED).match(given)

@@ -1,7 +1,7 @@
-"""Indices that XLA laid out in a row to look them up, and what it then put back into shape.
+"""Removes reshapes around gathers and scatters, whose indices XLA flattened.
 
-Optimised gathers take by flat indices: ``np.take(x, i.reshape(12), axis=0).reshape(3, 4, 8)`` is
-``np.take(x, i, axis=0)``.
+Optimised gathers take by flat indices: ``np.take(x, i.reshape(12), axis=0).reshape(3, 4, 8)`` is ``np.take(x, i,
+axis=0)``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..rewriting.rules import Rule, apply_rules
 
 
 def _reshaped(graph: Graph, x: Node, shape: tuple[int, ...]) -> Node:
-    """An array in another shape, without what only changed the shape before."""
+    """Return an array in another shape, without earlier reshapes."""
     *_, x = _before_reshaping(x)
     if x.shape == shape:
         return x
@@ -35,7 +35,7 @@ def _plain(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _without_unit_axes(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Element 0 of axes of size 1."""
+    """Return a reshape in place of element 0 of unit axes, or None."""
     index = found["index"]
     if any(item != FULL and item != 0 for item in index) or prod(node.shape) != prod(found["x"].shape):
         return None
@@ -43,7 +43,7 @@ def _without_unit_axes(graph: Graph, node: Node, found: Bindings) -> Node | None
 
 
 def _column(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """One of several arrays that stand side by side along the last axis."""
+    """Return one of several arrays that are stacked along the last axis, or None."""
     stacked, *_ = found["columns"].operands
     *rows, last = found["index"]
     if stacked.opcode != "stack" or stacked.parameters["axis"] != stacked.ndim - 1:
@@ -54,7 +54,7 @@ def _column(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _taken(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Slices along one axis."""
+    """Return slices along one axis, taken by indices in their own shape; or None."""
     taken = found["taken"]
     x, index = taken.operands
     axis, parameters = taken.parameters["axis"], dict(taken.parameters)
@@ -66,7 +66,7 @@ def _taken(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _elements(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return the elements taken with indices of the result's shape; the axes behind those come along whole."""
+    """Return elements gathered by indices in the result's shape, followed by whole axes; or None."""
     taken = found["taken"]
     x, *indices = taken.operands
     index, parameters = taken.parameters["index"], dict(taken.parameters)
@@ -96,14 +96,16 @@ def _looked_up(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _scattered(graph: Graph, node: Node) -> Node | None:
-    """Values and indices of a scatter in the shape that they had: the order of the elements is the same."""
+    """Return a scatter with values and indices in their shape before a reshape, which keeps the order of elements; or
+    None.
+    """
     is_call = node.opcode == "prelude" and node.parameters["function"] == "scatter_at"
     operands = node.operands
     slots = tuple(Slot(2 + k) for k in range(len(operands) - 2))
     if not is_call and (node.opcode == "prelude" or node.parameters["index"] != slots):
         return None
     x, values, *indices = operands
-    laid_out = indices[0].shape  # of all of them: indices that only broadcast together stay as they are
+    laid_out = indices[0].shape  # must be that of all indices, not only broadcast with them
     if any(index.shape != laid_out for index in indices) or (
         values.shape and values.shape[: len(laid_out)] != laid_out
     ):
@@ -117,7 +119,7 @@ def _scattered(graph: Graph, node: Node) -> Node | None:
 
 
 def _in_shape(x: Node, shape: tuple[int, ...]) -> Node | None:
-    """An array as it was when it had this shape."""
+    """Return an array as it was when it had this shape, or None."""
     return next((one for one in _before_reshaping(x) if one.shape == shape), None)
 
 
@@ -129,7 +131,7 @@ def _before_reshaping(x: Node) -> Iterator[Node]:
 
 
 def _clamped_before(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """A clamp of what was reshaped: there is none where bounds prove it dead."""
+    """Return a clamp before a reshape in place of one after it; no clamp if bounds prove it dead."""
     x = found["x"]
     low, high = (int(literal_value(found[name])) for name in ("LOW", "HIGH"))
     if x.interval is not None and low <= x.interval[0] and x.interval[1] <= high:
@@ -150,6 +152,6 @@ RULES = (
 
 
 def reshapes(function: Function, supports: Support) -> None:
-    """Take, and put, by indices in their own shape."""
+    """Gather and scatter by indices in their own shape."""
     apply_rules(function, RULES, supports)
     rewrite(function, ("prelude", "setitem", "update_at"), partial(_scattered, function.graph), supports)

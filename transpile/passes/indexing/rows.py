@@ -1,6 +1,6 @@
-"""Numbers at even distances, taken at a place: ``np.arange(7)[i]`` is ``i``, and ``np.arange(1, 7)[i]`` is ``i + 1``.
+"""Evenly spaced numbers, indexed: ``np.arange(7)[i]`` is ``i``, and ``np.arange(1, 7)[i]`` is ``i + 1``.
 
-Libraries number what they choose from, and look the number of a choice up.
+Libraries number the items to choose from, and look up the number of a choice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..shapes.ranges import row_of
 
 
 def rows(function: Function, supports: Support) -> None:
-    """Write numbers of rows that are taken at places known to be inside as what the places are."""
+    """Replace the lookup of a number at a position known to be in range by arithmetic on the position."""
     if supports.features.sizes_are_fixed:
         rewrite(function, ("getitem", "take", "advanced_index"), lambda node: _at(function.graph, node), supports)
 

@@ -1,4 +1,4 @@
-"""JAX's ``mode="fill"``: elements taken by indices that may be negative, and NaN where they lie outside.
+"""JAX's ``mode="fill"``: gathers by indices that may be negative, with NaN for indices out of range.
 
 ``jnp.take`` and ``jnp.take_along_axis`` wrap the index, clamp it, take, and select by whether it had to be clamped.
 """
@@ -19,7 +19,7 @@ _CLAMPED = pattern("clamp(0, wrapped, LAST)")
 
 
 def _take(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Whole slices along one axis: the test is made as wide as they are."""
+    """Return ``take_or_fill`` for whole slices along one axis; the test is expanded to their shape."""
     taken, index, test = found["taken"], found["i"], node.operands[0]
     x, axis = taken.operands[0], taken.parameters["axis"]
     wide = index.shape + (1,) * (x.ndim - axis - 1)
@@ -30,7 +30,7 @@ def _take(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _single(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Single elements: one index is tested, those of the other axes count up."""
+    """Return ``get_or_fill`` for single elements; one index is tested, the others are iotas."""
     taken, wrapped = found["taken"], found["wrapped"]
     x, *indices = taken.operands
     if len(indices) != x.ndim or taken.parameters["index"] != tuple(Slot(k + 1) for k in range(x.ndim)):
@@ -38,7 +38,7 @@ def _single(graph: Graph, node: Node, found: Bindings) -> Node | None:
     tested = []
     for axis, index in enumerate(indices):
         clamped = _CLAMPED.match(index)
-        if index is wrapped:  # trusted
+        if index is wrapped:  # an index that is trusted
             tested.append(axis)
         elif clamped is not None and clamped["wrapped"] is wrapped:
             if clamped["LAST"] is not found["LAST"] or not is_of_axis(found, x.shape[axis]):
@@ -72,7 +72,7 @@ def _call(
     arguments: tuple[object, ...],
     keywords: dict[str, object],
 ) -> Node | None:
-    """The call, with the filling where it is not NaN."""
+    """Return the call, with the fill value if it is not NaN; or None."""
     filling = literal_value(found["FILL"])
     if node.type.is_complex or filling.ndim:
         return None

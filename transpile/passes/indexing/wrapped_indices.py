@@ -1,4 +1,4 @@
-"""The index that JAX makes of one that may be negative: the size of the axis added where it is, then clamped."""
+"""The pattern of an index that may be negative: JAX adds the size of the axis to negative ones, then clamps."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ CLAMPED = f"clamp(0, {WRAPPED}, LAST)"
 
 
 def is_of_axis(found: Bindings, size: int) -> bool:
-    """Tell whether the literals of a match, or those that it has, are those of an axis of this size."""
+    """Return whether the literals SIZE and LAST, as far as they are bound, are those of an axis of this size."""
     wanted = {"SIZE": size, "LAST": size - 1}
     return all(int(literal_value(found[name])) == number for name, number in wanted.items() if name in found)

@@ -1,1 +1,1 @@
-"""What the array library does where XLA would do otherwise."""
+"""The array library's own semantics, where they differ from XLA's."""

@@ -1,8 +1,8 @@
-"""``--edge-cases library``: the array library's plain call, where it differs from HLO on few inputs alone.
+"""``--edge-cases library``: the array library's plain calls, where they differ from HLO only on special inputs.
 
-The inputs are singular, not finite, out of range or zero divisors; ``edges.toml`` says for each operation which, and
-what is given there. Guards of indices are never made where the target's features say that indices are trusted; what
-the other rows name is raised here, after all other passes, from the calls that are exact everywhere.
+The inputs are singular, not finite, out of range or zero divisors; ``edges.toml`` lists them for each operation, with
+the results. Guards of indices are never made if the target's features say that indices are trusted; the other rows are
+raised here, after all other passes, from the calls that are exact everywhere.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from ..rewriting.rules import Rule, apply_rules, is_full_float
 from ..rewriting.users import index_places
 
 LIBRARY = "library"
-SINGULARITIES = "singularities"  # the row of special functions that a package has (``transpile.target.Package``)
+SINGULARITIES = "singularities"  # the row for special functions of a package (``transpile.target.Package``)
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One row of ``edges.toml``: the ``exact`` and the ``plain`` text, on which ``inputs`` they differ, what XLA and
-    the library give there, and the names of exceptions that the library raises."""
+    """A row of ``edges.toml``: the ``exact`` and the ``plain`` text, the ``inputs`` on which they differ, the results
+    of XLA and of the library there, and the names of exceptions that the library raises.
+    """
 
     name: str
     exact: str
@@ -53,7 +54,7 @@ def table() -> tuple[Edge, ...]:
 
 
 def edges(function: Function, supports: Support) -> Iterator[str]:
-    """Write the library's own calls; the names of the rows that are used."""
+    """Replace exact calls by the library's own; yield the names of the rows that are used."""
     for name, rules in RULES.items():
         before = set(live_nodes(function))
         apply_rules(function, rules, supports)
@@ -104,7 +105,7 @@ _INDEXED = tuple(name for name, row in OPERATIONS.items() if row.takes_positions
 
 
 def _is_trusted(node: Node) -> bool:
-    """Tell whether an index may lie outside of the array and is not clamped."""
+    """Return whether an index may be out of range and is not clamped."""
     if node.parameters.get("clamped"):
         return False
     items = [item for item in node.parameters.get("index", ()) if item is not None]
@@ -143,7 +144,7 @@ def _converted_once(graph: Graph, node: Node, found: Bindings) -> Node:
 
 
 def _triangle(graph: Graph, matrix: Node, *, lower: bool) -> Node:
-    """A matrix with zeros beside one triangle; itself where it has them already."""
+    """Return a matrix with zeros outside of one triangle; the matrix itself if it has them already."""
     if matrix.opcode == "transpose" and matrix.parameters["axes"] == last_two_swapped(matrix.ndim):
         return transposed(graph, _triangle(graph, matrix.operands[0], lower=not lower))
     opcode = "tril" if lower else "triu"
@@ -162,7 +163,7 @@ def _triangular(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _column(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The only column of the solution for a right side that is one column."""
+    """Return the vector solution for a right side that is a single column, or None."""
     column = found["column"]
     is_column = tuple(column.parameters["index"]) == (FULL, None) and column.operands[0].ndim == 1
     if not is_column or tuple(node.parameters["index"]) != (FULL, 0) or found["a"].ndim != 2:
@@ -177,7 +178,7 @@ def _cholesky(graph: Graph, node: Node, found: Bindings) -> Node:
 
 
 def _decomposed(name: str) -> Callable[[Graph, Node, Bindings], Node]:
-    """A decomposition with one result by the library's function of its name."""
+    """Return the right side of a rule for a decomposition with one result, by the library's function of that name."""
 
     def give(graph: Graph, node: Node, found: Bindings) -> Node:
         return called(graph, f"np.linalg.{name}", (found["a"],), node, **_of_library(node))
@@ -186,7 +187,7 @@ def _decomposed(name: str) -> Callable[[Graph, Node, Bindings], Node]:
 
 
 def _part(name: str) -> Callable[[Graph, Node, Bindings], Node]:
-    """One of several results."""
+    """Return the right side of a rule for one of several results."""
 
     def give(graph: Graph, node: Node, found: Bindings) -> Node:
         call: Node = found["call"]
@@ -198,7 +199,7 @@ def _part(name: str) -> Callable[[Graph, Node, Bindings], Node]:
 
 
 def _of_library(call: Node) -> dict[str, Any]:
-    """The keywords of the prelude's call as the library has them."""
+    """Return the library's keywords for those of a prelude call."""
     given = dict(call.parameters["keywords"])
     return {**given, "UPLO": "U"} if given.pop("lower", True) is False else given
 

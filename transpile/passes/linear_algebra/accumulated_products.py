@@ -1,6 +1,7 @@
-"""``total + x[t].T @ y`` in every round of a loop, as in gradients of weights, is one product behind the loop:
-``tensordot(x, ys, ((0, 1), (0, 1)))``, where ``ys`` holds ``y`` of all rounds. That takes less time than many small
-products and sums.
+"""Sums of products over the iterations of a loop, such as ``total + x[t].T @ y`` in gradients of weights, as one
+product after the loop: ``tensordot(x, ys, ((0, 1), (0, 1)))``, where ``ys`` stacks ``y`` of all iterations.
+
+That takes less time than many small products and sums.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from ..loops.dead_carries import unread_carries
 from ..loops.loop_rows import is_counted_row, is_counted_store, stored_index
 from ..rewriting.rules import is_full_float
 
-_MOST_BYTES = 2**26  # of what a loop stores in addition
+_MOST_BYTES = 2**26  # of additional arrays that a loop stores
 _TURNED = (1, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """A carry of a loop to which a ``product`` is added in every round: the factors, which are contracted along axes
-    of theirs, are values of one round, or rows of arrays from outside of the loop.
+    """A carry to which a ``product`` is added in every iteration. The factors, contracted along ``axes``, are values of
+    an iteration or rows of arrays from outside of the loop.
     """
 
     carry: Carry
@@ -36,12 +37,12 @@ class _Sum:
 
     @property
     def transposed(self) -> _Sum:
-        """The sum of the transposed products of matrices."""
+        """The sum of the transposed matrix products."""
         return _Sum(self.carry, self.product, self.factors[::-1], self.axes[::-1])
 
 
 def accumulated_products(function: Function, supports: Support) -> None:
-    """Compute sums of products over all rounds of a loop by one product behind it."""
+    """Replace sums of products over all iterations of a loop by one product after it."""
     if not supports.features.arrays_fit_memory:
         return
     graph, live = function.graph, live_nodes(function)
@@ -72,7 +73,7 @@ def accumulated_products(function: Function, supports: Support) -> None:
 
 
 def _sums(loop: Loop, live: LiveNodes, most_bytes: float) -> Iterator[_Sum]:
-    """Yield the carries of a loop to which a product is added, where that is all that reads them."""
+    """Yield the carries of a loop to which a product is added, if they have no other users in the loop."""
     if not _counts_rows(loop, loop.trip_count):
         return
     for carry in loop.carries:
@@ -112,26 +113,26 @@ def _is_of_one_axis(factor: Node, axes: tuple[int, ...]) -> bool:
 
 
 def _as_stored(factor: Node, axis: int) -> tuple[Node, int]:
-    """Return what a transposed matrix is a view of, and what the axis is there."""
+    """Return the source of a transposed matrix, and the axis in it that corresponds to ``axis``."""
     if factor.opcode == "transpose" and factor.parameters["axes"] == _TURNED:
         return factor.operands[0], 1 - axis
     return factor, axis
 
 
 def _counts_rows(loop: Loop, rows: int) -> bool:
-    """Tell whether the loop counts the rows of an array, each once."""
+    """Return whether the loop visits each of the rows of an array once."""
     forwards, backwards = (0, rows, 1), (rows - 1, -1, -1)
     is_counted = loop.is_fixed and rows > 1
     return is_counted and (loop.start, loop.stop, loop.step) in (forwards, backwards)
 
 
 def _has_all_rows(factor: Node, loop: Loop) -> bool:
-    """Tell whether a node is a row of an array from outside of the loop that has one row for each round."""
+    """Return whether a node is a row of an array from outside of the loop that has one row for each iteration."""
     return is_counted_row(factor, loop) and factor.operands[0].shape[0] == loop.trip_count
 
 
 def _of_all_rounds(graph: Graph, node: Node, factor: Node) -> Node:
-    """An array of what a factor is in each round, from outside of the loop or stored by it."""
+    """Return an array of a factor's values in all iterations, from outside of the loop or stored by it."""
     loop: Loop = node.parameters["loop"]
     if _has_all_rows(factor, loop):
         return factor.operands[0]
@@ -146,7 +147,7 @@ def _of_all_rounds(graph: Graph, node: Node, factor: Node) -> Node:
 
 
 def _stored(graph: Graph, node: Node, factor: Node) -> Store:
-    """Let a loop store a value of each round."""
+    """Add a store of a value to each iteration of a loop."""
     loop: Loop = node.parameters["loop"]
     assert loop.counter is not None
     index = stored_index(factor)

@@ -1,4 +1,4 @@
-"""``jnp.linalg.cholesky``: LAPACK's factor, NaN where it reports a failure, the other triangle cleared."""
+"""``jnp.linalg.cholesky``: LAPACK's factor, NaN if it reports a failure, with the other triangle cleared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``np.cross``: the products of vectors of three numbers, of which JAX computes each number by itself."""
+"""``np.cross``: JAX computes each component of the product of three-dimensional vectors by itself."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _product(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _last(index: tuple[object, ...], ndim: int) -> object:
-    """The one place along the last axis that an index takes."""
+    """Return the index along the last axis if it is the only one, or None."""
     return index[-1] if len(index) == ndim and all(item == FULL for item in index[:-1]) else None
 
 

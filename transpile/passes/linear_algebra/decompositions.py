@@ -1,5 +1,6 @@
-"""Singular values and eigenvalues by the names that NumPy has for them, where nothing else of what LAPACK returns is
-asked for. The prelude's functions give NaN where NumPy's raise."""
+"""Singular values and eigenvalues by NumPy's names, if no other results of LAPACK are used. The prelude's functions
+give NaN where NumPy's raise.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from ...dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call by name: which results of LAPACK's it gives, in its own order, and its keywords by LAPACK's."""
+    """A named call: LAPACK's results that it returns, in its own order, and its keywords from LAPACK's."""
 
     function: str
     parts: tuple[int, ...]
@@ -33,7 +34,7 @@ def _triangle(given: dict[str, Any]) -> dict[str, Any]:
     return {} if given.get("uplo", "L") == "L" else {"lower": False}
 
 
-# By LAPACK's name; those with one result first.
+# By LAPACK's name; calls with one result first.
 _CALLS = {
     "gesdd": (_Call("svdvals", (1,), lambda given: {}), _Call("svd", (2, 1, 3), _sizes)),
     "syevd": (_Call("eigvalsh", (1,), _triangle), _Call("eigh", (1, 0), _triangle)),
@@ -64,7 +65,7 @@ def decompositions(function: Function, supports: Support) -> None:
 
 
 def _result(graph: Graph, node: Node, call: Node, named: _Call) -> Node:
-    """Return what a part of LAPACK's results is in the call by name."""
+    """Return the item of the named call that replaces a result of LAPACK's."""
     keywords = named.keywords(call.parameters["keywords"])
     if len(named.parts) == 1:
         return called(graph, named.function, call.operands, node, **keywords)
@@ -74,11 +75,11 @@ def _result(graph: Graph, node: Node, call: Node, named: _Call) -> Node:
     return graph.add("item", (made,), interval=node.interval, index=index)
 
 
-# -- as many singular vectors as there are singular values
+# -- thin singular value decompositions
 
 
 def _thin(function: Function, supports: Support) -> None:
-    """Leave out the singular vectors that nothing reads: some of cuSOLVER's functions always give all of them."""
+    """Drop singular vectors that nothing reads: some of cuSOLVER's functions always compute all of them."""
     live, graph = live_nodes(function), function.graph
     thin: dict[Node, Node] = {}
     for call in live.of(("prelude",)):
@@ -99,7 +100,7 @@ def _thin(function: Function, supports: Support) -> None:
 
 
 def _reads_only(live: LiveNodes, item: Node, shape: tuple[int, ...]) -> bool:
-    """Tell whether the first elements along each axis of a result are all that is read of it."""
+    """Return whether users of a result read only its first elements along each axis."""
     readers = live.users(item)
     return item.shape == shape or (
         not live.is_root(item)
@@ -108,7 +109,7 @@ def _reads_only(live: LiveNodes, item: Node, shape: tuple[int, ...]) -> bool:
 
 
 def _is_leading(node: Node) -> bool:
-    """Tell whether an index takes the first elements along each axis."""
+    """Return whether an index takes the first elements along each axis."""
     items = node.parameters["index"]
     return len(node.operands) == 1 and all(
         item == FULL or (isinstance(item, tuple) and item[0] in (None, 0) and item[2] in (None, 1)) for item in items

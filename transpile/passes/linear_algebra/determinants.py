@@ -1,5 +1,6 @@
-"""``np.linalg.slogdet`` and ``np.linalg.det``: JAX multiplies the diagonal that LAPACK's LU factorisation leaves, and
-counts the rows that it exchanged."""
+"""``np.linalg.slogdet`` and ``np.linalg.det``: JAX multiplies the diagonal of LAPACK's LU factorisation, and counts row
+exchanges.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _PARITY = f"remainder(add({_EXCHANGES}, {_CHANGES}), 2)"
 
 
 def _is_factorisation(found: Bindings) -> bool:
-    """Tell whether a node factorises square real matrices, all of its parts being what they are here."""
+    """Return whether a match is the factorisation of a square real matrix, with each part bound to the right result."""
     factored: Node = found["factored"]
     if factored.opcode != "prelude" or factored.parameters["function"] != "getrf":
         return False

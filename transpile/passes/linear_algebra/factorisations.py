@@ -1,7 +1,7 @@
-"""Factorisations of matrices: QR in one call, and no guard where LAPACK's functions give NaN by themselves.
+"""Factorisations of matrices: QR as one call, and no guards where LAPACK's functions give NaN by themselves.
 
-``jnp.linalg.qr`` is LAPACK's reflectors, the triangle above them, and what makes Q of them: what ``np.linalg.qr`` does.
-Behind a decomposition that may fail JAX puts ``where(info == 0, x, nan)``; the prelude's functions return NaN there.
+``jnp.linalg.qr`` consists of LAPACK's reflectors, the triangle above them, and the construction of Q: ``np.linalg.qr``.
+After a decomposition that may fail JAX selects ``where(info == 0, x, nan)``; the prelude's functions return NaN then.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ...array.value import FULL
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, apply_rules
 
-# By function of the prelude: the results that are NaN where the last one, info, is not 0.
+# By prelude function: the results that are NaN if the last one, info, is not 0.
 _NAN_WHERE_FAILED = {"gesdd": (1, 2, 3), "syevd": (0, 1), "geev": (0, 1, 2, 3), "gees": (0, 1)}
 
 
 def factorisations(function: Function, supports: Support) -> None:
-    """Raise QR factorisations, and leave out guards that repeat what a function does."""
+    """Raise QR factorisations, and drop guards that repeat a function's own."""
     apply_rules(function, RULES, supports)
     graph = function.graph
-    # What the reflectors of a matrix are turned into a Q of: without that, R is all that is asked for.
+    # Factorisations whose Q is used; for others, only R is.
     live = live_nodes(function)
     factored = {_reflectors(node) for node in live.of(("prelude",))} - {None}
 
@@ -47,7 +47,9 @@ def _is_call(node: Node, function: str) -> bool:
 
 
 def _packed(node: Node, shape: tuple[int, ...]) -> Node | None:
-    """The geqrf whose first result, or as much of it as a factor of this shape needs, a node is."""
+    """Return the geqrf whose first result, or the part of it that a factor of this shape needs, is the node; or
+    None.
+    """
     if node.opcode == "getitem" and len(node.operands) == 1:
         *batch, rows, columns = node.parameters["index"]
         sizes = zip(shape[-2:], node.operands[0].shape[-2:], strict=True)
@@ -65,7 +67,7 @@ def _plain(item: object) -> object:
 
 
 def _reflectors(node: Node) -> Node | None:
-    """The geqrf of which a node is the reduced Q."""
+    """Return the geqrf whose reduced Q is the node, or None."""
     if not _is_call(node, "orgqr"):
         return None
     found = _packed(node.operands[0], node.shape)
@@ -77,7 +79,7 @@ def _reflectors(node: Node) -> Node | None:
 
 
 def _above_diagonal(node: Node) -> Node | None:
-    """The geqrf of which a node is the reduced R."""
+    """Return the geqrf whose reduced R is the node, or None."""
     if node.opcode != "triu" or node.parameters["diagonal"]:
         return None
     found = _packed(node.operands[0], node.shape)
@@ -93,7 +95,7 @@ def _factor(graph: Graph, matrix: Node, part: int) -> Node:
 
 
 def _guarded(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The result itself, for a guard that asks the info of the same call, matrix by matrix."""
+    """Return the result without its guard, if the guard tests the info of the same call, matrix by matrix; or None."""
     which: Node = node.operands[0]
     part, call = found["part"], found["call"]
     axes = call.operands[0].ndim - 2 if call.operands else 0

@@ -1,6 +1,8 @@
-"""Products of 16-bit floats are accumulated in float32, and those of bytes in int32: where a target's library does just
-that, on a GPU in tensor cores, nothing is cast before. ``(a.astype(f32) @ b.astype(f32)).astype(bf16)`` is ``a @ b``;
-where the sums stay float32 or int32, a function of the target's prelude gives them.
+"""Products of 16-bit floats summed in float32, and of bytes summed in int32, without casts before them, if the target's
+library sums in that way (in tensor cores of a GPU).
+
+``(a.astype(f32) @ b.astype(f32)).astype(bf16)`` is ``a @ b``; if the result stays float32 or int32, a function of the
+target's prelude returns it.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from ...array.support import Support
 from ...hlo.element_types import BF16, F16, F32, S8, S32, ElementType
 
 _NARROW = (BF16, F16)
-_SUMMED = {F32: _NARROW, S32: (S8,)}  # what is added up in a type
+_SUMMED = {F32: _NARROW, S32: (S8,)}  # types of factors, by the type of sums
 
 
 def narrow_products(function: Function, supports: Support) -> None:
-    """Take the casts from around products of 16-bit floats and of bytes."""
+    """Remove casts around products of 16-bit floats and of bytes."""
     if not supports.features.narrow_products:
         return
     graph, live = function.graph, live_nodes(function)
@@ -60,12 +62,14 @@ def narrow_products(function: Function, supports: Support) -> None:
 
 
 def _is_product(node: Node) -> bool:
-    """Tell whether a node is a product of the library's."""
+    """Return whether a node is a product of the library."""
     return node.operation.is_product and node.opcode != "prelude"
 
 
 def _is_rounded_once(product: Node) -> bool:
-    """Tell whether the library, or the function for matrices, does it; of one number, libraries may round each term."""
+    """Return whether the library, or the function for matrices, rounds only the sum; libraries may round each term of a
+    product that is a single number.
+    """
     return is_of_matrices(product) if product.opcode != "tensordot" else prod(product.shape) != 1
 
 
@@ -74,14 +78,14 @@ def _call(graph: Graph, function: str, operands: tuple[Node, ...], *more: Any) -
 
 
 def _narrow_operands(graph: Graph, product: Node, element_type: ElementType) -> tuple[Node, Node] | None:
-    """Return what both operands were cast from, arrays of the type; None where one was not, or has no axes."""
+    """Return the arrays of the narrow type that both operands were cast from; None if one was not, or is a scalar."""
     sources = [_source(graph, operand, element_type) for operand in product.operands]
     operands = [source for source in sources if source is not None and source.ndim]
     return (operands[0], operands[1]) if len(operands) == len(sources) == 2 else None
 
 
 def _source(graph: Graph, node: Node, element_type: ElementType) -> Node | None:
-    """Return what was cast from the narrow type, in the order of axes in which it is read."""
+    """Return the array of the narrow type that was cast, with the axes as the user reads them; or None."""
     if node.opcode == "transpose":
         inner = _source(graph, node.operands[0], element_type)
         return None if inner is None else graph.add("transpose", (inner,), axes=node.parameters["axes"])

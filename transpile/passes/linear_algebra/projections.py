@@ -1,5 +1,5 @@
-"""``x[t] @ w`` in every round of a loop is row ``t`` of ``x @ w``: one product before the loop, which takes less time
-than many small ones.
+"""``x[t] @ w`` in every iteration of a loop as row ``t`` of ``x @ w``: one product before the loop takes less time than
+many small ones.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ...array.traversal import is_inside
 from ...array.value import permute
 from ..loops.loop_rows import is_row, row_at
 
-_MOST_BYTES = 2**26  # of all products together, which are stored
+_MOST_BYTES = 2**26  # of all products of a loop, which are stored
 
 
 def projections(function: Function, supports: Support) -> None:
-    """Compute products of rows that a loop counts before the loop, where it does not change either factor."""
+    """Hoist products with a row that a loop counts, if the loop changes neither factor."""
     if not supports.features.arrays_fit_memory:
         return
     most_bytes = _MOST_BYTES if supports.features.sizes_are_fixed else inf
@@ -55,7 +55,7 @@ def _projected(graph: Graph, node: Node, loops: dict[Region, Loop], most_bytes: 
 
 
 def _is_row_of_round(row: Node, loop: Loop) -> bool:
-    """Tell whether a node is a row of an array from outside of a loop, which reads half of the rows or more."""
+    """Return whether a node is a row of an array from outside of a loop, which reads at least half of the rows."""
     if not is_row(row) or not row.ndim or not loop.is_fixed:
         return False
     x, place = row.operands

@@ -7,7 +7,7 @@ from ...array.node import Node, Slot
 
 
 def permutation(graph: Graph, rows: Node, size: int) -> Node:
-    """The order of ``size`` rows after exchanging row ``k`` with row ``rows[.., k]``, from 0 on."""
+    """Return the order of ``size`` rows after exchanging row ``k`` with row ``rows[.., k]``, for all ``k`` in order."""
     within, arguments = (0, max(size - 1, 0)), (Slot(0), size)
     return graph.add(
         "prelude", (rows,), interval=within, function="pivots_to_permutation", arguments=arguments, keywords={}

@@ -1,4 +1,4 @@
-"""Determinants of matrices of two and three rows, which JAX writes out: by elimination below the largest pivots."""
+"""Determinants of matrices with two and three rows, for which JAX writes out the elimination with pivots."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ...hlo.element_types import ElementType
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, is_full_float
 
-# The parts of each pattern by name. Where there are several matrices, COLUMN gives what belongs to each an axis for its
-# columns; it is nothing where there is one.
+# The parts of each pattern by name. For several matrices, COLUMN adds an axis of columns to a value of each matrix; for
+# one matrix, it is empty.
 _PIVOT = {
     "first": "getitem(a, index=row_0)",
     "second": "getitem(a, index=row_1)",
@@ -64,7 +64,9 @@ _NAME = re.compile(r"\w+")
 
 
 def _pattern(parts: Mapping[str, str], column: str) -> str:
-    """The pattern of the determinant. A part is written out where it is matched first, and is a name from there on."""
+    """Return the pattern of the determinant. A part is written out where it is matched first; later it is only a
+    name.
+    """
     written: set[str] = set()
 
     def once(name: re.Match[str]) -> str:

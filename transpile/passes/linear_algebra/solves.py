@@ -1,7 +1,7 @@
-"""Linear equations: what JAX makes of LAPACK's LU factorisation, as one call.
+"""Linear equations: raises JAX's code around LAPACK's LU factorisation to one call.
 
-``jnp.linalg.solve`` is that factorisation, a loop that turns its row exchanges into a permutation, and two triangular
-solves. The call does the same, so that it behaves as they do on singular and non-finite matrices.
+``jnp.linalg.solve`` consists of that factorisation, a loop that turns its row exchanges into a permutation, and two
+triangular solves. The call does the same, so it behaves alike for singular and non-finite matrices.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _EXCHANGE = "setitem((once := setitem(order, getitem(order, there), here)), geti
 _EXCHANGES = (
     "setitem((once := setitem(order, (own := advanced_index(order, each, there)), here)),"
     " take(order, scalar(here)), each, there)"
-)  # in each of several orders
+)  # for each of several orders
 
 
 def solves(function: Function, supports: Support) -> None:
-    """Raise permutations by row exchanges, then what reads them."""
+    """Raise permutations by row exchanges, then the solves that use them."""
     graph = function.graph
 
     def rule(node: Node) -> Node | None:
@@ -39,8 +39,8 @@ def solves(function: Function, supports: Support) -> None:
 
 
 def _permutation(node: Node) -> Node | None:
-    """The row that each step exchanges with its own, where that is all a loop does to 0, 1, .. n - 1, or to several
-    such orders at once.
+    """Return the row that each step exchanges with its own, if the loop does only that to 0, 1, .. n - 1, or to several
+    such orders; or None.
     """
     loop: Loop = node.parameters["loop"]
     if len(loop.carries) != 1 or loop.stores or loop.effect is not None or loop.counter is None or not loop.is_fixed:
@@ -58,7 +58,7 @@ def _permutation(node: Node) -> Node | None:
 
 
 def _counts(order: Node) -> bool:
-    """Tell whether an array has 0, 1, .. in it, or in each of its rows."""
+    """Return whether an array is 0, 1, .., or has that in each of its rows."""
     is_row = order.opcode == "broadcast_to" and order.ndim == 2
     return (order.operands[0] if is_row else order).opcode == "arange"
 
@@ -107,7 +107,7 @@ def _in_bounds(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _factors(found: Bindings, order: Node) -> bool:
-    """Both triangles are those of one factorisation, and the rows are in its order."""
+    """Return whether both triangles come from one factorisation, and the rows are in its order."""
     parts = {name: found[name].parameters["index"] for name in ("lu", "info")}
     (pivots,) = order.operands
     exchanged = pattern("subtract((rows := item(factored)), 1)").match(pivots)
@@ -143,7 +143,7 @@ def _solution(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _vector(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The only column of the solution for a right-hand side that is one column."""
+    """Return the vector solution for a right-hand side that is a single column, or None."""
     column = found["column"]
     is_column = tuple(column.parameters["index"]) == (":", None) and column.operands[0].ndim == 1
     if not is_column or tuple(node.parameters["index"]) != (":", 0):
@@ -152,7 +152,7 @@ def _vector(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _solutions(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return one call for the equations of several matrices."""
+    """Return one call for the equations of several matrices, or None."""
     outer, inner = node.parameters["keywords"], found["half"].parameters["keywords"]
     (matrix,) = found["factored"].operands
     if outer or inner != {"lower": True, "unit_diagonal": True} or not _factors(found, found["order"]):
@@ -188,7 +188,7 @@ RULES = (
     Rule("getitem(prelude.solve(a, (column := expand(b))))", _vector),
 )
 
-# These are for several matrices. A target that works in chunks cuts the two triangular solves instead.
+# For several matrices. A target with chunks cuts the two triangular solves instead.
 RULES_OF_MANY = tuple(
     Rule(
         f"prelude.triangular_solve((both := {_EACH_TRIANGLE}), (half := prelude.triangular_solve(both, {right})))",

@@ -1,4 +1,4 @@
-"""Masks by row and column number, ``np.tri`` and ``np.eye``, and what they select: triangles and diagonals."""
+"""Masks by row and column number, ``np.tri`` and ``np.eye``, and the triangles and diagonals that they select."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 _TURNED = {"GE": "LE", "GT": "LT", "LE": "GE", "LT": "GT", "EQ": "EQ", "NE": "NE"}
-# row + offset compared with column: what it is, how far the diagonal is from ``offset``, and whether it is the rest.
+# For a comparison of row + offset with column: the mask, its diagonal minus ``offset``, and whether it is negated.
 _MASKS = {
     "GE": ("tri", 0, False),
     "GT": ("tri", -1, False),
@@ -39,7 +39,7 @@ def _mask(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _ramp(node: Node) -> tuple[bool, int] | None:
-    """(whether it numbers the rows, the number of the first) of ``np.arange(n) + k``, along one axis of two."""
+    """Return (whether it numbers the rows, the first number) of ``np.arange(n) + k`` along one of two axes; or None."""
     if node.opcode == "add" and node.interval is not None:
         for one, other in (node.operands, node.operands[::-1]):
             base = _ramp(one)
@@ -58,7 +58,7 @@ def _ramp(node: Node) -> tuple[bool, int] | None:
 
 
 def _typed(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The mask as numbers."""
+    """Return the mask as numbers, or None."""
     if node.type.is_extension:
         return None
     return graph.add(
@@ -83,7 +83,7 @@ def _triangle(graph: Graph, node: Node, found: Bindings, opcode: str, past: int)
 
 
 def _diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """``x[.., i, i + k]`` of all the rows that have such an element."""
+    """Return the diagonal for ``x[.., i, i + k]`` of all rows that have such an element; or None."""
     x, row, column = found["x"], _ramp(found["i"]), _ramp(found["j"])
     index = node.parameters["index"]
     places = [axis for axis, item in enumerate(index) if isinstance(item, Slot)]
@@ -107,7 +107,9 @@ def _diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _on_diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """A matrix with a vector on a diagonal, and zeros: the vector stands in each column, or in each row."""
+    """Return ``np.diag`` of a vector for a select, by the mask of a diagonal, of the vector in all columns or rows; or
+    None.
+    """
     x, offset = found["x"], found["mask"].parameters["diagonal"]
     rows, columns = node.shape if node.ndim == 2 else (0, 1)
     if rows != columns or x.shape not in ((rows,), (1, rows), (rows, 1)) or not _is_zero(found["ZERO"]):
@@ -129,7 +131,7 @@ def _on_diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _is_zero(node: Node) -> bool:
-    """0 without a sign."""
+    """Return whether a node is 0 without a sign."""
     if not node.is_literal or literal_value(node):
         return False
     value = literal_value(node).astype(complex)
@@ -137,7 +139,7 @@ def _is_zero(node: Node) -> bool:
 
 
 def _trace(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The sum of what a mask leaves of the last two axes."""
+    """Return the trace for a sum of the diagonal that a mask selects of the last two axes, or None."""
     x, kept, offset = found["x"], found["kept"], found["mask"].parameters["diagonal"]
     last = (kept.ndim - 2, kept.ndim - 1)
     if x.shape != kept.shape or tuple(node.parameters["axes"]) != last or node.parameters.get("keepdims"):
@@ -150,7 +152,7 @@ def _trace(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _scaled(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """A number where the mask is, and 0: of a negative one the others would be -0."""
+    """Return a mask times a positive number; None for negative ones, for which the other elements would be -0."""
     mask, number = found["mask"], found["NUMBER"]
     if node.shape != mask.shape or not 0 < literal_value(number) < np.inf:
         return None

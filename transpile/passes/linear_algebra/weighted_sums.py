@@ -1,4 +1,4 @@
-"""``(x * weights).sum(axis=-1)`` of many numbers is ``x @ weights``, which makes no array of products."""
+"""``(x * weights).sum(axis=-1)`` of many elements as ``x @ weights``, which makes no array of products."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MANY_ELEMENTS = 1 << 16
 
 
 def _product(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The product of an array with a vector along its last axis."""
+    """Return the product of an array with a vector along its last axis, or None."""
     weights, x = sorted(found["product"].operands, key=lambda operand: operand.ndim)
     is_last = found["axes"] == (x.ndim - 1,) and not found["kept"]
     is_vector = weights.ndim == 1 and x.ndim > 1 and weights.shape == x.shape[-1:]
@@ -35,6 +35,6 @@ RULES = (
 
 
 def weighted_sums(function: Function, supports: Support) -> None:
-    """Raise them, where operations are passes over memory."""
+    """Raise them if operations are passes over memory."""
     if supports.features.operations_are_passes:
         apply_rules(function, RULES, supports)

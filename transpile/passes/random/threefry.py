@@ -1,8 +1,8 @@
-"""JAX's random numbers: the Threefry cipher as a call, and keys, bits and uniform numbers made with it by name.
+"""JAX's random numbers: raises the Threefry cipher to a call, and its uses to named functions of keys, bits and
+numbers.
 
-JAX writes the cipher out, as a loop for CPUs or in line for GPUs. What it is for shows in
-its counts: one word for each element (``random_bits``), pairs of words (``split_key``), or the words of one number
-(``fold_in``).
+JAX writes out the cipher, as a loop for CPUs or inline for GPUs. Its counts tell its purpose: one word for each element
+(``random_bits``), pairs of words (``split_key``), or the words of one number (``fold_in``).
 
 Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011); ``jax/_src/prng.py``.
 """
@@ -31,7 +31,7 @@ from ..rewriting.rules import Rule, apply_rules
 from .words import GROUPS, ROTATIONS, cipher_call, is_zero, key_of, prelude_call
 
 _WORD = 2**32
-_MOST_TERMS = 16  # that sums are taken apart into
+_MOST_TERMS = 16  # sums that are expanded
 _ROUND = {
     rotation: f"xor(x, or_(shift_left(y, {rotation}), shift_right_logical(y, {32 - rotation})))"
     for rotations in ROTATIONS
@@ -40,7 +40,7 @@ _ROUND = {
 
 
 def _rounds() -> tuple[str, str]:
-    """The patterns of both words after the 4 rounds of a group, on words ``x`` and ``y``."""
+    """Return the patterns of both words after the 4 rounds of a group, from words ``x`` and ``y``."""
     x, y = "x", "y"
     for k in range(4):
         amount = f"(r{k} := getitem(rotations, index={(k,)}))"
@@ -57,7 +57,7 @@ _NEXT_SECOND = f"add(add({_SECOND}, key), count)"
 
 
 def cipher_loops(function: Function, supports: Support) -> None:
-    """Put a call of ``threefry_2x32`` in place of each loop that is the cipher."""
+    """Replace each loop that is the cipher by a call of ``threefry_2x32``."""
     live = live_nodes(function)
 
     def rule(node: Node) -> Node | None:
@@ -70,7 +70,9 @@ def cipher_loops(function: Function, supports: Support) -> None:
 
 
 def _is_loop(live: LiveNodes, node: Node) -> bool:
-    """The body is a group of rounds, the carries turn as they should, and only the two words are read afterwards."""
+    """Return whether a loop is the cipher: the body is a group of rounds, the carries rotate in order, and only the two
+    words are used.
+    """
     loop: Loop = node.parameters["loop"]
     carries = loop.carries
     counted = loop.is_fixed and (loop.start, loop.stop, loop.step) in ((1, 6, 1), (0, 5, 1))
@@ -91,7 +93,9 @@ def _is_loop(live: LiveNodes, node: Node) -> bool:
 
 
 def _holds(text: str, node: Node, given: Bindings, loop: Loop | None = None) -> bool:
-    """The pattern matches with these meanings of its names; ``count`` is the number of the group, from 1."""
+    """Return whether the pattern matches with these bindings. With a ``loop``, ``count`` must be the number of the
+    group, from 1.
+    """
     found = pattern(text).match(node)
     if found is None or any(found[name] is not meaning for name, meaning in given.items()):
         return False
@@ -112,11 +116,11 @@ def _constant(node: Node) -> tuple[int, ...] | None:
 
 _GROUPS = 5
 
-_SMALLEST = 2.0**-23  # of the fractions of JAX's floats that are not 0
+_SMALLEST = 2.0**-23  # the smallest fraction of JAX's uniform floats above 0
 
 
 def threefry(function: Function, supports: Support) -> None:
-    """Raise what is the cipher, then what JAX does with the words."""
+    """Raise the cipher, then JAX's uses of its words."""
     cipher_loops(function, supports)
     cipher_rounds(function, supports)
     live, graph = live_nodes(function), function.graph
@@ -137,14 +141,16 @@ def threefry(function: Function, supports: Support) -> None:
 
 
 def _is_cipher(node: Node) -> bool:
-    """Tell whether a node is a call of the cipher, or of a function that is nothing else."""
+    """Return whether a node is a call of the cipher, or of a function that only calls it."""
     if node.opcode == "call":
         return _is_only_cipher(node.parameters["function"])
     return node.opcode == "prelude" and node.parameters["function"] == "threefry_2x32"
 
 
 def _is_only_cipher(function: Function) -> bool:
-    """Tell whether a function gives both words of the cipher of its arguments, as JAX has it for each shape."""
+    """Return whether a function returns both words of the cipher for its arguments; JAX has such a function for each
+    shape.
+    """
     parts = tree_nodes(function.results)
     cipher = parts[0].operands[0] if [part.opcode for part in parts] == ["item", "item"] else None
     if cipher is None or cipher.opcode != "prelude" or not _is_cipher(cipher):
@@ -154,7 +160,7 @@ def _is_only_cipher(function: Function) -> bool:
 
 
 def _named(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
-    """Return the call by name that makes the words of a key and two counts, where these are a pattern of JAX's."""
+    """Return the named call that makes the words of a key and two counts, if these are a pattern of JAX's; or None."""
     key0, key1, first, second = node.operands
     key, shape = key_of(graph, key0, key1), node.results[1][0]
     if key is None or not is_zero(_spread_out(first)):
@@ -174,13 +180,13 @@ def _named(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
 
 
 def _spread_out(count: Node) -> Node:
-    """The number that a count has at all places, or the counts themselves."""
+    """Return the number that is broadcast to a count, or the count itself."""
     is_number = count.operation.is_filled or count.opcode in ("broadcast_to", "expand")
     return count.operands[0] if is_number and not count.operands[0].ndim else count
 
 
 def _counts_up(node: Node, shape: tuple[int, ...]) -> bool:
-    """0, 1, 2, .. over an array of the shape in row-major order."""
+    """Return whether a node is 0, 1, 2, .. over an array of the shape in row-major order."""
     steps = _steps(node)
     if steps is None or steps[0] != 0:
         return False
@@ -190,7 +196,7 @@ def _counts_up(node: Node, shape: tuple[int, ...]) -> bool:
 
 
 def _steps(node: Node) -> tuple[int, tuple[int, ...]] | None:
-    """(first element, step along each axis) of integers that grow evenly along every axis."""
+    """Return (first element, step along each axis) of integers that grow evenly along every axis, or None."""
     if node.opcode == "arange":
         return 0, (1,)
     if node.is_literal and node.type.is_integral:
@@ -221,11 +227,11 @@ def _steps(node: Node) -> tuple[int, tuple[int, ...]] | None:
 
 
 def _word(graph: Graph, item: Node, call: Node) -> Node | None:
-    """Return what stands for one of the two words that the loop gave, or None where it is a result of the call."""
+    """Return the replacement of one of the two words of the cipher, or None if it stays a result of the call."""
     number = item.parameters["index"]
     if call.parameters["function"] == "random_bits":
         graph.stand_ins.add(item)
-        return call if number else graph.literal(0, U32)  # which the other is combined with
+        return call if number else graph.literal(0, U32)  # the xor of both words stays the same
     if call.parameters["function"] == "split_key":
         return getitem(graph, call, [FULL, number])
     if not item.ndim:
@@ -233,11 +239,11 @@ def _word(graph: Graph, item: Node, call: Node) -> Node | None:
     return getitem(graph, call, [*(NEW,) * (item.ndim - 1), (number or None, None if number else 1, None)])
 
 
-# -- what JAX makes of the words
+# -- JAX's uses of the words
 
 
 def _whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The pairs of words, of which both columns were put side by side again."""
+    """Return the pairs of words whose two columns were joined again, or None."""
     array = found["pairs"]
     wanted = found["first"], found["second"]
     columns: tuple[Any, Any] = ((None, 1, None),), ((1, None, None),)
@@ -248,7 +254,7 @@ def _whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _key_of_a_batch(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The key of a batch of one, whose words were put side by side again."""
+    """Return the key of a batch of one whose two words were joined again, or None."""
     if node.element_type is not U32 or node.shape != (1,) * (node.ndim - 1) + (2,):
         return None
     key = key_of(graph, found["first"], found["second"])
@@ -256,18 +262,18 @@ def _key_of_a_batch(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _with_unit_axes(graph: Graph, node: Node, found: Bindings) -> Node:
-    """The bits of a shape with unit axes."""
+    """Return the bits for a shape with unit axes."""
     return prelude_call(graph, "random_bits", found["bits"].operands, (Slot(0), node.shape))
 
 
 def _uniform(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Numbers from ``low``: the upper 23 bits as the fraction of a float in [1, 2)."""
+    """Return uniform numbers from ``low``, whose upper 23 bits are the fraction of a float in [1, 2); or None."""
     low = found["LOW"]
     span = np.float32(literal_value(found["SPAN"])) if "SPAN" in found else np.float32(1)
     start = np.float32(literal_value(low))
     below = -literal_value(found["BELOW"]) if "BELOW" in found else 0
     shift = literal_value(found["START"]) if "START" in found else below
-    vanishes = shift == 0 and 0 < start < _SMALLEST / 2  # XLA drops the sum with a number that changes nothing
+    vanishes = shift == 0 and 0 < start < _SMALLEST / 2  # XLA drops a term that changes nothing
     if shift != start and not vanishes:
         return None
     ends = (np.float32(1), np.float32(f"{start + span:.6g}"), start + span)
@@ -283,9 +289,9 @@ def _uniform(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _normal(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The inverse of the normal distribution at uniform numbers in (-1, 1)."""
+    """Return normal numbers for the inverse normal distribution at uniform numbers in (-1, 1), or None."""
     uniform = found["uniform"]
-    is_named = uniform.parameters["function"] == "random_uniform"  # else these are of bits of several keys
+    is_named = uniform.parameters["function"] == "random_uniform"  # else they are made from bits of several keys
     given = 2 if is_named else 1
     arguments = uniform.parameters["arguments"]
     least = np.nextafter(np.float32(-1), np.float32(0))
@@ -295,7 +301,7 @@ def _normal(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _uniforms(bits: str) -> Iterator[Rule]:
-    """The rules for uniform numbers of some bits, with any ends."""
+    """Yield the rules for uniform numbers of some bits, with any limits."""
     unit = f"subtract(view(or_(shift_right_logical((bits := {bits}), 9), 1065353216)), 1)"
     for inner in (unit, f"multiply({unit}, SPAN)"):
         for fraction in (f"add({inner}, START)", f"subtract({inner}, BELOW)", *([unit] if inner is unit else [])):
@@ -316,12 +322,12 @@ RULES = (
     *_uniforms("xor(first, second)"),
 )
 
-# -- the cipher in line: 20 rounds
+# -- the inline cipher: 20 rounds
 
 
 @dataclass(frozen=True, slots=True)
 class _Cipher:
-    """The words that the rounds start from, the key, and the first word after the last round."""
+    """The initial words, the key, and the first word after the last round."""
 
     initial: tuple[Node, Node]
     keys: tuple[Node, Node, Node]
@@ -329,7 +335,7 @@ class _Cipher:
 
 
 def cipher_rounds(function: Function, supports: Support) -> None:
-    """Put a result of ``threefry_2x32`` in place of each word that rounds of the cipher make."""
+    """Replace each word that inline rounds of the cipher make by a result of ``threefry_2x32``."""
     graph, live = function.graph, live_nodes(function)
     if not live.of(("shift-left",)):
         return
@@ -353,9 +359,9 @@ def cipher_rounds(function: Function, supports: Support) -> None:
 
 
 def _cipher(graph: Graph, live: LiveNodes, second: Node) -> _Cipher | None:
-    """The cipher that a node is the second word of."""
+    """Return the cipher whose second word is the node, or None."""
     keys: dict[int, Node] = {}
-    rounds: list[tuple[Node, Node]] = []  # from the last: the first word in it, and the second word before it
+    rounds: list[tuple[Node, Node]] = []  # the first word in each round and the second before it, last round first
     word = second
     for group in range(GROUPS, 0, -1):
         rotations = ROTATIONS[(group - 1) % 2]
@@ -379,14 +385,18 @@ def _cipher(graph: Graph, live: LiveNodes, second: Node) -> _Cipher | None:
 
 
 def _of_small_word(word: Node, rotation: int) -> Bindings | None:
-    """The match of a round in which the bits that go around are known to be 0, as in the first of small counts."""
+    """Return the match of a round whose rotated bits are known to be 0, as in the first round of small counts;
+    or None.
+    """
     found = pattern(f"xor(x, or_(shift_left(y, {rotation}), 0))").match(word)
     within = found["y"].interval if found is not None else None
     return found if within is not None and 0 <= within[0] <= within[1] < 1 << (32 - rotation) else None
 
 
 def _without_key(graph: Graph, word: Node, group: int, last_round: str) -> tuple[Node, Node] | None:
-    """The word after the rounds of a group and the word of the key that is added to it with the number of the group."""
+    """Return the word after the rounds of a group, and the key's word that is added to it with the group's number; or
+    None.
+    """
     terms, number = _terms(word)
     made = [term for term in terms if pattern(last_round).match(term) is not None]
     others = [term for term in terms if term not in made]
@@ -399,7 +409,7 @@ def _without_key(graph: Graph, word: Node, group: int, last_round: str) -> tuple
 
 
 def _terms(word: Node) -> tuple[list[Node], int]:
-    """Return the terms of a sum of three, in whatever order it is made, and what those that are numbers come to."""
+    """Return the terms of a sum of up to three that are not literals, in any order, and the sum of the literals."""
     terms = [word]
     for _ in range(2):
         place = next((place for place, term in enumerate(terms) if term.opcode == "add"), None)
@@ -409,7 +419,7 @@ def _terms(word: Node) -> tuple[list[Node], int]:
 
 
 def _difference(graph: Graph, total: Node, term: Node) -> Node | None:
-    """What a word is added to, to give the total."""
+    """Return the word that is added to ``term`` to give the total, or None."""
     if total is term:
         return graph.literal(0, U32)
     rest = list(total.operands) if total.opcode == "add" else []
@@ -420,9 +430,9 @@ def _difference(graph: Graph, total: Node, term: Node) -> Node | None:
 
 
 def _is_sum(live: LiveNodes, total: Node, terms: Sequence[Node]) -> bool:
-    """Tell whether a node is the sum of others, in whatever order it is made.
+    """Return whether a node is the sum of others, added in any order.
 
-    The difference of both sides is taken apart, latest nodes first, until nothing is left of it.
+    The difference of both sides is expanded, latest nodes first, until nothing is left.
     """
     difference, number = Counter({total: 1}), 0
     difference.subtract(terms)

@@ -1,4 +1,4 @@
-"""What the Threefry cipher starts from: the words of keys, and the counts that are added to them."""
+"""The inputs of the Threefry cipher: the words of keys, and the counts that are added to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Element = tuple[Node, tuple[Any, ...]]
 
 
 def _element(node: Node) -> Element:
-    """The array and the index that a single element is read by, through broadcasts and unit axes."""
+    """Return the array and the index that a single element is read from, through broadcasts and unit axes."""
     while node.opcode in ("broadcast_to", "expand", "full") and prod(node.operands[0].shape) == 1:
         (node,) = node.operands
     if node.opcode != "getitem" or len(node.operands) != 1 or prod(node.shape) != 1:
@@ -46,7 +46,7 @@ def _element(node: Node) -> Element:
 
 
 def _read(node: Node) -> Element:
-    """The array and the index that words are read by: those of one key, or of several side by side."""
+    """Return the array and the index that words are read from: those of one key, or of several side by side."""
     if prod(node.shape) == 1:
         return _element(node)
     while node.opcode == "expand":
@@ -61,7 +61,7 @@ def _read(node: Node) -> Element:
 
 
 def _are_keys(key0: Node, key1: Node, key2: Node) -> bool:
-    """The third word of each key is what the cipher makes of the first two."""
+    """Return whether the third word of each key is the one that the cipher derives from the first two."""
     while key2.opcode == "expand":
         (key2,) = key2.operands
     words, number = _xor_terms(key2)
@@ -70,7 +70,7 @@ def _are_keys(key0: Node, key1: Node, key2: Node) -> bool:
 
 
 def _xor_terms(*nodes: Node) -> tuple[Counter[Element], int]:
-    """What is combined by xor in nodes, by where it is read, and what numbers come to."""
+    """Return the terms that nodes combine by xor, by where they are read, and the xor of the literals."""
     words, number, waiting = Counter[Element](), 0, list(nodes)
     while waiting:
         node = waiting.pop()
@@ -84,7 +84,7 @@ def _xor_terms(*nodes: Node) -> tuple[Counter[Element], int]:
 
 
 def key_of(graph: Graph, key0: Node, key1: Node) -> Node | None:
-    """The key of two words: part of an array, or put together from them; None for several keys."""
+    """Return the key of two words, as part of an array or stacked from them; None for several keys."""
     if prod(key0.shape) != 1:
         return None
     (array, first), (other, second) = _element(key0), _element(key1)
@@ -95,7 +95,7 @@ def key_of(graph: Graph, key0: Node, key1: Node) -> Node | None:
 
 
 def _count(graph: Graph, initial: Node, word: Node) -> Node | None:
-    """Return what was added to a word of the key to get what a word of the cipher starts from, or None."""
+    """Return the count that was added to a word of the key to give an initial word of the cipher, or None."""
     is_one = prod(word.shape) == 1
     while (is_one and initial.opcode == "expand") or (
         initial.opcode == "broadcast_to" and initial.operands[0].shape in ((), word.shape)
@@ -123,8 +123,8 @@ def is_zero(node: Node) -> bool:
 
 
 def cipher_call(graph: Graph, initial: tuple[Node, Node], keys: tuple[Node, Node, Node]) -> Node | None:
-    """Return the call of the cipher that starts from two words, where these are words of the key and counts; the third
-    word of a key follows from the others.
+    """Return the call of the cipher for two initial words that are words of the key plus counts; None if they are not,
+    or the third word of the key does not follow from the others.
     """
     key0, key1, key2 = keys
     counts = _count(graph, initial[0], key0), _count(graph, initial[1], key1)
@@ -135,7 +135,7 @@ def cipher_call(graph: Graph, initial: tuple[Node, Node], keys: tuple[Node, Node
 
 
 def _spread(graph: Graph, count: Node, word: Node, shape: tuple[int, ...]) -> Node:
-    """The counts of one word, as large as the cipher's results where they are not with the key's word."""
+    """Return the counts of one word, broadcast to the cipher's results unless the key's word does that."""
     if broadcast_shapes(count.shape, word.shape) == shape:
         return count
     if count.is_literal:

@@ -1,1 +1,1 @@
-"""Raising rules for folding axes."""
+"""Raising rules for reductions."""

@@ -1,4 +1,4 @@
-"""``x.max(axis=-1)[..., None]`` becomes ``x.max(axis=-1, keepdims=True)``, through the arithmetic between the two."""
+"""``x.max(axis=-1)[..., None]`` as ``x.max(axis=-1, keepdims=True)``, also through arithmetic between the two."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Index = tuple[Any, ...]
 
 
 def keepdims(function: Function, _: Support) -> None:
-    """Move unit axes that users insert behind a reduction into the reduction."""
+    """Move unit axes that users insert after a reduction into the reduction."""
     accepted = _accepted(function) if live_nodes(function).of(("expand",)) else {}
     if not accepted:
         return
@@ -49,12 +49,12 @@ def keepdims(function: Function, _: Support) -> None:
 
 
 def _keeps(node: Node) -> bool:
-    """A reduction that can keep the axes which it folds."""
+    """Return whether a node is a reduction that can keep its reduced axes."""
     return "keepdims" in node.operation.parameters
 
 
 def _for_last_axes(index: Index, ndim: int) -> Index:
-    """The part of an index that concerns the last ``ndim`` axes; broadcasting adds what is before them."""
+    """Return the part of an index for the last ``ndim`` axes; broadcasting adds the axes before them."""
     start, left = len(index), ndim
     while left:
         start -= 1
@@ -63,7 +63,7 @@ def _for_last_axes(index: Index, ndim: int) -> Index:
 
 
 def _accepted(function: Function) -> dict[Node, Index]:
-    """The nodes that take the unit axes of their users into themselves, with the index that inserts them."""
+    """Return the nodes that take the unit axes of their users, with the index that inserts them."""
     nodes = topological(roots(function))
     wanted = _unanimous(function, nodes)
     accepted: dict[Node, Index] = {}
@@ -76,7 +76,7 @@ def _accepted(function: Function) -> dict[Node, Index]:
                 accepted[node] = index
         elif any(operand in accepted and accepted[operand] == index for operand in node.operands):
             accepted[node] = index
-    # An operand was accepted for the sake of users that must have been accepted too.
+    # An operand may only be accepted if all its users are, or expand it.
     users: dict[Node, list[Node]] = {}
     for node in nodes:
         for operand in node.operands:
@@ -93,13 +93,15 @@ def _accepted(function: Function) -> dict[Node, Index]:
 
 
 def _restoring(node: Node) -> Index:
-    """The index that puts unit axes where a reduction removed them."""
+    """Return the index that inserts unit axes where a reduction removed them."""
     axes = node.parameters["axes"]
     return tuple(NEW if axis in axes else FULL for axis in range(node.operands[0].ndim))
 
 
 def _unanimous(function: Function, nodes: list[Node]) -> dict[Node, Index]:
-    """Return for each reduction or element-wise node the one index that all its users expand it by, directly or not."""
+    """Return, for each reduction or element-wise node, the one index by which all its users expand it, directly
+    or not.
+    """
     demands: dict[Node, set[Index | None]] = {}
     for root in tree_nodes(function.results):
         demands.setdefault(root, set()).add(None)
@@ -115,7 +117,7 @@ def _unanimous(function: Function, nodes: list[Node]) -> dict[Node, Index]:
 
 
 def _demand(user: Node, operand: Node, index: Index | None) -> Index | None:
-    """Return how a user expands an operand; None where it does not."""
+    """Return the index by which a user expands an operand; None if it does not."""
     if user.opcode == "expand":
         return tuple(user.parameters["index"])
     if user.operation.is_elementwise and operand.ndim == user.ndim and user.ndim:

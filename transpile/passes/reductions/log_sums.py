@@ -1,7 +1,7 @@
-"""Running logarithms of sums of exponentials, ``jax.lax.cumlogsumexp``: ``np.logaddexp.accumulate``.
+"""Cumulative log-sum-exp, ``jax.lax.cumlogsumexp``, as ``np.logaddexp.accumulate``.
 
-Elements are added one after the other, in float64: in float32 those after the first million would change nothing, where
-XLA adds sums of like size.
+NumPy adds elements one after the other, so float64 is used: in float32 those after the first million would change
+nothing, where XLA adds sums of similar size.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..rewriting.patterns import is_number, pattern
 from ..rewriting.rules import is_full_float
 from .stretches import called_name
 
-_STEPS = (LOGADDEXP.give, LOGADDEXP.match)  # raised already, or not for this target
+_STEPS = (LOGADDEXP.give, LOGADDEXP.match)  # raised, or not supported by the target
 
 
 def log_sums(function: Function, supports: Support) -> None:
-    """Raise running combinations by ``logaddexp`` to the ufunc's own."""
+    """Raise cumulative combinations by ``logaddexp`` to the ufunc's ``accumulate``."""
     rewrite(function, ("prelude",), lambda node: _accumulated(function.graph, node), supports)
 
 
@@ -43,7 +43,7 @@ def _accumulated(graph: Graph, node: Node) -> Node | None:
 
 
 def _adds_exponentials(combine: object) -> bool:
-    """Tell whether a function of two numbers is ``logaddexp``."""
+    """Return whether a function of two numbers is ``logaddexp``."""
     if not isinstance(combine, Function) or not isinstance(combine.results, Node):
         return False
     matches = (pattern(step).match(combine.results) for step in _STEPS)

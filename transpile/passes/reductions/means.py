@@ -1,4 +1,6 @@
-"""``x.sum(axis) / n`` over all n elements is ``x.mean(axis)``, also where XLA has turned the division round."""
+"""``x.sum(axis) / n`` over all n elements as ``x.mean(axis)``, also if XLA replaced the division by a
+multiplication.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from ...array.support import Support
 
 
 def means(function: Function, supports: Support) -> None:
-    """Raise quotients of sums to means. A sum that something else reads too stays a sum."""
+    """Raise quotients of sums to means. A sum with other users stays a sum."""
     graph, uses = function.graph, live_nodes(function).count
 
     def rule(node: Node) -> Node | None:
@@ -27,7 +29,9 @@ def means(function: Function, supports: Support) -> None:
 
 
 def _sum_of_mean(node: Node, uses: Callable[[Node], int], by_chance: Collection[float]) -> int | None:
-    """Return which operand is the sum, where a node divides one by the number of its terms, and not ``by_chance``."""
+    """Return the position of the sum if a node divides it by the number of its terms, which must not be ``by_chance``;
+    or None.
+    """
     if node.element_type is None or not node.type.is_floating:
         return None
     candidates = (0,) if node.opcode == "divide" else (0, 1)

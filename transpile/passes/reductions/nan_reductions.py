@@ -1,4 +1,4 @@
-"""Reductions of what is there: ``np.nansum`` and its kin, which JAX writes with a mask of the NaN."""
+"""Reductions that skip NaN, ``np.nansum`` and others, which JAX writes with a mask of the NaN."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _reduction(name: str) -> Make:
 
 
 def _extreme(name: str) -> Make:
-    """NaN where there is nothing else, in both."""
+    """Return the right side of a rule for an extreme, which is NaN if all elements are."""
 
     def make(graph: Graph, node: Node, found: Bindings) -> Node | None:
         part, none = found["part"], found["none"]
@@ -41,7 +41,7 @@ def _mean(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _variance(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return ``np.nanvar`` for numbers less their own mean along the same axes."""
+    """Return ``np.nanvar`` for squared differences from the mean along the same axes, or None."""
     x, mean, total = found["x"], found["mean"], found["total"]
     kept = {**along(total), "keepdims": True}
     is_own = mean.operands == (x,) and mean.parameters["keywords"] in (kept, along(total))

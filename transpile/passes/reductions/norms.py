@@ -1,5 +1,6 @@
-"""``np.linalg.norm``: roots of sums of squares along an axis, over matrices or over a whole array; the largest sum of
-magnitudes along the columns or the rows of a matrix."""
+"""``np.linalg.norm``: roots of sums of squares along an axis, over matrices or a whole array, and the largest sum of
+magnitudes along the columns or rows of a matrix.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Pools of few elements as combinations of strided slices: ``np.maximum(x[:, ::2], x[:, 1::2])`` for
-``x.reshape(16, 56, 2, 64).max(axis=2)``.
+"""Pools of few elements as combinations of strided slices: ``np.maximum(x[:, ::2], x[:, 1::2])`` for ``x.reshape(16,
+56, 2, 64).max(axis=2)``.
 
-NumPy reduces many short lines of an axis several times slower than it combines arrays, up to 30 times where it is the
-last axis.
+NumPy reduces many short lines several times slower than it combines arrays, up to 30 times along the last axis.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from .sums import cuts
 
 _COMBINE = {"max": "maximum", "min": "minimum"}
 _MOST_SLICES = 4  # along an axis
-_FEWEST_ELEMENTS = 1 << 12  # for which more calls are worth it
+_FEWEST_ELEMENTS = 1 << 12  # elements from which on several calls pay
 
 
 def _of_slices(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The combination of slices along each axis that is cut into short pieces, which are reduced."""
+    """Return the combination of slices along each axis whose short pieces are reduced, or None."""
     x, pieces = found["x"], found["pieces"]
     result = x
     for axis, run in cuts(x.shape, pieces.shape) or ():

@@ -1,9 +1,10 @@
-"""Running sums, products, maxima and minima that are spelt out: ``x.cumsum(axis)`` for a ladder of slices and sums.
+"""Cumulative sums, products, maxima and minima that are written out: ``x.cumsum(axis)`` for a ladder of slices and
+sums.
 
-``jax.lax.associative_scan``, shifts by powers of two and XLA's running sums in blocks have in common that every
-element combines a stretch of neighbours of one array. So this pass asks for nothing but that: it computes, for every
-element of the nodes in between, which stretch of the source it stands for, and replaces the last node where its
-elements stand for the stretches from an end to themselves.
+In ``jax.lax.associative_scan``, in shifts by powers of two and in XLA's blocked running sums, every element combines a
+stretch of neighbours of one array. This pass relies only on that: it computes, for every element of the nodes in
+between, the stretch of the source that it combines, and replaces the last node if each of its elements combines the
+stretch from one end to itself.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from ...dataclass import dataclass
 from ..to_array.elementwise import accumulated_type
 from .stretches import RULES, NoStretch, Stretches, called_name, nothing
 
-_SHORTEST = 4  # axis that is worth a name
-LARGEST = 1 << 22  # elements to follow; of more, scans are found by their form (special_functions/scans.py)
+_SHORTEST = 4  # elements of an axis for which a cumulative call pays
+LARGEST = 1 << 22  # elements to follow; larger scans are found by their form (special_functions/scans.py)
 _MOST_NODES = 1000
 _MOST_SOURCES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A running combination along an axis of a part of the source, or from the end of the part."""
+    """A cumulative combination along an axis of a part of the source, from the start or the end of the part."""
 
     source: Node
     opcode: str
@@ -44,7 +45,7 @@ class Prefix:
     is_backwards: bool
 
     def node(self, graph: Graph) -> Node:
-        """The library's own."""
+        """Return the node of the library's cumulative function."""
         source = graph.current(self.source)
         size, (start, stop) = source.shape[self.axis], self.part
         if self.part != (0, size):
@@ -60,7 +61,7 @@ class Prefix:
 
 
 def prefixes(function: Function, supports: Support) -> None:
-    """Raise running combinations of one array to the library's own."""
+    """Raise cumulative combinations of one array to the library's functions."""
     graph, live = function.graph, live_nodes(function)
     if not any(map(_begins_one, live.of((*RUNNING.values(), *_MOVED, "prelude")))):
         return
@@ -83,8 +84,9 @@ def prefixes(function: Function, supports: Support) -> None:
 
 
 def _may_end_one(node: Node, live: LiveNodes) -> bool:
-    """Tell whether a node is worth a closer look: combinations with something moved, and blocks put together, are. A
-    part of what runs already is none where others read that, too: it would be computed twice.
+    """Return whether a node may be a cumulative combination: it combines moved values, or joins blocks.
+
+    A part of a cumulative array is not one if others use that array too, since it would be computed twice.
     """
     if node.element_type is None or not node.shape or prod(node.shape) < _SHORTEST:
         return False
@@ -97,7 +99,7 @@ def _may_end_one(node: Node, live: LiveNodes) -> bool:
 
 
 def _is_piece(node: Node) -> bool:
-    """Something moved, or what runs along blocks."""
+    """Return whether a node is moved from a pad, a concatenation or a cumulative array."""
     while _moves(node):
         node = node.operands[0]
     return _begins_one(node)
@@ -108,7 +110,7 @@ def _begins_one(node: Node) -> bool:
 
 
 def _moves(node: Node) -> bool:
-    """It only moves the elements of one array about, in a way that has a rule."""
+    """Return whether a node only moves the elements of one array, in a way that has a rule."""
     return node.operation.is_view and len(node.operands) == 1 and node.opcode in RULES
 
 
@@ -116,7 +118,7 @@ _MOVED = ("pad", "concatenate")
 
 
 def _runs(node: Node) -> bool:
-    """A running combination of the library."""
+    """Return whether a node is a cumulative function of the library."""
     return node.opcode in RUNNING.values()
 
 
@@ -125,12 +127,12 @@ def _is_constant(node: Node) -> bool:
 
 
 def _is_followed(node: Node) -> bool:
-    """Tell whether it is known what becomes of stretches in a node."""
+    """Return whether the stretches of a node can be derived."""
     return _is_constant(node) or called_name(node) in RULES
 
 
 def _between(node: Node, source: Node | None = None) -> list[Node]:
-    """The node and what it combines and moves, down to the source or to what does neither."""
+    """Return the node and the nodes that it combines and moves, down to the source or to other operations."""
     found: dict[Node, None] = {}
     waiting = [node]
     while waiting and len(found) < _MOST_NODES:
@@ -142,7 +144,7 @@ def _between(node: Node, source: Node | None = None) -> list[Node]:
 
 
 def _prefix(node: Node) -> Prefix | None:
-    """Return what a node is, where it runs along an axis of a source."""
+    """Return the cumulative combination of a source that a node is, or None."""
     for source in islice(_sources(node), _MOST_SOURCES):
         order = _order(node, source)
         for axis in range(node.ndim) if order is not None else ():
@@ -159,7 +161,9 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _sources(node: Node) -> Iterator[Node]:
-    """Return what a node may run along: arrays of its type and size, then larger ones, of which it may be a part."""
+    """Yield the arrays that a node may accumulate: of its type and size, then larger ones, of which it may be a
+    part.
+    """
     between = _between(node)
     candidates = {*between, *(operand for inner in between for operand in inner.operands)} - {node}
     large_enough = [
@@ -173,7 +177,7 @@ def _sources(node: Node) -> Iterator[Node]:
 
 
 def _order(node: Node, source: Node) -> list[Node] | None:
-    """The nodes from the source to the last one, operands first, where the last needs nothing but the source."""
+    """Return the nodes from the source to the last one, operands first; None if the last needs other arrays."""
     order: list[Node] = []
     done = {source}
     stack = [(node, False)]
@@ -191,9 +195,9 @@ def _order(node: Node, source: Node) -> list[Node] | None:
 
 
 def _followed(order: list[Node], source: Node, axis: int) -> Prefix:
-    """The running combination that the last node is; raises NoStretch where it is none.
+    """Return the cumulative combination that the last node is. Raises NoStretch if it is none.
 
-    Where nothing happens along the other axes one line stands for all.
+    If nothing happens along the other axes, one line stands for all.
     """
     has_equal_lines = all(_keeps_lines(node, axis, source) for node in order)
 
@@ -219,7 +223,7 @@ def _followed(order: list[Node], source: Node, axis: int) -> Prefix:
     start, stop = (np.moveaxis(array, axis, -1) for array in (known[order[-1]].start, known[order[-1]].stop))
     size = start.shape[-1]
     offset = int(start.flat[0])
-    part = lines[..., offset : offset + size]  # what is run along, if it is a part of the source
+    part = lines[..., offset : offset + size]  # the accumulated part of the source
     if part.shape == start.shape:
         if np.array_equal(start, np.broadcast_to(part[..., :1], part.shape)) and np.array_equal(stop, part + 1):
             return Prefix(source, opcode, axis, (offset, offset + size), is_backwards=False)
@@ -229,8 +233,8 @@ def _followed(order: list[Node], source: Node, axis: int) -> Prefix:
 
 
 def _keeps_lines(node: Node, axis: int, source: Node) -> bool:
-    """Tell whether a node has the lines of the source along an axis, one by one and of any length, or one element of
-    each; numbers have them, too.
+    """Return whether a node has the lines of the source along an axis, each with any number of elements or reduced to
+    one. Scalars count too.
     """
     if not node.shape:
         return True
@@ -249,7 +253,7 @@ def _keeps_lines(node: Node, axis: int, source: Node) -> bool:
 
 
 def _changed_axes(node: Node) -> set[int]:
-    """The axes of a node along which its elements are others than those of its operands at the same places."""
+    """Return the axes along which elements of a node differ from those of its operands at the same positions."""
     if node.opcode in RUNNING:
         return set()
     if node.opcode == "getitem":

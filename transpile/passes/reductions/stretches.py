@@ -1,4 +1,4 @@
-"""Stretches: which neighbours in an array each element of another combines, and what operations make of that."""
+"""Stretches: the neighbours in an array that each element of another combines, and the rules of operations on them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..to_array.reduction import is_identity
 
 
 class NoStretch(Exception):
-    """A node whose elements stand for no stretches."""
+    """The elements of a node do not combine stretches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
     """The stretches of a source that the elements of a node combine: from ``start`` to before ``stop``.
 
-    Where the two are equal stands the literal ``filling``.
+    Where both are equal, the element is the literal ``filling``.
     """
 
     start: np.ndarray
@@ -29,24 +29,24 @@ class Stretches:
     filling: Node | None = None
 
     def moved(self, move: Callable[[np.ndarray], np.ndarray]) -> Stretches:
-        """The elements in another order, or some of them."""
+        """Return the stretches of reordered or selected elements."""
         return Stretches(move(self.start), move(self.stop), self.filling)
 
     def filled(self, filling: Node) -> Stretches:
-        """Return the same stretches, beside which elements of a literal may stand. Raises NoStretch beside another."""
+        """Return the same stretches with a literal as filling. Raises NoStretch if they have another filling."""
         if not filling.is_literal or self.filling not in (None, filling):
             raise NoStretch
         return Stretches(self.start, self.stop, filling)
 
 
 def nothing(shape: tuple[int, ...], filling: Node) -> Stretches:
-    """Empty stretches, where a literal stands; raises NoStretch for anything else."""
+    """Return empty stretches, filled with a literal. Raises NoStretch for any other filling."""
     zeros = np.zeros(shape, np.int32)
     return Stretches(zeros, zeros).filled(filling)
 
 
 def called_name(node: Node) -> str:
-    """Return what ``RULES`` calls a node: its operation, or the function of the prelude."""
+    """Return the name of a node in ``RULES``: its opcode, or the prelude function."""
     if node.opcode != "prelude":
         return node.opcode
     function = node.parameters["function"]
@@ -54,7 +54,7 @@ def called_name(node: Node) -> str:
 
 
 def _combined(opcode: str, one: Stretches, other: Stretches, combined: set[str]) -> Stretches:
-    """Neighbours grow together; the neutral element changes nothing."""
+    """Return the stretches of a combination: adjacent stretches are joined, and the identity changes nothing."""
     starts = np.broadcast_arrays(one.start, other.start)
     stops = np.broadcast_arrays(one.stop, other.stop)
     empty = [start == stop for start, stop in zip(starts, stops, strict=True)]
@@ -73,7 +73,7 @@ def _combined(opcode: str, one: Stretches, other: Stretches, combined: set[str])
 
 
 def _require_neutral(part: Stretches, opcode: str) -> None:
-    """Require that nothing but the neutral element stands where the stretches are empty."""
+    """Raise NoStretch unless the filling of empty stretches is the identity."""
     if (part.start == part.stop).any() and not (part.filling is not None and is_identity(part.filling, opcode)):
         raise NoStretch
 
@@ -83,7 +83,7 @@ def _combine(node: Node, parts: list[Stretches], combined: set[str]) -> Stretche
 
 
 def _run(node: Node, parts: list[Stretches], combined: set[str]) -> Stretches:
-    """Return the combination of each element with all before it."""
+    """Return the stretches of a cumulative function, of each element and all before it."""
     (part,) = parts
     axis = node.parameters["axis"]
     _require_neutral(part, node.operation.folds)
@@ -100,7 +100,9 @@ def _run(node: Node, parts: list[Stretches], combined: set[str]) -> Stretches:
 
 
 def _grown(start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Along the last axis: the stretches up to each, where each one that is not empty begins at the end of the last."""
+    """Return the joined stretches up to each element along the last axis; None unless each non-empty stretch begins at
+    the end of the one before.
+    """
     lowest = np.iinfo(start.dtype).min
     ends = np.maximum.accumulate(np.where(start == stop, lowest, stop), axis=-1)
     ends_before = np.concatenate([np.full_like(ends[..., :1], lowest), ends[..., :-1]], axis=-1)
@@ -111,7 +113,7 @@ def _grown(start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _windows(node: Node, parts: list[Stretches], combined: set[str]) -> Stretches:
-    """A window of stride 1 along one axis."""
+    """Return the stretches of windows of stride 1 along one axis."""
     arguments, keywords = node.parameters["arguments"], node.parameters["keywords"]
     slots_and_more = len(arguments) == 4 and arguments[:2] == (Slot(0), Slot(1)) and isinstance(arguments[2], Ufunc)
     active = [axis for axis, size in enumerate(arguments[3]) if size > 1] if slots_and_more else []

@@ -1,5 +1,5 @@
-"""``x[::2].sum()`` for ``np.where(np.arange(8) % 2 == 0, x, 0).sum()``: a mask that is known, and holds at even
-distances, is a slice.
+"""``x[::2].sum()`` for ``np.where(np.arange(8) % 2 == 0, x, 0).sum()``: a constant mask with even spacing is a
+slice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST = 2**20  # elements of a mask
 
 
 def strides(function: Function, supports: Support) -> None:
-    """Reduce what a mask leaves along the last axis, and nothing else."""
+    """Reduce only the elements along the last axis that a constant mask selects."""
     if supports.features.sizes_are_fixed:
         made = partial(_of_slice, function.graph, live_nodes(function))
         rewrite(function, ("sum", "prod", "max", "min"), made, supports)
@@ -45,6 +45,6 @@ def _of_slice(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
 
 
 def _row(places: np.ndarray) -> range | None:
-    """The places as a range, where they are at even distances."""
+    """Return the positions as a range, or None if they are not evenly spaced."""
     steps = set(np.diff(places).tolist())
     return range(places[0], places[-1] + 1, steps.pop()) if len(steps) == 1 else None

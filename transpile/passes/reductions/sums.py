@@ -1,5 +1,5 @@
-"""A reduction in two steps is one: XLA cuts long axes into pieces, reduces those, and then what is left of them. The
-largest of two arrays that are stacked for it is ``np.maximum(a, b)``; a product with ones is a sum.
+"""Merges reductions in two steps: XLA cuts long axes into pieces, reduces these, and then their results. Also raises
+the maximum of two stacked arrays to ``np.maximum(a, b)``, and a product with ones to a sum.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 
 def _together(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The reduction of a reduction."""
+    """Return one reduction for a reduction of a reduction, or None."""
     x, inner, outer = found["x"], found["inner"], found["outer"]
     if found["part"].element_type is not node.element_type:
         return None
@@ -24,7 +24,7 @@ def _together(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _of_whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The reduction over all the pieces that axes were cut into."""
+    """Return the reduction over all pieces that axes were cut into, or None."""
     x, pieces = found["x"], found["pieces"]
     axes: list[int] = []
     for axis, run in cuts(x.shape, pieces.shape) or ():
@@ -39,8 +39,8 @@ def _of_whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def cuts(whole: tuple[int, ...], pieces: tuple[int, ...]) -> list[tuple[int, list[int]]] | None:
-    """Return for each axis of ``whole`` its size and the axes of ``pieces`` it is cut into, where each is cut or stays
-    as it is.
+    """Return, for each axis of ``whole``, its size and the axes of ``pieces`` that it is cut into; None if an axis is
+    neither cut nor kept.
     """
     found: list[tuple[int, list[int]]] = []
     at = 0
@@ -58,7 +58,7 @@ def cuts(whole: tuple[int, ...], pieces: tuple[int, ...]) -> list[tuple[int, lis
 
 
 def _of_two(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The extreme of two arrays."""
+    """Return the maximum or minimum of two stacked arrays, or None."""
     if found["axes"] != (found["axis"],):
         return None
     opcode = {"max": "maximum", "min": "minimum"}[node.opcode]
@@ -66,7 +66,7 @@ def _of_two(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _of_product(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The sum of columns, or of rows, that a product of matrices with one row, or one column, of ones is."""
+    """Return the sum of columns or rows for a matrix product with a row or a column of ones, or None."""
     left, right = node.operands
     ones, x, axis = (left, right, 0) if left.opcode == "ones" else (right, left, left.ndim - 1)
     if ones.opcode != "ones" or x.opcode == "ones" or max(ones.ndim, x.ndim) > 2:

@@ -1,4 +1,4 @@
-"""``((x - x.mean()) ** 2).mean()`` is ``x.var()``; its square root is ``x.std()``."""
+"""``((x - x.mean()) ** 2).mean()`` as ``x.var()``, and its square root as ``x.std()``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ...array.support import Support
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, apply_rules, is_full_float
 
-_MANY_ELEMENTS = 1 << 16  # of which another pass takes longer than to read another line
+_MANY_ELEMENTS = 1 << 16  # for which another pass costs more than another line of code
 _SQUARE = "(square := multiply((d := subtract(x, mean(x, axes=axes, keepdims=kept))), d))"
 
 
 def _is_centred(found: Bindings) -> bool:
-    """The mean that is subtracted is that of the same axes: kept, or the first ones."""
+    """Return whether the subtracted mean is along the same axes: kept, or the first ones."""
     axes = tuple(found["axes"])
     return bool(found["kept"]) or axes == tuple(range(len(axes)))
 
@@ -29,7 +29,7 @@ def _variance(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _sample_variance(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The sum over fewer than the number of terms."""
+    """Return the variance for a sum that is divided by fewer than its terms, or None."""
     total, divisor, x = found["total"], found["DIVISOR"], found["x"]
     if not _is_centred(found) or total.shape != node.shape:
         return None
@@ -63,7 +63,7 @@ def variances(function: Function, supports: Support) -> None:
 
 
 def _read_again(function: Function) -> set[Node]:
-    """The reductions of squares of many differences that something else reads: a variance would compute these twice."""
+    """Return the reductions of squares of many differences that have other users: a variance would recompute these."""
     live = live_nodes(function)
     squares = (node for node in live.of(("multiply",)) if node.operands[0] is node.operands[1])
     again = {node for node in squares if live.count(node.operands[0]) > 2 and prod(node.shape) >= _MANY_ELEMENTS}

@@ -1,1 +1,1 @@
-"""Patterns, rules and users of nodes: what passes are written with."""
+"""The notation of passes: patterns, rules and uses of nodes."""

@@ -1,10 +1,10 @@
 """Patterns over nodes of the array dialect, written as Python expressions.
 
 ``multiply(x, (r := divide(1, s)))`` matches a product one of whose factors divides 1. A call is an operation (``-`` in
-its name is ``_``), a bare name is any node, the same node wherever it stands, and in capitals any literal;
-``name := pattern`` names a part, a number is a literal of that value, and a keyword is a parameter: a value, or a name
-for it. ``prelude.erf(x)`` is a call of the prelude, ``np.hypot(x, y)`` one of the array library; ``~mean(x)`` is a
-mean, or a view of all of it. The operands of commutative operations match in either order.
+its name is ``_``). A bare name is any node, the same one wherever it occurs; a name in capitals is any literal. ``name
+:= pattern`` names a part, a number is a literal of that value, and a keyword is a parameter: a value, or a name for it.
+``prelude.erf(x)`` is a call of the prelude, ``np.hypot(x, y)`` one of the array library; ``~mean(x)`` is a mean, or a
+view of all of it. The operands of commutative operations match in either order.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ...array.node import Node, literal_value
 from ...array.traversal import unviewed
 from ...hlo.opcodes import ELEMENTWISE
 
-Bindings = dict[str, Any]  # what the names of a pattern stand for: nodes, and values of parameters
+Bindings = dict[str, Any]  # the nodes and parameter values of a pattern's names
 
 _NUMBERS = {"inf": np.inf, "nan": np.nan}
 
 
 class Pattern:
-    """One pattern. ``opcode`` is the operation at its root, ``inner`` are those that its operands must be."""
+    """One pattern. ``opcode`` is that of its root, ``inner`` are the opcodes that its operands must have."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -40,39 +40,39 @@ class Pattern:
         self.inner = frozenset(part.opcode for part in self._root.parts if part.opcode is not None)
 
     def match(self, node: Node) -> Bindings | None:
-        """Return what the names stand for in the first way in which the pattern matches the node, or None."""
+        """Return the bindings of the first way in which the pattern matches the node, or None."""
         return next(self._root.matches(node, {}), None) if self._root.may_match(node) else None
 
     def match_operands(self, operands: Sequence[Node]) -> Bindings | None:
-        """Return what the names stand for in an operation that is not made yet, by its operands."""
+        """Return the bindings for an operation that is not made yet, from its operands; or None."""
         parts = self._root.parts
         return next(_matches_all(parts, operands, {}), None) if len(parts) == len(operands) else None
 
 
 def match_operands(text: str, operands: Sequence[Node]) -> Bindings | None:
-    """Return what the names of a pattern stand for in an operation that is not made yet, by its operands."""
+    """Return the bindings of a pattern for an operation that is not made yet, from its operands; or None."""
     return pattern(text).match_operands(operands)
 
 
 @cache
 def pattern(text: str) -> Pattern:
-    """The pattern of a text, parsed once."""
+    """Return the pattern of a text, parsed once."""
     return Pattern(text)
 
 
 class _Part(Protocol):
-    """A part of a pattern: ``opcode`` is what a node must be to match, None where it may be any."""
+    """A part of a pattern. ``opcode`` is that of a matching node, None if any matches."""
 
     @property
     def opcode(self) -> str | None: ...
 
     def matches(self, node: Node, bound: Bindings) -> Iterator[Bindings]:
-        """Every way to match, given what is bound already."""
+        """Yield the bindings of every way to match, given earlier bindings."""
         ...
 
 
 class _Name:
-    """Any node, the same wherever the name stands; in capitals any literal."""
+    """Any node, the same wherever the name occurs; in capitals any literal."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -84,7 +84,7 @@ class _Name:
 
 
 class _Number:
-    """A literal of that value."""
+    """A literal of the value."""
 
     opcode = "literal"
 
@@ -97,7 +97,7 @@ class _Number:
 
 
 class _Unviewed:
-    """An operation, or a view of all of its result."""
+    """An operation, or a view of its whole result."""
 
     opcode = None
 
@@ -109,7 +109,7 @@ class _Unviewed:
 
 
 class _Operation:
-    """An operation on parts, with some parameters; it may have a name."""
+    """An operation on parts with some parameters, and optionally a name."""
 
     def __init__(self, tree: ast.Call, name: str | None = None) -> None:
         self.opcode, self.function = operation(tree)
@@ -120,7 +120,7 @@ class _Operation:
         self._opcodes = [self.parts[k].opcode for k in self._places]
 
     def may_match(self, node: Node) -> bool:
-        """Tell whether the node and its operands are the right operations: a cheap test that most nodes fail."""
+        """Return whether the node and its operands have the right opcodes: a cheap test that most nodes fail."""
         if node.opcode != self.opcode or len(node.operands) != len(self.parts):
             return False
         return any(map(self._are_right, self._orders(node)))
@@ -145,7 +145,9 @@ class _Operation:
                     yield from _bind(self.name, node, found)
 
     def _with_parameters(self, node: Node, bound: Bindings) -> Bindings | None:
-        """``direction="LT"``, or a name that the value is bound to; a parameter that is not there is None."""
+        """Return the bindings with those of parameters, or None: a value as in ``direction="LT"``, or a name that is
+        bound. A missing parameter is None.
+        """
         for keyword, wanted in self.keywords:
             value = node.parameters.get(keyword)
             if not isinstance(wanted, _Name):
@@ -189,7 +191,7 @@ def _bind(name: str, value: Any, bound: Bindings) -> Iterator[Bindings]:
 
 
 def operation(tree: ast.Call) -> tuple[str, str | None]:
-    """(opcode, function that is called by name) of a call."""
+    """Return (opcode, function that is called by name) of a call."""
     if isinstance(tree.func, ast.Attribute):
         owner, _, function = ast.unparse(tree.func).partition(".")
         return {"prelude": "prelude", "np": "library"}[owner], function
@@ -199,7 +201,9 @@ def operation(tree: ast.Call) -> tuple[str, str | None]:
 
 @cache
 def _opcode(name: str) -> str:
-    """Operations of HLO are spelt with hyphens, those of the array dialect alone with underscores."""
+    """Return the opcode of a name. Opcodes of HLO have hyphens, those that only the array dialect has have
+    underscores.
+    """
     plain = name.rstrip("_")  # and_, or_, not_ are words of Python
     hyphened = plain.replace("_", "-")
     return hyphened if hyphened in ELEMENTWISE else plain
@@ -215,7 +219,7 @@ def _number(tree: ast.expr) -> float | bool:
 
 
 def is_number(node: Node, number: float | bool) -> bool:
-    """The node is a literal: the number as its element type holds it; of NaNs, the one of the same sign."""
+    """Return whether a node is a literal of the number in its element type; for NaN, with the same sign."""
     if not node.is_literal or node.type.is_complex:
         return False
     value = literal_value(node)

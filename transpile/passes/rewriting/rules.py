@@ -1,7 +1,7 @@
-"""Tables of rewrites: what a pattern matches becomes what another expression builds.
+"""Tables of rewrite rules: a match of a pattern is replaced by the value of another expression.
 
-``Rule("multiply(x, (r := divide(1, s)))", "divide(x, s)", once=("r",))``: both sides are expressions in the notation
-of :mod:`.matching`. The right side has the type of what it replaces; a comparison in it is of type pred.
+``Rule("multiply(x, (r := divide(1, s)))", "divide(x, s)", once=("r",))``: both sides are expressions in the notation of
+:mod:`.patterns`. The right side has the type of the node that it replaces; a comparison in it is of type pred.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ...hlo.element_types import ElementType
 from .patterns import Bindings, operation, pattern
 
 Make = Callable[[Graph, Node, Bindings], Node | None]
-_DEEPEST = 8  # rewrites of one node in a row
+_DEEPEST = 8  # consecutive rewrites of one node
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``give`` in place of ``match``: an expression, or a function of the graph, the matched node and the bindings,
-    which may still say no by None.
+    """A rewrite of ``match`` to ``give``: an expression, or a function of the graph, the matched node and the bindings,
+    which may refuse with None.
 
-    The named parts in ``once`` must have no user outside the match; ``when`` says for which element types.
+    The named parts in ``once`` must have no users outside of the match; ``when`` is a condition on the element type.
     """
 
     match: str
@@ -40,8 +40,8 @@ class Rule:
     when: Callable[[ElementType], bool] = lambda element_type: True
 
     def apply(self, graph: Graph, node: Node, live: LiveNodes, supports: Support) -> Node | None:
-        """Return what takes the place of a node, or None where the rule does not match, or the target does not support
-        it.
+        """Return the replacement of a node; None if the rule does not match, or the target does not support the
+        replacement.
         """
         found = pattern(self.match).match(node) if node.element_type is not None else None
         if (
@@ -51,7 +51,7 @@ class Rule:
         ):
             return None
         if all(isinstance(part, Node) and part.is_literal for part in found.values()):
-            return None  # a number, which `constants` works out
+            return None  # a number, which `constants` folds
         with graph.recording() as given:
             if isinstance(self.give, str):
                 made: Node | None = _built(graph, _parsed(self.give), node.type, found)
@@ -74,12 +74,12 @@ def places(match: str, name: str) -> int:
 
 
 def is_full_float(element_type: ElementType) -> bool:
-    """A float that is computed in itself: rewriting changes the rounding of the last bit, and no more."""
+    """Return whether a type is a float with its own arithmetic: a rewrite changes only the rounding of the last bit."""
     return element_type.is_floating and not element_type.is_extension and element_type.bits >= 32
 
 
 def rule_pass(module: str, meaning: str, *tables: Sequence[Rule]) -> Callable[[Function, Support], None]:
-    """The pass that a module is called after, which applies tables of rules one after the other."""
+    """Return the pass with the name of a module, which applies tables of rules one after the other."""
 
     def run(function: Function, supports: Support) -> None:
         for rules in tables:
@@ -90,9 +90,9 @@ def rule_pass(module: str, meaning: str, *tables: Sequence[Rule]) -> Callable[[F
 
 
 def apply_rules(function: Function, rules: Sequence[Rule], supports: Support, but: Container[Node] = ()) -> None:
-    """Rewrite by the first rule that matches, operands before their users, until none does; ``but`` some nodes."""
+    """Rewrite nodes by the first rule that matches, operands first, until none does; nodes in ``but`` are skipped."""
     by_opcode: dict[str, list[Rule]] = {}
-    inner: dict[str, set[frozenset[str]]] = {}  # by the opcode of a node, those that its operands must have
+    inner: dict[str, set[frozenset[str]]] = {}  # for the opcode of a node, the opcodes that its operands must have
     for rule in rules:
         match = pattern(rule.match)
         by_opcode.setdefault(match.opcode, []).append(rule)
@@ -122,7 +122,7 @@ def apply_rules(function: Function, rules: Sequence[Rule], supports: Support, bu
 
 
 def _built(graph: Graph, tree: ast.expr, element_type: ElementType, bound: Bindings) -> Node:
-    """The node of an expression over what the names stand for."""
+    """Return the node of an expression for the given bindings."""
     if isinstance(tree, ast.Name):
         node: Node = bound[tree.id]
         return node

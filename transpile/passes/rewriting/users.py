@@ -1,4 +1,4 @@
-"""Users of a node, and what for they use it."""
+"""The uses of a node, by kind."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from ...dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One use: by a node (None for a result of the function). ``kind`` is ``index``, where the value says which
-    elements, ``counted`` by ``np.bincount``, ``stored``, where it is written into an array and takes its type, or
-    ``operand``.
+    """One use: by a node (None for a result of the function).
+
+    ``kind`` is ``index`` if the value selects elements, ``counted`` for ``np.bincount``, ``stored`` if the value is
+    written into an array and takes its type, or ``operand``.
     """
 
     node: Node | None
@@ -27,7 +28,7 @@ class Uses:
         self._live = live_nodes(function)
 
     def __call__(self, node: Node) -> list[Use]:
-        """The uses of a node."""
+        """Return the uses of a node."""
         found = [Use(None, "operand")] if self._live.is_root(node) else []
         for user in self._live.users(node):
             kinds = _kinds(user)
@@ -46,7 +47,7 @@ def _kinds(node: Node) -> dict[int, str]:
 
 
 def index_places(node: Node) -> dict[int, int]:
-    """Return which operands say which single elements along an axis are meant, and the size of that axis."""
+    """Return the operands that select single elements along an axis, by position, with the size of the axis."""
     if not node.operation.takes_positions:
         return {}
     if "axis" in node.parameters:

@@ -1,9 +1,9 @@
-"""Special functions that JAX and XLA write out in dozens of instructions and loops become calls of that name again.
+"""Raises special functions that JAX and XLA write out in dozens of instructions and loops to calls.
 
-They are recognised by what is computed, term by term (:mod:`.reading`), before anything is folded: a text in
-``patterns/`` is what is written for the function that it is named after, or for an opcode on complex numbers, in one
-type, and with the rows of constants in its head also in others. A new function is a text, a function of the prelude
-with its row, and a row of ``SPECIAL_FUNCTIONS``. Associative scans have a form (:mod:`.scans`).
+They are recognised by their computation, term by term (:mod:`.reading`), before anything is folded. A text in
+``patterns/`` is the HLO of the function in its name, or of an opcode on complex numbers, in one type; the rows of
+constants in its head are those of other types. A new function needs a text, a prelude function with its row, and a row
+of ``SPECIAL_FUNCTIONS``. Associative scans are recognised by their form (:mod:`.scans`).
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from .rewriting import Calls, Originals, with_calls
 from .scans import scan_calls
 from .terms import COMPLEX_OF, NAMED, PARTS, Term, Terms
 
-Places = dict[tuple[Term, tuple[int, ...]], Instruction]  # what gives a term, by it and the sizes
+Places = dict[tuple[Term, tuple[int, ...]], Instruction]  # the instruction of a term for given sizes
 _RUNNING = frozenset(("call", "fusion", "while", "conditional"))
 
 
 def special_functions(
     module: HloModule, supports: Support, fuses: Callable[[Node], bool] | None = None
 ) -> tuple[HloModule, Originals]:
-    """The module with a custom call of ``xla2py.NAME`` in place of each special function that a target supports, and
-    what its instructions stand for. Where there are kernels, only what these have (``fuses``) takes the place of
-    instructions of elements."""
+    """Return the module with a custom call of ``xla2py.NAME`` in place of each special function that a target supports,
+    and the originals of its instructions. If there are kernels, only functions that these support (``fuses``) are
+    raised.
+    """
     calls = {each: scan_calls(each, supports, of_elements=fuses is None) for each in _run_as_code(module)}
     library = Library.of_numbers(numbers_of(module))
     if library.patterns:
@@ -54,7 +55,7 @@ class _Naming:
         self.reading.measure(module.computations)
 
     def calls_in(self, computation: Computation) -> Calls:
-        """The custom calls that take the place of instructions of a computation."""
+        """Return the custom calls that replace instructions of a computation."""
         values = self.reading.values(computation, map(self.reading.leaf, computation.parameters))
         places: Places = {}
         calls: Calls = {}
@@ -66,7 +67,7 @@ class _Naming:
         return calls
 
     def _call(self, term: Term, like: Instruction, places: Places) -> Instruction | None:
-        """The call of a special function, or the part of one, that takes the place of an instruction."""
+        """Return the call of a special function, or the part of one, that replaces an instruction; or None."""
         if term.opcode in PARTS and like.opcode not in PARTS and term.operands[0].opcode == NAMED:
             shape = replace(like.array_shape, element_type=ELEMENT_TYPES[term.operands[0].element_type])
             whole = self._operand(term.operands[0], like.replace(name=f"{like.name}.whole", shape=shape), places)
@@ -87,7 +88,9 @@ class _Naming:
         return like.replace(opcode="custom-call", operands=known, attributes=attributes) if is_known else None
 
     def _operand(self, term: Term, like: Instruction, places: Places, k: int = 0) -> Instruction | None:
-        """The instruction that gives a term, made where there is none: a number, or a complex one from its parts."""
+        """Return the instruction of a term, or None. Numbers, and complex values with known parts, are made if
+        needed.
+        """
         place = term, like.array_shape.dimensions
         if place in places:
             return places[place]
@@ -111,7 +114,7 @@ class _Naming:
 
 
 def _function(name: str, operands: Iterable[Instruction]) -> Node:
-    """The node of a special function on such operands."""
+    """Return the node of a special function on such operands."""
     graph = Graph()
     own, wider = IN_WIDER.get(name, (name, None))
     given = _parameters(graph, operands, wider)
@@ -119,7 +122,7 @@ def _function(name: str, operands: Iterable[Instruction]) -> Node:
 
 
 def _operation(opcode: str, operands: Iterable[Instruction]) -> Node:
-    """The node of an operation of elements on such operands, as it will be lowered."""
+    """Return the node of an element-wise operation on such operands, as it will be lowered."""
     graph = Graph()
     given = _parameters(graph, operands)
     types = tuple(node.type for node in given)
@@ -133,7 +136,7 @@ def _parameters(graph: Graph, operands: Iterable[Instruction], wider: ElementTyp
 
 
 def _of_whole_number(terms: Terms, term: Term) -> Term:
-    """``abs`` of a complex number where a term is ``np.hypot`` of its parts, or the term itself."""
+    """Return ``abs`` of a complex number for ``np.hypot`` of its parts, or the term itself."""
     if term.key != "np.hypot" or (kind := COMPLEX_OF.get(term.element_type)) is None:
         return term
     whole = folded(terms, "complex", kind, (), term.operands)
@@ -145,7 +148,7 @@ def _number_of(term: Term) -> ArrayShape:
 
 
 def _repeated(number: Instruction, like: Instruction) -> Instruction:
-    """A number for each element of a function's result."""
+    """Return a number, broadcast to the shape of a function's result."""
     shape = replace(like.array_shape, element_type=number.array_shape.element_type)
     if not shape.rank:
         return number
@@ -155,11 +158,11 @@ def _repeated(number: Instruction, like: Instruction) -> Instruction:
 
 
 def is_array(instruction: Instruction) -> bool:
-    """Tell whether an instruction gives one array."""
+    """Return whether the value of an instruction is an array."""
     return isinstance(instruction.shape, ArrayShape)
 
 
 def _run_as_code(module: HloModule) -> list[Computation]:
-    """The entry, and what loops, branches and calls run: not the reducers of single elements."""
+    """Return the entry and the computations of loops, branches and calls, without reducers."""
     called = {each for i in module.instructions() if i.opcode in _RUNNING for each in i.called}
     return [each for each in module.computations if each is module.entry or each in called]

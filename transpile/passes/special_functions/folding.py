@@ -1,4 +1,4 @@
-"""Arithmetic on the numbers among terms, as far as what translates a program for XLA may have done it already."""
+"""Folds the numbers among terms, as far as a frontend or XLA may have folded them already."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ FLIPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "NE
 
 
 def folded(terms: Terms, opcode: str, kind: str, key: Any, operands: tuple[Term, ...]) -> Term:
-    """The simplest term of an operation on elements: the number that it gives, the operand that it hands on."""
+    """Return the simplest term of an element-wise operation: a folded number, an operand that it forwards, or the
+    operation.
+    """
     if not any(operand.opcode == "constant" for operand in operands):
         if opcode == "select" and operands[1] is operands[2]:
             return operands[1]
@@ -47,19 +49,22 @@ def folded(terms: Terms, opcode: str, kind: str, key: Any, operands: tuple[Term,
 
 
 def _whole(real: Term, imag: Term) -> Term | None:
-    """The complex number that both parts are of."""
+    """Return the complex term of which both are the parts, or None."""
     are_parts = (real.opcode, imag.opcode) == PARTS and real.operands == imag.operands
     return real.operands[0] if are_parts else None
 
 
 def is_commutative(opcode: str) -> bool:
-    """Tell whether the operands of an operation may change places."""
+    """Return whether the operands of an operation may be exchanged."""
     return opcode in OPERATIONS and OPERATIONS[opcode].is_commutative
 
 
 def loop(terms: Terms, condition: Term, body: Term, start: Term) -> Term:
-    """The results of a loop. What is carried round as it is, and is a number at the start, is that number inside. What
-    the body keeps where the condition does not hold is what it changes: there it is not run."""
+    """Return the results of a loop.
+
+    A carry that does not change and starts with a number is that number in the body. A value that the body selects by
+    the loop's condition is the changed one, since the body only runs if the condition holds.
+    """
     if body.opcode == "tuple":
         body = terms.make("tuple", "", None, tuple(_where(each, condition) for each in body.operands))
     whole = terms.make("while", "", (condition, body), (start,))
@@ -85,13 +90,15 @@ def loop(terms: Terms, condition: Term, body: Term, start: Term) -> Term:
 
 
 def _where(term: Term, condition: Term) -> Term:
-    """What a term is where a condition holds."""
+    """Return the value of a term where a condition holds."""
     is_chosen = term.opcode == "select" and term.operands[0] is condition
     return term.operands[1] if is_chosen else term
 
 
 def written(terms: Terms, term: Term, known: dict[Term, Term], worked_out: set[Term] | None = None) -> Term:
-    """A term in which others take the place of those that are known; numbers that come out are worked out."""
+    """Return a term with the terms in ``known`` replaced and numbers folded; folded numbers are added to
+    ``worked_out``.
+    """
     waiting = [term]
     while waiting:
         part = waiting[-1]
@@ -112,7 +119,7 @@ def written(terms: Terms, term: Term, known: dict[Term, Term], worked_out: set[T
 
 
 def _on(terms: Terms, term: Term, operands: tuple[Term, ...]) -> Term:
-    """A term like another, on other operands."""
+    """Return the same operation on other operands."""
     if term.opcode == "get-tuple-element":
         return terms.element(operands[0], term.element_type, term.key)
     if term.opcode == "while":
@@ -127,7 +134,7 @@ def _log_gamma(x: float) -> float:
 
 
 def value_of(opcode: str, kind: str, key: Any, operands: tuple[Term, ...]) -> np.ndarray[Any, np.dtype[Any]] | None:
-    """Return what an operation gives of numbers, or None where nobody knows."""
+    """Return the value of an operation on numbers, or None if it is unknown."""
     element_type = ELEMENT_TYPES[kind]
     values = [value for operand in operands if (value := operand.value) is not None]
     if element_type.is_extension or any(value.dtype.kind not in "bif" for value in values):
@@ -148,7 +155,7 @@ def value_of(opcode: str, kind: str, key: Any, operands: tuple[Term, ...]) -> np
         return None if function is None else np.asarray(function(*values)).astype(element_type.dtype)
 
 
-_EXACT: dict[str, Callable[..., Any]] = {"lgamma_in_float64": np.frompyfunc(_log_gamma, 1, 1)}  # that gives 0 for 1, 2
+_EXACT: dict[str, Callable[..., Any]] = {"lgamma_in_float64": np.frompyfunc(_log_gamma, 1, 1)}  # exactly 0 for 1, 2
 _VIEWED = {"bitcast-convert": "view"}
 
 
@@ -158,7 +165,7 @@ def _is(term: Term, number: float) -> bool:
 
 
 def _neutral(number: float, *, on_the_left: bool = True) -> _Rule:
-    """The rule that an operation with a number is the other operand."""
+    """Return the rule by which an operation with an identity is its other operand."""
 
     def rule(terms: Terms, left: Term, right: Term) -> Term | None:
         if _is(right, number):
@@ -169,7 +176,7 @@ def _neutral(number: float, *, on_the_left: bool = True) -> _Rule:
 
 
 def _logic(neutral: bool) -> _Rule:
-    """The rule for truth values: one is neutral, and the other decides."""
+    """Return the rule for booleans: one value is the identity, the other decides."""
 
     def rule(terms: Terms, left: Term, right: Term) -> Term | None:
         if left.element_type != "pred":

@@ -1,4 +1,4 @@
-"""The special functions that are known, each as the terms of what JAX and XLA write for it."""
+"""The library of known special functions, each as the terms of the HLO that JAX and XLA write for it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _FOLDER = Path(__file__).parent / "patterns"
 CONSTANT = re.compile(r"= (\w+)\[([^\]]*)\] constant\(([^)]*)\)")  # type, sizes, numbers
 SEPARATOR = "; "  # between the constants of a row
 _OTHER = re.compile(r"^// (\w+) has (.*): (.*)$", re.MULTILINE)  # the types and the constants of a type
-_WITH_NUMBERS = frozenset(("f16", "f32", "f64", "s32", "s64", "u32", "u64"))  # those that ``numbers_of`` takes
-_LEAST_OPERATIONS = 9  # of a part of a complex number that is known alone: fewer are anybody's
+_WITH_NUMBERS = frozenset(("f16", "f32", "f64", "s32", "s64", "u32", "u64"))  # the types that ``numbers_of`` reads
+_LEAST_OPERATIONS = 9  # of a part of a complex number that is recognised alone: fewer would be ambiguous
 KEPT = re.compile(r"^// numbers that arguments leave(?: in (\w+))?: (.*)$", re.MULTILINE)
 
 
 class Pattern(NamedTuple):
-    """Holds what is written for a function of some parameters, or for the ``part`` of a complex one: real or imag."""
+    """The terms of a function of some parameters, or of the ``part`` (real or imag) of a complex one."""
 
     function: str
     parameters: list[Term]
@@ -41,11 +41,11 @@ class Pattern(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Text:
-    """What is written for a function in a type, the ``kind``: the body of a file with these ``types`` in place of its
-    own, and these constants.
+    """The HLO of a function in a type ``kind``: the body of a file with these ``types`` in place of its own, and these
+    constants.
 
-    ``numbers`` are those in it, and ``kept`` those that are left whichever arguments are numbers; None for functions of
-    one argument.
+    ``numbers`` are the numbers in it. ``kept`` are those that remain if any of the arguments are numbers; None for
+    functions of one argument.
     """
 
     function: str
@@ -68,10 +68,9 @@ class _Chosen(NamedTuple):
 
 
 class Library:
-    """The functions whose numbers are among some numbers, by the opcode and element type of their root.
+    """The functions whose numbers occur in a program, by the opcode and element type of their root.
 
-    A text is a pattern. Where arguments are numbers, too, some of its own numbers are not left, and its root may be
-    another.
+    A text is a pattern. If arguments are numbers too, some of its own numbers are folded, and its root may be another.
     """
 
     def __init__(self, chosen: Iterable[_Chosen]) -> None:
@@ -79,7 +78,7 @@ class Library:
         self.patterns: dict[tuple[str, str], list[Pattern]] = {}
         self.with_numbers: dict[tuple[str, str], list[Pattern]] = {}
         given = tuple(chosen)
-        for _ in range(2):  # parts are parts of others
+        for _ in range(2):  # functions are parts of others
             for text in (text for text, *_ in given if text.kind in ("c64", "c128")):
                 self._add_parts(text.function, _module(text))
         for text, is_whole, takes_numbers in given:
@@ -87,7 +86,7 @@ class Library:
 
     @classmethod
     def of_numbers(cls, numbers: Iterable[float]) -> Library:
-        """The functions that a program with some numbers may have, and terms for this program."""
+        """Return the functions that a program with some numbers may have, with terms for this program."""
         library = copy(_library(tuple(_chosen(frozenset(numbers)))))
         library.terms = Terms(library.terms.known)
         return library
@@ -96,7 +95,7 @@ class Library:
         parameters = self._parameters(module)
         for of_scalars in (False, True):
             root = self._root(module, parameters, of_scalars=of_scalars)
-            if root.opcode == NAMED and root.key == name:  # scalars may make no difference
+            if root.opcode == NAMED and root.key == name:  # its form for scalars may be the same
                 continue
             pattern = Pattern(name, parameters, root)
             if is_whole:
@@ -105,7 +104,7 @@ class Library:
                 self.with_numbers.setdefault((opcode, root.element_type), []).append(pattern)
 
     def _add_parts(self, name: str, module: HloModule) -> None:
-        """Know the parts of complex numbers, which a program may ask for alone, by more than a few operations."""
+        """Add the parts of a complex function with more than a few operations, which a program may use alone."""
         parameters = self._parameters(module)
         root = self._root(module, parameters)
         if root.opcode != "complex":
@@ -125,9 +124,9 @@ class Library:
         return reading.values(module.entry, parameters)[module.entry.root]
 
     def named(self, term: Term) -> Term:
-        """The special function that a term is, or the term itself."""
+        """Return the special function that a term is, or the term itself."""
         found = self._known(term)
-        return term if found is None else self.named(found)  # which may have a name of its own for some arguments
+        return term if found is None else self.named(found)  # a function of some arguments may have another name
 
     def _known(self, term: Term) -> Term | None:
         place = term.opcode, term.element_type
@@ -146,7 +145,7 @@ class Library:
 
 @lru_cache(maxsize=64)  # of some 40 KB each
 def _library(chosen: tuple[_Chosen, ...]) -> Library:
-    """The library of some patterns: to read one takes long, and programs of one kind take the same."""
+    """Return the library of some patterns, cached: to read it takes long, and similar programs have the same."""
     return Library(chosen)
 
 
@@ -158,13 +157,14 @@ def _chosen(numbers: frozenset[float]) -> Iterator[_Chosen]:
 
 
 def function_of(path: Path) -> str:
-    """The function that a pattern is of: ``lgamma`` of ``lgamma.f32.hlo``."""
+    """Return the function of a pattern's file: ``lgamma`` of ``lgamma.f32.hlo``."""
     return path.name.rsplit(".", 2)[0]
 
 
 def match(terms: Terms, pattern: Term, term: Term) -> Sequence[Term] | None:
-    """Return what a pattern's parameters stand for, where a term is of its form. Both parts of a complex parameter may
-    stand for any two numbers."""
+    """Return the terms of a pattern's parameters if it matches a term, or None. The parts of a complex parameter may
+    match any two numbers.
+    """
     found: dict[Term, Term] = {}
     waiting = [(pattern, term)]
     while waiting:
@@ -204,7 +204,7 @@ def _is_part_of_parameter(term: Term) -> bool:
 
 
 def _count(term: Term) -> int:
-    """The number of different terms that a term needs, itself among them."""
+    """Return the number of different terms that a term depends on, including itself."""
     found = {term}
     waiting = [term]
     while waiting:
@@ -215,8 +215,9 @@ def _count(term: Term) -> int:
 
 
 def numbers_of(module: HloModule) -> set[float]:
-    """The scalar constants of a module and the places of its branches; those of float64 in float32, too, which they may
-    be rounded to."""
+    """Return the scalar constants of a module and the numbers of its branches; constants of float64 also as float32, to
+    which they may be rounded.
+    """
     constants = (i for i in module.instructions() if i.opcode == "constant" and isinstance(i.shape, ArrayShape))
     scalars = (i["literal"] for i in constants if i.array_shape.rank == 0)
     numbers = {float(literal) for literal in scalars if literal.dtype.kind in "fiu"}
@@ -227,14 +228,15 @@ def numbers_of(module: HloModule) -> set[float]:
 
 @cache
 def texts() -> tuple[Text, ...]:
-    """All patterns; the small ones first, since larger ones have them in them."""
+    """Return all patterns, small ones first, since larger ones contain them."""
     found = (text for path in sorted(_FOLDER.glob("*/*.hlo")) for text in _texts_in(path))
     return tuple(sorted(found, key=lambda text: (len(text.body), text.function, text.kind)))
 
 
 def _texts_in(path: Path) -> Iterator[Text]:
-    """The text of a file, and those that its head has the types and constants of. None is parsed here: a program that
-    has not all numbers of a pattern has not the pattern.
+    """Yield the text of a file, and the variants for the types and constants in its head.
+
+    None is parsed here: a pattern needs to be parsed only if the program has all its numbers.
     """
     head, body = path.read_text("utf-8").split("HloModule", 1)
     function, kind, _ = path.name.rsplit(".", 2)
@@ -260,7 +262,7 @@ def _module(text: Text) -> HloModule:
 
 
 def in_other_types(body: str, types: Mapping[str, str], constants: Iterable[str]) -> str:
-    """A text with some types in place of others, and other constants in their order."""
+    """Return a text with some types and all constants replaced."""
     given = iter(constants)
     exchanged = re.sub(rf"\b({'|'.join(types)})(?=\[)", lambda found: types[found[1]], body) if types else body
     return CONSTANT.sub(lambda found: f"= {found[1]}[{found[2]}] constant({next(given)})", exchanged)

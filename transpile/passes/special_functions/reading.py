@@ -1,9 +1,9 @@
-"""The terms of instructions.
+"""Reads the terms of instructions.
 
-Calls and fusions are seen through, and so are broadcasts of scalars: ``1 + x`` is the same term for a number and for an
-array. So are the slices of short tables, and what is looked up in one for each element. A few conditions beside each
-other, such as those of ``piecewise``, are one term, and so are their running counts and the place of the largest. What
-is not done element by element is a leaf that is equal to nothing else.
+Calls and fusions are inlined, and broadcasts of scalars ignored: ``1 + x`` is the same term for a number and for an
+array. Slices of short tables, and lookups of a number for each element, are terms too. A few adjacent conditions, such
+as those of ``piecewise``, are one term, and so are their running counts and the position of the largest. A value that
+is not computed element by element is a leaf, which is equal to no other.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from .terms import NAMED, Term, Terms
 CALLS = {"call": "to_apply", "fusion": "calls"}
 _REPEATING = frozenset(("broadcast", "copy"))  # a scalar
 _MOVING = frozenset(("broadcast", "copy", "reshape", "slice", "transpose"))
-# The opcodes of terms of indices, of several of them, and of parts of larger arrays of numbers.
+# The opcodes of terms for a column of indices, several columns, and parts of larger arrays of numbers.
 _COLUMN, _COLUMNS, _PART = "column", "columns", "part"
 _PARTS = frozenset(("copy", "dynamic-slice", "reshape", "slice"))
-_MOST_NUMBERS = 64  # of a table, such as the coefficients of a polynomial
-_MOST_INSTRUCTIONS, _MOST_DEPTH = 4000, 8  # of a computation that is seen through, with those that it calls
+_MOST_NUMBERS = 64  # in a table, such as the coefficients of a polynomial
+_MOST_INSTRUCTIONS, _MOST_DEPTH = 4000, 8  # of a computation that is inlined, with those that it calls
 
 
 class Reading:
     """The terms of the instructions of computations.
 
-    ``named`` gives the term to put in place of one, where there is a better. With ``of_scalars`` an ``any`` of all
-    elements is what it is of a single one: the element. Computations that would take long to see through are leaves.
+    ``named`` returns a better term for a term, if any. With ``of_scalars``, an ``any`` of all elements is read as that
+    of a single one: the element. Calls of computations that are too long to inline are leaves.
     """
 
     def __init__(self, terms: Terms, named: Callable[[Term], Term], of_scalars: bool = False) -> None:
@@ -46,7 +46,7 @@ class Reading:
         self._bodies: dict[Computation, Term] = {}
 
     def measure(self, computations: Iterable[Computation]) -> None:
-        """Learn how long computations are and how deep they call others; callees come before their callers."""
+        """Record the length and the call depth of computations; callees come before their callers."""
         for computation in computations:
             called = [self._sizes[each] for i in computation.instructions for each in i.called]
             count = len(computation.instructions) + sum(count for count, _ in called)
@@ -55,7 +55,7 @@ class Reading:
             self._sizes[computation] = count, 1 + max((depth for _, depth in called), default=0)
 
     def values(self, computation: Computation, arguments: Iterable[Term]) -> dict[Instruction, Term]:
-        """The terms of the instructions of a computation that is given terms."""
+        """Return the terms of the instructions of a computation for given arguments."""
         found: dict[Instruction, Term] = dict(zip(computation.parameters, arguments, strict=True))
         for instruction in computation.instructions:
             if instruction not in found:
@@ -64,8 +64,9 @@ class Reading:
         return found
 
     def leaf(self, instruction: Instruction, operands: tuple[Term, ...] = ()) -> Term:
-        """A term that is equal to none but itself: to the same instruction, of a function that is called again, on the
-        same operands."""
+        """Return a term that is equal only to itself: the same instruction, with the same operands if its function is
+        called again.
+        """
         return self.terms.make("leaf", element_type(instruction.shape), instruction, operands)
 
     def _term(self, instruction: Instruction, operands: tuple[Term, ...]) -> Term:
@@ -115,12 +116,12 @@ class Reading:
         return self.leaf(instruction, operands)
 
     def _cases(self, instruction: Instruction, arguments: tuple[Term, ...]) -> list[Term]:
-        """What each branch of a conditional gives."""
+        """Return the term of each branch of a conditional."""
         pairs = zip(instruction.called, arguments, strict=True)
         return [self.values(branch, (argument,))[branch.root] for branch, argument in pairs]
 
     def _chosen(self, which: Term, cases: list[Term], first: int = 0) -> Term:
-        """One of some cases, as XLA writes a selection of more than two."""
+        """Return the selection of one of several cases, as XLA writes it."""
         if len(cases) == 1:
             return cases[0]
         half = len(cases) // 2
@@ -130,13 +131,13 @@ class Reading:
         return self.named(folded(self.terms, "select", both[0].element_type, (), (is_below, *both)))
 
     def _moved(self, instruction: Instruction, operand: Term) -> Term | None:
-        """A table, or the number that it is everywhere, in another place; None for what does not only move one."""
+        """Return the term of a table or a uniform array that an instruction only moves; None for other instructions."""
         if operand.opcode == "constant" and instruction.opcode in _MOVING:
             return operand
         if operand.opcode in (_COLUMN, "iota") and _is_one_axis_repeated(instruction):
             return operand
         if instruction.opcode == "dynamic-slice" and instruction.shape == instruction.operands[0].shape:
-            return operand  # there is one place for it
+            return operand  # only one start is possible
         if operand.opcode != "table" or instruction.opcode not in _MOVING:
             return None
         axis, numbers = operand.table
@@ -147,8 +148,9 @@ class Reading:
         return None if place is None else self.terms.table(operand.element_type, numbers, place)
 
     def _joined(self, instruction: Instruction, operands: tuple[Term, ...]) -> Term | None:
-        """Conditions that are put beside each other along the first or last axis, on which each has one place, or the
-        table of numbers along an axis."""
+        """Return the term of adjacent conditions along the first or last axis, one position each, or of a table of
+        numbers along an axis; or None.
+        """
         (axis,), kind = instruction["dimensions"], element_type(instruction.shape)
         shape = instruction.array_shape
         if all(term.opcode == "constant" for term in operands) and shape.dimensions[axis] == len(operands):
@@ -162,8 +164,9 @@ class Reading:
         return self.terms.make(_COLUMNS, kind, None if is_of_number else axis == 0, tuple(each))
 
     def _is_along_columns(self, instruction: Instruction, operand: Term) -> bool:
-        """Tell whether it reduces conditions that are beside each other, or numbers made of them, or counts as they
-        go."""
+        """Return whether an instruction reduces adjacent conditions, or numbers made from them, or counts them
+        cumulatively.
+        """
         while operand.opcode in ("convert", "reduce-window"):
             operand = operand.operands[0]
         if operand.opcode != _COLUMNS:
@@ -177,7 +180,7 @@ class Reading:
         return any(tuple(instruction["window"]) == _behind(shape.dimensions, axis) for axis in axes)
 
     def _combiner(self, computation: Computation) -> Term:
-        """The term of what a reduction does with two elements; equal ones are one."""
+        """Return the term of a reduction's combiner; equal combiners are one term."""
         if computation not in self._bodies:
             kinds = [element_type(parameter.shape) for parameter in computation.parameters]
             given = [self.terms.make("parameter", kind, number) for number, kind in enumerate(kinds)]
@@ -189,16 +192,14 @@ class Reading:
         return count <= _MOST_INSTRUCTIONS and depth <= _MOST_DEPTH
 
     def _body(self, computation: Computation) -> Term:
-        """Return the term of what a loop's computation gives; equal ones are one, since they see nothing but what they
-        carry.
-        """
+        """Return the term of a loop's computation. Equal ones are one term, since they depend only on the carries."""
         if computation not in self._bodies:
             self._bodies[computation] = self.values(computation, (self.terms.carried,))[computation.root]
         return self._bodies[computation]
 
 
 def element_type(shape: Shape) -> str:
-    """The name of the element type of an array, nothing for other shapes."""
+    """Return the name of an array's element type, "" for other shapes."""
     return shape.element_type.name if isinstance(shape, ArrayShape) else ""
 
 
@@ -223,7 +224,7 @@ def _is_table(instruction: Instruction) -> bool:
 
 
 def _is_part(instruction: Instruction, operands: tuple[Term, ...]) -> bool:
-    """Tell whether it is a small array of numbers of several axes, or a part of one that is only moved."""
+    """Return whether an instruction is a small array of numbers with several axes, or only moves a part of one."""
     if instruction.opcode == "constant":
         shape = instruction.shape
         return isinstance(shape, ArrayShape) and shape.rank > 1 and shape.size <= _MOST_NUMBERS
@@ -231,8 +232,7 @@ def _is_part(instruction: Instruction, operands: tuple[Term, ...]) -> bool:
 
 
 def _is_column(instruction: Instruction) -> bool:
-    """Tell whether it gives each element an axis of its own: the last one, as indices of a gather have it, or the
-    first."""
+    """Return whether an instruction adds a unit axis: the last one, as for the indices of a gather, or the first."""
     if instruction.opcode != "reshape" or not isinstance(instruction.operands[0].shape, ArrayShape):
         return False
     dimensions = instruction.operands[0].array_shape.dimensions
@@ -240,7 +240,7 @@ def _is_column(instruction: Instruction) -> bool:
 
 
 def _each_column(term: Term) -> tuple[Term, ...]:
-    """The terms that are beside each other in one, none where it is something else."""
+    """Return the adjacent terms in a term, none for other terms."""
     if term.opcode in (_COLUMN, _COLUMNS):
         return term.operands
     return (term,) if term.opcode == "constant" else ()
@@ -251,21 +251,23 @@ def _is_counter(instruction: Instruction) -> bool:
 
 
 def _is_one_axis_repeated(instruction: Instruction) -> bool:
-    """Tell whether a broadcast gives all others the one axis that there is, as their first or last."""
+    """Return whether a broadcast puts the only axis of its operand first or last."""
     if instruction.opcode != "broadcast":
         return False
     return instruction["dimensions"] in ((0,), (instruction.array_shape.rank - 1,))
 
 
 def _behind(dimensions: tuple[int, ...], axis: int) -> Window:
-    """The window of each element along an axis with all before it."""
+    """Return the window of each element along an axis and all elements before it."""
     count = dimensions[axis]
     running = WindowDimension(count, padding_low=count - 1)
     return tuple(running if k == axis else WindowDimension(1) for k in range(len(dimensions)))
 
 
 def _place_of(instruction: Instruction, axis: int) -> int | None:
-    """Where an axis of more than one element is in what an instruction gives; None for a reshape that may split it."""
+    """Return the position of an axis of more than one element in the result of an instruction; None if a reshape may
+    split it.
+    """
     if instruction.opcode == "broadcast":
         return int(instruction["dimensions"][axis])
     if instruction.opcode == "transpose":
@@ -277,14 +279,14 @@ def _place_of(instruction: Instruction, axis: int) -> int | None:
 
 
 def _is_once(instruction: Instruction, start: Term) -> bool:
-    """Tell whether a loop counts from 0 to 1, and no further."""
+    """Return whether a loop counts from 0 to 1 and ends."""
     test, step = instruction["condition"].root, instruction["body"].root
     if test.opcode != "compare" or test["direction"] != "LT" or "tuple" not in (start.opcode, step.opcode):
         return False
     counter, limit = test.operands
     if counter.opcode != "get-tuple-element" or not _is_number(limit, 1) or step.opcode != start.opcode:
         return False
-    if counter.operands[0].opcode != "parameter":  # it is in a tuple in what the loop carries
+    if counter.operands[0].opcode != "parameter":  # it is in a nested tuple
         return False
     first, after = start.operands[counter["index"]], step.operands[counter["index"]]
     is_counted = after.opcode == "add" and _is_number(after.operands[1], 1)
@@ -298,12 +300,12 @@ def _is_number(instruction: Instruction, number: int) -> bool:
 
 
 def _each_of(index: Term) -> Term:
-    """The term of the elements of a column; a number is one already."""
+    """Return the term of the elements of a column; a number is its own."""
     return index.operands[0] if index.opcode == _COLUMN else index
 
 
 def _is_lookup(instruction: Instruction, operands: tuple[Term, ...]) -> bool:
-    """Tell whether a gather looks up a number in a table for each element."""
+    """Return whether a gather looks up a number in a table for each element."""
     if instruction.opcode != "gather" or operands[0].opcode != "table":
         return False
     rank, indices = instruction.array_shape.rank, instruction.operands[1].array_shape
@@ -316,7 +318,7 @@ def _is_barrier(instruction: Instruction) -> bool:
 
 
 def _is_elementwise(instruction: Instruction) -> bool:
-    """Tell whether it gives each element from the elements at its place, and all sizes are known."""
+    """Return whether each element depends only on the elements at its position, and all sizes are static."""
     shape = instruction.shape
     return (
         OPCODES[instruction.opcode].is_elementwise
@@ -331,7 +333,7 @@ def _is_elementwise(instruction: Instruction) -> bool:
 
 
 def _is_any(instruction: Instruction) -> bool:
-    """Tell whether a reduction tells if any of all elements is true."""
+    """Return whether a reduction is the ``any`` of all elements."""
     is_one = instruction.opcode == "reduce" and len(instruction.operands) == 2
     if not is_one or not isinstance(instruction.shape, ArrayShape) or instruction.shape.rank:
         return False
@@ -343,8 +345,9 @@ def _is_any(instruction: Instruction) -> bool:
 
 
 def _key(instruction: Instruction) -> Any:
-    """Return what an element-wise operation's attributes say; the type of a comparison follows from its operands, but
-    for that of the total order."""
+    """Return the key of an element-wise operation's attributes. The type of a comparison follows from its operands,
+    except for the total order.
+    """
     known = OPCODES[instruction.opcode].attributes
     if instruction.opcode == "compare" and instruction.attributes.get("type") != "TOTALORDER":
         return instruction["direction"]

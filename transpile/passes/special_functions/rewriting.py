@@ -1,4 +1,4 @@
-"""A module with calls in place of instructions, and without what only these needed."""
+"""Replaces instructions of a module by calls, and drops instructions that are no longer needed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from ...hlo.ir import Computation, HloModule, Instruction, callees_first, naming
 
-Calls = dict[Instruction, Instruction]  # by an instruction of a computation: what takes its place, on old operands
+Calls = dict[Instruction, Instruction]  # replacements of a computation's instructions, with old operands
 Originals = dict[Instruction, tuple[Instruction, ...]]
 
 
 def with_calls(module: HloModule, calls: Mapping[Computation, Calls]) -> tuple[HloModule, Originals]:
-    """The module with the calls of each computation, and what its instructions stand for.
+    """Return the module with the calls of each computation, and the originals of its instructions.
 
-    An operand of a call may be new, too: several results of one call are elements of it.
+    An operand of a call may be new: several results of one call are elements of it.
     """
     rewriting = _Rewriting(calls)
     for computation in callees_first(*module.computations):
@@ -33,12 +33,12 @@ class _Rewriting:
         self.made: dict[Computation, Computation] = {}
 
     def rewritten(self, computation: Computation) -> Computation:
-        """A computation with its calls, and with its calls of computations going to the rewritten ones."""
+        """Return a computation with its calls, which itself calls rewritten computations."""
         calls = self.calls.get(computation, {})
         operands = _operands(computation, calls)
         left_out = _gone(computation, calls, operands)
         made: dict[Instruction, Instruction] = {}
-        places: dict[Instruction, Instruction] = {}  # what stands for those that are gone, too
+        places: dict[Instruction, Instruction] = {}  # replacements, also of dropped instructions
         for old in _ordered((each for each in computation.instructions if each not in left_out), operands):
             new = calls.get(old, old)
             for added in _added(new.operands, made):
@@ -52,7 +52,7 @@ class _Rewriting:
 
 
 def _added(operands: Iterable[Instruction], made: Mapping[Instruction, Instruction]) -> Iterator[Instruction]:
-    """The operands that are new, each after its own."""
+    """Yield the new operands, each after its own operands."""
     for operand in operands:
         if operand not in made:
             yield from _added(operand.operands, made)
@@ -60,7 +60,7 @@ def _added(operands: Iterable[Instruction], made: Mapping[Instruction, Instructi
 
 
 def gone(computation: Computation, calls: Calls) -> dict[Instruction, Instruction]:
-    """The instructions that nobody needs once there are these calls, and in whose place each came."""
+    """Return the instructions that are not needed with these calls, each with the instruction that it was part of."""
     return _gone(computation, calls, _operands(computation, calls))
 
 
@@ -68,7 +68,7 @@ _Operands = Mapping[Instruction, tuple[Instruction, ...]]
 
 
 def _operands(computation: Computation, calls: Calls) -> _Operands:
-    """What each instruction of a computation needs of the others once there are these calls."""
+    """Return the old instructions that each instruction of a computation needs with these calls."""
     known = set(computation.instructions)
 
     def needs(instruction: Instruction) -> Iterator[Instruction]:
@@ -95,7 +95,7 @@ def _gone(computation: Computation, calls: Calls, operands: _Operands) -> dict[I
 
 
 def _ordered(instructions: Iterable[Instruction], operands: _Operands) -> list[Instruction]:
-    """Instructions in their order, but what each needs before it."""
+    """Return instructions in topological order, otherwise in their own."""
     ordered: dict[Instruction, None] = {}
     for instruction in instructions:
         waiting = [instruction]

@@ -1,9 +1,9 @@
-"""Associative scans: what ``jax.lax.associative_scan`` writes for one becomes a call again.
+"""Associative scans: raises the HLO of ``jax.lax.associative_scan`` to a call.
 
-It combines neighbours, scans the pairs, combines what those give with the elements in between, and interleaves both:
+The HLO combines neighbours, scans the pairs, combines their results with the elements in between, and interleaves both:
 a ladder of slices and pads, half as long at each level. It is recognised from its last level down. The combination of
-the pairs of one level is the pattern for all others. Only combinations of elements are, whose text fits any length.
-An array of one number is written as that number, and as another one at each level.
+the pairs of one level is the pattern for all others. Only combinations of elements are recognised, since their text
+fits any length. An array of one number is written as that number, which may be another one at each level.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from .rewriting import Calls, gone
 _MOST = 100  # operations of a combination
 LEFT, RIGHT = "left", "right"
 Key = tuple[str, bytes]  # a number: its type and its bits
-Numbers = Mapping[Key, Instruction]  # by a number of one level: what stands in its place in the next
+Numbers = Mapping[Key, Instruction]  # for a number of one level, its counterpart in the next
 _OPCODES = ("multiply", "add")
 _TYPES = (F32, F64, C64, C128)
 
 
 class Place(NamedTuple):
-    """An instruction, and what the parameters of the computations around it stand for."""
+    """An instruction, and the arguments of the parameters of the computations around it."""
 
     instruction: Instruction
     given: Mapping[Instruction, Place]
@@ -53,8 +53,9 @@ _OUTSIDE: Mapping[Instruction, Place] = {}
 
 @dataclass(slots=True)
 class Level:
-    """The arrays of one level, all of one length: their scans, the pairs of neighbours, and what the scans of those
-    give."""
+    """The arrays of one level, all of one length: their scans, the pairs of neighbours, and the scans of these
+    (``odd``).
+    """
 
     length: int
     axis: int
@@ -64,7 +65,7 @@ class Level:
     numbers: dict[tuple[str, bytes], Instruction] = field(default_factory=dict)  # those of the next level
 
     def side(self, instruction: Instruction) -> tuple[str, Instruction] | None:
-        """The neighbours to be combined: which ones, and of what."""
+        """Return the side of the neighbours that an instruction slices, and their array; or None."""
         for side, start, limit in ((LEFT, 0, self.length - 1), (RIGHT, 1, self.length)):
             source = sliced(instruction, self.axis, SliceDimension(start, limit, 2))
             if source is not None and source.array_shape.dimensions[self.axis] == self.length:
@@ -74,7 +75,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A scan of several arrays along an axis, which of its results are read, and the scans ``inside`` of it."""
+    """A scan of several arrays along an axis, its used results, and the scans ``inside`` of it."""
 
     arrays: tuple[Instruction, ...]
     results: dict[Instruction, int]
@@ -83,7 +84,7 @@ class Scan:
     axis: int
 
     def running(self) -> Calls:
-        """The window up to each element that takes the place of the only result, if a library runs along an axis so."""
+        """Return the reduce-window that replaces the only result, if a library has a cumulative function for it."""
         root = self.combine.root
         if not _has_library_function((root,), self.combine.parameters):
             return {}
@@ -99,7 +100,7 @@ class Scan:
         return {result: result.replace(opcode="reduce-window", operands=(array, number), attributes=attributes)}
 
     def calls(self) -> Calls:
-        """The instructions that take the place of the results: elements of one call."""
+        """Return the replacements of the results: elements of one call."""
         shapes = TupleShape(tuple(array.shape for array in self.arrays))
         attributes = {
             "custom_call_target": ASSOCIATIVE_SCAN,
@@ -113,7 +114,7 @@ class Scan:
         }
 
     def recurrence(self, supports: Support) -> Calls:
-        """The call that takes the place of the only result, if it is a linear recurrence."""
+        """Return the call that replaces the only result if the scan is a linear recurrence."""
         if len(self.results) != 1:
             return {}
         ((result, k),) = self.results.items()
@@ -122,8 +123,11 @@ class Scan:
 
 
 def scan_calls(computation: Computation, supports: Support, *, of_elements: bool = True) -> Calls:
-    """The calls that take the place of the results of the scans in a computation: of those that a target supports, and
-    that nothing reads the inside of, as gradients do. Those that call a function of elements can be left out."""
+    """Return the calls that replace the results of a computation's scans, if the target supports them.
+
+    A scan with other users of its inner values, such as gradients, stays. Without ``of_elements``, scans by a function
+    of elements stay too.
+    """
     found: Calls = {}
     for scan in associative_scans(computation):
         calls = scan.running() or scan.recurrence(supports)
@@ -135,7 +139,7 @@ def scan_calls(computation: Computation, supports: Support, *, of_elements: bool
 
 
 def associative_scans(computation: Computation) -> Iterator[Scan]:
-    """The scans in a computation."""
+    """Yield the scans in a computation."""
     found = {each: halves for each in computation.instructions if (halves := interleaved(each)) is not None}
     place = {each: (1, k) for k, each in enumerate(computation.instructions)} if found else {}
     place.update((each, (0, k)) for k, each in enumerate(computation.parameters))
@@ -159,7 +163,7 @@ def associative_scans(computation: Computation) -> Iterator[Scan]:
 
 
 def _depend(arrays: Iterable[Instruction], others: Iterable[Instruction]) -> bool:
-    """Tell whether any array is made of any of the others."""
+    """Return whether any array depends on any of the others."""
     sought, seen, waiting = set(others), set[Instruction](), list(arrays)
     while waiting:
         instruction = waiting.pop()
@@ -171,7 +175,7 @@ def _depend(arrays: Iterable[Instruction], others: Iterable[Instruction]) -> boo
 
 
 def _levels(scans: dict[Instruction, Instruction], axis: int) -> list[Level]:
-    """The levels of the scans of some arrays; none where they are no scans."""
+    """Return the levels of the scans of some arrays; none if they are not scans."""
     levels: list[Level] = []
     length = next(iter(scans)).array_shape.dimensions[axis]
     while length >= 2:
@@ -185,7 +189,7 @@ def _levels(scans: dict[Instruction, Instruction], axis: int) -> list[Level]:
 
 
 def _are_scans(level: Level) -> bool:
-    """Tell whether all scans of a level go by the scans of its pairs, and note those."""
+    """Return whether all scans of a level consist of the scans of its pairs, and record these."""
     evens: list[tuple[Instruction, Instruction]] = []  # the pairs of an array, and its elements at even places
     for source, scan in level.scans.items():
         halves = interleaved(scan)
@@ -200,7 +204,7 @@ def _are_scans(level: Level) -> bool:
 
 
 def _note(level: Level, source: Instruction, odd: Instruction) -> bool:
-    """Note what the scan of the pairs of an array gives; tell whether nothing else is known of it."""
+    """Record the scan of the pairs of an array; return whether it agrees with earlier ones."""
     halves = interleaved(odd) if level.length > 3 else None
     if level.length > 3 and halves is None:
         return False
@@ -209,21 +213,23 @@ def _note(level: Level, source: Instruction, odd: Instruction) -> bool:
 
 
 def _is_supported(scan: Scan, supports: Support) -> bool:
-    """Tell whether the target has a function for a scan."""
+    """Return whether the target has a function for a scan."""
     graph = Graph()
     shapes = [array.array_shape for array in scan.arrays]
     given = tuple(graph.parameter(each.dimensions, each.element_type, graph.root) for each in shapes)
     slots = tuple(Slot(k) for k in range(len(given)))
-    arguments = (slots, Ufunc("add"))  # no matter what is combined
+    arguments = (slots, Ufunc("add"))  # support does not depend on the combination
     keywords = {"axis": scan.axis}
     return supports(graph.add("prelude", given, function="associative_scan", arguments=arguments, keywords=keywords))
 
 
-_Binds = Callable[[str, Instruction, Place], bool]  # a side, the array that it is of, and what stands for it
+_Binds = Callable[[str, Instruction, Place], bool]  # a side, its array, and the place that must correspond
 
 
 def _binds_even(level: Level) -> _Binds:
-    """Elements at even places: of the scan of the pairs before each, and of the array itself."""
+    """Return the binding of elements at even positions: the left side is the scan of the pairs before each, the right
+    one the array itself.
+    """
 
     def binds(side: str, source: Instruction, place: Place) -> bool:
         instruction = place.instruction
@@ -238,7 +244,9 @@ def _binds_even(level: Level) -> _Binds:
 
 
 def _are_alike(levels: list[Level]) -> bool:
-    """Tell whether the pairs of all levels are combined alike, and note those of arrays that are read, not scanned."""
+    """Return whether the pairs of all levels are combined alike, and record those of arrays that are used but not
+    scanned.
+    """
     while True:
         count = sum(len(level.pairs) for level in levels)
         for level, inner in pairwise(levels):
@@ -252,7 +260,7 @@ def _are_alike(levels: list[Level]) -> bool:
 
 
 def _binds_pairs(level: Level, inner: Level) -> _Binds:
-    """The neighbours among the pairs, where the neighbours of the arrays are."""
+    """Return the binding of neighbours among the pairs to the neighbours of the arrays."""
 
     def binds(side: str, source: Instruction, place: Place) -> bool:
         found = inner.side(place.instruction)
@@ -268,9 +276,9 @@ def _matches(
     binds: _Binds,
     numbers: dict[tuple[str, bytes], Instruction] | None = None,
 ) -> bool:
-    """Tell whether a place computes what the pattern does, of what ``binds`` to its neighbours in a level.
+    """Return whether a place computes the same as the pattern, with the neighbours of a level bound by ``binds``.
 
-    Where ``numbers`` are given, a number may stand for another one, always the same, which is noted there.
+    If ``numbers`` are given, a number may correspond to another one, always the same, which is recorded there.
     """
     waiting = [(pattern, place)]
     seen: set[tuple[Instruction, Instruction]] = set()
@@ -301,7 +309,7 @@ def _matches(
 
 
 def _is_alike(a: Instruction, b: Instruction) -> bool:
-    """Tell whether two instructions do the same to elements."""
+    """Return whether two instructions do the same to elements."""
     if a.opcode != b.opcode or not (a.opcode in ELEMENTWISE or is_number(a)):
         return False
     if a.array_shape.element_type is not b.array_shape.element_type:
@@ -310,18 +318,18 @@ def _is_alike(a: Instruction, b: Instruction) -> bool:
 
 
 def _of_element(instruction: Instruction) -> Mapping[str, Any]:
-    """The attributes of an instruction for one element."""
+    """Return the attributes of an instruction for one element."""
     attributes = instruction.attributes
     return {"literal": attributes["literal"].reshape(())} if is_number(instruction) else attributes
 
 
 def _outside(instruction: Instruction) -> Place:
-    """The place of an instruction that is in no function that is called."""
+    """Return the place of an instruction outside of called functions."""
     return Place(instruction, _OUTSIDE)
 
 
 def _resolved(place: Place) -> Place:
-    """What computes an element: in a function that is called, behind a number that is repeated."""
+    """Return the place that computes an element, inside called functions and behind broadcasts of scalars."""
     instruction, given = place
     while True:
         if instruction in given:
@@ -336,12 +344,13 @@ def _resolved(place: Place) -> Place:
             return Place(instruction, given)
 
 
-# -- what is made of it
+# -- the combination
 
 
 def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int, int]]) -> Scan | None:
-    """The scan of the arrays of the outermost level, in the order of their places, behind arrays of one number; None
-    where their combination is not known, or a library has a function for it."""
+    """Return the scan of the outermost level's arrays, in order, after arrays of one number; None if the combination is
+    unknown, or a library has a function for it.
+    """
     level = levels[0]
     read = sorted(level.pairs, key=place.__getitem__)
     growing = growing_numbers([level.numbers for level in levels], read[0].array_shape.dimensions)
@@ -361,7 +370,9 @@ def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int,
     made: dict[Instruction, Instruction] = {}
 
     def scalar(place: Place, depth: int = 0) -> Instruction:
-        """The instruction for one element. Raises KeyError where it is of anything but the elements of the arrays."""
+        """Return the instruction for one element. Raises KeyError if it depends on anything but elements of the
+        arrays.
+        """
         instruction, given = _resolved(place)
         side = level.side(instruction)
         if side is not None:
@@ -382,7 +393,7 @@ def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int,
         return made[instruction]
 
     def grown(key: tuple[str, bytes], number: GrowingNumber) -> Instruction:
-        """The combination of two elements of an array of one number."""
+        """Return the combination of two elements of an array of one number."""
         both = values[LEFT, filled[key]], values[RIGHT, filled[key]]
         instructions.append(Instruction(f"{number.opcode}.{len(instructions)}", number.opcode, both[0].shape, both))
         return instructions[-1]
@@ -393,7 +404,7 @@ def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int,
         return None
     results = (*(grown(key, number) for key, number in growing.items()), *states)
     if _has_library_function(results, parameters) and level.length <= LARGEST:
-        return None  # seen in the stretches that elements stand for, whatever scan it is
+        return None  # the pass prefixes finds it by its stretches
     root = results[0]
     if len(results) > 1:
         root = Instruction("results", "tuple", TupleShape(tuple(each.shape for each in results)), results)
@@ -404,7 +415,7 @@ def _combination(levels: Sequence[Level], place: Mapping[Instruction, tuple[int,
 
 
 def _has_library_function(results: Sequence[Instruction], parameters: Sequence[Instruction]) -> bool:
-    """Tell whether a single array has running sums, products, maxima or minima."""
+    """Return whether the results are the cumulative sum, product, maximum or minimum of one array."""
     return len(results) == 1 and results[0].opcode in RUNNING and set(results[0].operands) == set(parameters)
 
 
@@ -412,14 +423,14 @@ def _has_library_function(results: Sequence[Instruction], parameters: Sequence[I
 
 
 class GrowingNumber(NamedTuple):
-    """A number that is another one at each level, the opcode that combines two of it, and the shape of its array."""
+    """A number that changes from level to level, the opcode that combines two of it, and the shape of its array."""
 
     number: Instruction
     opcode: str
     dimensions: tuple[int, ...]
 
     def array(self) -> Instruction:
-        """The array that the number stands for in the outermost level."""
+        """Return the array of the number in the outermost level."""
         element_type = self.number.array_shape.element_type
         literal = {"literal": self.number["literal"].reshape(())}
         number = Instruction("number", "constant", ArrayShape(element_type, ()), attributes=literal)
@@ -428,12 +439,12 @@ class GrowingNumber(NamedTuple):
 
 
 def key_of(number: Instruction) -> Key:
-    """The type and the bits of a number."""
+    """Return the type and the bits of a number."""
     return str(number.array_shape.element_type), number["literal"].tobytes()
 
 
 def growing_numbers(levels: Sequence[Numbers], dimensions: tuple[int, ...]) -> dict[Key, GrowingNumber] | None:
-    """The numbers of the outermost level that others stand for in later levels; None where one follows no rule."""
+    """Return the numbers of the outermost level that change in later levels; None if one follows no rule."""
     found: dict[Key, GrowingNumber] = {}
     for key in levels[0]:
         chain = list(_chain(levels, key))
@@ -453,7 +464,7 @@ def _array(number: Instruction, key: Key) -> np.ndarray:
 
 
 def _chain(levels: Sequence[Numbers], key: Key) -> list[Instruction]:
-    """What stands for a number of the outermost level in each of the next ones."""
+    """Return the counterparts of a number of the outermost level in the next levels."""
     chain: list[Instruction] = []
     for numbers in levels:
         if key not in numbers:
@@ -464,7 +475,7 @@ def _chain(levels: Sequence[Numbers], key: Key) -> list[Instruction]:
 
 
 def _follows(chain: Sequence[Instruction], key: Key, opcode: str) -> bool:
-    """Tell whether each number is the last one combined with itself."""
+    """Return whether each number is the previous one combined with itself."""
     for number in chain:
         last, element_type = _array(number, key), number.array_shape.element_type
         wanted = fold(opcode, [last, last], element_type, {})
@@ -474,11 +485,11 @@ def _follows(chain: Sequence[Instruction], key: Key, opcode: str) -> bool:
     return True
 
 
-# -- one level: halves that are interleaved
+# -- one level: interleaved halves
 
 
 class Halves(NamedTuple):
-    """Holds the parts of an interleaved array: its first element, the even places behind that, and the odd places."""
+    """The parts of an interleaved array: its first element, the even positions after it, and the odd positions."""
 
     first: Instruction
     even: Instruction | None
@@ -487,7 +498,9 @@ class Halves(NamedTuple):
 
 
 def interleaved(instruction: Instruction) -> Halves | None:
-    """The halves that ``add`` interleaves, ``or`` those of truth values: each has gaps where the other has elements."""
+    """Return the halves that ``add``, or ``or`` for booleans, interleaves: each has gaps where the other has elements.
+    Or None.
+    """
     if instruction.opcode not in ("add", "or") or any(each.opcode != "pad" for each in instruction.operands):
         return None
     even, odd = instruction.operands
@@ -518,7 +531,7 @@ def _is_zero(instruction: Instruction) -> bool:
 
 
 def sliced(instruction: Instruction, axis: int, part: SliceDimension) -> Instruction | None:
-    """Return the array that an instruction slices along one axis only, or None where it is no such slice."""
+    """Return the array that an instruction slices along one axis only, or None."""
     if instruction.opcode != "slice" or instruction["slice"][axis] != part:
         return None
     (source,) = instruction.operands
@@ -528,18 +541,19 @@ def sliced(instruction: Instruction, axis: int, part: SliceDimension) -> Instruc
 
 
 def is_number(instruction: Instruction) -> bool:
-    """Tell whether an instruction is a constant of one element: JAX does not repeat it where one is wanted."""
+    """Return whether an instruction is a constant of one element, which JAX does not broadcast."""
     return instruction.opcode == "constant" and instruction.array_shape.size == 1
 
 
-# -- linear recurrences, of which the states alone are read
+# -- linear recurrences of which only the states are used
 
 
 def recurrence_call(
     result: Instruction, wanted: int, arrays: Sequence[Instruction], combine: Computation, axis: int, supports: Support
 ) -> Instruction | None:
-    """The call that takes the place of the result number ``wanted`` of a scan of two arrays, where that is a linear
-    recurrence and the target has a function for it."""
+    """Return the call that replaces result ``wanted`` of a scan of two arrays, if that is a linear recurrence and the
+    target has a function for it.
+    """
     if not supports.features.has_linear_recurrences or len(arrays) != 2 or not _is_linear(combine, wanted):
         return None
     factors, terms = arrays[1 - wanted], arrays[wanted]
@@ -551,7 +565,7 @@ def recurrence_call(
 
 
 def _is_linear(combine: Computation, wanted: int) -> bool:
-    """Tell whether two elements (f, t) and (g, u) become (f g, g t + u), the second of which is the wanted one."""
+    """Return whether two elements (f, t) and (g, u) become (f g, g t + u), with the second as the wanted one."""
     parameters, results = combine.parameters, combine.root.operands
     if combine.root.opcode != "tuple" or len(results) != 2 or len(parameters) != 4:
         return False
@@ -563,5 +577,5 @@ def _is_linear(combine: Computation, wanted: int) -> bool:
 
 
 def _is(instruction: Instruction, opcode: str, a: Instruction, b: Instruction) -> bool:
-    """Tell whether an instruction combines two others, in either order."""
+    """Return whether an instruction combines two others, in either order."""
     return instruction.opcode == opcode and instruction.operands in ((a, b), (b, a))

@@ -1,4 +1,4 @@
-"""Terms: computations of elements, whatever their shape, where equal ones are one object."""
+"""Terms: computations of elements of any shape; equal terms are one object."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..outlining.traced_calls import described
 
 NAMED = "named"  # the opcode of terms that are special functions; their key is the name
 PARTS = ("real", "imag")  # the opcodes of the parts of a complex number
-COMPLEX_OF = {"f32": "c64", "f64": "c128"}  # the type of a number by that of its parts
+COMPLEX_OF = {"f32": "c64", "f64": "c128"}  # the complex type by the type of its parts
 REAL_OF = {whole: part for part, whole in COMPLEX_OF.items()}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Term:
-    """An operation on terms; compared by identity. ``key`` is what its attributes say."""
+    """An operation on terms; compared by identity. ``key`` describes its attributes."""
 
     opcode: str
     element_type: str
@@ -28,7 +28,7 @@ class Term:
 
     @property
     def value(self) -> np.ndarray[Any, np.dtype[Any]] | None:
-        """The number that a term is, or None."""
+        """The number of a constant term, or None."""
         if self.opcode != "constant":
             return None
         dtype, _, data = self.key
@@ -43,38 +43,40 @@ class Term:
 
 @dataclass(slots=True)
 class Terms:
-    """Terms by what they are; ``shared`` are those that exist already, to which none is added."""
+    """All terms by their description; ``shared`` are existing ones, to which none is added."""
 
     shared: Mapping[Any, Term] = field(default_factory=dict)
     known: dict[Any, Term] = field(default_factory=dict)
 
     @property
     def carried(self) -> Term:
-        """The term for what a loop carries, as its body reads it."""
+        """The term of a loop's carries, as its body uses them."""
         return self.make("carried", "")
 
     def make(self, opcode: str, element_type: str, key: Any = None, operands: tuple[Term, ...] = ()) -> Term:
-        """The one term that is this."""
+        """Return the only term of this description."""
         identity = opcode, element_type, key, operands
         found = self.shared.get(identity)
         return self.known.setdefault(identity, Term(opcode, element_type, key, operands)) if found is None else found
 
     def number(self, element_type: str, value: np.ndarray[Any, np.dtype[Any]]) -> Term:
-        """The term of a number."""
+        """Return the term of a number."""
         return self.make("constant", element_type, described(value))
 
     def table(self, element_type: str, values: np.ndarray[Any, np.dtype[Any]], axis: int) -> Term:
-        """The term of numbers along an axis, the same along all others; that of a number, where there is one."""
+        """Return the term of numbers along an axis that are the same along all others; a single number is its
+        own term.
+        """
         if values.size == 1:
             return self.number(element_type, values.reshape(()))
         return self.make("table", element_type, (axis, *described(values)))
 
     def element(self, whole: Term, element_type: str, index: int) -> Term:
-        """The term of an element of a tuple."""
+        """Return the term of an element of a tuple."""
         if whole.opcode == "tuple":
             return whole.operands[index]
         return self.make("get-tuple-element", element_type, index, (whole,))
 
     def part(self, opcode: str, whole: Term) -> Term:
-        """The term of a part of a complex number: real or imag."""
+        """Return the term of a part of a complex number: real or imag."""
         return self.make(opcode, REAL_OF[whole.element_type], (), (whole,))

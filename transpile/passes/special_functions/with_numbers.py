@@ -1,7 +1,7 @@
-"""Special functions that are given numbers: what is written for them has been worked out in parts.
+"""Special functions with numbers as arguments, whose HLO is partly folded.
 
-What the parameters stand for is guessed first, where a pattern and a term go alike; then the pattern is written for
-these arguments, worked out as well, and compared.
+The arguments are guessed first, from places where pattern and term agree. Then the pattern is instantiated with these
+arguments, folded as well, and compared.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from .folding import FLIPPED, is_commutative, value_of, written
 from .terms import Term, Terms
 
-_PASSED_THROUGH = frozenset(("select", "and", "or", "not"))  # one operand is left of these where another is known
+_PASSED_THROUGH = frozenset(("select", "and", "or", "not"))  # fold to one operand if another is known
 _MOST_PAIRS, _MOST_GUESSES, _LIKELIEST = 3000, 16, 5
-_DOUBT = 1024  # units in the last place of numbers that were worked out: XLA's approximations differ from ours
+_DOUBT = 1024  # units in the last place of folded numbers, since XLA's approximations differ from ours
 
 
 def roots(pattern: Term) -> set[str]:
-    """The opcodes that may be at the root of what a pattern becomes where arguments are numbers."""
+    """Return the opcodes that may be at the root of a pattern whose arguments are numbers."""
     found: set[str] = set()
     waiting = [pattern]
     while waiting:
@@ -33,7 +33,7 @@ def roots(pattern: Term) -> set[str]:
 
 
 def arguments_of(terms: Terms, parameters: list[Term], pattern: Term, term: Term) -> tuple[Term, ...] | None:
-    """Return the arguments, numbers among them, for which a pattern is a term; None where there are none."""
+    """Return the arguments, numbers among them, for which a pattern equals a term; None if there are none."""
     votes = _votes(terms, pattern, term)
     if any(parameter not in votes for parameter in parameters):
         return None
@@ -51,7 +51,7 @@ def arguments_of(terms: Terms, parameters: list[Term], pattern: Term, term: Term
 
 
 def _votes(terms: Terms, pattern: Term, term: Term) -> Mapping[Term, Counter[Term]]:
-    """Return the terms that each parameter may stand for, with the number of places where it does."""
+    """Return the terms that each parameter may stand for, with the number of places that agree."""
     votes: dict[Term, Counter[Term]] = defaultdict(Counter)
     waiting = [(pattern, term)]
     seen = set(waiting)
@@ -73,7 +73,7 @@ def _votes(terms: Terms, pattern: Term, term: Term) -> Mapping[Term, Counter[Ter
 
 
 def _below(terms: Terms, wanted: Term, given: Term) -> Iterator[tuple[Term, Term]]:
-    """The pairs of operands that may go together where these two terms do."""
+    """Yield the pairs of operands that may correspond if these two terms do."""
     if not wanted.operands or wanted is given:
         return
     if given.opcode == "constant":
@@ -91,7 +91,7 @@ def _below(terms: Terms, wanted: Term, given: Term) -> Iterator[tuple[Term, Term
 
 
 def _changing(terms: Terms, loop: Term) -> list[Term]:
-    """What a loop starts with, but for what it carries round as it is."""
+    """Return the initial values of a loop, without those of carries that do not change."""
     _, body = loop.key
     (start,) = loop.operands
     if start.opcode != "tuple" or body.opcode != "tuple":
@@ -102,8 +102,9 @@ def _changing(terms: Terms, loop: Term) -> list[Term]:
 
 
 def _operands_like(wanted: Term, given: Term) -> tuple[Term, ...] | None:
-    """The operands of a term that does what another does, in its order; None where it does something else. A number,
-    which is always last, may have come first."""
+    """Return the operands of a term in the order of the same operation in the pattern; None for another operation. A
+    number, which is last in terms, may have been first.
+    """
     operands = given.operands
     if (wanted.opcode, wanted.element_type) != (given.opcode, given.element_type):
         return None
@@ -118,7 +119,7 @@ def _operands_like(wanted: Term, given: Term) -> tuple[Term, ...] | None:
 
 
 def _solved(terms: Terms, wanted: Term, given: Term) -> Iterator[tuple[Term, Term]]:
-    """The operand that gives a number, where a simple operation on it and at most one number does."""
+    """Yield the operand that must be a number for a simple operation to give a number."""
     if wanted.opcode == "select":
         yield from ((operand, given) for operand in wanted.operands[1:])
     rule, value = _INVERSE.get(wanted.opcode), given.value
@@ -158,14 +159,14 @@ _INVERSE: Mapping[str, Callable[..., _Undone]] = {
     "subtract": _difference_undone,
     "multiply": _product_undone,
     "divide": _quotient_undone,
-    "floor": lambda place, given: ("floor", (given,)),  # of a whole number
+    "floor": lambda place, given: ("floor", (given,)),  # an integer is its own floor
     "negate": lambda place, given: ("negate", (given,)),
     "bitcast-convert": lambda place, given: ("bitcast-convert", (given,)),
 }
 
 
 def _agrees(made: Term, term: Term, worked_out: set[Term]) -> bool:
-    """Tell whether two terms are one, but for the last digits of numbers that were worked out."""
+    """Return whether two terms are equal, except for the last digits of folded numbers."""
     waiting = [(made, term)]
     seen = set(waiting)
     while waiting:
@@ -184,7 +185,7 @@ def _agrees(made: Term, term: Term, worked_out: set[Term]) -> bool:
 
 
 def _is_close(wanted: Term, given: Term) -> bool:
-    """Tell whether two numbers of a type are the same up to rounding."""
+    """Return whether two numbers of a type are equal up to rounding."""
     a, b = wanted.value, given.value
     if a is None or b is None or a.dtype.kind != "f" or not (np.isfinite(a) and np.isfinite(b)):
         return a is not None and b is not None and a.tobytes() == b.tobytes()

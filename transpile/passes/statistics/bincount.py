@@ -1,4 +1,6 @@
-"""``np.bincount``: how often each number occurs, which JAX adds up one by one, leaving out what is too large."""
+"""``np.bincount``: the number of occurrences of each integer, which JAX adds up one by one, without those out of
+range.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,13 @@ from ..rewriting.patterns import Bindings, pattern
 from ..rewriting.rules import Rule, apply_rules
 
 _NOT_NEGATIVE = pattern("maximum(x, 0)")
-_MOST_COUNTED = {"f32": 2**24, "f64": 2**53}  # one by one in a float, which goes no further
+_MOST_COUNTED = {"f32": 2**24, "f64": 2**53}  # the largest count that a float reaches by adding 1
 
 
 def _counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return the counts by ``np.bincount``; what is too large is counted in a last place, which is left out."""
+    """Return the counts by ``np.bincount``, or None. Integers out of range are counted in an additional element, which
+    is dropped.
+    """
     zeros, numbers, one = _places(node)
     if not _is_number(zeros, 0) or not _is_number(one, 1) or numbers.ndim != 1 or numbers.interval is None:
         return None
@@ -39,7 +43,7 @@ def _counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _places(node: Node) -> list[Node]:
-    """Return what is added to, at which places, and what is added."""
+    """Return the array, the positions and the values of an addition at positions; the node three times for others."""
     if node.opcode == "update_at":
         array, value, *indices = node.operands
         is_sum = node.parameters["ufunc"] == Ufunc("add") and len(indices) == 1
@@ -50,13 +54,13 @@ def _places(node: Node) -> list[Node]:
 
 
 def _is_number(node: Node, number: int) -> bool:
-    """A number, or an array of that alone."""
+    """Return whether a node is the number, or an array filled with it."""
     value = node.operands[0] if node.operation.is_filled else node
     return value.is_literal and bool(literal_value(value) == number)
 
 
 def _cut(graph: Graph, numbers: Node, size: int) -> Node:
-    """Return numbers cut to at most ``size``."""
+    """Return numbers clamped to at most ``size``."""
     inner = _NOT_NEGATIVE.match(numbers)
     zero, most = (graph.literal(bound, numbers.type) for bound in (0, size))
     operands = (zero, inner["x"], most) if inner is not None else (numbers, most)
@@ -69,7 +73,7 @@ def _whole_counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _part(graph: Graph, node: Node, found: Bindings) -> Node:
-    """A part of the places that are left, from all."""
+    """Return a part of the counts."""
     return getitem(graph, found["left"], node.parameters["index"])
 
 
@@ -83,5 +87,5 @@ RULES, _OF_ANY_SIZE = (
 
 
 def bincount(function: Function, supports: Support) -> None:
-    """Raise counts of integers that are not negative."""
+    """Raise counts of non-negative integers."""
     apply_rules(function, RULES if supports.features.sizes_are_fixed else _OF_ANY_SIZE, supports)

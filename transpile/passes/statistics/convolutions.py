@@ -18,7 +18,9 @@ _KEYWORDS = frozenset(("padding", "layout"))
 
 
 def _convolution(graph: Graph, node: Node, found: Bindings, *, sizes_are_fixed: bool) -> Node | None:
-    """What is longer comes first; where any of the two may be, what comes first is the same at all sizes."""
+    """Return the call, or None. If sizes are free, either array may be longer, and the order is the same at all
+    sizes.
+    """
     convolved = found["convolved"]
     keywords = convolved.parameters["keywords"]
     if node.ndim != 1 or not keywords.keys() <= _KEYWORDS or len(convolved.shape) != 3:
@@ -46,12 +48,12 @@ def _order(node: Node) -> int:
 
 
 def _spatial(axes: str) -> int:
-    """The place of the axis that is neither batch nor channel."""
+    """Return the position of the axis that is neither batch nor channel."""
     return next(k for k, letter in enumerate(axes) if letter not in "NCIO")
 
 
 def _line(operand: Node, axis: int) -> tuple[Node, bool] | None:
-    """(the array of one axis that an array with other axes of one element is, whether it is turned round)."""
+    """Return (the one-dimensional array to which unit axes were added, whether it is reversed), or None."""
     if operand.opcode not in ("expand", "getitem") or len(operand.operands) != 1 or operand.operands[0].ndim != 1:
         return None
     index = operand.parameters["index"]
@@ -62,7 +64,7 @@ def _line(operand: Node, axis: int) -> tuple[Node, bool] | None:
 
 
 def _mode(padding: tuple[int, int], length: int, window: int) -> str | None:
-    """NumPy's name for what is put before and after; the longer array comes first."""
+    """Return NumPy's name for the padding, with the longer array first; or None."""
     if not length >= window > 0:
         return None
     modes = {
@@ -81,5 +83,5 @@ _OF_ANY, _OF_FIXED = (_rule(partial(_convolution, sizes_are_fixed=fixed)) for fi
 
 
 def convolutions(function: Function, supports: Support) -> None:
-    """Raise them."""
+    """Raise convolutions and correlations of vectors."""
     apply_rules(function, (_OF_FIXED if supports.features.sizes_are_fixed else _OF_ANY,), supports)

@@ -1,4 +1,4 @@
-"""``image_filter``: convolutions of images of one channel with one kernel of several rows."""
+"""``image_filter``: convolutions of single-channel images with one kernel of several rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, is_full_float, rule_pass
 
 _KEYWORDS = frozenset(("padding", "kernel_dilation", "layout"))
-_FEWEST = 4  # rows of a kernel: products with a matrix take longer than sums for less
+_FEWEST = 4  # rows of a kernel from which on matrix products are faster than sums
 
 
 def _filter(graph: Graph, node: Node, found: Bindings) -> Node | None:

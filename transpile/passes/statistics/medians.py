@@ -1,7 +1,7 @@
-"""The median of an even number of elements: half the sum of the two in the middle, NaN where there is any.
+"""The median of an even number of elements: half the sum of the two middle ones, or NaN if there is any.
 
-``jnp.median`` of an odd number adds the middle element to itself, which overflows where ``np.median`` does not: it
-stays as it is.
+``jnp.median`` of an odd number adds the middle element to itself, which overflows where ``np.median`` does not, so it
+stays.
 """
 
 from __future__ import annotations

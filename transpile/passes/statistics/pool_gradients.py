@@ -1,7 +1,7 @@
-"""The gradient of pooling, which XLA's optimiser writes as a search for places and a scatter to them, as one call.
+"""The gradient of pooling, which XLA's optimiser writes as a search for positions and a scatter to them, as one call.
 
-Its search folds each window of ``x`` together with the coordinates of the elements, -1 standing for none; the updates
-are then added at the coordinates that it found.
+The search reduces each window of ``x`` together with the coordinates of the elements, with -1 for none; then the
+updates are added at the coordinates found.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _gradient(graph: Graph, scatter: Node) -> Node | None:
 
 
 def _counts(node: Node, axis: int) -> bool:
-    """The elements are their own coordinates along the axis."""
+    """Return whether the elements are their own coordinates along the axis."""
     size, behind = node.shape[axis], node.ndim - axis - 1
     if size == 1:
         return node.interval == (0, 0)
@@ -81,7 +81,9 @@ def _counts(node: Node, axis: int) -> bool:
 
 
 def _select(step: Any, count: int) -> Ufunc | None:
-    """Return what says that the chosen element stays, of the step of a search over so many coordinates."""
+    """Return the ufunc by which the chosen element stays, from the step of a search with ``count`` coordinates; or
+    None.
+    """
     if not isinstance(step, Function) or len(step.parameters) != 2 * (1 + count) or not isinstance(step.results, tuple):
         return None
     chosen, elements = step.parameters[: 1 + count], step.parameters[1 + count :]

@@ -1,8 +1,7 @@
-"""Where values belong in a sorted array: the loop that ``jnp.searchsorted`` halves the array in, as one call; or the
-calls of a function that does so once.
+"""``jnp.searchsorted``: its bisection loop as one call, or the calls of a function that does one step of it.
 
-The call does as the loop does, so that it gives the same on arrays that are not sorted, for which ``np.searchsorted``
-promises nothing.
+The call bisects as the loop does, so it gives the same on arrays that are not sorted, for which ``np.searchsorted``
+guarantees nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _KEY = 'prelude.total_order_key(select(isnan(x), nan, select(compare(x, 0, direc
 
 
 def _key(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return the total order key of floats, which XLA's optimiser writes out again."""
+    """Return the total order key of floats, which XLA's optimiser writes out; or None."""
     x, bits = found["x"], node.type.bits
     if not x.type.is_floating or int(literal_value(found["MOST"])) != 2 ** (bits - 1) - 1:
         return None
@@ -45,7 +44,7 @@ RULES = (Rule('select(compare((b := view(x)), 0, direction="LT"), xor(b, MOST), 
 
 
 def searches(function: Function, supports: Support) -> None:
-    """Raise keys that order floats, then the loops that search by them."""
+    """Raise total order keys of floats, then the loops that search by them."""
     apply_rules(function, RULES, supports)
     graph = function.graph
 
@@ -72,7 +71,9 @@ def searches(function: Function, supports: Support) -> None:
 
 
 class _Step(NamedTuple):
-    """What halves the part of an array, between ``low`` and ``high``, where what is wanted belongs."""
+    """A bisection step: the table, the wanted value, and the bounds ``low`` and ``high`` of the part where it
+    belongs.
+    """
 
     table: Node
     wanted: Node
@@ -82,7 +83,7 @@ class _Step(NamedTuple):
 
 
 def _search(loop: Loop, is_trusted: bool) -> _Step | None:
-    """The search of a loop that halves what is left of the array."""
+    """Return the step of a loop that bisects a whole array, or None."""
     if len(loop.carries) != 2 or loop.stores or loop.effect is not None or not loop.is_fixed:
         return None
     low, high = loop.carries
@@ -98,7 +99,7 @@ def _search(loop: Loop, is_trusted: bool) -> _Step | None:
 
 
 def _unrolled(last: Node, is_trusted: bool) -> _Step | None:
-    """The search of the calls, of which this is the last, of a function that halves what is left of the array."""
+    """Return the step of consecutive calls of a bisection function, ``last`` being the last one; or None."""
     function: Function = last.parameters["function"]
     if len(function.flat_results) != 2 or function.effect is not None:
         return None
@@ -115,7 +116,9 @@ def _unrolled(last: Node, is_trusted: bool) -> _Step | None:
 
 
 def _call_before(call: Node, begin: tuple[int, int]) -> Node | None:
-    """The call that gives a call, at two of its places, what it begins with, and is given the same for the rest."""
+    """Return the call whose results are two operands of a call (at positions ``begin``), with the same other operands;
+    or None.
+    """
     items = [call.operands[place] for place in begin]
     before = items[0].operands[0] if items[0].opcode == "item" else call
     if [item.opcode for item in items] != ["item", "item"] or items[1].operands[0] is not before:
@@ -128,12 +131,14 @@ def _call_before(call: Node, begin: tuple[int, int]) -> Node | None:
 
 
 def _is_whole(low: Node, high: Node, table: Node) -> bool:
-    """Tell whether a search begins with all of an array that has some elements."""
+    """Return whether a search begins with all of an array that is not empty."""
     return table.shape[0] > 0 and (_all(low), _all(high)) == (0, table.shape[0])
 
 
 def _step(next_low: Node, next_high: Node, is_trusted: bool) -> _Step | None:
-    """What the next bounds of a search are made of; places are clamped, or trusted."""
+    """Return the bisection step that computes the next bounds, or None. Positions must be clamped, or indices
+    trusted.
+    """
     bound, other = pattern(_LOW).match(next_low), pattern(_HIGH).match(next_high)
     if bound is None or other is None or any(bound[name] is not other[name] for name in ("goes_left", "middle")):
         return None
@@ -157,5 +162,5 @@ def _step(next_low: Node, next_high: Node, is_trusted: bool) -> _Step | None:
 
 
 def _all(node: Node) -> int | None:
-    """The integer that all elements are, where they are one."""
+    """Return the integer that all elements are, or None."""
     return node.interval[0] if node.interval is not None and node.interval[0] == node.interval[1] else None

@@ -1,4 +1,4 @@
-"""Element types that a target has no dtype for, carried in bytes."""
+"""Legalizes element types that a target has no dtype for: they are carried in bytes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["legalize_storage_types"]
 def legalize_storage_types(
     module: HloModule, lacks: frozenset[str], hooks: Mapping[str, str], originals: Originals
 ) -> tuple[HloModule, Originals]:
-    """The module without the element types of these names, and which instructions its own stand for.
+    """Return the module without the element types in ``lacks``, and the originals of its instructions.
 
-    A module that has none of them is returned as it is. Functions in ``hooks`` are given the carriers.
+    A module without these types is returned unchanged. Functions in ``hooks`` get the carriers.
     """
     if not any(has_type(instruction.shape, lacks) for instruction in module.instructions()):
         return module, originals

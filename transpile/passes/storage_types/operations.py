@@ -1,5 +1,6 @@
-"""Operations on carriers that are more than the same operation on wide elements: conversions, and the bits of integers
-narrower than a byte."""
+"""Operations on carriers that are more than the same operation on wide elements: conversions, and bit operations on
+integers narrower than a byte.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +17,14 @@ from .rewriting import Special, StorageRewriter
 
 
 def typed(shape: ArrayShape, element_type: ElementType) -> ArrayShape:
-    """A shape with another element type."""
+    """Return a shape with another element type."""
     return replace(shape.without_layout(), element_type=element_type)
 
 
 def _convert(work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-    """Floats go to narrow floats in one step, and to narrow integers by way of int8, which saturates as they do."""
+    """Return a conversion. Floats are converted to narrow floats in one step, and to narrow integers by way of int8
+    with saturation.
+    """
     shape = instruction.array_shape
     source, result = instruction.operands[0].array_shape.element_type, shape.element_type
     value = work.wider(operands[0], instruction.operands[0])
@@ -56,14 +59,14 @@ def _limits(element_type: ElementType) -> tuple[int, int]:
 
 
 def constant(work: StorageRewriter, shape: ArrayShape, value: int) -> Instruction:
-    """A number in an array."""
+    """Return an array of one number."""
     scalar = ArrayShape(shape.element_type, ())
     made = work.new("constant", scalar, literal=np.array(value, shape.element_type.dtype))
     return work.new("broadcast", shape, made, dimensions=()) if shape.dimensions else made
 
 
 def _masked(work: StorageRewriter, carrier: Instruction, element_type: ElementType) -> Instruction:
-    """The bits of a narrow integer or float, as uint8."""
+    """Return the bits of a narrow integer or float as uint8."""
     shape = typed(carrier.array_shape, U8)
     value = work.new("bitcast-convert", shape, carrier) if carrier.array_shape.element_type is not U8 else carrier
     if element_type.is_signed and element_type.bits < 8:
@@ -72,7 +75,7 @@ def _masked(work: StorageRewriter, carrier: Instruction, element_type: ElementTy
 
 
 def _of_bits(work: StorageRewriter, value: Instruction, given: ArrayShape) -> Instruction:
-    """The carrier of which these are the low bits, as uint8."""
+    """Return the carrier for low bits in uint8."""
     carrier = carrier_type(given.element_type)
     if carrier is S8:
         value = work.new("bitcast-convert", typed(value.array_shape, S8), value)
@@ -80,7 +83,7 @@ def _of_bits(work: StorageRewriter, value: Instruction, given: ArrayShape) -> In
 
 
 def _by_bits(opcode: str) -> Special:
-    """Apply the operation to the bits as unsigned numbers."""
+    """Return the rule that applies an operation to the bits as unsigned numbers."""
 
     def rule(work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
         element_type = instruction.array_shape.element_type
@@ -97,7 +100,7 @@ def _by_bits(opcode: str) -> Special:
 def _shift_right_arithmetic(
     work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]
 ) -> Instruction:
-    """The highest bit of unsigned numbers is repeated as that of signed ones is."""
+    """Return an arithmetic shift, which also repeats the highest bit of unsigned numbers."""
     given = instruction.array_shape
     signed = ELEMENT_TYPES[f"s{given.element_type.bits}"]
     shape, amount = typed(given, S8), operands[1]
@@ -112,7 +115,7 @@ def _shift_right_arithmetic(
 
 
 def _mulhi(work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-    """A byte has room for the whole product of two numbers of four bits."""
+    """Return the high half of a product of 4-bit numbers, whose whole product fits a byte."""
     shape = operands[0].array_shape
     product = work.new("multiply", shape, *operands)
     shift = "shift-right-arithmetic" if shape.element_type is S8 else "shift-right-logical"
@@ -121,13 +124,13 @@ def _mulhi(work: StorageRewriter, instruction: Instruction, operands: tuple[Inst
 
 
 def _bitcast_convert(work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-    """Convert by way of bytes, in which narrow elements lie with their low bits first."""
+    """Return a bitcast by way of bytes, in which narrow elements are stored with the low bits first."""
     (operand,) = operands
     given, result = instruction.operands[0].array_shape, instruction.array_shape
     old, new = given.element_type.bits, result.element_type.bits
     if min(old, new) >= 8 and old != new:
         return work.add(instruction.replace(shape=work.mapped(result, carrier_type), operands=operands))
-    octet = min(8, max(old, new))  # what is cut into pieces or put together of them
+    octet = min(8, max(old, new))  # bits of the unit that is split into pieces or packed from them
     if old > 8:
         operand = work.new("bitcast-convert", ArrayShape(U8, (*given.dimensions, old // 8)), operand)
     else:
@@ -142,7 +145,7 @@ def _bitcast_convert(work: StorageRewriter, instruction: Instruction, operands: 
 
 
 def _packed(work: StorageRewriter, pieces: Instruction, bits: int, octet: int) -> Instruction:
-    """Pieces of a few bits, along the last axis, as numbers of up to eight."""
+    """Return numbers of up to eight bits, packed from pieces of a few bits along the last axis."""
     *batch, count = pieces.array_shape.dimensions
     parts = octet // bits
     shape = ArrayShape(U8, (*batch, count // parts, parts))
@@ -154,7 +157,7 @@ def _packed(work: StorageRewriter, pieces: Instruction, bits: int, octet: int) -
 
 
 def _unpacked(work: StorageRewriter, whole: Instruction, bits: int, octet: int, result: ArrayShape) -> Instruction:
-    """Numbers of up to eight bits in pieces, along a new last axis."""
+    """Return numbers of up to eight bits as pieces along a new last axis."""
     dimensions = whole.array_shape.dimensions
     shape = ArrayShape(U8, (*dimensions, octet // bits))
     each = work.new("broadcast", shape, whole, dimensions=tuple(range(len(dimensions))))
@@ -164,7 +167,7 @@ def _unpacked(work: StorageRewriter, whole: Instruction, bits: int, octet: int, 
 
 
 def _offsets(work: StorageRewriter, shape: ArrayShape, bits: int) -> Instruction:
-    """Return where the pieces along the last axis begin."""
+    """Return the bit offsets of the pieces along the last axis."""
     places = work.new("iota", shape, iota_dimension=shape.rank - 1)
     return work.new("multiply", shape, places, constant(work, shape, bits))
 
@@ -177,7 +180,7 @@ def _sum() -> Computation:
 
 
 def _bitcast(work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-    """Return a bitcast: of elements of whole bytes as it is; numbers of fewer bits are read anew where they lie."""
+    """Return a bitcast. Elements of whole bytes are unchanged; narrower numbers are reinterpreted in place."""
     given, result = instruction.operands[0].array_shape, instruction.array_shape
     old, new = given.element_type, result.element_type
     if old.bits != new.bits and min(old.bits, new.bits) < 8:

@@ -1,8 +1,8 @@
-"""Element types that a target has no dtype for are carried in int8 or uint8: a rewrite of the HLO.
+"""The rewriter of HLO that carries element types without a dtype in int8 or uint8.
 
-Narrow floats are carried as their bits, narrow integers as their values. What only moves elements moves the carriers.
-What computes gets wide operands, float32 or int8 and uint8, and its result is narrowed again: rounded once, or wrapped.
-Sums are taken in the wide type, as XLA does.
+Narrow floats are carried as their bits, narrow integers as their values. Operations that only move elements move the
+carriers. Operations that compute get wide operands, float32 or int8 and uint8, and their result is narrowed: rounded
+once, or wrapped. Sums are in the wide type, as in XLA.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from ..to_array.reducers import simple_reducer
 Originals = dict[Instruction, tuple[Instruction, ...]]
 Special = Callable[["StorageRewriter", Instruction, tuple[Instruction, ...]], Instruction]
 
-# Operations that compute with the values of elements, beside the element-wise ones; all others move elements about.
+# Operations that compute with the values of elements, besides the element-wise ones; all others move elements.
 _COMPUTING = frozenset(
     "batch-norm-training batch-norm-inference batch-norm-grad cholesky convolution custom-call dot fft iota ragged-dot "
     "rng rng-bit-generator scaled-dot topk triangular-solve".split()
 )
-# Operations that compute by a function of elements; where that is one operation, on wide elements.
+# Operations with a function of elements; if that is a single operation, it works on wide elements.
 _COMBINING = frozenset("reduce reduce-window scatter select-and-scatter sort".split())
 _CHOOSING = frozenset("parameter constant compare select and or maximum minimum tuple".split())
-_IN_RANGE = frozenset("and or xor maximum minimum clamp remainder sort topk".split())  # of integers: nothing to wrap
+_IN_RANGE = frozenset("and or xor maximum minimum clamp remainder sort topk".split())  # integers need no wrapping
 
 
 def has_type(shape: Shape, lacks: frozenset[str]) -> bool:
-    """Tell whether any array in a shape has one of these element types."""
+    """Return whether any array in a shape has one of these element types."""
     if isinstance(shape, TupleShape):
         return any(has_type(element, lacks) for element in shape.elements)
     return isinstance(shape, ArrayShape) and shape.element_type.name in lacks
 
 
 class StorageRewriter:
-    """Rewrites instruction by instruction; ``special`` has the operations that are more than the same on bytes."""
+    """Rewrites computations instruction by instruction; ``special`` has the rules of operations that need their own."""
 
     def __init__(
         self, lacks: frozenset[str], hooks: Mapping[str, str], originals: Originals, special: Mapping[str, Special]
@@ -50,9 +50,9 @@ class StorageRewriter:
         self.given = originals
         self.originals: Originals = {}
         self.carried: dict[Computation, Computation] = {}
-        self.wide: dict[Computation, Computation] = {}  # the same on wide elements
-        self.values: dict[Instruction, Instruction] = {}  # by instruction of the old computation
-        self.decoded: dict[Instruction, Instruction] = {}  # by carrier
+        self.wide: dict[Computation, Computation] = {}  # computations on wide elements
+        self.values: dict[Instruction, Instruction] = {}  # the carriers of old instructions
+        self.decoded: dict[Instruction, Instruction] = {}  # the wide values of carriers
         self.instructions: list[Instruction] = []  # of the new computation
         self.source: Instruction | None = None
 
@@ -62,7 +62,7 @@ class StorageRewriter:
         return has_type(shape, self.lacks)
 
     def mapped(self, shape: Shape, choose: Callable[[ElementType], ElementType]) -> Shape:
-        """A shape with the narrow element types in it exchanged."""
+        """Return a shape with its narrow element types replaced."""
         if isinstance(shape, TupleShape):
             return TupleShape(tuple(self.mapped(element, choose) for element in shape.elements))
         if not isinstance(shape, ArrayShape) or shape.element_type.name not in self.lacks:
@@ -86,7 +86,7 @@ class StorageRewriter:
         return made
 
     def wide_computation(self, computation: Computation) -> Computation:
-        """The same function of wide elements, under another name."""
+        """Return the same function of wide elements, under another name."""
         if computation not in self.wide:
             carried = self.carried[computation]
             made = self.computation(computation, self.widened)
@@ -112,13 +112,13 @@ class StorageRewriter:
         return instruction
 
     def new(self, opcode: str, shape: Shape, *operands: Instruction, **attributes: Any) -> Instruction:
-        """A new instruction at the place of the one that is being rewritten."""
+        """Add an instruction with the name and origin of the one that is being rewritten."""
         assert self.source is not None
         made = self.source.replace(opcode=opcode, shape=shape, operands=operands, attributes=attributes)
         return self.add(made.replace(name=f"{self.source.name}.{len(self.instructions)}"))
 
     def instruction(self, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        """Return what stands for an instruction, on carriers."""
+        """Return the replacement of an instruction, on carriers."""
         attributes = {
             name: with_called(with_instructions(value, self.values), self.carried.__getitem__)
             for name, value in instruction.attributes.items()
@@ -150,7 +150,7 @@ class StorageRewriter:
     def computed(
         self, instruction: Instruction, operands: tuple[Instruction, ...], attributes: Mapping[str, Any]
     ) -> Instruction:
-        """The operation on wide operands, its results narrowed."""
+        """Return the operation on wide operands, with narrowed results."""
         choose = half_type if instruction.opcode == "reduce-precision" else wide_type
         pairs = zip(operands, instruction.operands, strict=True)
         wide = tuple(self.wider(operand, given, choose) for operand, given in pairs)
@@ -161,7 +161,7 @@ class StorageRewriter:
         return self.narrower(made, instruction.array_shape, instruction.opcode in _IN_RANGE)
 
     def narrowed_tuple(self, made: Instruction, instruction: Instruction) -> Instruction:
-        """The tuple of the elements of one, each narrowed."""
+        """Return a tuple with each element narrowed."""
         parts = []
         for index, (wide, given) in enumerate(zip(made.element_shapes, instruction.element_shapes, strict=True)):
             part = self.new("get-tuple-element", wide, made, index=index)
@@ -176,7 +176,7 @@ class StorageRewriter:
         given: Instruction,
         choose: Callable[[ElementType], ElementType] = wide_type,
     ) -> Instruction:
-        """The values of an operand; ``given`` is what it was."""
+        """Return the wide values of an operand; ``given`` is the original operand."""
         shape = given.shape
         if not isinstance(shape, ArrayShape) or not self.is_narrow(shape) or shape.element_type.is_integral:
             return carrier
@@ -196,18 +196,20 @@ class StorageRewriter:
         return self.call(widening(given.array_shape.element_type), shape, carrier)
 
     def narrower(self, wide: Instruction, given: ArrayShape, in_range: bool = False) -> Instruction:
-        """The carrier of wide values: floats of any type rounded to it, int8 and uint8 wrapped."""
+        """Return the carrier of wide values: floats of any type are rounded, int8 and uint8 wrapped."""
         if given.element_type.name not in self.lacks or (in_range and given.element_type.is_integral):
             return wide
         return self.call(narrowing(given.element_type), self.mapped(given, carrier_type), wide)
 
     def call(self, function: str, shape: Shape, operand: Instruction) -> Instruction:
-        """A call of a function of the target's prelude."""
+        """Return a call of a function of the target's prelude."""
         return self.new("custom-call", shape, operand, custom_call_target=f"xla2py.{function}")
 
 
 def _is_simple(computation: Computation) -> bool:
-    """One operation, or a choice between elements: on wide elements it is the same."""
+    """Return whether a computation is one operation, or a selection of elements, and so is the same on wide
+    elements.
+    """
     if any(instruction.called for instruction in computation.instructions):
         return False
     return simple_reducer(computation) is not None or (

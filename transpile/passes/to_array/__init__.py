@@ -1,4 +1,4 @@
-"""From the HLO dialect to the array dialect."""
+"""The lowering from the HLO dialect to the array dialect."""
 
 from . import (  # noqa: F401 - they register their rules
     communication,

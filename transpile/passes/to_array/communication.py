@@ -1,7 +1,7 @@
-"""Collectives: methods of the group that runs the program; and the host's infeed, outfeed and transfers.
+"""Lowers collectives to methods of the group of devices, and infeed, outfeed and transfers to calls of host functions.
 
-Where every device is in a group of its own, as in a module for one, a collective is the identity of the right shape.
-What talks to the host calls the functions handed to the program, in program order.
+If every device is in a group of its own, as in a module for one device, a collective is the identity with the right
+shape. Host functions are passed to the program, and called in program order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REDUCING = {"reduce-scatter": "reduce_scatter", "collective-reduce": "collectiv
 
 
 def _groups(lowering: FunctionLowering, instruction: Instruction) -> Groups | None:
-    """The groups of devices; None where each is alone. Raises UnsupportedError XP304 where something is in none."""
+    """Return the groups of devices; None if each is alone. Raises UnsupportedError XP304 if a device is in no group."""
     groups = _checked_groups(lowering, instruction)
     attribute = instruction.attributes.get("replica_groups")
     named = {number for group in attribute.groups for number in group} if attribute is not None else set()
@@ -40,7 +40,7 @@ def _groups(lowering: FunctionLowering, instruction: Instruction) -> Groups | No
 
 
 def _require_first_as_root(instruction: Instruction) -> None:
-    """Refuse a member that is chosen when the program runs."""
+    """Raise UnsupportedError XP304 if the root of a group is chosen at run time."""
     if instruction.attributes.get("has_dynamic_root"):
         message = f"{instruction.opcode} with a root that is an operand is not supported"
         raise UnsupportedError(Diagnostic("XP304", message, instruction.span, hint="the first of a group is its root"))
@@ -64,7 +64,9 @@ def _checked_groups(lowering: FunctionLowering, instruction: Instruction) -> Gro
 
 
 def _require_named(lowering: FunctionLowering, instruction: Instruction, numbers: Iterable[int]) -> None:
-    """Raise where an instruction names a replica, partition or device that the module does not have."""
+    """Raise UnsupportedError XP304 if an instruction names a replica, partition or device that the module does not
+    have.
+    """
     (noun, count), highest = _named_by(lowering, instruction), max(numbers, default=0)
     if highest >= count:
         meaning = f" (with a channel_id, the numbers of {instruction.opcode} are partitions)"
@@ -73,7 +75,7 @@ def _require_named(lowering: FunctionLowering, instruction: Instruction, numbers
 
 
 def _require_parts(instruction: Instruction, groups: Groups | None, whole: ArrayShape, part: ArrayShape) -> None:
-    """Raise where one array is not made of as many of another as a group has devices."""
+    """Raise UnsupportedError XP304 unless one array consists of as many of another as a group has devices."""
     (dimension,), size = instruction["dimensions"], len(groups[0]) if groups else 1
     if whole.dimensions[dimension] != size * part.dimensions[dimension]:
         wanted = whole.dimensions[dimension] // max(part.dimensions[dimension], 1)
@@ -100,7 +102,7 @@ def _collective(
     arguments: tuple[Any, ...] | None = None,
     **keywords: Any,
 ) -> tuple[Value, ...]:
-    """A call of a method of the group, in order among the side effects."""
+    """Return the results of a method of the group, called in the order of side effects."""
     channel = instruction.attributes.get("channel_id")
     slots = tuple(Slot(k) for k in range(len(operands)))
     return lowering.effect(
@@ -115,7 +117,7 @@ def _collective(
 
 
 def _of_groups(lowering: FunctionLowering, groups: Groups) -> dict[str, Any]:
-    """The keyword for groups; nothing for one of all devices in order."""
+    """Return the keyword for groups; none for a single group of all devices in order."""
     everyone = tuple(range(device_count(lowering.module.module)))
     return {} if groups == (everyone,) else {"groups": DeviceGroups(groups)}
 
@@ -129,7 +131,7 @@ def _each(
     *statics: Any,
     **keywords: Any,
 ) -> Lowered:
-    """The same call for every operand; a tuple of their results where there are several."""
+    """Return the results of the same call for every operand, as a tuple if there are several."""
     values: list[Value] = []
     for operand, shape in zip(operands, results, strict=True):
         node = lowering.plain(operand)
@@ -148,7 +150,7 @@ def _as_shape_says(instruction: Instruction, operands: Sequence[Value]) -> Lower
 
 @lowers("all-reduce", "all-reduce-start", "collective-reduce", "reduce-scatter")
 def reducing(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """Combine narrow floats in float32, and round them once."""
+    """Lower a reduction: narrow floats are combined in float32 and rounded once."""
     _require_first_as_root(instruction)
     groups = _groups(lowering, instruction)
     if instruction.opcode == "reduce-scatter":
@@ -172,7 +174,7 @@ def reducing(lowering: FunctionLowering, instruction: Instruction, *operands: Va
 
 @lowers("all-gather", "all-gather-start")
 def all_gather(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """``-start`` gives (operands, results), of which the ``-done`` takes the results."""
+    """Lower a gather. ``-start`` gives (operands, results), of which ``-done`` takes the results."""
     starts = instruction.opcode == "all-gather-start"
     given: Lowered = operands[0] if len(operands) == 1 else operands
     groups = _groups(lowering, instruction)
@@ -200,7 +202,7 @@ def all_reduce_done(lowering: FunctionLowering, instruction: Instruction, operan
 
 @lowers("all-to-all")
 def all_to_all(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """Without dimensions, operand ``i`` goes to member ``i`` of the group."""
+    """Lower an exchange. Without dimensions, operand ``i`` goes to member ``i`` of the group."""
     groups = _groups(lowering, instruction)
     dimensions = instruction["dimensions"]
     size = len(groups[0]) if groups else 1
@@ -230,7 +232,7 @@ def all_to_all(lowering: FunctionLowering, instruction: Instruction, *operands: 
 
 @lowers("collective-broadcast")
 def collective_broadcast(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """A device that is in no group receives zeros."""
+    """Lower a broadcast; a device in no group receives zeros."""
     _require_first_as_root(instruction)
     groups = _checked_groups(lowering, instruction)
     if _are_alone(groups) and len(groups) == device_count(lowering.module.module):
@@ -241,7 +243,7 @@ def collective_broadcast(lowering: FunctionLowering, instruction: Instruction, *
 
 @lowers("collective-permute", "collective-permute-start")
 def collective_permute(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """Lower a permutation of devices: who is no target receives zeros."""
+    """Lower a permutation of devices; a device that is no target receives zeros."""
     if instruction.attributes.get("slice_sizes") is not None:
         message = f"{instruction.opcode} of slices in place is not supported"
         raise UnsupportedError(Diagnostic("XP301", message, instruction.span))
@@ -260,7 +262,7 @@ def collective_permute(lowering: FunctionLowering, instruction: Instruction, *op
 
 @lowers("ragged-all-to-all")
 def ragged_all_to_all(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
-    """The sizes to receive say nothing that the others' sizes to send do not."""
+    """Lower a ragged exchange. The sizes to receive follow from the other devices' sizes to send."""
     groups = _groups(lowering, instruction)
     nodes = tuple(lowering.plain(value) for value in operands[:5])
     shape = ArrayShape(nodes[1].type, nodes[1].shape)

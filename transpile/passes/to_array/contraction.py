@@ -1,4 +1,4 @@
-"""``dot`` becomes ``@`` where that computes it, else ``matmul`` of transposed views, ``tensordot``, or ``einsum``."""
+"""Lowers ``dot`` to ``@`` if possible, else to ``matmul`` of transposed views, ``tensordot``, or ``einsum``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .lowering import TF32, FunctionLowering, lowers
 
 @dataclass(slots=True)
 class _Side:
-    """One operand: its value and which of its dimensions play which part, by dimension number."""
+    """An operand: its value, and the numbers of its dimensions by role."""
 
     value: Value
     batch: list[int]
@@ -42,8 +42,8 @@ def dot(lowering: FunctionLowering, instruction: Instruction, lhs: Value, rhs: V
 
 
 def is_in_tf32(lowering: FunctionLowering, instruction: Instruction) -> bool:
-    """Tell whether a product of float32 is to be computed in TF32: the user asks for it, and HLO does for no more than
-    its default.
+    """Return whether a product of float32 is computed in TF32: the user allows it, and HLO asks only for default
+    precision.
     """
     arrays = (instruction, *instruction.operands)
     algorithm = instruction.attributes.get("algorithm")
@@ -55,7 +55,7 @@ def is_in_tf32(lowering: FunctionLowering, instruction: Instruction) -> bool:
 def _contracted(
     lowering: FunctionLowering, left: _Side, right: _Side, element_type: ElementType, precision: dict[str, Any]
 ) -> Value:
-    """The contraction of two sides; result dimensions are batch, left free, right free."""
+    """Return the contraction of two sides; the dimensions of the result are batch, left free, right free."""
     accumulator = accumulated_type(element_type)
     in_bytes = element_type.is_integral and _are_many(lowering, _products(left, right))
     if not in_bytes:
@@ -71,16 +71,18 @@ def _contracted(
     return converted(lowering, result, element_type)
 
 
-_MANY = 1 << 18  # products of integers from which NumPy's own loops are too slow
+_MANY = 1 << 18  # integer products from which on NumPy's loops are too slow
 
 
 def _are_many(lowering: FunctionLowering, products: int) -> bool:
-    """Tell whether products of integers are so many that they are left to floats; where sizes are free, they may be."""
+    """Return whether there are, or with free sizes may be, so many integer products that they are computed in
+    floats.
+    """
     return products >= _MANY or bool(lowering.module.module.free_sizes)
 
 
 def _products(left: _Side, right: _Side) -> int:
-    """Return how many multiplications the contraction takes."""
+    """Return the number of multiplications of the contraction."""
     return prod(left.value.shape) * prod(right.value.shape[d] for d in right.free)
 
 
