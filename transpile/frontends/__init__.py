@@ -1,4 +1,4 @@
-"""The sources of HLO: text, serialized protos, StableHLO, a live JAX function."""
+"""The frontends: HLO text, serialized protos, StableHLO, a live JAX function."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ def load_program(
     sizes: Mapping[str, int] | None = None,
     weights: str = "",
 ) -> HloModule:
-    """The program that a word of a command or of a manifest names: a file, or ``module:function(shapes)`` in Python.
+    """Return the program for a word of the command line or of a manifest: a file, or ``module:function(shapes)`` in
+    Python.
 
-    Both are looked for from ``folder``; ``function`` is the one of StableHLO, ``sizes`` are those that it leaves open,
-    ``weights`` is the checkpoint with the tree of an argument.
-    Raises what :func:`load` and :func:`.functions.load_function` raise.
+    Both are relative to ``folder``; ``function`` is the function of a StableHLO module, ``sizes`` are numbers for its
+    symbolic sizes, ``weights`` is the checkpoint with the tree of an argument. Raises what :func:`load` and
+    :func:`.functions.load_function` raise.
     """
     if is_reference(argument):
         return load_function(argument, folder, weights=weights)

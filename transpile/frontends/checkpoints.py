@@ -1,4 +1,4 @@
-"""Arrays of checkpoints by their names: ``.npz``, ``.safetensors``, and folders of orbax."""
+"""Arrays of checkpoints by name: ``.npz``, ``.safetensors``, and folders of orbax."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from . import safetensors
 
 
 def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a checkpoint by their names, mapped where the format allows it.
+    """Return the arrays of a checkpoint by name, memory-mapped if the format allows it.
 
-    Raises ``UsageError``: XP727 for a file that is none, XP430 for a folder where orbax is not installed.
+    Raises ``UsageError``: XP727 for a file that is not a checkpoint, XP430 for a folder if orbax is not installed.
     """
     try:
         if path.is_dir():
@@ -30,9 +30,10 @@ def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
 
 
 def as_tree(arrays: Mapping[str, Any]) -> Any:
-    """Nested dicts and lists of values whose names are the ways to them: ``layers.0.w``, or ``layers/0/w``.
+    """Return a pytree of dicts and lists of values whose names are their paths: ``layers.0.w``, or ``layers/0/w``.
 
-    Where names have dots, slashes are parts of keys. Numbers that count from 0 are places of a list.
+    If any name has dots, slashes are parts of keys. Keys that count from 0 make a list. Raises ``UsageError`` (XP727)
+    if the path of one array is a prefix of another's.
     """
     separator = "." if any("." in name for name in arrays) else "/"
     tree: dict[str, Any] = {}
@@ -66,7 +67,7 @@ def _restored(path: Path) -> Any:
 
 
 def _leaves(name: str, tree: Any) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the arrays of a tree of dicts and sequences."""
+    """Yield the arrays of a tree of dicts and sequences, with their names."""
     if isinstance(tree, Mapping):
         parts = list(tree.items())
     elif isinstance(tree, list | tuple):

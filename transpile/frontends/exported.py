@@ -1,4 +1,4 @@
-"""Programs of StableHLO for arrays of any sizes: what ``jax.export`` writes with ``symbolic_shape``."""
+"""StableHLO programs with symbolic sizes, as ``jax.export`` writes with ``symbolic_shape``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .witnesses import Witnesses, at_named_sizes
 def or_at_sizes(
     read: Callable[..., HloModule], sizes: Mapping[str, tuple[int, ...]] | None = None
 ) -> HloModule | Witnesses:
-    """Return the program that ``read()`` gives. If it has open sizes, return it at numbers chosen for them, or at those
-    of ``sizes``, as ``read(sizes=..)`` gives it.
+    """Return the program from ``read()``. If its sizes are symbolic, return the program at chosen numbers, or at those
+    in ``sizes``, from ``read(sizes=..)``.
 
     Raises what ``read`` raises, and ``UsageError`` (XP425) for ``sizes`` of other names.
     """

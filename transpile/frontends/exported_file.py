@@ -1,4 +1,4 @@
-"""What ``jax.export.Exported.serialize`` writes: a FlatBuffer with StableHLO, and the trees that its function takes.
+"""The format of ``jax.export.Exported.serialize``: a FlatBuffer with StableHLO, and the pytrees of its function.
 
 Field numbers are those of JAX's serialization.fbs, to which versions only add; neither JAX nor its reader is needed.
 """
@@ -15,14 +15,14 @@ from ..hlo.ir import ResultTree, Trees
 
 # Exported
 _IN_TREE, _OUT_TREE, _PLATFORMS, _PROGRAM, _KEPT = 2, 4, 9, 13, 15
-# PyTreeDef, and what its kinds are
+# PyTreeDef, and its kinds
 _KIND, _CHILDREN, _KEYS, _CLASS = 0, 1, 2, 3
 _LEAF, _NONE, _TUPLE, _LIST, _DICT = range(5)
 _DEEPEST = 64  # levels of a tree
 _BYTECODE = b"ML\xefR"
 _OFFSET = 4  # bytes of an offset, and of the length of a vector
 _VTABLE_HEAD = 4  # bytes: its own size and the table's
-_FIELD = 2  # bytes of a field's place in a vtable
+_FIELD = 2  # bytes of a field's offset in a vtable
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ExportedFile:
 
 
 def is_exported(content: bytes | mmap) -> bool:
-    """Tell whether bytes are a FlatBuffer that has StableHLO bytecode where an export has it."""
+    """Return whether bytes are a FlatBuffer with StableHLO bytecode in the field of an export."""
     try:
         return root(memoryview(content)).bytes(_PROGRAM)[: len(_BYTECODE)] == _BYTECODE
     except UsageError:
@@ -43,7 +43,7 @@ def is_exported(content: bytes | mmap) -> bool:
 
 
 def read_exported(content: bytes) -> ExportedFile:
-    """The parts of an export. Raises ``UsageError`` (XP720) where its trees are none."""
+    """Return the parts of an export. Raises ``UsageError`` (XP720) if its trees are invalid."""
     exported = root(memoryview(content))
     given, results = (_Definition(exported.table(field), len(content)) for field in (_IN_TREE, _OUT_TREE))
     kept = exported.numbers(_KEPT, 2)
@@ -56,7 +56,7 @@ def read_exported(content: bytes) -> ExportedFile:
 
 
 class _Definition:
-    """One PyTreeDef; parts that several have in common are counted against the size of the file."""
+    """One PyTreeDef. Shared parts count against the size of the file each time, which bounds the work."""
 
     def __init__(self, table: Table | None, size: int) -> None:
         if table is None:
@@ -66,11 +66,13 @@ class _Definition:
         self.notes: dict[str, None] = {}
 
     def depths(self) -> list[int]:
-        """How many keys lead to each leaf from the argument of the call: trees are of (arguments, keywords)."""
+        """Return the length of each leaf's path from the argument of the call: trees are of (arguments, keywords)."""
         return [depth - 2 for depth in self._depths(self.table, 0)]
 
     def tree(self) -> ResultTree:
-        """The tree with the numbers of its leaves; an object is the tuple of its parts, which ``notes`` tells."""
+        """Return the tree with the numbers of its leaves; an object becomes the tuple of its parts, with a note in
+        ``notes``.
+        """
         return self._tree(self.table, count(), 0)
 
     def _children(self, table: Table, depth: int) -> list[Table]:
@@ -106,40 +108,40 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table. All its readers raise ``UsageError`` (XP720) where the bytes are none."""
+    """One table. All its methods raise ``UsageError`` (XP720) for invalid bytes."""
 
     message: memoryview
     start: int
 
     def number(self, field: int, size: int = 1) -> int:
-        """A number of so many bytes, without a sign; 0 where there is none."""
+        """Return an unsigned number of ``size`` bytes; 0 if the field is absent."""
         at = self._place(field)
         return _integer(self.message, at, size) if at else 0
 
     def bytes(self, field: int) -> memoryview:
-        """The bytes of a string or of a vector of bytes; empty where there is none."""
+        """Return the bytes of a string or of a vector of bytes; empty if the field is absent."""
         start, count = self._vector(field, 1)
         return self.message[start : start + count]
 
     def text(self, field: int) -> str:
-        """A string."""
+        """Return a string."""
         return _text(self.bytes(field))
 
     def numbers(self, field: int, size: int) -> tuple[int, ...]:
-        """A vector of numbers of so many bytes each."""
+        """Return a vector of numbers of ``size`` bytes each."""
         start, count = self._vector(field, size)
         return tuple(_integer(self.message, start + size * k, size) for k in range(count))
 
     def tables(self, field: int) -> Iterator[Table]:
-        """A vector of tables."""
+        """Return an iterator over a vector of tables."""
         return (Table(self.message, place) for place in self._elements(field))
 
     def texts(self, field: int) -> tuple[str, ...]:
-        """A vector of strings."""
+        """Return a vector of strings."""
         return tuple(_text(_sized(self.message, place)) for place in self._elements(field))
 
     def table(self, field: int) -> Table | None:
-        """One table, None where there is none."""
+        """Return one table; None if the field is absent."""
         at = self._place(field)
         return Table(self.message, at + _integer(self.message, at, _OFFSET)) if at else None
 
@@ -164,19 +166,19 @@ class Table:
         return start + _OFFSET, count
 
     def _elements(self, field: int) -> list[int]:
-        """The places that the offsets of a vector lead to."""
+        """Return the targets of the offsets in a vector."""
         start, count = self._vector(field, _OFFSET)
         places = (start + _OFFSET * k for k in range(count))
         return [place + _integer(self.message, place, _OFFSET) for place in places]
 
 
 def root(message: memoryview) -> Table:
-    """The table that a message is. Raises ``UsageError`` (XP720) where it has no place for one."""
+    """Return the root table of a message. Raises ``UsageError`` (XP720) if the message is too short."""
     return Table(message, _integer(message, 0, _OFFSET))
 
 
 def malformed(place: int) -> UsageError:
-    """XP720: bytes that are not the message they should be."""
+    """Return the error XP720: bytes that are not a valid message."""
     return UsageError(Diagnostic("XP720", f"this is not a valid FlatBuffer: nothing can be read at byte {place}"))
 
 
@@ -187,7 +189,7 @@ def _integer(message: memoryview, at: int, size: int, *, signed: bool = False) -
 
 
 def _sized(message: memoryview, at: int) -> memoryview:
-    """The bytes behind their count."""
+    """Return the bytes behind their length."""
     count = _integer(message, at, _OFFSET)
     if at + _OFFSET + count > len(message):
         raise malformed(at)

@@ -1,4 +1,4 @@
-"""The programs in a folder, which XLA may have filled (``--xla_dump_to``)."""
+"""The programs in a folder, for example of XLA's dumps (``--xla_dump_to``)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ..errors import Diagnostic, UsageError
 from .exported_file import is_exported
 from .sniffing import SUFFIXES
 
-# A module in a dump, before optimisation. The proto comes first: it has the large constants that the text leaves out.
+# A module in a dump, before optimisation. The proto is preferred: it has the large constants that the text elides.
 _DUMPED = re.compile(r"(?P<module>module_\d+\..+)\.before_optimizations\.(?P<kind>hlo\.pb|txt|hlo)")
 _DUMP_KINDS = ("hlo.pb", "txt", "hlo")
 
 
 def programs_in(folder: Path) -> list[Path]:
-    """Return the files that hold programs, by name; of each module that XLA dumped the one before optimisation.
+    """Return the program files in a folder, by name; for each module that XLA dumped, the one before optimisation.
 
-    Raises ``UsageError`` (XP723) where there is none.
+    Raises ``UsageError`` (XP723) if there is none.
     """
     dumped: dict[str, Path] = {}
     files = sorted(path for path in folder.iterdir() if path.is_file())
@@ -36,11 +36,11 @@ def programs_in(folder: Path) -> list[Path]:
 
 
 def _is_program(path: Path) -> bool:
-    """Tell whether a file ends like a program, or is an export of JAX, which has no ending of its own."""
+    """Return whether a file has a program's suffix, or is an export of JAX, which has no suffix of its own."""
     if path.suffix in SUFFIXES:
         return True
     try:
         with path.open("rb") as file:
             return is_exported(mmap(file.fileno(), 0, access=ACCESS_READ))
-    except (OSError, ValueError):  # it cannot be read, or is empty
+    except (OSError, ValueError):  # an unreadable or empty file
         return False

@@ -1,4 +1,4 @@
-"""JAX functions of arrays, some of whose sizes are free."""
+"""JAX functions of arrays with free sizes."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from .witnesses import NAME, Assignment, Witnesses, witnesses
 
 @dataclass(frozen=True, slots=True)
 class FreeArray:
-    """An array of some element type; sizes are numbers, or names where they are free."""
+    """An array of some element type; its sizes are numbers, or names of free sizes."""
 
     sizes: tuple[int | str, ...]
     dtype: str
 
     def at(self, sizes: Assignment) -> Any:
-        """Return what JAX traces in its place at chosen sizes."""
+        """Return the abstract value that JAX traces at chosen sizes."""
         shape = tuple(sizes[size] if isinstance(size, str) else size for size in self.sizes)
         return required_jax().ShapeDtypeStruct(shape, self.dtype)
 
 
 def array(sizes: str, dtype: str = "float32") -> FreeArray:
-    """An example argument for :func:`from_jax`: ``array("B, T, 64")``, where names stand for any size.
+    """Return an example argument for :func:`from_jax`: ``array("B, T, 64")``, where names stand for any size.
 
     Raises ``UsageError`` (XP425) if ``sizes`` is not a list of names and numbers.
     """
@@ -78,7 +78,7 @@ def from_jax(fn: Any, *example_args: Any, **example_kwargs: Any) -> HloModule | 
 
 
 def _warn_of_wide(*examples: Any) -> None:
-    """Warn of examples of 64 bits that JAX takes for others of 32."""
+    """Warn of 64-bit examples that JAX traces in 32 bits."""
     jax = required_jax()
     wide = {leaf.dtype for leaf in jax.tree_util.tree_leaves(examples) if getattr(leaf, "dtype", None) in WIDE}
     if wide and not jax.config.jax_enable_x64:

@@ -1,7 +1,7 @@
 """Programs named in Python: ``package.module:function(f32[4,8], s32[])``.
 
-The object may be a function that JAX can trace, with the types of its arguments; or, without parentheses, something
-that is a program already: a ``jax.stages.Lowered``, a ``jax.export.Exported``, a module.
+The object may be a function that JAX can trace, with the types of its arguments; or, without parentheses, an object
+that already is a program: a ``jax.stages.Lowered``, a ``jax.export.Exported``, a module.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ _REFERENCE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\
 
 
 def is_reference(argument: str) -> bool:
-    """Tell whether a word names an object in a Python module rather than a file."""
+    """Return whether a word names an object in a Python module rather than a file."""
     return _REFERENCE.fullmatch(argument) is not None and not Path(argument).exists()
 
 
 def reference_parts(reference: str) -> tuple[str, str]:
-    """The module and the name that a reference names."""
+    """Return the module and the name in a reference."""
     match = _REFERENCE.fullmatch(reference)
     assert match is not None
     return match["module"], match["name"]
 
 
 def referenced(reference: str, folder: Path) -> Any:
-    """The object that a reference names, imported with ``folder`` first on the path. Raises ``UsageError`` (XP721)."""
+    """Return the object that a reference names, imported with ``folder`` first on the path. Raises ``UsageError``
+    (XP721).
+    """
     with _importing_from(folder):
         return _object(*reference_parts(reference))
 
@@ -47,14 +49,13 @@ def referenced(reference: str, folder: Path) -> Any:
 def load_function(
     reference: str, folder: Path, sizes: Sizes = MappingProxyType({}), gradient: str = "", weights: str = ""
 ) -> HloModule:
-    """The program that an importable object is. Its module is imported with ``folder`` first on the path.
+    """Return the program of an importable object. Its module is imported with ``folder`` first on the path.
 
-    ``sizes`` has the numbers of those that have names. ``gradient`` is the number of an argument: the program is then
-    ``jax.value_and_grad`` of the function. The argument ``weights`` is the tree of the arrays in the checkpoint of that
-    path. Arguments of 64 bits switch on JAX's types of so many, as
-    ``JAX_ENABLE_X64`` does. Raises ``UsageError``: XP425 where a name has no number, XP721 where there is no such
-    object or its import fails, XP722 where it is no program or does not take such arguments; ``HloSyntaxError`` for
-    types that are none.
+    ``sizes`` has numbers for named sizes. ``gradient`` is the number of an argument: the program is then
+    ``jax.value_and_grad`` of the function. ``weights`` is the path of the checkpoint whose arrays are the argument
+    ``weights``. 64-bit arguments enable JAX's 64-bit types, as ``JAX_ENABLE_X64`` does. Raises ``UsageError``: XP425 if
+    a name has no number, XP721 if there is no such object or its import fails, XP722 if it is not a program or does not
+    take such arguments; ``HloSyntaxError`` for invalid types.
     """
     match = _REFERENCE.fullmatch(reference)
     assert match is not None
@@ -76,7 +77,7 @@ def load_function(
 
 
 def with_gradient(function: Any, argument: str) -> Any:
-    """Return ``jax.value_and_grad`` of a function by the argument with that number."""
+    """Return ``jax.value_and_grad`` of a function with respect to the argument with that number."""
     return required_jax().value_and_grad(function, int(argument))
 
 
@@ -89,7 +90,9 @@ def _object(module: str, name: str) -> Any:
 
 
 def _tree_of(weights: str) -> Any:
-    """The tree of a checkpoint, of shapes and types. Raises ``UsageError`` (XP722) where no checkpoint is given."""
+    """Return the pytree of a checkpoint, of shapes and types. Raises ``UsageError`` (XP722) if no checkpoint is
+    given.
+    """
     if not weights:
         raise UsageError(Diagnostic("XP722", "there are no weights", hint="name a checkpoint with --weights"))
     arrays = read_checkpoint(Path(weights))
@@ -101,7 +104,7 @@ def _is_wide(tree: Any) -> bool:
 
 
 def _examples(arguments: Arguments, sizes: Sizes, tree: Any = None) -> Any:
-    """Return the shapes and dtypes that JAX traces the function with; ``tree`` stands for the weights."""
+    """Return the abstract values with which JAX traces the function; ``tree`` replaces the weights."""
     shape = required_jax().ShapeDtypeStruct
     return filled(
         arguments, lambda each: tree if each == WEIGHTS else shape(each.shape(sizes), each.element_type.dtype)

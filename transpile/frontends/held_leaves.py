@@ -1,4 +1,6 @@
-"""Arguments of a function that are no arrays, such as the activation of a layer: a trace holds them as they are."""
+"""Arguments of a function that are not arrays, such as the activation of a layer: the traced function closes over
+them.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from typing import Any
 def jitted(jax: Any, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """Return ``jax.jit`` of a function with arguments that it can trace: (function, args, kwargs).
 
-    Functions and strings among the leaves of the arguments are held as they are, and are None in what is returned. So
-    are numbers where ``fn`` is a result of ``equinox.filter_jit``, which holds them, too. ``fn`` may be an object that
-    has no hash.
+    The returned function closes over functions and strings among the leaves of the arguments; they are None in the
+    returned arguments. So are numbers if ``fn`` is a result of ``equinox.filter_jit``, which closes over them, too.
+    ``fn`` may be an object that is not hashable.
     """
     is_filtered = hasattr(fn, "lower") and type(fn).__module__.startswith("equinox.")
     if hasattr(fn, "lower") and not is_filtered:
@@ -26,7 +28,9 @@ def jitted(jax: Any, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mappin
 def wrapper(
     jax: Any, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], is_array: Callable[[Any], bool]
 ) -> tuple[Any, Any, Any]:
-    """Return ``jax.jit`` of a function and its arguments without the leaves that are no arrays: these it knows."""
+    """Return ``jax.jit`` of a function that closes over the leaves that are not arrays, and its arguments without these
+    leaves.
+    """
     leaves, tree = jax.tree.flatten((args, kwargs))
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -34,7 +38,7 @@ def wrapper(
         args, kwargs = tree.unflatten([array if is_array(leaf) else leaf for leaf, array in given])
         return jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, fn(*args, **kwargs))
 
-    wrapped.__name__ = type(fn).__name__  # of an object, which has no name of its own
+    wrapped.__name__ = type(fn).__name__  # for objects, which have no name
     arrays = [leaf if is_array(leaf) else None for leaf in leaves]
     return jax.jit(update_wrapper(wrapped, fn, updated=())), *tree.unflatten(arrays)
 

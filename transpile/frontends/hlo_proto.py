@@ -1,7 +1,7 @@
-"""The messages of XLA's hlo.proto and xla_data.proto, as far as they are read here.
+"""The parts of XLA's hlo.proto and xla_data.proto that jaxlib has no reader for.
 
-jaxlib reads modules; what it has no reader for are literals apart from a module, and snapshots: a module with the
-arguments of one run. Field numbers are those of the two files.
+These are literals apart from a module, and snapshots: a module with the arguments of one run. Field numbers are those
+of the two files.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _SHAPE, _TUPLE_LITERALS = 1, 10
 _ELEMENT_TYPE, _DIMENSIONS, _TUPLE_SHAPES, _LAYOUT = 2, 3, 4, 5
 _MINOR_TO_MAJOR = 1
 _TUPLE, _TOKEN = 13, 17
-LARGE = 4096  # bytes of a literal that is not sent through text
+LARGE = 4096  # bytes of a literal that is not converted through text
 
 
 @dataclass(frozen=True, slots=True)
 class _Storage:
-    """The field of a LiteralProto that keeps the values of an element type. Packed integers are varints, the rest
+    """The field of a LiteralProto that holds the values of an element type. Packed integers are varints, the rest
     little-endian.
     """
 
@@ -40,7 +40,7 @@ class _Storage:
     is_varint: bool = False
 
 
-# by PrimitiveType's number: name of the element type, and where its values are
+# by PrimitiveType's number: name of the element type, and storage of its values
 _PRIMITIVE_TYPES: dict[int, tuple[str, _Storage]] = {
     1: ("pred", _Storage(2, True)),
     2: ("s8", _Storage(15)),
@@ -76,9 +76,9 @@ _PRIMITIVE_TYPES: dict[int, tuple[str, _Storage]] = {
 
 
 def without_large_literals(module: memoryview) -> tuple[bytes | memoryview, dict[str, memoryview]]:
-    """A HloModuleProto whose large constants have lost their values, and these, as LiteralProtos by instruction.
+    """Return a HloModuleProto without the values of large constants, and these as LiteralProtos by instruction name.
 
-    Raises ``UsageError`` (XP720) where the bytes are no module.
+    Raises ``UsageError`` (XP720) if the bytes are not a module.
     """
     literals: dict[str, memoryview] = {}
 
@@ -97,7 +97,7 @@ def without_large_literals(module: memoryview) -> tuple[bytes | memoryview, dict
 
 
 def _with_each(message: memoryview, number: int, change: Callable[[memoryview], bytes]) -> bytes:
-    """A message with all large parts of one number changed; their place among the fields does not matter."""
+    """Return a message with ``change`` applied to all large fields of one number."""
     return b"".join(
         encode(number, change(field.value))
         if field.number == number and isinstance(field.value, memoryview) and len(field.value) >= LARGE
@@ -107,9 +107,9 @@ def _with_each(message: memoryview, number: int, change: Callable[[memoryview], 
 
 
 def read_literal(literal: memoryview) -> Any:
-    """The array or the tuple in a LiteralProto; ``None`` for a token.
+    """Return the array or the tuple in a LiteralProto; ``None`` for a token.
 
-    Arrays of floats and of bytes are views of the message. Raises ``UsageError`` (XP720) where it is none.
+    Arrays of floats and of bytes are views of the message. Raises ``UsageError`` (XP720) for an invalid literal.
     """
     content = _by_number(literal)
     shape = _by_number(_message(content.get(_SHAPE, [])))
@@ -149,7 +149,7 @@ def _values(parts: list[int | memoryview], storage: _Storage, element_type: Elem
 
 
 def snapshot_arguments(snapshot: memoryview) -> tuple[Any, ...]:
-    """The arguments in a HloSnapshot, one for each parameter; empty where none were recorded."""
+    """Return the arguments in a HloSnapshot, one for each parameter; empty if none were recorded."""
     return tuple(read_literal(literal) for literal in messages(snapshot, ARGUMENTS_IN_SNAPSHOT))
 
 
@@ -161,7 +161,7 @@ def _by_number(message: memoryview) -> Mapping[int, list[int | memoryview]]:
 
 
 def _message(values: list[int | memoryview]) -> memoryview:
-    """The last message of a field, as the wire format has it; an empty one where there is none."""
+    """Return the last message of a field, as the wire format specifies; an empty one if there is none."""
     value = values[-1] if values else memoryview(b"")
     if isinstance(value, int):
         raise malformed("a number stands where a message should")
@@ -169,7 +169,7 @@ def _message(values: list[int | memoryview]) -> memoryview:
 
 
 def _integers(values: list[int | memoryview]) -> list[int]:
-    """A repeated integer field, packed or not."""
+    """Return a repeated integer field, packed or not."""
     numbers: list[int] = []
     for value in values:
         numbers += [value] if isinstance(value, int) else [int(n) for n in packed_varints(value)]

@@ -1,4 +1,4 @@
-"""A live JAX function as a module, with the Python source that its instructions come from."""
+"""A live JAX function as a module, with the Python source of its instructions."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from .manual_computations import of_one_device
 from .token_arguments import without_tokens
 from .trees import trees_of
 
-WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))  # what JAX has only where it is told so
-_DEEPEST = 2  # functions that close over functions
-_OF_VARIABLES = ".value"  # the attribute of the variables of flax that is their array
+WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))  # only with JAX_ENABLE_X64
+_DEEPEST = 2  # levels of closures in closures
+_OF_VARIABLES = ".value"  # the attribute of flax variables that holds the array
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
 
 
 def required_jax() -> Any:
-    """Return the module ``jax``. Raises ``UsageError`` (XP430) where it is not installed."""
+    """Return the module ``jax``. Raises ``UsageError`` (XP430) if it is not installed."""
     try:
         import jax
     except ImportError:
@@ -47,13 +47,13 @@ def required_jax() -> Any:
 
 @contextmanager
 def wide_types(are_wanted: bool) -> Iterator[None]:
-    """JAX with its types of 64 bits where these are wanted, and as it is set otherwise."""
+    """Enable JAX's 64-bit types if ``are_wanted``; otherwise leave the setting unchanged."""
     with required_jax().enable_x64(True) if are_wanted else nullcontext():
         yield
 
 
 def not_lowered(what: str, error: Exception) -> UsageError:
-    """Return the error for a function whose tracing raised one (XP722)."""
+    """Return the error (XP722) for a function whose tracing raised ``error``."""
     message = f"{what} cannot be lowered: {type(error).__name__}: {str(error).splitlines()[0]}"
     return UsageError(Diagnostic("XP722", message))
 
@@ -61,11 +61,11 @@ def not_lowered(what: str, error: Exception) -> UsageError:
 def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> HloModule:
     """Lower ``fn`` for arguments of the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
 
-    ``fn`` is a function or the result of ``jax.jit`` or ``equinox.filter_jit``; :func:`.held_leaves.jitted` says what
-    its arguments may hold beside arrays. The module has all constants, the stack frames, in
-    ``sources`` the ``.py`` files that ``fn`` and what it calls are in, in ``trees`` what ``fn`` takes and returns, in
-    ``constant_names`` where the constants come from that ``fn`` closes over.
-    Raises ``UsageError`` XP430 without jax, and whatever tracing ``fn`` raises.
+    ``fn`` is a function or the result of ``jax.jit`` or ``equinox.filter_jit``; see :func:`.held_leaves.jitted` for
+    arguments that are not arrays. The module has all constants and stack frames, in ``sources`` the ``.py`` files of
+    ``fn`` and of what it calls, in ``trees`` the pytrees of its arguments and results, in ``constant_names`` the names
+    of the constants that ``fn`` closes over. Raises ``UsageError`` XP430 without jax, and whatever tracing ``fn``
+    raises.
     """
     jax = required_jax()
     function, args, kwargs = jitted(jax, fn, example_args, example_kwargs)
@@ -74,13 +74,13 @@ def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> 
 
 
 def lowered(function: Any, *example_args: Any, **example_kwargs: Any) -> tuple[HloModule, Any]:
-    """Return the module of a result of ``jax.jit``, as of :func:`lower`, and its ``jax.stages.Lowered``."""
+    """Return the module of a result of ``jax.jit``, as :func:`lower` does, and its ``jax.stages.Lowered``."""
     found = function.lower(*example_args, **example_kwargs)
     return of_lowered(found, getattr(function, "__name__", "jax function")), found
 
 
 def of_lowered(lowered: Any, name: str) -> HloModule:
-    """Return the module of a ``jax.stages.Lowered``, as of :func:`lower`; ``name`` is what errors call it."""
+    """Return the module of a ``jax.stages.Lowered``, as :func:`lower` does; ``name`` is its name in errors."""
     proto = memoryview(lowered.compiler_ir("hlo").as_serialized_hlo_module_proto())
     small, literals = without_large_literals(proto)
     text = module_text(small) if literals else lowered.as_text("hlo", debug_info=True)
@@ -98,7 +98,7 @@ def _host_functions(lowered: Any) -> tuple[Callable[..., Any], ...]:
 
 
 def _called(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function of JAX, which gives a list, gives for arrays: one, or a tuple of several."""
+    """Return the result of a JAX callback, which returns a list, for arrays: one array, or a tuple of several."""
     results = tuple(function(*map(np.asarray, arguments)))
     return results[0] if len(results) == 1 else results
 
@@ -109,16 +109,16 @@ def with_trees(module: HloModule, found: Any) -> HloModule:
 
 
 def source_folder(found: Any) -> Path | None:
-    """The folder of the file that a function of Python is written in, None where it has none."""
+    """Return the folder of the source file of a Python function; None if it has none."""
     try:
         path = Path(inspect.getsourcefile(inspect.unwrap(found)) or "")
-    except TypeError:  # no function
+    except TypeError:  # not a function
         return None
     return path.parent if path.is_file() else None
 
 
 def _files_of_function(frames: tuple[StackFrame, ...]) -> set[str]:
-    """Return the files of all frames but those that lead to this module: they called :func:`lower`."""
+    """Return the files of all frames except those that lead to this module: they called :func:`lower`."""
     callers: set[int] = set()
     for number, frame in enumerate(frames, 1):
         while frame.file_name == __file__ and number and number not in callers:
@@ -128,7 +128,7 @@ def _files_of_function(frames: tuple[StackFrame, ...]) -> set[str]:
 
 
 def _sources(file_names: set[str]) -> dict[str, str]:
-    """Return the text of those files that are Python and can be read."""
+    """Return the text of the files that are Python and can be read."""
     sources = {}
     for name in sorted(file_names):
         path = Path(name)
@@ -136,7 +136,7 @@ def _sources(file_names: set[str]) -> dict[str, str]:
             try:
                 sources[name] = path.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError):
-                continue  # the names are a convenience: without the file they come from the metadata
+                continue  # without the file, names come from the metadata
     return sources
 
 
@@ -144,13 +144,12 @@ def _sources(file_names: set[str]) -> dict[str, str]:
 
 
 def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModule) -> HloModule:
-    """The module with the names of its constants by the hash of their bytes: ``params.layers.0.w`` for the leaf of a
-    tree that ``function`` closes over, or finds among its globals, and ``A_CUBIC`` for a global of a file that the
-    program comes from. The first of several equal arrays gives the name; other arrays with the name get a number.
+    """Return the module with names of its constants by the hash of their bytes: ``params.layers.0.w`` for the leaf of a
+    pytree that ``function`` closes over, or reads from its globals, and ``A_CUBIC`` for a global of a source file of
+    the program. The first of several equal arrays gives the name; different arrays of one name get numbers.
 
-    JAX transposes and reshapes such an array while it traces: ``x @ embedding.T`` has a constant of its own. In place
-    of it stands the array itself, transposed or reshaped. Only leaves that have the size and type of a constant are
-    looked at.
+    JAX transposes and reshapes such an array while it traces: ``x @ embedding.T`` has a constant of its own. The array
+    itself, transposed or reshaped, replaces this constant. Only leaves with the size and type of a constant are hashed.
     """
     literals = {i: i.attributes["literal"] for i in module.instructions() if i.opcode == "constant"}
     arrays = {i: x for i, x in literals.items() if isinstance(x, np.ndarray) and x.size > 1}
@@ -176,7 +175,7 @@ def with_named_constants(jax: Any, function: Callable[..., Any], module: HloModu
 
 
 def _made_of(constant: Instruction, array: np.ndarray, opcode: str, **attributes: Any) -> list[Instruction]:
-    """Return the instructions that give a constant as an array in another form."""
+    """Return the instructions that compute a constant from an array in another form."""
     shape = ArrayShape(constant.array_shape.element_type, array.shape)
     own = {**constant.attributes, "literal": np.ascontiguousarray(array)}
     whole = replace(constant, name=f"{constant.name}.array", shape=shape, attributes=own)
@@ -200,8 +199,8 @@ def _captured(jax: Any, function: Any, depth: int) -> Iterator[tuple[str, Any]]:
 
 
 def _globals(module: HloModule, wanted: Iterable[tuple[int, str]]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the arrays of NumPy among the globals of the files that a program comes from, with their names, as JAX
-    casts them to the ``wanted`` types of constants of their size.
+    """Yield the NumPy arrays among the globals of the program's source files, with their names, cast as JAX does to the
+    ``wanted`` types of constants of their size.
     """
     known = [vars(each) for each in [*sys.modules.values()] if isinstance(each, ModuleType)]
     files = [names for names in known if str(names.get("__file__")) in module.sources]
@@ -217,7 +216,7 @@ def _is_of_keras(value: Any) -> bool:
 
 
 def _variables_of_keras(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the arrays of a model, layer or variable of Keras, which JAX takes for one leaf, with the ways there."""
+    """Yield the arrays of a Keras model, layer or variable, which is one leaf for JAX, with their paths."""
     if hasattr(value, "value"):
         yield "", value.value
     for each in getattr(value, "variables", ()):
@@ -229,12 +228,14 @@ def _is_of_jax(value: Any) -> bool:
 
 
 def _word(key: Any) -> str:
-    """A key of JAX's: of a dict, a sequence, or an attribute."""
+    """Return the text of a key of a JAX tree path: of a dict, a sequence, or an attribute."""
     return str(next(getattr(key, kind) for kind in ("key", "idx", "name", "__class__") if hasattr(key, kind)))
 
 
 def _variables(function: Any) -> dict[str, Any]:
-    """What a function knows by a name beside its arguments."""
+    """Return the named values that a function can read besides its arguments: closure, globals, bound object, partial
+    arguments.
+    """
     if isinstance(function, partial):
         given = {f"argument_{number}": value for number, value in enumerate(function.args)}
         return {**_variables(function.func), **given, **function.keywords}
@@ -243,14 +244,14 @@ def _variables(function: Any) -> dict[str, Any]:
     own = inspect.unwrap(function)
     try:
         found = inspect.getclosurevars(own)
-    except TypeError:  # no function of Python
+    except TypeError:  # not a Python function
         return {}
     inner = {name: own.__globals__[name] for name in _inner_names(own.__code__) if name in own.__globals__}
     return {**inner, **found.nonlocals, **found.globals}
 
 
 def _inner_names(code: CodeType) -> Iterator[str]:
-    """Yield the names that the functions inside a function read."""
+    """Yield the names that the functions nested in a function read."""
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield from inner.co_names

@@ -1,7 +1,7 @@
-"""Protos to HLO text, by jaxlib, in a child process: malformed input may abort XLA, not the caller.
+"""Conversion of protos to HLO text by jaxlib in a child process: malformed input may abort XLA, but not the caller.
 
-Run as a module it is that child: a proto on stdin, HLO text on stdout. These are jaxlib's private names; a test says
-which of them a new jaxlib lacks.
+Run as a module, this file is that child: a proto on stdin, HLO text on stdout. It uses jaxlib's private names; a test
+reports which of them a new jaxlib lacks.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _INSTALL = "pip install 'xla2py[xla]'"
 
 @dataclass(frozen=True, slots=True)
 class ConvertedModule:
-    """HLO text, and the LiteralProtos of the constants that it leaves out (``{...}``), by instruction."""
+    """HLO text, and the LiteralProtos of the constants that it elides (``{...}``), by instruction name."""
 
     text: str
     literals: Mapping[str, memoryview]
 
 
 def to_hlo(content: bytes, kind: Kind, name: str) -> ConvertedModule:
-    """A serialized module as HLO text. Large literals are views of ``content``.
+    """Return a serialized module as HLO text. Large literals are views of ``content``.
 
-    ``name`` is what errors call the input. Raises ``UsageError``: XP430 without jaxlib, XP431 where jaxlib refuses the
-    input, crashes on it or does not answer.
+    ``name`` is the name of the input in errors. Raises ``UsageError``: XP430 without jaxlib, XP431 if jaxlib refuses
+    the input, crashes on it or does not answer.
     """
-    import subprocess  # most programs need no jaxlib
+    import subprocess  # imported here, because most programs need no jaxlib
 
     sent, literals = without_large_literals(module_in(memoryview(content), kind))
     command = [sys.executable, "-P", "-m", __name__]
@@ -46,7 +46,7 @@ def to_hlo(content: bytes, kind: Kind, name: str) -> ConvertedModule:
         answer = subprocess.run(command, input=sent, capture_output=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise _error("XP431", f"jaxlib did not read {kind.value} within {_SECONDS} seconds", name) from None
-    except OSError as error:  # in a browser there are no processes, and there is no jaxlib
+    except OSError as error:  # in a browser there are neither processes nor jaxlib
         raise _error("XP430", f"reading {kind.value} needs jaxlib: {error}", name, _INSTALL) from None
     if answer.returncode == _NO_JAXLIB:
         raise _error("XP430", f"reading {kind.value} needs jaxlib", name, _INSTALL)
@@ -62,7 +62,7 @@ def _error(code: str, message: str, name: str, hint: str | None = None) -> Usage
 
 
 def missing_names() -> list[str]:
-    """The private names of jaxlib that this module needs and the installed jaxlib lacks."""
+    """Return the private names of jaxlib that this module needs and the installed jaxlib lacks."""
     return [name for name, module in JAXLIB_NAMES.items() if not hasattr(importlib.import_module(module), name)]
 
 
@@ -71,12 +71,12 @@ def _name(name: str) -> Any:
 
 
 def module_text(proto: bytes | memoryview) -> str:
-    """The text of a HloModuleProto, by the jaxlib of this process; all literals that it has are printed."""
+    """Return the text of a HloModuleProto with all of its literals, by the jaxlib of this process."""
     return _in_full(_name("HloModule").from_serialized_hlo_module_proto(bytes(proto)))
 
 
 def compiled_text(compiled: Any) -> str:
-    """The text of a ``jax.stages.Compiled`` with its long constants, which its own ``as_text`` leaves out."""
+    """Return the text of a ``jax.stages.Compiled`` with its long constants, which its own ``as_text`` elides."""
     return "\n".join(map(_in_full, compiled.runtime_executable().hlo_modules()))
 
 
@@ -87,13 +87,13 @@ def _in_full(module: Any) -> str:
 
 
 def main() -> int:
-    """The child: its exit status says what happened, its last line on stderr why."""
+    """Run the child process; the exit status tells the outcome, the last line on stderr the reason."""
     content = sys.stdin.buffer.read()
     try:
         text = module_text(content)
     except ImportError:
         return _NO_JAXLIB
-    except Exception as error:  # whatever jaxlib raises: the input is not what it should be
+    except Exception as error:  # jaxlib may raise anything for invalid input
         print(_first_complaint(str(error)) or type(error).__name__, file=sys.stderr)
         return _REFUSED
     sys.stdout.buffer.write(text.encode())
@@ -101,7 +101,7 @@ def main() -> int:
 
 
 def _first_complaint(said: str) -> str:
-    """The first line that is an error, or else the first line."""
+    """Return the first line that is an error, or else the first line."""
     lines = said.splitlines() or [""]
     return next((line for line in lines if "error: " in line), lines[0]).strip()
 

@@ -1,4 +1,4 @@
-"""The module that a file, a text or bytes hold."""
+"""The loader of modules from files, texts, bytes and JAX objects."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _TEXT = re.compile(
     r"\s*(?:HloModule\b|ENTRY\b|(?:ROOT\s+)?(?:%[\w.\-]+\s*|[\w.\-]+\s+)=\s|" + SHAPE_TEXT + r"\s+[a-z][a-z\-]*\()"
 )
 _CPU = "cpu"
-_LEFT_OUT = b"{...}"  # in place of a constant
+_LEFT_OUT = b"{...}"  # in place of an elided constant
 _BYTE_ORDER_MARK = "\ufeff"
 _UTF_16 = {  # by the byte order mark, or a text's first letters
     re.compile(rb"\xff\xfe|(?:[\n\r\t -~]\0){8}"): "utf-16-le",
     re.compile(rb"\xfe\xff|(?:\0[\n\r\t -~]){8}"): "utf-16-be",
 }
-_JAXPR = re.compile(rb"\s*(?:let\s[^{]*=\s*)?\{\s*(?:\x1b\[[\d;]*m\s*)*lambda\b")  # after one that it calls
+_JAXPR = re.compile(rb"\s*(?:let\s[^{]*=\s*)?\{\s*(?:\x1b\[[\d;]*m\s*)*lambda\b")  # possibly behind one that it calls
 
 
 def load(
@@ -84,7 +84,7 @@ def load(
 def of_object(
     found: Any, examples: Sequence[Any] = (), name: str | None = None, *, sizes: Mapping[str, int] | None = None
 ) -> HloModule:
-    """The module that an object of JAX is: see :func:`load`. ``name`` is what errors call it."""
+    """Return the module of a JAX object: see :func:`load`. ``name`` is its name in errors."""
     if isinstance(found, HloModule):
         return found
     name = name or str(getattr(found, "__name__", type(found).__name__))
@@ -108,13 +108,13 @@ def of_object(
             return replace(module, layout=layout_of_compiled(module, found) or module.layout)
     except XlaToPythonError:
         raise
-    except Exception as error:  # whatever tracing the user's function raises
+    except Exception as error:  # tracing the user's function may raise anything
         raise not_lowered(name, error) from error
     raise UsageError(Diagnostic("XP722", f"an object of type {type(found).__name__} is not a program"))
 
 
 def is_function(found: Any) -> bool:
-    """Tell whether an object is a function that can be traced; ``Compiled`` can be called, too."""
+    """Return whether an object is a function that can be traced; a ``Compiled`` is callable, but is not."""
     return callable(found) and not hasattr(found, "runtime_executable")
 
 
@@ -123,12 +123,12 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise file_error("read", os.fspath(path), error) from None
-    except ValueError as error:  # a null character in the name
+    except ValueError as error:  # a null character in the path
         raise UsageError(Diagnostic("XP401", f"cannot read {os.fspath(path)!a}: {error}")) from None
 
 
 def _from_file(path: Path, name: str, function: str | None, sizes: Mapping[str, int] | None) -> HloModule:
-    """The module in a file. Constants that a text leaves out, and its trees, may be in files beside it."""
+    """Return the module in a file. Constants that a text elides, and its pytrees, may be in sidecars."""
     content = _read(path)
     literals = _arrays_beside(path) if _LEFT_OUT in content else {}
     module = _from_bytes(content, name, function=function, sizes=sizes, literals=literals)
@@ -136,7 +136,7 @@ def _from_file(path: Path, name: str, function: str | None, sizes: Mapping[str, 
 
 
 def _arrays_beside(path: Path) -> dict[str, np.ndarray]:
-    """The arrays in the file beside a text, by the names of constants; none where there is no such file."""
+    """Return the arrays in the sidecar of a text, by the names of constants; empty if there is no such file."""
     tensors = path.with_suffix(safetensors.SUFFIX)
     if not tensors.is_file():
         return {}
@@ -147,7 +147,7 @@ def _arrays_beside(path: Path) -> dict[str, np.ndarray]:
 
 
 def _platform(names: Sequence[str]) -> int | None:
-    """The number of the platform that a program for several is read for."""
+    """Return the index of the platform for which a program for several is read; None for a single one."""
     if len(names) < 2:
         return None
     return names.index(_CPU) if _CPU in names else 0
@@ -193,7 +193,7 @@ def _from_stablehlo(
     platform: int | None,
     sizes: Mapping[str, int] | None,
 ) -> HloModule:
-    from ..stablehlo.reading import read_bytecode, read_text  # programs of HLO need not wait for these
+    from ..stablehlo.reading import read_bytecode, read_text  # imported here, because programs of HLO do not need these
 
     if kind is Kind.STABLEHLO_TEXT:
         return read_text(SourceText(_decode(content, name), name), function, platform, sizes)
@@ -201,14 +201,14 @@ def _from_stablehlo(
 
 
 def _divided(module: HloModule) -> HloModule:
-    """Return a program of arrays alone; one for several devices as what each of them computes, where it says that, with
-    its layout.
+    """Return a program without tokens; one for several devices as the program of one device with its layout, if it
+    specifies one.
     """
     return with_layout(of_one_device(as_whole(without_tokens(module))))
 
 
 def _in_utf8(content: bytes) -> bytes:
-    """Return text of UTF-16, as some shells write it, in UTF-8; all else as it is."""
+    """Return UTF-16 text, as some shells write it, in UTF-8; any other content unchanged."""
     encoding = next((encoding for marks, encoding in _UTF_16.items() if marks.match(content)), None)
     if encoding is None:
         return content
@@ -225,15 +225,15 @@ def _decode(content: bytes, name: str) -> str:
         raise HloSyntaxError(Diagnostic("XP101", message, span, SourceText(readable, name))) from None
 
 
-# -- text that was made of what the user has
+# -- text that is a translation of the user's input
 
 
 @dataclass(frozen=True)
 class TranslatedText(SourceText):
-    """The HLO that a file became."""
+    """The HLO text of a file in another format."""
 
     def place(self, span: Span) -> tuple[SourceText, Span]:
-        """The place in the translation, which says that it is one."""
+        """Return the place in the translation, under a name that marks it as one."""
         return self._as_hlo, span
 
     @cached_property

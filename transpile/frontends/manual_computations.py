@@ -1,10 +1,10 @@
-"""The program of one device, of a program that says itself what each device computes.
+"""The program of one device, from a program with manual computations, which are written per device.
 
 ``jax.shard_map`` and ``jax.pmap`` lower to a call between two custom calls: ``xla.sdy.GlobalToLocalShape`` gives each
-device its parts of arrays, ``xla.sdy.LocalToGlobalShape`` makes arrays of the parts of all. What is called between
-them is the author's text for one device. Here the whole program becomes that of one: arguments that only such calls
-read come in parts, results that only such calls make are parts, and what stands between is computed by every device on
-whole arrays, of which it takes its part, and which it gathers from the parts.
+device its shards, ``xla.sdy.LocalToGlobalShape`` joins the shards of all devices to arrays. The function called in
+between is the author's code for one device. This module rewrites the whole program for one device: arguments that only
+such calls read become shards, results that only such calls make become shards. Everything in between is computed by
+every device on whole arrays, which are sliced to shards and gathered from shards.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _NUMBER = ArrayShape(U32, ())
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """An array of which each device has a part."""
+    """An array of which each device has a shard."""
 
     part: Instruction
-    shape: ArrayShape  # of the whole
+    shape: ArrayShape  # of the whole array
     sharding: Sharding
 
 
@@ -46,7 +46,7 @@ _Value = Instruction | _Parts | tuple[Any, ...]
 
 
 def of_one_device(module: HloModule) -> HloModule:
-    """The program of one device; the module itself where it has no manual computations, or ones that are not known."""
+    """Return the program of one device; the module itself if it has no manual computations, or unsupported ones."""
     shardings = _shardings(module)
     counts = {sharding.mesh.count for each in shardings.values() for sharding in each}
     if len(counts) != 1 or module.replica_count != 1 or module.num_partitions not in (1, *counts):
@@ -66,9 +66,7 @@ def of_one_device(module: HloModule) -> HloModule:
 
 
 def _shardings(module: HloModule) -> dict[Instruction, list[Sharding]]:
-    """Return how the custom calls of manual computations divide their arrays; nothing where one of them is not
-    understood.
-    """
+    """Return the shardings of the custom calls of manual computations; empty if any of them is not supported."""
     calls = [i for i in module.instructions() if i.attributes.get("custom_call_target") in _SHARDINGS]
     attributes = module.header.get("frontend_attributes")
     meshes = parse_meshes(attributes.text) if calls and isinstance(attributes, Raw) else {}
@@ -85,7 +83,7 @@ def _shardings(module: HloModule) -> dict[Instruction, list[Sharding]]:
 
 
 def _fits(call: Instruction, shardings: list[Sharding]) -> bool:
-    """Tell whether the shapes of a call are those that its shardings make."""
+    """Return whether the shapes of a call are those that its shardings imply."""
     given, made = [operand.shape for operand in call.operands], _elements(call.shape)
     if not len(given) == len(made) == len(shardings):
         return False
@@ -103,7 +101,7 @@ def _elements(shape: Shape) -> list[Shape]:
 
 
 class _Writer:
-    """Writes the computations of a program for one device, those first that others call."""
+    """The rewriter of a program's computations for one device, callees first."""
 
     def __init__(self, module: HloModule, shardings: Mapping[Instruction, list[Sharding]]) -> None:
         self.shardings = shardings
@@ -135,7 +133,7 @@ class _Writer:
         self.written[computation] = replace(computation, instructions=tuple(self.instructions), root=final)
 
     def _divided_parameters(self, computation: Computation) -> dict[Instruction, Sharding]:
-        """The parameters that are only read in parts, always the same."""
+        """Return the parameters that are only read as shards, always with the same sharding."""
         uses: dict[Instruction, list[Sharding | None]] = {parameter: [] for parameter in computation.parameters}
         for user in computation.instructions:
             takes_parts = user.attributes.get("custom_call_target") == _TO_LOCAL
@@ -196,7 +194,7 @@ class _Writer:
         return name
 
     def _own(self, value: _Value, old: Instruction) -> Instruction:
-        """Return what one device has of a result."""
+        """Return one device's part of a result."""
         if isinstance(value, _Parts):
             return value.part
         if isinstance(value, Instruction):
@@ -205,7 +203,7 @@ class _Writer:
         return self._add(self._fresh("results"), "tuple", TupleShape(tuple(p.shape for p in parts)), *parts, like=old)
 
     def _whole(self, value: _Value) -> Instruction:
-        """The value on every device, gathered from the parts where it is in parts."""
+        """Return the whole value on every device, gathered if it is sharded."""
         if isinstance(value, Instruction):
             return value
         if isinstance(value, tuple):
@@ -242,7 +240,7 @@ class _Writer:
         return whole
 
     def _part(self, value: _Value, sharding: Sharding, like: Instruction) -> Instruction:
-        """The part of an array that belongs to a device."""
+        """Return the shard of an array that belongs to the device."""
         if isinstance(value, _Parts) and value.sharding == sharding:
             return value.part
         whole = self._whole(value)
@@ -258,7 +256,7 @@ class _Writer:
         )
 
     def _start(self, sharding: Sharding, dimension: int, size: int, like: Instruction) -> Instruction:
-        """Return where the part of a device begins along a dimension."""
+        """Return the start of the device's shard along a dimension."""
         places = np.array(sharding.places(dimension), np.uint32)
         parts = sharding.parts(dimension)
         if parts == 1:
@@ -267,7 +265,7 @@ class _Writer:
         numbers = np.arange(places.size)
         steps = (step for step in range(1, places.size + 1) if places.size % step == 0)
         step = next((step for step in steps if (numbers // step % parts == places).all()), None)
-        if step is None:  # the devices of the mesh are in an order of their own
+        if step is None:  # the mesh has an irregular order of devices
             table = ArrayShape(U32, (places.size,))
             listed = self._add(self._fresh("starts"), "constant", table, like=like, literal=places * np.uint32(size))
             one = ArrayShape(U32, (1,))

@@ -1,7 +1,7 @@
-"""The wire format of protocol buffers, read in place: a field's bytes are a view into the message.
+"""The wire format of protocol buffers, read in place: a field's bytes are a view of the message.
 
-The protobuf library copies what it parses; constants of a gigabyte are better left where they are.
-Source: https://protobuf.dev/programming-guides/encoding.
+The protobuf library copies what it parses, which is expensive for constants of a gigabyte. Source:
+https://protobuf.dev/programming-guides/encoding.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LONGEST_VARINT = 10
 
 
 class Field(NamedTuple):
-    """One field: an integer or a view of its bytes, and a view of all of it, tag included."""
+    """One field: an integer or a view of its bytes, and a view of the whole field, tag included."""
 
     number: int
     value: int | memoryview
@@ -26,7 +26,7 @@ class Field(NamedTuple):
 
 
 def fields(message: memoryview) -> Iterator[Field]:
-    """The fields of a message in order. Raises ``UsageError`` (XP720) where the bytes are no message."""
+    """Yield the fields of a message in order. Raises ``UsageError`` (XP720) if the bytes are not a message."""
     at, end = 0, len(message)
     while at < end:
         start = at
@@ -46,14 +46,14 @@ def fields(message: memoryview) -> Iterator[Field]:
 
 
 def messages(message: memoryview, number: int) -> Iterator[memoryview]:
-    """The values of the length-delimited fields of one number."""
+    """Yield the values of the length-delimited fields of one number."""
     for field in fields(message):
         if field.number == number and isinstance(field.value, memoryview):
             yield field.value
 
 
 def varint(message: memoryview, at: int) -> tuple[int, int]:
-    """A base-128 number and the offset after it."""
+    """Return a base-128 number and the offset after it."""
     value = 0
     for i in range(_LONGEST_VARINT):
         if at + i >= len(message):
@@ -66,7 +66,7 @@ def varint(message: memoryview, at: int) -> tuple[int, int]:
 
 
 def encode(number: int, payload: bytes) -> bytes:
-    """A length-delimited field."""
+    """Return a length-delimited field."""
     return _encoded_varint(number << 3 | _LENGTH_DELIMITED) + _encoded_varint(len(payload)) + payload
 
 
@@ -79,7 +79,7 @@ def _encoded_varint(value: int) -> bytes:
 
 
 def packed_varints(payload: memoryview) -> np.ndarray:
-    """The numbers of a packed repeated field, as uint64: negative ones in two's complement."""
+    """Return the numbers of a packed repeated field, as uint64: negative ones in two's complement."""
     octets = np.frombuffer(payload, np.uint8)
     ends = np.flatnonzero(octets < 0x80)
     if octets.size and (not ends.size or ends[-1] != octets.size - 1):
@@ -96,5 +96,5 @@ def packed_varints(payload: memoryview) -> np.ndarray:
 
 
 def malformed(problem: str) -> UsageError:
-    """XP720: bytes that are not the message they should be."""
+    """Return the error XP720: bytes that are not a valid message."""
     return UsageError(Diagnostic("XP720", f"this is not a valid protocol buffer: {problem}"))

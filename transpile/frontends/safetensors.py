@@ -1,4 +1,4 @@
-"""Files of named arrays in the format safetensors: a header of JSON, then the bytes of the arrays, row by row."""
+"""Files of named arrays in the safetensors format: a JSON header, then the bytes of the arrays in row-major order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..hlo.element_types import ELEMENT_TYPES, from_dtype
 
 SUFFIX = ".safetensors"
 
-# The format's names of element types, by HLO's. Others have none.
+# The format's names of element types, by HLO's. Other types have none.
 NAMES = {
     "pred": "BOOL",
     "s8": "I8",
@@ -32,16 +32,16 @@ NAMES = {
     "f64": "F64",
     "c64": "C64",
 }
-_ALIGNED = 8  # bytes, of the header and so of the first array
+_ALIGNED = 8  # bytes; alignment of the header's end, and so of the first array
 
 
 def can_hold(array: np.ndarray) -> bool:
-    """Tell whether the format has a name for the element type of an array."""
+    """Return whether the format has a name for the element type of an array."""
     return from_dtype(array.dtype).name in NAMES
 
 
 def write(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays under their names, those of wide types first, so that each is aligned.
+    """Write arrays under their names, wide types first, so that each array is aligned.
 
     Raises ``KeyError`` for an array that the format cannot hold (:func:`can_hold`).
     """
@@ -50,8 +50,8 @@ def write(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file, mapped. Raises ``ValueError``, which names the array if one is at fault, for what is no
-    such file.
+    """Return the arrays of a file, memory-mapped. Raises ``ValueError`` for an invalid file, with the array's name if
+    one is at fault.
     """
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
@@ -70,7 +70,7 @@ def read(path: Path) -> dict[str, np.ndarray]:
 
 
 def is_written(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> bool:
-    """Tell whether a stream has what :func:`write` writes for the arrays; one array at a time is read."""
+    """Return whether a stream has the bytes that :func:`write` writes for the arrays; reads one array at a time."""
     return all(stream.read(len(piece)) == piece for piece in _pieces(arrays)) and not stream.read(1)
 
 

@@ -1,4 +1,4 @@
-"""How a program's whole arrays are divided among devices: from its text, or from JAX."""
+"""The shardings of a program's whole arrays among devices: from its text, or from JAX."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ELEMENT = re.compile(r"\{(?:[^{}]|\{[^{}]*\})*\}")
 
 
 def with_layout(module: HloModule) -> HloModule:
-    """Return the module with the layout that the shardings of its parameters and its root tell, where they do."""
+    """Return the module with the layout in the shardings of its parameters and its root, if they have one."""
     if module.layout is not None or module.num_partitions == 1 or module.replica_count > 1:
         return module
     parameters = [(parameter.shape, _sharding_text(parameter)) for parameter in module.entry.parameters]
@@ -31,8 +31,8 @@ def with_layout(module: HloModule) -> HloModule:
 
 
 def as_whole(module: HloModule) -> HloModule:
-    """Return a program from before XLA's partitioner, whose arrays are whole, as that of one device, with the layout
-    that its annotations ask for; any other module as it is.
+    """Return a program from before XLA's partitioner, whose arrays are whole, as a program of one device with the
+    layout in its annotations; any other module unchanged.
     """
     calls = {i.attributes.get("custom_call_target") for i in module.instructions()}
     texts = [_sharding_text(i) for i in (*module.entry.parameters, module.entry.root)]
@@ -54,7 +54,7 @@ def as_whole(module: HloModule) -> HloModule:
 
 
 def _results(module: HloModule) -> list[tuple[Shape, str]]:
-    """Return the shapes of the results and the texts of their shardings; nothing where they are not told."""
+    """Return the shapes of the results and the texts of their shardings; empty if they are not specified."""
     root = module.entry.root
     shapes = list(root.shape.elements) if isinstance(root.shape, TupleShape) else [root.shape]
     text = _sharding_text(root)
@@ -82,7 +82,9 @@ def _sharding_text(instruction: Instruction) -> str:
 
 
 def layout_of_compiled(module: HloModule, compiled: Any) -> ShardLayout | None:
-    """Return the layout of a ``jax.stages.Compiled``, with the names of its mesh where it tells them; else None."""
+    """Return the layout of a ``jax.stages.Compiled``, with the axis names of its mesh if known; None if there is
+    none.
+    """
     if module.trees is None or module.num_partitions == 1:
         return None
     tree_leaves = required_jax().tree_util.tree_leaves
@@ -99,5 +101,5 @@ def layout_of_compiled(module: HloModule, compiled: Any) -> ShardLayout | None:
 
 
 def _spelled(sharding: Any, shape: Shape) -> str:
-    """Return a sharding of JAX as the HLO text spells it."""
+    """Return a sharding of JAX in HLO's notation."""
     return str(sharding._to_xla_hlo_sharding(len(shape.dimensions))) if isinstance(shape, ArrayShape) else ""

@@ -1,7 +1,7 @@
-"""The arguments of a function as users write them: ``f32[B,64], (int32[], {'w': bfloat16[8]})``.
+"""The notation for arguments of a function: ``f32[B,64], (int32[], {'w': bfloat16[8]})``.
 
-Element types have HLO's names, NumPy's or JAX's short ones; sizes are numbers, or names where they are free. Without
-brackets it is a number. Tuples, lists and dicts hold others. ``weights`` is the tree of the arrays of a checkpoint.
+Element types have HLO's names, NumPy's or JAX's short ones; sizes are numbers, or names of free sizes. A type without
+brackets is a number. Tuples, lists and dicts nest. ``weights`` is the pytree of the arrays of a checkpoint.
 """
 
 from __future__ import annotations
@@ -38,30 +38,30 @@ class Argument:
     sizes: tuple[int | str, ...]
 
     def shape(self, sizes: Sizes) -> tuple[int, ...]:
-        """Its shape where the free sizes are these."""
+        """Return the shape for these values of the free sizes."""
         return tuple(sizes[size] if isinstance(size, str) else size for size in self.sizes)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The free sizes."""
+        """The names of the free sizes."""
         return tuple(size for size in self.sizes if isinstance(size, str))
 
     @property
     def is_wide(self) -> bool:
-        """Tell whether JAX has such numbers only where its types of 64 bits are on."""
+        """Whether JAX has the element type only with 64 bits enabled."""
         return self.element_type.dtype in WIDE
 
 
 def shown_sizes(sizes: Sizes) -> str:
-    """Return sizes as people read them: ``B = 3, T = 5``."""
+    """Return sizes for people: ``B = 3, T = 5``."""
     return ", ".join(f"{name} = {number}" for name, number in sizes.items())
 
 
 def parse_arguments(text: str, start: int, end: int) -> Arguments:
-    """The arguments in ``text`` from ``start`` on, of which all that is before ``end`` belongs to them.
+    """Return the arguments in ``text`` from ``start`` to ``end``.
 
-    Raises ``HloSyntaxError`` with a place in the whole text: XP102 and XP103 where something else is expected, XP106
-    for an unknown element type.
+    Raises ``HloSyntaxError`` with a place in the whole text: XP102 and XP103 for unexpected text, XP106 for an unknown
+    element type.
     """
     cursor = Cursor(SourceText(text, text), start)
     found = tuple(_listed(cursor, end))
@@ -71,7 +71,7 @@ def parse_arguments(text: str, start: int, end: int) -> Arguments:
 
 
 def leaves(arguments: Arguments) -> Iterator[Argument]:
-    """The arrays of the arguments, in order, but for those of a checkpoint."""
+    """Yield the arrays of the arguments, in order, except those of a checkpoint."""
     for each in arguments:
         if isinstance(each, Argument):
             yield each
@@ -80,7 +80,7 @@ def leaves(arguments: Arguments) -> Iterator[Argument]:
 
 
 def filled(argument: Any, fill: Callable[[Any], Any]) -> Any:
-    """An argument with ``fill(each)`` in place of each array and ``WEIGHTS``."""
+    """Return an argument with ``fill(each)`` in place of each array and ``WEIGHTS``."""
     if isinstance(argument, dict):
         return {key: filled(each, fill) for key, each in argument.items()}
     if isinstance(argument, tuple | list):

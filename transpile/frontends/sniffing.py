@@ -1,4 +1,4 @@
-"""The kind of program that some bytes hold, told by the bytes themselves; a file that is named may have any name."""
+"""The kind of program in some bytes, determined by content and not by file name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Kind(Enum):
     EXPORTED = "a serialized jax.export.Exported"
 
 
-SUFFIXES = (".hlo", ".mlir", ".mlirbc", ".pb", ".stablehlo")  # of the files that are taken from a folder
+SUFFIXES = (".hlo", ".mlir", ".mlirbc", ".pb", ".stablehlo")  # of program files in a folder
 _MLIR_BYTECODE = b"ML\xefR"
 _MLIR_TEXT = re.compile(
     rb'(?:\s+|//[^\n]*+)*+(?:#\w+\s*=|!\w+\s*=|(?:"?builtin\.)?module"?\s*(?:@|attributes|\()|"?func\.func\b'
@@ -31,7 +31,7 @@ _HIGHEST_FIELD = 64
 
 
 def sniff(content: bytes) -> Kind:
-    """Return the kind of program; what is nothing else is HLO text, so that the parser says what is wrong with it."""
+    """Return the kind of program; unknown content counts as HLO text, so that the parser reports the error."""
     if content.startswith(_MLIR_BYTECODE):
         return Kind.STABLEHLO_BYTECODE
     if _MLIR_TEXT.match(content):
@@ -42,7 +42,7 @@ def sniff(content: bytes) -> Kind:
 
 
 def module_in(content: memoryview, kind: Kind) -> memoryview:
-    """Return the HloModuleProto in a message of the kind that :func:`sniff` found."""
+    """Return the HloModuleProto in a message of the kind that :func:`sniff` returned."""
     path = {Kind.HLO_PROTO: (MODULE_IN_HLO_PROTO,), Kind.HLO_SNAPSHOT: (HLO_IN_SNAPSHOT, MODULE_IN_HLO_PROTO)}
     for number in path.get(kind, ()):
         content = next(messages(content, number))
@@ -60,6 +60,6 @@ def _message_kind(content: memoryview) -> Kind | None:
 
 
 def _is_module_message(content: memoryview) -> bool:
-    """Tell whether the bytes are a protobuf message with computations, as HloModuleProto has."""
+    """Return whether the bytes are a protobuf message with computations, as HloModuleProto has."""
     numbers = {field.number: isinstance(field.value, memoryview) for field in fields(content)}
     return numbers.get(COMPUTATIONS, False) and max(numbers) <= _HIGHEST_FIELD

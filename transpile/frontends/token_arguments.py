@@ -1,7 +1,7 @@
-"""Programs without the tokens that JAX hands through them, which keep ordered callbacks in order.
+"""Removal of the tokens among arguments and results, which JAX passes to keep ordered callbacks in order.
 
-A token is no value: ``main`` neither takes nor returns one. Where the entry takes tokens, it makes each itself, and
-those among its results are left out. What a token orders stays as it is.
+A token has no data: ``main`` neither takes nor returns one. An entry that takes tokens creates them itself, and tokens
+among its results are dropped. The order that tokens impose stays the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..hlo.shapes import TokenShape, TupleShape
 
 
 def without_tokens(module: HloModule) -> HloModule:
-    """The program without tokens among its arguments and results; the module itself where it takes none."""
+    """Return the program without tokens among its arguments and results; the module itself if it takes none."""
     if not any(isinstance(parameter.shape, TokenShape) for parameter in module.entry.parameters):
         return module
     return with_entry(module, _without_tokens(module.entry))
@@ -33,12 +33,14 @@ def _without_tokens(old: Computation) -> Computation:
 
 
 def _parameter(old: Instruction, kept: list[Instruction]) -> Instruction:
-    """A parameter with its new number, or a token in place of it."""
+    """Return a parameter with its new number, or a new token in place of a token parameter."""
     return numbered(old, kept.index(old)) if old in kept else replace(old, opcode="after-all", attributes={})
 
 
 def _results(root: Instruction, instructions: list[Instruction]) -> list[Instruction]:
-    """The elements of the entry's result that are no tokens; those that are taken out of it become instructions."""
+    """Return the elements of the entry's result that are not tokens. If the result is not a ``tuple``, adds
+    instructions that extract them.
+    """
     assert isinstance(root.shape, TupleShape)
     numbers = [k for k, shape in enumerate(root.shape.elements) if not isinstance(shape, TokenShape)]
     if root.opcode == "tuple":

@@ -1,4 +1,4 @@
-"""The trees of a traced function in a file beside its HLO text, which has no place for them."""
+"""Sidecar files with the pytrees of a traced function, which HLO text cannot hold."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from ..errors import Diagnostic, UsageError
 from ..files import read_text
 from ..hlo.ir import Built, HloModule, ResultTree, Trees
 
-SUFFIX = ".trees.json"  # in place of the suffix of the HLO text
+SUFFIX = ".trees.json"  # replaces the suffix of the HLO text
 _NAME = re.compile(r"[A-Za-z0-9_.]{1,200}")
 _TUPLE, _DICT, _OBJECT = "tuple", "dict", "object"
 MAKERS = ("call", "set", "unflatten")  # see ``Built``
 
 
 def trees_as_json(module: HloModule) -> str:
-    """The text of a file for :func:`with_trees_beside`: the trees of a module, and the names of its constants."""
+    """Return the text of a sidecar for :func:`with_trees_beside`: the trees of a module, and the names of its
+    constants.
+    """
     record: dict[str, Any] = {"constants": dict(module.constant_names)}
     if (trees := module.trees) is not None:
         record |= asdict(replace(trees, results=None, nameless=frozenset()))
@@ -29,9 +31,9 @@ def trees_as_json(module: HloModule) -> str:
 
 
 def with_trees_beside(module: HloModule, path: Path) -> HloModule:
-    """The module with the trees in the file beside its text at ``path``; the same where there is no such file.
+    """Return the module with the trees in the sidecar of its text at ``path``; unchanged if there is no such file.
 
-    Raises ``UsageError`` (XP725) for a file that has no trees for this module.
+    Raises ``UsageError`` (XP725) for a file without valid trees for this module.
     """
     place = path.with_suffix(SUFFIX)
     if module.trees is not None or not place.is_file():
@@ -46,7 +48,7 @@ def with_trees_beside(module: HloModule, path: Path) -> HloModule:
 
 
 def _names(found: dict[str, Any]) -> dict[str, str]:
-    """Names of constants by the hashes of these: words with dots between them."""
+    """Return names of constants by hash. Raises ValueError for a name that is not words joined by dots."""
     for name in found.values():
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not the name of a constant")
@@ -86,7 +88,7 @@ def _decoded(found: Any) -> ResultTree:
 
 
 def _object(module: str, name: str, parts: list[Any], fields: list[str], maker: str, constants: str) -> Built:
-    """An object, of which only names and literals become code."""
+    """Return an object. Raises ValueError unless its parts are names and literals, because they become code."""
     if not all(word.isidentifier() for word in (*module.split("."), *name.split("."), *fields)):
         raise ValueError(f"'{module}.{name}' is not a class")
     if maker not in ("", *MAKERS):

@@ -1,4 +1,4 @@
-"""The trees that a function of JAX takes and returns, from the tree definitions that JAX keeps."""
+"""The pytrees that a JAX function takes and returns, from JAX's tree definitions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 from ..hlo.ir import Built, ResultTree, Trees
 
-_DEEPEST = 12  # levels; what is deeper is no help to a reader
-_SHORT = re.compile(r"[ !#-\[\]-~]{1,400}")  # nothing in strings that has to be escaped
+_DEEPEST = 12  # levels; deeper trees do not help a reader
+_SHORT = re.compile(r"[ !#-\[\]-~]{1,400}")  # no character that strings escape
 _KEPT = ("module_kept_var_idx", "_lowering.compile_args", "_executable._kept_var_idx")  # of Exported, Lowered, Compiled
 
 
 def trees_of(jax: Any, lowered: Any, parameter_count: int) -> Trees | None:
     """Return the trees of a ``jax.stages.Lowered``, ``Compiled`` or ``jax.export.Exported``.
 
-    None where it is not known which leaf of the arguments each parameter is.
+    None if it is unknown which leaf of the arguments each parameter is.
     """
     leaves = _kept(lowered, parameter_count)
     if leaves is None:
@@ -29,7 +29,7 @@ def trees_of(jax: Any, lowered: Any, parameter_count: int) -> Trees | None:
         given, results = (
             util.tree_unflatten(d, map(_Leaf, range(d.num_leaves))) for d in (lowered.in_tree, lowered.out_tree)
         )
-    except Exception:  # whatever a class raises that is made of numbers
+    except Exception:  # a class that is unflattened with numbers may raise anything
         return None
     paths = [path for path, _ in util.tree_flatten_with_path(given)[0]]
     has_name = [not any(isinstance(key, util.FlattenedIndexKey) for key in path) for path in paths]
@@ -41,7 +41,7 @@ def trees_of(jax: Any, lowered: Any, parameter_count: int) -> Trees | None:
 
 
 def _by_attributes(util: Any, tree: Any, path: Any) -> tuple[Any, ...] | None:
-    """Return a path with the attributes that parts of objects are, in place of their numbers; None where one is none.
+    """Return a path with attributes in place of the numbers of objects' parts; None if a part is not an attribute.
 
     A class that is registered without keys may keep its parts as attributes.
     """
@@ -60,11 +60,11 @@ def _by_attributes(util: Any, tree: Any, path: Any) -> tuple[Any, ...] | None:
 
 
 def _one_level(util: Any, tree: Any) -> Any:
-    """Return the keys and parts of a tree, and what else its definition holds; None for a leaf."""
+    """Return the keys and parts of a tree, and the rest of its definition; None for a leaf."""
     found = util.default_registry.flatten_one_level_with_keys(tree)
     if found is None or not _is_named_tuple(tree):
         return found
-    parts, static = found  # JAX gives all of them the first name
+    parts, static = found  # JAX gives all parts the first name
     return [(util.GetAttrKey(name), part) for name, (_, part) in zip(tree._fields, parts, strict=True)], static
 
 
@@ -73,13 +73,13 @@ def _is_named_tuple(tree: Any) -> bool:
 
 
 def _attribute(tree: Any, part: Any) -> str:
-    """The name of the attribute that a part of an object is, empty where there is not one."""
+    """Return the name of the only attribute that is a part of an object; "" if there is none, or several."""
     names = [name for name, value in _attributes(tree).items() if value is part]
     return names[0] if len(names) == 1 and _is_word(names[0]) else ""
 
 
 def _kept(lowered: Any, parameter_count: int) -> tuple[int, ...] | None:
-    """Return the leaves of the arguments that became parameters: ``jit`` drops those that nothing reads."""
+    """Return the leaves of the arguments that became parameters: ``jit`` drops unused ones. None if unknown."""
     if lowered.in_tree.num_leaves == parameter_count:
         return tuple(range(parameter_count))
     for place in _KEPT:
@@ -94,24 +94,24 @@ def _kept(lowered: Any, parameter_count: int) -> tuple[int, ...] | None:
 
 
 class _Leaf(int):
-    """The number of a leaf, an object of its own: no other attribute is it."""
+    """The number of a leaf as a distinct object, so that identity finds its attribute."""
 
 
 class _NoTreeError(Exception):
-    """The definition holds something that no emitted text can give."""
+    """A definition that no emitted text can express."""
 
 
 class _ResultTrees:
-    """Makes trees of results, and notes what of them is given in another form than the function's."""
+    """A converter of trees of results, with notes on results that are returned in another form than the function's."""
 
     def __init__(self, jax: Any) -> None:
         self.util = jax.tree_util
         self.notes: dict[str, None] = {}
 
     def tree(self, filled: Any) -> ResultTree:
-        """Return the tree of one with numbers as leaves.
+        """Return the tree of a pytree with numbers as leaves.
 
-        None where it has keys that are no words or is too deep: then the results stay a flat tuple.
+        None if it has keys that are not words, or is too deep: then the results stay a flat tuple.
         """
         try:
             return self._tree(filled, _DEEPEST)
@@ -141,7 +141,7 @@ class _ResultTrees:
 
 
 def _object(util: Any, value: Any, children: list[tuple[Any, Any]], parts: list[ResultTree], static: Any) -> ResultTree:
-    """Return an object with what is known of how to make it again."""
+    """Return an object with the known way to make it again."""
     kind = type(value)
     names = [key.name if isinstance(key, util.GetAttrKey) else _attribute(value, part) for key, part in children]
     has_names = all(map(_is_word, names)) and len(set(names)) == len(names)
@@ -160,12 +160,12 @@ def _object(util: Any, value: Any, children: list[tuple[Any, Any]], parts: list[
 
 
 def _is_importable(kind: type) -> bool:
-    """Tell whether another module can import a class by its name."""
+    """Return whether another module can import a class by name."""
     return kind.__module__ != "__main__" and all(map(_is_word, f"{kind.__module__}.{kind.__qualname__}".split(".")))
 
 
 def _is_word(name: Any) -> bool:
-    """Tell whether a name can stand behind a dot."""
+    """Return whether a name can be an attribute."""
     return isinstance(name, str) and name.isidentifier() and name.isascii() and not iskeyword(name)
 
 
@@ -179,12 +179,12 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 def _literal(value: Any) -> str:
-    """Return the literal of a value that has one."""
+    """Return the Python literal of a value."""
     return repr(value).replace("'", '"')
 
 
 def _is_literal(value: Any) -> bool:
-    """Tell whether a short Python literal says what a value is."""
+    """Return whether a value equals its short Python literal."""
     text = repr(value)
     if not _SHORT.fullmatch(text):
         return False

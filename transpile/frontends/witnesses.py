@@ -1,4 +1,4 @@
-"""A program at several sizes, of which modules for any size are made."""
+"""A program at several sizes, from which modules for any size are made."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..hlo.shapes import ArrayShape, leaves
 from .functions import load_function
 from .signatures import shown_sizes
 
-Assignment = Mapping[str, int]  # of a number to each free size
-Sizes = Mapping[str, Sequence[int]]  # what each free size is in each of several programs
+Assignment = Mapping[str, int]  # a number for each free size
+Sizes = Mapping[str, Sequence[int]]  # the values of each free size in several programs
 
-FEWEST = 3  # programs that tell what a number is an expression of
-_CHOSEN = (  # for each free size: a prime first, no two alike in a program; the last two where no small ones help
+FEWEST = 3  # programs needed to find the expression of a number
+_CHOSEN = (  # a row per free size: a prime first, no number twice in a column; the last two for difficult programs
     (13, 18, 23, 97),
     (17, 25, 19, 88),
     (19, 16, 29, 83),
@@ -29,8 +29,8 @@ _CHOSEN = (  # for each free size: a prime first, no two alike in a program; the
     (29, 24, 14, 73),
     (31, 27, 17, 102),
 )
-_FIRST = 2  # of these are those of the program
-MOST = len(_CHOSEN)  # sizes that can be free
+_FIRST = 2  # of these are read at first
+MOST = len(_CHOSEN)  # the maximum number of free sizes
 _FACTORS = (1, 2, 4, 8, 16, 64)  # for functions that only take multiples
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 NAME = re.compile(r"[A-Za-z]\w*")
@@ -38,7 +38,7 @@ NAME = re.compile(r"[A-Za-z]\w*")
 
 @dataclass(frozen=True, slots=True)
 class _Programs(Sequence[HloModule]):
-    """A program at several sizes, read at each where it is asked for."""
+    """A program at several sizes, read at each size on demand."""
 
     columns: Sequence[Assignment]
     at: Callable[[Assignment], HloModule]
@@ -54,10 +54,10 @@ class _Programs(Sequence[HloModule]):
 class Witnesses:
     """A program at several sizes; ``sizes`` has the numbers of each name in the order of ``modules``.
 
-    ``at`` reads it at others, where that is possible; where the sizes were chosen and not given, there are two modules,
-    each read when it is asked for, and ``reserves`` are for where smaller ones do not tell enough. ``planned`` are the
-    sizes that chunks are planned for on targets that work in these, and none where nobody said them. ``command`` is
-    what the command line says behind the first source to read it again.
+    ``at`` reads the program at other sizes, if that is possible. If the sizes were chosen and not given, there are two
+    modules, each read on demand, and ``reserves`` are further sizes for when these do not suffice. ``planned`` are the
+    sizes that chunks are planned for, on targets with chunks; empty if not given. ``command`` is the part of the
+    command line behind the first source that reads the program again.
     """
 
     modules: Sequence[HloModule]
@@ -68,9 +68,10 @@ class Witnesses:
     planned: Assignment = field(default_factory=dict)
 
     def planned_for(self, **sizes: int) -> Witnesses:
-        """The program, to be planned for other sizes: ``planned_for(N=10_000_000)`` has chunks that suit so many rows.
+        """Return the program with a plan for other sizes: ``planned_for(N=10_000_000)`` has chunks that suit this
+        number of rows.
 
-        Raises ``UsageError`` (XP425) where these are not all of its sizes, or one is none.
+        Raises ``UsageError`` (XP425) if these are not all of its sizes, or a number is not positive.
         """
         _require_names(sizes, tuple(self.sizes))
         if wrong := [f"{name}={number}" for name, number in sizes.items() if number < 1]:
@@ -79,27 +80,29 @@ class Witnesses:
         return replace(self, planned=dict(sizes), command=command)
 
     def assignment(self, number: int) -> dict[str, int]:
-        """The sizes of one of the modules."""
+        """Return the sizes of one of the modules."""
         return {name: values[number] for name, values in self.sizes.items()}
 
     def program(self, sizes: Assignment) -> HloModule:
-        """The program at some sizes, which must be those of one of the modules where it cannot be read at others."""
+        """Return the program at some sizes; without ``at``, these must be the sizes of one of the modules."""
         if self.at is not None:
             return self.at(sizes)
         return next(module for number, module in enumerate(self.modules) if self.assignment(number) == sizes)
 
     def label(self, number: int) -> str:
-        """The sizes of one of the modules, to be read."""
+        """Return the sizes of one of the modules for people."""
         return shown_sizes(self.assignment(number))
 
     @property
     def steps(self) -> dict[str, int]:
-        """Return what divides the numbers of each name: of others nothing is known."""
+        """The greatest common divisor of the numbers of each name; nothing is known about sizes that are not
+        multiples.
+        """
         return {name: math.gcd(*values) for name, values in self.sizes.items()}
 
 
 def free_sizes(reference: str) -> tuple[str, ...]:
-    """The names that stand for sizes in ``module:function(f32[B,T,64])``, in order; none in any other word."""
+    """Return the names of sizes in ``module:function(f32[B,T,64])``, in order; empty for any other word."""
     _, opening, shapes = reference.partition("(")
     words = (word.strip() for inside in _BRACKETS.findall(shapes) for word in inside.split(","))
     return tuple(dict.fromkeys(word for word in words if opening and NAME.fullmatch(word)))
@@ -112,11 +115,11 @@ def function_at_sizes(
     gradient: str = "",
     weights: str = "",
 ) -> Witnesses:
-    """The programs of ``module:function(f32[B,T,64])`` at chosen sizes, or at those of ``sizes``; where these have one
-    number each, it is planned for them.
+    """Return the programs of ``module:function(f32[B,T,64])`` at chosen sizes, or at those of ``sizes``. One number per
+    size is a size to plan for.
 
-    ``gradient`` and ``weights`` are as for :func:`.functions.load_function`. Raises what that raises, ``UsageError``
-    (XP425) for sizes of other names.
+    ``gradient`` and ``weights`` are as for :func:`.functions.load_function`. Raises the errors of that function, and
+    ``UsageError`` (XP425) for sizes of other names.
     """
     return at_named_sizes(
         free_sizes(reference), lambda chosen: load_function(reference, folder, chosen, gradient, weights), sizes
@@ -126,7 +129,9 @@ def function_at_sizes(
 def at_named_sizes(
     names: Sequence[str], at: Callable[[Assignment], HloModule], sizes: Mapping[str, tuple[int, ...]] | None = None
 ) -> Witnesses:
-    """The program as ``at`` reads it, at chosen sizes, or at those of ``sizes``, like :func:`function_at_sizes`."""
+    """Return the program that ``at`` reads, at chosen sizes, or at those of ``sizes``, as in
+    :func:`function_at_sizes`.
+    """
     planned = are_planned(sizes or {})
     if sizes:
         _require_names(sizes, names)
@@ -137,7 +142,7 @@ def at_named_sizes(
 
 
 def are_planned(sizes: Mapping[str, Sequence[int]]) -> bool:
-    """Tell whether sizes are what chunks are planned for, and not those of several programs."""
+    """Return whether sizes are those that chunks are planned for, and not those of several programs."""
     return bool(sizes) and all(len(numbers) == 1 for numbers in sizes.values())
 
 
@@ -153,9 +158,9 @@ def witnesses(
     at: Callable[[Assignment], HloModule],
     sizes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Witnesses:
-    """A program at given sizes, or at chosen ones: small, or the least multiples of them at which it can be read.
+    """Return a program at given sizes, or at chosen ones: small, or their least multiples at which it can be read.
 
-    Raises what ``at`` raises at the small ones where no multiples do better.
+    Raises the error of ``at`` at the small sizes if no multiples work.
     """
     if sizes:
         return _read(sizes, at)
@@ -177,7 +182,7 @@ def witnesses(
 
 
 def _per_device(found: Witnesses) -> Witnesses:
-    """The program with the sizes that its devices have of what is divided among them."""
+    """Return the program with the sizes of shards in place of those of sharded axes."""
     parts = {name: _parts(found.modules, numbers) for name, numbers in found.sizes.items()}
     if set(parts.values()) == {1}:
         return found
@@ -192,7 +197,7 @@ def _per_device(found: Witnesses) -> Witnesses:
 
 
 def _parts(modules: Sequence[HloModule], numbers: Sequence[int]) -> int:
-    """Return how many parts of an axis devices have where none has it whole."""
+    """Return the number of shards of an axis that no device has as a whole; 1 if there is none."""
     devices = modules[0].replica_count * modules[0].num_partitions
     if devices == 1:
         return 1
@@ -204,7 +209,7 @@ def _parts(modules: Sequence[HloModule], numbers: Sequence[int]) -> int:
 
 
 def _remembered(at: Callable[[Assignment], HloModule]) -> Callable[[Assignment], HloModule]:
-    """Return ``at`` so that it reads the program at the same sizes once."""
+    """Return ``at`` with a cache by sizes."""
     known: dict[tuple[tuple[str, int], ...], HloModule] = {}
 
     def read(sizes: Assignment) -> HloModule:
@@ -229,7 +234,7 @@ def _when_asked(sizes: Mapping[str, tuple[int, ...]], at: Callable[[Assignment],
 def _needed_factors(
     chosen: Mapping[str, tuple[int, ...]], factor: int, at: Callable[[Assignment], HloModule]
 ) -> dict[str, int]:
-    """Return which sizes must be multiples, where not all can be small."""
+    """Return the factor of each size, 1 for those that can be small."""
     needed = dict.fromkeys(chosen, factor)
     for name in chosen if factor > 1 else ():
         tried = {**needed, name: 1}
@@ -241,8 +246,8 @@ def _needed_factors(
 def _problem(
     chosen: Mapping[str, tuple[int, ...]], factors: Assignment, at: Callable[[Assignment], HloModule]
 ) -> XlaToPythonError | None:
-    """Return why the program cannot be read at multiples of the sizes that come first; None where it can."""
-    try:  # primes are no multiples by chance
+    """Return the error of reading the program at multiples of the first chosen sizes; None if it can be read."""
+    try:  # the first sizes are primes, which are not multiples by chance
         at({name: numbers[0] * factors[name] for name, numbers in chosen.items()})
     except XlaToPythonError as error:
         return error
@@ -252,9 +257,11 @@ def _problem(
 def files_at_sizes(
     modules: Sequence[HloModule], sizes: Mapping[str, tuple[int, ...]], names: Sequence[str] = ()
 ) -> Witnesses:
-    """Dumps of one program, in the order of the numbers of each size; ``names`` are those of the files.
+    """Return the program from dumps of it, in the order of the numbers of each size; ``names`` are the names of the
+    files.
 
-    Raises ``UsageError`` (XP425) where there are not as many as numbers, and where no argument has an axis of a number.
+    Raises ``UsageError`` (XP425) if the dumps are not as many as the numbers, or if no argument has an axis of a
+    number.
     """
     numbers = max(map(len, sizes.values()), default=0)
     if numbers != len(modules) or numbers < FEWEST:
@@ -271,7 +278,7 @@ def files_at_sizes(
 
 
 def _axes(module: HloModule) -> set[int]:
-    """The sizes of all axes of the arguments."""
+    """Return the sizes of all axes of the arguments."""
     shapes = (shape for each in module.entry.parameters for _, shape in leaves(each.shape))
     return {size for shape in shapes if isinstance(shape, ArrayShape) for size in shape.dimensions}
 
@@ -281,9 +288,9 @@ def _option(sizes: Mapping[str, tuple[int, ...]]) -> str:
 
 
 def parse_sizes(words: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Numbers by name, of words such as ``B=3,5,7``; or one for each name, which is what chunks are planned for.
+    """Return numbers by name from words such as ``B=3,5,7``; one number per name is a size to plan chunks for.
 
-    Raises ``UsageError`` (XP425) for words that give none, too few, or numbers that do not tell the names apart.
+    Raises ``UsageError`` (XP425) for invalid words, too few numbers, or numbers that do not distinguish the names.
     """
     found: dict[str, tuple[int, ...]] = {}
     for word in words:
