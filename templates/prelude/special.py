@@ -38,6 +38,13 @@ def gelu_slope(x: np.ndarray) -> np.ndarray:
     return slope
 
 
+def logaddexp_slope(x: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """The derivative of ``total = np.logaddexp(x, y)``, JAX's where it is inf."""
+    finite = np.where(x == np.inf, 0, x)
+    slope: np.ndarray = np.exp(finite - np.where(total == np.inf, 0, total))
+    return slope
+
+
 # These are the coefficients of a polynomial in s = 2 / (x + 2) that stands for
 # e**(x**2) * erfc(x) / s where 0 <= x <= 10. It has the least greatest relative error.
 ERFC = (

@@ -47,3 +47,19 @@ def test_positions_that_a_gradient_makes_are_no_gradient(dtype):
         table = jnp.ones((6, 3), dtype)
         text = xla2py.emit(xla2py.from_jax(train, table, jnp.zeros(6, "int32"))).source
     assert "d_labels" not in text
+
+
+def test_carries_that_become_gradients_are_called_after_the_arguments():
+    def loss(params, x):
+        def step(h, row):
+            h = jnp.tanh(h @ params["cell"]["kernel"] + row @ params["input"]["kernel"] + params["input"]["bias"])
+            return h, h
+
+        return (jax.lax.scan(step, jnp.zeros(3), x)[1][-1] ** 2).sum()
+
+    shapes = {"cell": {"kernel": (3, 3)}, "input": {"kernel": (2, 3), "bias": (3,)}}
+    params = jax.tree.map(jnp.ones, shapes, is_leaf=lambda shape: isinstance(shape, tuple))
+    text = xla2py.emit(xla2py.from_jax(jax.grad(loss), params, jnp.ones((5, 2)))).source
+    assert "d_bias = d_bias + " in text
+    assert "d_cell_kernel = d_cell_kernel + " in text
+    assert "[1:][-1]" not in text  # the last state

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import xla2py
 from xla2py.tests.passes.raising import assert_same, entry, hlo, main
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
@@ -107,3 +108,24 @@ def test_branches_that_differ_in_a_number_or_in_what_they_are_given_are_chosen(o
     for number in (0, 1):
         assert_same(text, np.int32(number), X, X + 1)
     assert "if n == 0:" in main(text)
+
+
+def test_a_loop_that_has_ended_hands_its_flag_on():
+    def bounded(x):
+        def step(state, _):
+            def go_on(state):
+                x, _ = state
+                return x * 0.5, (x * 0.5).sum() > 1
+
+            return jax.lax.cond(state[1], go_on, lambda state: (state[0], False), state), None
+
+        return jax.lax.scan(step, (x, True), None, length=9)[0]
+
+    x = np.linspace(1, 4, 3, dtype=np.float32)
+    emitted = xla2py.emit(jax.jit(bounded).lower(x).as_text("hlo", debug_info=True), checks=False)
+    assert "else" not in emitted.source
+    for scale in (0, 1, 30, -1, np.inf, np.nan):
+        found, flag = emitted.load().main(x * np.float32(scale))
+        expected, ended = bounded(x * np.float32(scale))
+        np.testing.assert_array_equal(found, expected)
+        assert bool(flag) == bool(ended)

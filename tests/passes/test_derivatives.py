@@ -35,9 +35,16 @@ test_weights_of_a_logarithm_of_a_sum = cases("derivatives", X, inputs=[(X,), (np
     (lambda x: jax.grad(jax.nn.logsumexp)(x), "\nreturn exp / exp.sum()")
 )
 
+test_slopes_of_logaddexp = cases("derivatives", X, Y)(
+    (lambda x, y: slope(jnp.logaddexp)(x, y), "return logaddexp_slope(x, np.logaddexp(x, y))"),
+    (lambda x, y: slope(jnp.logaddexp)(x, y), (WILD, WILD[::-1].copy()), "logaddexp_slope(x, "),
+    (lambda x, y: slope(jnp.logaddexp)(x, y), (WILD, np.full(7, np.inf, np.float32)), "logaddexp_slope(x, "),
+    (lambda x, y: jax.grad(jnp.logaddexp)(x[0], y[1]), "logaddexp_slope(x[0], "),
+    (lambda x, y: jax.grad(lambda y: jnp.logaddexp(x, y).sum())(y[0]), "logaddexp_slope(y[0], "),
+)
+
 test_near_misses_stay = cases("derivatives", X, Y)(
-    # The slope of the logarithm of a sum of two exponentials is no sigmoid where both may be infinite.
-    (lambda x, y: slope(jnp.logaddexp)(x, y), (WILD, WILD[::-1].copy()), "np.logaddexp(x, y)"),
+    (lambda x, y: jnp.exp(jnp.where(x == jnp.inf, 1, x) - jnp.logaddexp(x, y)), lacks("slope")),
     (
         lambda x, y: jnp.where(x == jnp.maximum(x, y), 1, 0) / jnp.where(y == jnp.maximum(x, y), 3, 1),
         lacks("x > y"),

@@ -32,3 +32,11 @@ test_other_stores_stay = cases("kept_states", X, W, claims=[lacks("np.empty((5, 
     lambda x, w: states(x, w)[1].sum(),
     lambda x, w: strided(*states(x, w, reverse=True)),
 )
+
+
+test_rows_and_parts_are_read_from_the_array_with_all_states = cases(
+    "kept_states", X, W, claims=["np.empty((5, 3)", lacks("[1:]["), lacks("[:-1][")]
+)(
+    lambda x, w: (lambda before, behind: behind[-1] - before[0])(*states(x, w)),
+    lambda x, w: (lambda before, behind: behind[1:3, 0] - before[-2:, 2])(*states(x, w)),
+)

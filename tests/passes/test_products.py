@@ -3,7 +3,7 @@
 import numpy as np
 
 from xla2py.tests.passes.raising import STAYS, assert_agrees, cases, hlo, lacks, main, optimised
-from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.tests.recording.lazy_jax import jax, jnp, lax
 
 A = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 B = np.linspace(-2, 1, 20, dtype=np.float32).reshape(4, 5)
@@ -17,6 +17,17 @@ test_products = cases("products", A, B)(
     (jax.grad(lambda w, x: jnp.tanh(x @ w).sum()), (B, A), "x.T @ ", lacks(").T")),  # the weights of a dense layer
     (lambda a, b: jnp.exp(b.T @ a.T).T - 1, "return np.exp(a @ b) - 1"),
     (lambda a, b: (b.T @ a.T).T + (b.T @ a.T * 2).T, "a_dot_b = a @ b\nreturn a_dot_b + a_dot_b * 2"),
+)
+
+OUTER = ((), ()), ((), ())
+ODD = np.array([np.nan, np.inf, -0.0, 1e-40, 3], np.float32)
+test_outer_products = cases("products", A[0], B[0], claims=[lacks(".T")])(
+    (lambda a, b: lax.dot_general(a, b, OUTER).T, "return b[:, None] * a"),
+    (lambda a, b: lax.dot_general(b, a, OUTER).T, (A[0], ODD), "return a[:, None] * b"),
+    (lambda a, b: lax.dot_general(a, b, OUTER).T, (A[0, :0], B[0])),
+)
+test_outer_products_that_are_read_as_they_are_stay = cases("products", A[0], B[0])(
+    (lambda a, b: (lambda ab: (ab.T, ab))(lax.dot_general(a, b, OUTER)), ".T"),
 )
 
 

@@ -11,6 +11,7 @@ from ...python.grammar import PRIMARY
 from ...python.templates import Expression
 from ..naming.arguments import argument_names, short_names
 from ..naming.identifiers import base_name, common_words, is_argument
+from ..naming.operands import operation_words
 from ..naming.scopes import is_gradient
 from ..trees.argument_groups import paths_of, steps_text
 from ..trees.argument_trees import Path
@@ -148,12 +149,15 @@ class ArgumentWriter:
 
     def _given(self) -> list[str]:
         """Return for each parameter the words that the names of what it is given have in common, in all calls; empty
-        for none.
+        for none. Where some give a constant, the others say what it is, unless by an operation's word.
         """
         given: list[list[str]] = [[] for _ in self.function.parameters]
-        for caller, call in self._calls():
-            for names, operand in zip(given, call.operands, strict=True):
-                names.append(caller.wanted.of_argument(operand))
+        calls = list(self._calls())
+        for names, operands in zip(given, zip(*(call.operands for _, call in calls), strict=True), strict=False):
+            saying = [each for each in zip(calls, operands, strict=True) if not _is_constant(each[1])]
+            for (caller, _), operand in saying or zip(calls, operands, strict=True):
+                word = caller.wanted.of_argument(operand)
+                names.append("" if 0 < len(saying) < len(calls) and word in operation_words() else word)
         words = dict(enumerate(common_words(given)))
         for caller in self.writer.callers:
             words |= caller.leaf_maps.words(self.function)
@@ -222,6 +226,11 @@ class ArgumentWriter:
         self.writer.bound(*parts.values())
         for part in parts.values():
             self._unpack(part, self.texts[part])
+
+
+def _is_constant(node: Node) -> bool:
+    """Tell whether a value begins something, such as zeros do: what others give says what it is."""
+    return node.is_literal or node.operation.is_filled
 
 
 def _lettered(names: Iterable[str]) -> list[str]:

@@ -1,9 +1,10 @@
-"""Derivatives by their rule: the larger of two numbers, the slope of softplus."""
+"""Derivatives by their rule: the larger of two numbers, the slopes of softplus and of ``logaddexp``."""
 
 from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node
+from ...array.rewriting import called
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, is_full_float, rule_pass
 from .magnitudes import has_no_sign
@@ -15,6 +16,10 @@ def _of_known_sign(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return ratio if has_no_sign(found["size"]) else None
 
 
+def _of_logaddexp(graph: Graph, node: Node, found: Bindings) -> Node:
+    return called(graph, "logaddexp_slope", (found["x"], found["sum"]), node)
+
+
 _SHARE = (
     "divide(convert(compare(x, (chosen := {0}(x, y)), direction='EQ')), "
     "select(compare(y, chosen, direction='EQ'), 2, 1))"
@@ -22,11 +27,13 @@ _SHARE = (
 _LARGER = "select(compare({0}, direction='GT'), 1, select(compare({0}, direction='EQ'), 0.5, 0))"
 _FINITE = "select(compare({0}, inf, direction='EQ'), 0, {1})"
 _SOFTPLUS = _FINITE.format("(sum := logaddexp(x, 0))", "sum")
+_SUM = _FINITE.format("(sum := logaddexp(a, b))", "sum")
 
 RULES = (
     Rule(_SHARE.format("maximum"), _LARGER.format("x, y"), when=is_full_float),
     Rule(_SHARE.format("minimum"), _LARGER.format("y, x"), when=is_full_float),
     Rule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SOFTPLUS}))", "logistic(x)", when=is_full_float),
+    Rule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SUM}))", _of_logaddexp, when=is_full_float),
     Rule(
         "select(compare(size, 0, direction='GE'), (ratio := divide(x, size)), subtract(0, ratio))",
         _of_known_sign,

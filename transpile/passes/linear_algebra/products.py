@@ -1,7 +1,7 @@
 """``(a.T @ b.T).T`` is ``b @ a``: a matrix product is turned round where that leaves fewer transposes.
 
 The arithmetic between a product and the transposes that read it is turned with it. Gradients of weights are such
-products: ``tensordot(d_y, x).T`` is ``tensordot(x, d_y)``.
+products: ``tensordot(d_y, x).T`` is ``tensordot(x, d_y)``, and ``(d_y[:, None] * x).T`` is ``x[:, None] * d_y``.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...array.graph import Graph
-from ...array.live import live_nodes
+from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node
 from ...array.program import Function, roots
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.traversal import dependencies, topological
-from ...array.value import last_two_swapped, permute, transposed
+from ...array.value import FULL, NEW, getitem, last_two_swapped, permute, transposed
 
 Users = Mapping[Node, list[Node | None]]
 Axes = tuple[int, ...]
@@ -26,6 +26,9 @@ _PRODUCTS = ("matmul", "tensordot")
 def products(function: Function, _: Support) -> None:
     """Turn products round, each with what is computed from it element by element."""
     live = live_nodes(function)
+    if not live.of(("transpose",)):
+        return
+    rewrite(function, ("transpose",), lambda node: _outer(function.graph, live, node))
     if not live.of(_PRODUCTS) or not live.of(("transpose",)):
         return
     users: dict[Node, list[Node | None]] = {}
@@ -59,6 +62,18 @@ def products(function: Function, _: Support) -> None:
 
     rewrite(function, {"transpose", *(node.opcode for node in turned)}, rule)
     graph.turned.update(turned)
+
+
+def _outer(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
+    """``b[:, None] * a`` for the transpose of ``a[:, None] * b``."""
+    (product,) = node.operands
+    if product.opcode != "multiply" or product.ndim != 2 or live.count(product) != 1:
+        return None
+    columns = [each for each in product.operands if each.opcode == "expand" and each.parameters["index"] == (FULL, NEW)]
+    rows = [each for each in product.operands if each.ndim == 1]
+    if len(columns) != 1 or len(rows) != 1:
+        return None
+    return graph.add("multiply", (getitem(graph, rows[0], (FULL, NEW)), columns[0].operands[0]))
 
 
 def _back(node: Node) -> Axes | None:

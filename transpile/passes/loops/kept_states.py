@@ -67,7 +67,11 @@ def _with_states(graph: Graph, node: Node, loop: Loop, carry: Carry) -> int:
 def _of_states(graph: Graph, kept: _Kept, slices: dict[Node, tuple[Node, int]], node: Node) -> Node | None:
     """Read what an output had, or a row of it, from the array with all states."""
     if node.opcode == "getitem":
-        if node.operands[0] not in slices or not is_row(node):
+        if node.operands[0] not in slices:
+            return None
+        if len(node.operands) == 1:  # a constant row, or a slice
+            return getitem(graph, node.operands[0], node.parameters["index"])
+        if not is_row(node):
             return None
         states, first = slices[node.operands[0]]
         terms, constant = affine(node.operands[1])

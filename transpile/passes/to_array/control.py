@@ -147,7 +147,7 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
         region = graph.region.child("branch")
         with graph.inside(region), lowering.inside_branch(number, place, len(branches)):
             result = lowering.computation(computation, [argument])
-            results = [lowering.plain(value) for value in flattened(result)]
+            results = [_as_chosen(number, place, lowering.plain(value)) for value in flattened(result)]
         lowered.append(Branch(region, results, graph.effects.get(region)))
     # What all branches give is no choice: a loop may carry it round unchanged.
     common = [_common(graph, alike) for alike in zip(*(branch.results for branch in lowered), strict=True)]
@@ -159,6 +159,13 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
         node = placed(graph, "conditional", (number,), has_effect, branches=tuple(lowered))
         given = iter(lowering.items(node))
     return unflattened(instruction.shape, (Value.of(same) if same is not None else next(given) for same in common))
+
+
+def _as_chosen(which: Node, place: int, result: Node) -> Node:
+    """Return the flag of a loop that chooses a branch, for its own value there: a loop that has ended hands it on."""
+    is_flag = which.element_type is PRED and which.opcode == "parameter" and "carry" in which.parameters
+    is_own = result.is_literal and result.element_type is PRED and bool(literal_value(result)) == bool(place)
+    return which if is_flag and is_own else result
 
 
 _Branches = list[tuple[Computation, Lowered]]
