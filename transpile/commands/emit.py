@@ -128,9 +128,7 @@ def command(
 
 
 def _partitioned(source: str, read: Callable[[], HloModule | Witnesses]) -> HloModule | Witnesses:
-    """Read a program for several devices. Raises UnsupportedError (XP362) for a program of one device, with whole
-    arrays.
-    """
+    """Read a program for several devices. Raises UnsupportedError (XP362) for a program of one device."""
     module = read()
     if isinstance(module, HloModule) and device_count(module) == 1:
         tells = "annotates how its arrays are divided, and" if module.layout is not None else "is for one device: it"
@@ -220,9 +218,7 @@ def _note_leaves(module: HloModule | Witnesses) -> None:
 
 
 def generate(module: HloModule | Witnesses, target: str, name: str, options: dict[str, Any]) -> GeneratedModule:
-    """Emit a program, with a progress bar that names the stage. Raises ``XlaToPythonError`` with places in the
-    source.
-    """
+    """Emit a program, with a progress bar of stages. Raises ``XlaToPythonError`` with places in the source."""
     from ..compilation import stage_names
     from ..emission import emit
 

@@ -145,9 +145,7 @@ def _show_device_costs(module: HloModule, facts: Inspection, target: Target) -> 
 
 
 def _advise_graph(facts: Inspection, costs: Costs) -> None:
-    """Advise a graph if the host's calls take far longer than the device's work with copies of the arguments and
-    results.
-    """
+    """Advise a graph if the host's calls take far longer than the device's work and copies of arguments and results."""
     from ..hlo.shapes import leaves
 
     host = costs.host_calls * SECONDS_OF_A_CALL

@@ -71,9 +71,7 @@ def readers(
 def _read(
     argument: str, sizes: Mapping[str, tuple[int, ...]], function: str | None, weights: str
 ) -> HloModule | Witnesses:
-    """Load a file, or an export at several sizes. Raises ``XlaToPythonError``; XP425 for sizes of a program without
-    free ones.
-    """
+    """Load a file, or an export at several sizes. Raises ``XlaToPythonError``; XP425 for sizes if none are free."""
     content = _stdin() if argument == STDIN else None
     found = or_at_sizes(partial(read_module, argument, function, content=content, weights=weights), sizes)
     return files_at_sizes([found], sizes) if sizes and isinstance(found, HloModule) else found
@@ -108,9 +106,7 @@ def has_folder(arguments: Sequence[str]) -> bool:
 
 
 def expanded(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments, each once, with folders replaced by their programs. Raises the errors of
-    ``programs_in``.
-    """
+    """Return the arguments, each once, with folders replaced by their programs. Raises as ``programs_in`` does."""
     found: dict[str, None] = {}
     for argument in arguments:
         folder = Path(argument)

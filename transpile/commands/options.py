@@ -64,9 +64,7 @@ class Command(click.Command):
 
 
 def in_sentences(text: str) -> str:
-    """Return the help of an option with click's additions as sentences: the default, and that it is required; no
-    range.
-    """
+    """Return the help of an option with click's additions, default and required, as sentences, without ranges."""
     match = _ADDED.search(text)
     if match is None:
         return text
@@ -150,9 +148,7 @@ def limits_of_runs(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def setting_options(*names: str) -> Decorator:
-    """Return a decorator that adds the options of settings, without defaults: :func:`choose` fills in those not
-    given.
-    """
+    """Return a decorator that adds the options of settings, without defaults, which :func:`choose` fills in."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in reversed(names):
@@ -166,9 +162,7 @@ one_target_options = setting_options(*(name for name in SETTINGS if name != "tar
 
 
 def choose_for(target: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of :func:`xla2py.emit` for a target, chosen as by :func:`choose`; ``main`` takes arrays, not
-    trees.
-    """
+    """Return the options of :func:`xla2py.emit` for a target, as :func:`choose` does; ``main`` takes no trees."""
     options = choose({**given, "target": (target,)}, load_settings(Path.cwd()))
     return {name: value for name, value in options.items() if name != "target"} | {"nested": False}
 
@@ -227,8 +221,7 @@ def _shown(default: Value) -> str:
 
 
 def choose(given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """Return the targets and the options of :func:`xla2py.emit`: from the command line, else pyproject.toml, else the
-    default.
+    """Return the targets and the options of :func:`xla2py.emit`: given ones, else pyproject.toml's, else defaults.
 
     ``given`` has the settings under their parameter names (``disable_pass``), with ``None`` for those not given.
     """

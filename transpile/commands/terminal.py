@@ -70,9 +70,7 @@ class ClosedStream(io.TextIOBase):
 
 
 def people() -> Console:
-    """Return the console of stderr. rich itself follows ``NO_COLOR``, ``FORCE_COLOR`` and whether this is a
-    terminal.
-    """
+    """Return the console of stderr. rich follows ``NO_COLOR``, ``FORCE_COLOR`` and whether it is a terminal."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, soft_wrap=True)
@@ -195,9 +193,7 @@ def counting(total: int, what: str) -> Iterator[Callable[..., None]]:
 
 
 def write_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows on stdout in aligned columns under a header; columns whose first cell begins with a digit are
-    right-aligned.
-    """
+    """Print rows on stdout in aligned columns under a header; columns of numbers, by their first cell, to the right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     right = [bool(rows) and rows[0][i][:1].isdigit() for i in range(len(header))]
 

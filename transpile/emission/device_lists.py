@@ -23,9 +23,7 @@ class Counter(NamedTuple):
 
 
 class CountedGroups(NamedTuple):
-    """Groups whose first members are ``start`` plus the counters of ``groups``; their members add the counters of
-    ``members``.
-    """
+    """Groups that begin at ``start`` plus the counters of ``groups``; their members add the counters of ``members``."""
 
     start: int
     groups: tuple[Counter, ...]
@@ -33,7 +31,7 @@ class CountedGroups(NamedTuple):
 
 
 class CountedPairs(NamedTuple):
-    """The ``pattern`` of pairs, shifted by each of the ``repeats``; or a ring, in which each member sends to ``turn``
+    """The ``pattern`` of pairs, shifted by each of the ``repeats``; or a ring, which sends to the member ``turn``
     further.
     """
 

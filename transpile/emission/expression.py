@@ -205,9 +205,7 @@ class Renderer:
         return template(text).expression(self._depth, operands)
 
     def store(self, target: str, index: str, text: str, value: Node, items: Sequence[Any], ndim: int) -> str:
-        """Return the statement that writes a value into an array of ``ndim`` axes, at the place given by the ``items``
-        of an index.
-        """
+        """Return the statement that writes a value into an array of ``ndim`` axes, at an index with these ``items``."""
         return self.statement("store", target, index, text)
 
     def statement(self, name: str, *arguments: Any) -> str:

@@ -101,9 +101,7 @@ def _quotes(lines: Sequence[str]) -> int:
 
 
 def _docstring(lines: Sequence[str], line_length: int) -> Iterator[str]:
-    """Yield the wrapped lines of a docstring; its closing quotes get a line of their own if its text has several
-    lines.
-    """
+    """Yield the wrapped lines of a docstring; closing quotes behind several lines get a line of their own."""
     if max(map(len, lines)) <= line_length or not lines[-1].endswith(_QUOTES):
         yield from lines
         return

@@ -62,9 +62,7 @@ class Macros(Mapping[str, Macro]):
         self._read: dict[str, Macro] = {}
 
     def __getitem__(self, name: str) -> Macro:
-        """Return a macro, whose name in the file may end in ``_`` to avoid a keyword. Raises KeyError for an unknown
-        name.
-        """
+        """Return a macro; a keyword's has ``_`` behind its name in the file. Raises KeyError for an unknown name."""
         if name not in self._read:
             spelled, file = self._files[name]
             self._read[name] = self._value(spelled, file)

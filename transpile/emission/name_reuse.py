@@ -55,9 +55,7 @@ def _renamed(
     parameters: set[str],
     types: dict[str, set[KnownType | None]],
 ) -> dict[str, str]:
-    """Return the new names of ``members``: the first name before them, including ``leaders``, that may stand for
-    both.
-    """
+    """Return the new names of ``members``: the first of ``leaders`` and earlier members that may stand for both."""
     beside = {leader: set(live.interfering[leader]) for leader in leaders}
     held = {leader: set(types[leader]) for leader in leaders}  # remaining name: the types of its values
 
@@ -82,9 +80,7 @@ def _renamed(
 
 
 def _rename(writer: Writing, names: Mapping[str, str]) -> None:
-    """Put the new names into lines, into the texts of values, and into the lines' records of computed and bound
-    values.
-    """
+    """Put the new names into lines, their records of computed and bound values, and the texts of values."""
     for node, text in writer.texts.items():
         writer.texts[node] = renamed_expression(text, names)
     for line in writer.lines:

@@ -23,8 +23,7 @@ Leaves = Mapping[str, Sequence[Instruction]]  # name of a leaf, params.layers.0.
 
 
 def with_stored_trees(module: HloModule, lacks: Container[str]) -> HloModule:
-    """Return the module with constants that are leaves of trees replaced by parameters after its own, its ``stored``
-    arrays.
+    """Return the module with ``stored`` parameters, behind its own, in place of constants that are leaves of trees.
 
     Lowering finds the parameters that are used in loops. Some constants stay: those whose elements are all equal, as
     computing with zeros may fold to nothing; those of element types that the library ``lacks``; and those that differ

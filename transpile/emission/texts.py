@@ -12,9 +12,7 @@ from .literals import number
 
 
 def quoted(text: str) -> str:
-    """Return a string literal in black's quotes, which need less escaping; characters other than plain ASCII are
-    escaped.
-    """
+    """Return a string literal in black's quotes, which need less escaping; only plain ASCII is unescaped."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     body = text.encode("unicode_escape").decode("ascii").replace(quote, f"\\{quote}")
     return f"{quote}{body}{quote}"

@@ -21,9 +21,7 @@ _Part = tuple[Region, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
 def value_gradients(graph: Graph, nodes: Sequence[Node]) -> dict[Node, Node]:
-    """Return, by gradient, the value that it is the gradient of; ``nodes`` are the live nodes of a function, in
-    order.
-    """
+    """Return, by gradient, the value that it is the gradient of; ``nodes`` are a function's live nodes, in order."""
     gradients = [node for node in nodes if any(map(is_gradient, instructions_of(graph, node)))]
     if not gradients:
         return {}

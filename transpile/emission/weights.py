@@ -119,8 +119,9 @@ def _words(key: object) -> Iterator[str]:
 
 
 def _of_name(parameter: Instruction) -> Words:
-    """Return the words in a parameter's name: without metadata, ``params['layers'][0]['w']`` is
-    ``params__layers___0___w__.1``.
+    """Return the words in a parameter's name.
+
+    Without metadata, ``params['layers'][0]['w']`` is ``params__layers___0___w__.1``.
     """
     name = (parameter.metadata.op_name if parameter.metadata is not None else "") or parameter.name
     return tuple(re.split("__+", re.sub(r"\.\d+$", "", name).strip("_")))

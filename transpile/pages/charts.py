@@ -10,9 +10,7 @@ from ..dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar. ``height`` is between 0 and 1, by the logarithm of ``count``; ``label`` is below it, ``text`` describes
-    it.
-    """
+    """A bar. ``height`` is from 0 to 1, by the logarithm of ``count``; ``label`` is below it, ``text`` describes it."""
 
     label: str
     text: str

@@ -136,9 +136,7 @@ def _located(module: HloModule) -> tuple[SourceText, list[tuple[Instruction, Spa
 
 
 def _own_place(module: HloModule, instruction: Instruction) -> Place | None:
-    """Return the place that an instruction was traced from: the innermost in an available file, else in any file, or
-    None.
-    """
+    """Return the place an instruction was traced from: the innermost in an available file, else in any, or None."""
     metadata = instruction.metadata
     frame_id = metadata.stack_frame_id if metadata is not None else 0
     seen: set[int] = set()
@@ -152,9 +150,7 @@ def _own_place(module: HloModule, instruction: Instruction) -> Place | None:
 
 
 def python_pane(generated: GeneratedModule, first: int = 0) -> Pane:
-    """Return the pane of an emitted module, with statements numbered from ``first``; prelude functions have no
-    links.
-    """
+    """Return the pane of an emitted module, with statements numbered from ``first``; the prelude has no links."""
     rows = [Row(line, str(number)) for number, line in enumerate(python_lines(generated.source.rstrip("\n")), 1)]
     for number, statement in enumerate(generated.line_map().statements, first):
         for line in range(statement.first, statement.last + 1):

@@ -95,9 +95,7 @@ def _short(token: Any) -> tuple[str, ...]:
 
 
 def _links(module: HloModule, generated: GeneratedModule, text: str) -> dict[int, list[list[int]]]:
-    """Return, by line of the program, its statements, and those whose value it has; {} if the text is not the user's
-    own.
-    """
+    """Return, by line of the program, its statements, and those whose value it has; {} if ``text`` was printed anew."""
     source, lines = linked_lines(generated)
     if source.text != text:
         return {}
@@ -111,9 +109,7 @@ def _run(question: Question) -> Answer:
 
 
 def _compare(question: Question) -> Answer:
-    """Compare two modules of one program: return the lines that differ, and the differences of results on equal
-    arguments.
-    """
+    """Compare two modules of one program: their text line by line, and their results on equal arguments."""
     text, seed = question["text"], _seed(question)
     first, second = (Side.of(side) for side in question["sides"])
     changed = _changed_lines(emitted(text, first).source, emitted(text, second).source)
@@ -196,9 +192,7 @@ class Side:
 
     @classmethod
     def of(cls, question: Mapping[str, Any]) -> Side:
-        """Return the side that a question names. Raises UsageError: XP406 for an unknown target, XP416 for an invalid
-        option.
-        """
+        """Return the side that a question names. Raises UsageError: XP406 for a bad target, XP416 for a bad option."""
         target, options = question.get("target", "numpy"), question.get("options", {})
         require_targets([str(target)])
         for name, value in options.items():

@@ -138,12 +138,11 @@ def _number(value: float) -> float | None:
 
 
 def picture(array: Array) -> dict[str, Any] | None:
-    """Return a curve (``low``, ``high``: the minimum and the maximum at each point), a heat map (``rows`` of means), or
-    None.
+    """Return a curve (``low`` and ``high`` at each point), a heat map (``rows`` of means), or None without axes or
+    elements.
 
-    It is None for a scalar or an empty array. Complex numbers are shown by their modulus; numbers that are not finite
-    are None. For more than two axes, the first element along all but the last two is shown: ``part`` is ``[0, 0, :,
-    :]``.
+    Complex numbers are shown by their modulus; numbers that are not finite are None. For more than two axes, the first
+    element along all but the last two is shown: ``part`` is ``[0, 0, :, :]``.
     """
     if array.ndim == 0 or array.size == 0:
         return None

@@ -20,9 +20,7 @@ from .text_files import TextFile
 
 @dataclass(frozen=True, slots=True)
 class ArgumentLeaf:
-    """An array among the arguments of a function: the argument, the path in it, the array's name in files, and its
-    type.
-    """
+    """An array among the arguments of a function: the argument, the path in it, its name in files, its type."""
 
     argument: str
     keys: tuple[Any, ...]

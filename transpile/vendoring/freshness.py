@@ -22,9 +22,7 @@ from .text_files import TextFile
 
 
 class State(Enum):
-    """The state of a module: what changed since it was written (source, generator, or a person's edits); the worst that
-    holds.
-    """
+    """The worst state of a module: its source, the generator, or a person's edits changed since it was written."""
 
     FRESH = "fresh"
     STALE_GENERATOR = "stale generator"  # xla2py writes the same source differently now
@@ -63,9 +61,7 @@ class VendoredFile:
 
 
 def read_vendored(project: Project, module: VendoredModule) -> VendoredFile | None:
-    """Return the file of a module, or None if it is missing. Raises ``UsageError`` if it cannot be read (XP401,
-    XP703).
-    """
+    """Return the file of a module, or None if it is missing. Raises ``UsageError`` (XP401, XP703) if unreadable."""
     path = project.place(module.output)
     if not path.exists():
         return None
@@ -106,9 +102,7 @@ def as_edited(project: Project, module: VendoredModule) -> GeneratedModule | Non
 
 
 def generated_helpers(project: Project, module: VendoredModule, names: Collection[str] = ()) -> GeneratedModule:
-    """Return the file of helpers that xla2py writes now: with ``names``, and all names that modules beside it
-    import.
-    """
+    """Return the file of helpers that xla2py writes now: ``names``, and all that modules beside it import."""
     place = project.place(module.output)
     wanted = {*names, *names_in_folder(place.parent, module.target)}
     return GeneratedModule(helpers_file(wanted, module.target, project.line_length(module)), place.stem, module.target)

@@ -41,9 +41,7 @@ KEYS = ("source", *_LISTS, "output", "target", "edited", *_WORDS, *OPTIONS)
 
 @dataclass(frozen=True, slots=True)
 class VendoredModule:
-    """An entry of the manifest. ``source``, ``others`` and ``output`` are POSIX paths relative to the project's
-    folder.
-    """
+    """An entry of the manifest. ``source``, ``others`` and ``output`` are POSIX paths relative to its folder."""
 
     source: str
     output: str
@@ -128,9 +126,7 @@ def nearest_project(folder: Path) -> Project:
 
 
 def read_project(path: Path) -> Project:
-    """Return the project of a pyproject.toml. Raises ``UsageError``, XP410 to XP412, for errors in it, with their
-    places.
-    """
+    """Return the project of a pyproject.toml. Raises ``UsageError``, XP410 to XP412, for errors, with places."""
     source = SourceText(TextFile.decode(read_bytes(path), path).text, str(path))
     settings = load_settings(path.parent)
     values = {**_of_formatters(source), **settings.values}
@@ -138,9 +134,7 @@ def read_project(path: Path) -> Project:
 
 
 def _of_formatters(source: SourceText) -> dict[str, Value]:
-    """Return the line length of the project's own formatter in pyproject.toml, limited to what modules can have; {} if
-    none.
-    """
+    """Return the line length of the project's own formatter, limited to what modules can have; {} if there is none."""
     tool = read_toml(source).get("tool")
     tables = [tool.get(name) for name in _FORMATTERS] if isinstance(tool, dict) else []
     found = [table[LINE_LENGTH] for table in tables if isinstance(table, dict) and LINE_LENGTH in table]

@@ -268,9 +268,7 @@ def class_name(function: str) -> str:
 
 
 def _type_of(result: ast.expr, places: list[int], count: int | None) -> str:
-    """Return the type of the results at ``places`` in a tuple of ``count``; without them, the type of the whole
-    result.
-    """
+    """Return the type of the results at ``places`` in a tuple of ``count``, or of the whole result."""
     types = result.slice.elts if isinstance(result, ast.Subscript) and isinstance(result.slice, ast.Tuple) else []
     if count is None or len(types) != count:
         return ast.unparse(result)
@@ -302,9 +300,7 @@ def _passed(arguments: ast.arguments, kept: Container[str] = ()) -> Iterator[str
 
 
 class _Qualified(ast.NodeTransformer):
-    """A transformer that qualifies a module's own names with the module; ``imports`` are the imports that are also
-    needed.
-    """
+    """A transformer that qualifies a module's own names with the module; ``imports`` are further needed imports."""
 
     def __init__(self, module: str, tree: ast.Module) -> None:
         self.module = module

@@ -179,9 +179,7 @@ def package_in(folder: Path) -> Project:
 
 
 def require_name(name: str, what: str) -> None:
-    """Raise ``UsageError`` (XP708) for a name that is not a public identifier, or that hides a module or a required
-    package.
-    """
+    """Raise ``UsageError`` (XP708) for a name that is not a public identifier, or that hides another package."""
     if not is_name(name):
         message = f"'{name}' cannot be the name of a {what}"
         raise UsageError(Diagnostic("XP708", message, hint="give another with --name"))
@@ -226,9 +224,7 @@ def _part(name: str, source: Any, arguments: Sequence[Any]) -> Part:
 
 
 def _part_with_gradient(part: Part, source: Any, arguments: Sequence[Any], number: str, is_only: bool) -> Part:
-    """Return the function of a part's value and gradient. Raises ``UsageError`` (XP710) if the part is not a JAX
-    function.
-    """
+    """Return the function of a part's value and gradient. Raises ``UsageError`` (XP710) unless it is JAX's."""
     name = "value_and_grad" if is_only else f"{part.name}_value_and_grad"
     if isinstance(source, tuple):
         source, *arguments = source

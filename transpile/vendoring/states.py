@@ -47,9 +47,7 @@ def states_of(program: HloModule, arguments: Sequence[ArgumentLeaf]) -> States |
 
 
 def _places(names: list[str], given: dict[str, _Tree], parts: list[_Tree]) -> Iterator[tuple[str, int]]:
-    """Yield each state with the index of its result: of several candidates, the one at the same distance from an
-    end.
-    """
+    """Yield each state with the index of its result: of several candidates, the one as far from an end as the state."""
     taken: set[int] = set()
     for number, name in enumerate(names):
         agreeing = [k for k, part in enumerate(parts) if part == given[name]]

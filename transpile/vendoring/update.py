@@ -112,11 +112,10 @@ def update_module(project: Project, module: VendoredModule, *, discard_edits: bo
 
 
 def share_helpers(project: Project, module: VendoredModule, generated: GeneratedModule) -> Project:
-    """Add the helpers that a module imports to their file and list it, before the module is written; return the
-    project.
+    """Add the helpers that a module imports to their file and list it, before the module is written.
 
-    Edits of the file are merged. An edited file that is not listed belongs to its owner, and only has to have the
-    names. Raises ``UsageError`` (XP706) if it lacks some, or if the edits conflict with new helpers.
+    Return the project. Edits of the file are merged. An edited file that is not listed belongs to its owner, and only
+    has to have the names. Raises ``UsageError`` (XP706) if it lacks some, or if the edits conflict with new helpers.
     """
     if not generated.helpers:
         return project

@@ -107,10 +107,9 @@ def integer_expression(
 
 
 def _of_quotients(values: Sequence[int], sizes: Sizes, dtype: Callable[[int], object]) -> SizeExpression | None:
-    """Return the product of two sizes, each divided by a stride and rounded, that has these values as numbers of a
-    ``dtype``.
+    """Return the product of two rounded quotients of sizes that has these values as numbers of a ``dtype``, or None.
 
-    Such a product is the number of positions of windows with strides. None if there is none.
+    The number of positions of windows with strides is such a product.
     """
     for divisor in _STRIDES:
         for shift in (0, divisor - 1):
@@ -126,8 +125,7 @@ def _of_quotients(values: Sequence[int], sizes: Sizes, dtype: Callable[[int], ob
 
 
 def _remainder(values: Sequence[int], sizes: Sizes) -> SizeExpression | None:
-    """Return the remainder of a size, or of a quotient of it, plus a number, that has these values; None if there is
-    none.
+    """Return the remainder of a size, or of a quotient of it, plus a number, that has these values, or None.
 
     The paddings of strided windows have this form. Such small numbers may also agree by chance: the expression has a
     doubt until the texts cover a period of the size, and until no other size has a remainder with these values.
@@ -143,9 +141,7 @@ def _remainder(values: Sequence[int], sizes: Sizes) -> SizeExpression | None:
 
 
 def _remainder_of(name: str, own: Sequence[int], values: Sequence[int]) -> SizeExpression | None:
-    """Return the remainder of one size that has these values, or None; with a doubt unless the texts cover its
-    period.
-    """
+    """Return the remainder of one size that has these values, or None; in doubt unless the texts cover its period."""
     for divisor, modulus in _REMAINDERS:
         rest = tuple(-(-each // divisor) % modulus for each in own)
         part = name if divisor == 1 else f"({name} + {divisor - 1}) // {divisor}"
@@ -166,9 +162,7 @@ def _without_doubts(found: Sequence[SizeExpression]) -> list[SizeExpression]:
 
 
 def _with_doubts(size: SizeExpression, found: Sequence[SizeExpression]) -> list[SizeExpression]:
-    """Return expressions of one size; if several divide, these have as doubt the number at which the fewest of them
-    agree.
-    """
+    """Return expressions of one size; several divisions have as doubt the number at which the fewest of them agree."""
     divisions = [form for form in found if form.divisor > 1]
     step, most = math.gcd(*size.values) or 1, max(size.values)
     if len(divisions) < 2:
@@ -327,9 +321,7 @@ def _of_two(
 
 
 def _plus(expression: SizeExpression, offset: int, cost: int) -> SizeExpression:
-    """Return an expression plus a number, or the expression itself for 0; the sum costs ``cost`` and the number's
-    length.
-    """
+    """Return an expression plus a number, which costs ``cost`` and its length, or the expression itself for 0."""
     if not offset:
         return expression
     text = f"{expression.text} {'+' if offset > 0 else '-'} {abs(offset)}"

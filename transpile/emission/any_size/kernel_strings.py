@@ -1,6 +1,4 @@
-"""Kernels that are strings in the text of a module: their numbers as expressions of sizes, and the sizes as
-parameters.
-"""
+"""Kernels in strings of a module's text: their numbers as expressions of sizes, and the sizes as parameters."""
 
 from __future__ import annotations
 
@@ -30,14 +28,10 @@ class Language(Protocol):
     reserved: frozenset[str]
 
     def integer(self, found: SizeExpression, level: int, kind: str, before: str) -> str:
-        """Return the text of an integer in place of a literal with the suffix ``kind`` that stood behind the token
-        ``before``.
-        """
+        """Return the text of an integer, in place of a literal with suffix ``kind`` behind the token ``before``."""
 
     def real(self, values: Sequence[float], names: dict[str, Sequence[int]], level: int, kind: str) -> str | None:
-        """Return the text of floats as an expression of the ``names`` of sizes, or None if no expression has the
-        values.
-        """
+        """Return the text of floats as an expression of the ``names`` of sizes, or None if there is none."""
 
 
 def kernel_in_common(

@@ -68,9 +68,7 @@ def _together(instruction: Instruction) -> Iterator[int]:
 
 
 def _have_numbers_of_sizes(modules: Sequence[HloModule], sizes: Sizes) -> bool:
-    """Return whether programs contain numbers that follow from sizes; for one program, whether it contains a size or
-    its reciprocal.
-    """
+    """Return whether programs contain numbers that follow from sizes; for one program: a size or its reciprocal."""
     numbers = [tuple(number for _, number in _numbers(module)) for module in modules]
     if len(modules) > 1:
         return len({tuple(map(str, own)) for own in numbers}) > 1
@@ -86,9 +84,7 @@ def _numbers(module: HloModule) -> Iterator[tuple[bool, Any]]:
 
 
 def _counted_down(modules: Sequence[HloModule], sizes: Sizes) -> Iterator[tuple[str, int]]:
-    """Yield the names of sizes such that the program contains the size less two, with the least size at which that is
-    not 0.
-    """
+    """Yield the sizes of which the program contains the size less two, with the least size for which that is not 0."""
     others = {size - less for own in sizes.values() for size in own for less in (0, 1)}
     rows = [[number for is_integral, number in _numbers(module) if is_integral] for module in modules]
     for numbers in set(zip(*rows, strict=False)):

@@ -21,8 +21,7 @@ _FOLLOWS = (_MEET - {"compare"}) | _AS_IT_IS | frozenset(("abs", "ceil", "floor"
 
 
 def reaches(module: HloModule, other: HloModule) -> tuple[int, ...]:
-    """Return two numbers of elements such that the program treats positions alike on all longer axes: a safe one and a
-    likely one.
+    """Return a safe and a likely lower bound of axis lengths on which the program treats positions alike.
 
     No position-dependent number exceeds the product of all numbers with which positions are compared, multiplied and so
     on (safe), nor, as a rule, the largest of them (likely). If positions are multiplied, the length at which 32 bits
@@ -61,9 +60,7 @@ def _met(module: HloModule, fixed: Collection[int]) -> Iterator[tuple[str, float
 
 
 def _positions(computation: Computation, fixed: Collection[int], *, is_entry: bool) -> set[Instruction]:
-    """Return the instructions whose results are, or follow from, positions along an axis whose length is not in
-    ``fixed``.
-    """
+    """Return the instructions whose results are, or follow from, positions along an axis of no ``fixed`` length."""
     found: set[Instruction] = set()
     for instruction in computation.instructions:
         is_given = not is_entry and instruction.opcode in _HANDED and _is_signed(instruction)

@@ -18,9 +18,7 @@ def numbers_that_differ(module: HloModule, other: HloModule) -> frozenset[float]
 
 
 def numbers_by_chance(module: HloModule, other: HloModule, sizes: Collection[int]) -> frozenset[float]:
-    """Return the float constants that equal one of ``sizes`` or its reciprocal, but are the same at other sizes,
-    too.
-    """
+    """Return the float constants that equal one of ``sizes`` or its reciprocal, but do not change with the sizes."""
     pairs = _floats(module, other)
     return frozenset(one for one, another in pairs if one == another and one and {one, 1 / one} & {*sizes})
 

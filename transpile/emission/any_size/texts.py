@@ -63,9 +63,7 @@ class _Function:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """The common text of several modules, the number of texts needed to confirm it, and the doubts about it, one per
-    size.
-    """
+    """The common text of several modules, the number of texts that must confirm it, and its doubts, one per size."""
 
     text: str
     needed: int = FEWEST
@@ -132,9 +130,7 @@ class Unification:
     # -- differences between the texts
 
     def _unify_each(self, rows: Sequence[Sequence[Any]], given: Mapping[ast.AST, Place] | None = None) -> None:
-        """Unify the parts at the same index of several lists; ``given`` has the places of the parts of the first
-        list.
-        """
+        """Unify the parts at the same index of several lists; ``given`` has the places of the first list's parts."""
         for row in zip(*rows, strict=False):
             self._unify(row, (given or {}).get(row[0], ANYWHERE))
         least = min(map(len, rows))
@@ -244,9 +240,7 @@ class Unification:
     def _integer(
         self, values: tuple[int, ...], sizes: Sizes, dtype: Callable[[int], object] = int
     ) -> SizeExpression | None:
-        """Return the expression of the sizes that has these values as numbers of a ``dtype``, or None; results are
-        cached.
-        """
+        """Return the expression of the sizes that has these values as numbers of a ``dtype``, or None; it is cached."""
         key = (values, dtype, *sizes)
         if key not in self.integers:
             self.integers[key] = found = integer_expression(values, sizes, dtype)
@@ -258,9 +252,7 @@ class Unification:
         return self.integers[key]
 
     def _described(self, texts: Sequence[str], sizes: Sizes, *, are_names: bool = False) -> str:
-        """Return a text in which numbers that differ are replaced by expressions of sizes, or, if they ``are_names``,
-        by names.
-        """
+        """Return a text with expressions of sizes, or names if they ``are_names``, in place of numbers that differ."""
         if len({" ".join(_NUMBERS.sub("#", text).split()) for text in texts}) > 1:  # lines may be broken elsewhere
             self._refuse()
         parts = []
@@ -288,9 +280,7 @@ class Unification:
                 self.edits.append((begin, end, ""))
 
     def _refuse(self, lines: Sequence[str] = ()) -> NoReturn:
-        """Raise ``UnsupportedError`` for a difference: in the ``lines`` of a kernel, or in the lines of the last
-        nodes.
-        """
+        """Raise ``UnsupportedError`` for a difference in the ``lines`` of a kernel, or in those of the last nodes."""
         pairs = zip(self.modules, self.row, strict=True)
         own = lines or [module.lines[node.lineno - 1] for module, node in pairs]
         columns = zip(*self.sizes.values(), strict=True)
@@ -352,9 +342,7 @@ class Unification:
         self.edits.append((begin, end, "\n".join(declaration(lines, names, self.renderer.layout))))
 
     def _first_row(self, function: _Function) -> int:
-        """Return the row of a function's first statement behind its docstring and checks, or of the comments before
-        it.
-        """
+        """Return the row of a function's first statement behind docstring and checks, or of the comments before it."""
         assert isinstance(function.node, ast.FunctionDef)
         row = next(node.lineno for node in function.node.body if not _is_before_body(node)) - 1
         while self.first.lines[row - 1].lstrip().startswith("#"):
@@ -362,9 +350,7 @@ class Unification:
         return row
 
     def _bindings(self, function: _Function) -> Iterator[str]:
-        """Yield the lines that read the needed sizes from arguments, each from the argument with the most sizes still
-        missing.
-        """
+        """Yield the lines that read the needed sizes, each from the argument that has the most sizes still missing."""
         missing = dict(function.needed)
         while missing:
             rows = {argument: self._named_axes(shapes) for argument, shapes in function.shapes.items()}

@@ -52,9 +52,7 @@ def _multiples(numbers: Sequence[int], steps: Mapping[str, int], most: Assignmen
 
 
 def far_sizes(reached: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return much larger sizes, the largest first, including some beyond ``reached``: the results of
-    :func:`.reach.reaches`.
-    """
+    """Return much larger sizes, the largest first, some beyond ``reached``, which :func:`.reach.reaches` returns."""
     longer = (2 * wanted for wanted in reached if 2 * wanted > min(_FAR[-1]))
     rows = {*_FAR, *(tuple(wanted + number for number in _FAR[-1]) for wanted in longer)}
     return sorted(rows, reverse=True)

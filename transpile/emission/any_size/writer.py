@@ -149,9 +149,7 @@ class Writer:
 
     @cached_property
     def second(self) -> tuple[Assignment, HloModule]:
-        """The program at sizes other than its first ones, with these sizes: small sizes, which are read anyway, if they
-        work.
-        """
+        """Sizes other than the first ones, and the program at them: small sizes, which are read anyway, if possible."""
         first, own = self.witnesses.modules[0], self.witnesses.assignment(0)
         alone = least_sizes([first], {name: (number,) for name, number in own.items()})
         for sizes in small_sizes(first, self.witnesses.steps, alone, own)[:2] if self.witnesses.at is not None else ():

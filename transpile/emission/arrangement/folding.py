@@ -112,9 +112,7 @@ def _is_part_with_a_name(node: Node, made: Plan) -> bool:
 
 
 def _is_condition(node: Node, made: Plan) -> bool:
-    """Return whether a node is a condition with an uninformative name: ``out = t < t1``, which fits into the loop or
-    branch.
-    """
+    """Return whether a node is a condition like ``out = t < t1``, which needs no name in a loop's or branch's head."""
     return node.element_type is PRED and node.ndim == 0 and is_empty_word(made.user_names[node])
 
 
@@ -188,9 +186,7 @@ def _ends_statement(node: Node, users: list[Node | None], graph: Graph, chains: 
 
 
 def _source_lines(made: Instruction | None, chains: CallChains) -> list[tuple[str, str, int]]:
-    """Return file, function and line of each call around an instruction, outermost first, and of the instruction
-    itself.
-    """
+    """Return file, function and line of an instruction and of each call around it, outermost first."""
     if made is None or made.metadata is None:
         return []
     frames = [chains.frames[frame_id - 1] for frame_id in chains.of(made)]

@@ -17,9 +17,7 @@ from ...dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """A statement at which ``taker`` may reuse the buffer of ``array``: an update, or the copy that a loop begins
-    with.
-    """
+    """A statement at which ``taker``, an update or a loop's initial copy, may reuse the buffer of ``array``."""
 
     statement: Node
     array: Node

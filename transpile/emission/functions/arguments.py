@@ -164,8 +164,8 @@ class ArgumentWriter:
         return [*words.values()]
 
     def _others(self) -> list[bool]:
-        """Return for each parameter whether some call passes a gradient or a leaf of a tree, which is no parameter of
-        the author's.
+        """Return for each parameter whether some call passes a gradient or a leaf of a tree, not a value of the
+        author's.
         """
         found = [False] * len(self.function.parameters)
         for caller, call in self._calls():
@@ -188,9 +188,7 @@ class ArgumentWriter:
         return given or ("x" if name == "x" and not self.writer.callers else "")
 
     def prepare(self) -> str:
-        """Write how some libraries prepare the arrays that they are given; return the statement that plans their
-        chunks.
-        """
+        """Write how some libraries prepare their arguments; return the statement that plans the chunks of these."""
         given = [node for node in self.plan.nodes if node.opcode in ("parameter", "item") and node in self.texts]
         names = [str(self.texts[node]) for node in given if node.element_type is not None and self.plan.uses.get(node)]
         chunks = self.function.chunks
@@ -202,9 +200,7 @@ class ArgumentWriter:
         return self.writer.renderer.statement("chunks", rows, self.function.threads) if cut else ""
 
     def namespaces(self) -> list[str]:
-        """Return the lines that bind what some libraries get from the arrays that a function is given, such as their
-        namespace.
-        """
+        """Return the lines that bind what some libraries get from a function's arrays, such as their namespace."""
         nodes = dict.fromkeys((*self.function.parameters, *self.plan.nodes))
         given = [node for node in nodes if node.opcode in ("parameter", "item") and node in self.texts]
         names = [str(self.texts[node]) for node in given if node.element_type is not None and not node.is_python_int]

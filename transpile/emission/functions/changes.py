@@ -21,9 +21,7 @@ _NUMBER = re.compile(r"_\d+$")  # distinguishes a name from earlier ones
 
 
 def _with_known_parts(node: Node) -> list[Any]:
-    """Return the index of an update, with static bounds for slices with a known start, such as ``1:`` to the end of an
-    axis.
-    """
+    """Return the index of an update with static bounds, such as ``1:``, for slices whose start is known."""
     index = list(node.parameters["index"])
     sizes = iter(node.shape)
     for k, item in enumerate(index):
@@ -54,9 +52,7 @@ class ChangeWriter:
         }
 
     def setitem(self, node: Node) -> None:
-        """Write an update, of a copy if the array is read again: ``y = x.copy()``, ``y[i] = value`` or ``np.add.at(y,
-        i, value)``.
-        """
+        """Write an update, of a copy if the array is read again: ``y = x.copy()``, ``y[i] = value``."""
         writer = self.writer
         before = node.operands[0]
         takes_over = self._taken_over_by(before) is node
@@ -119,8 +115,8 @@ class ChangeWriter:
         return word in (None, _NUMBER.sub("", self.writer.texts.get(before, "")))
 
     def _is_last_read(self, before: Node, node: Node) -> bool:
-        """Return whether this body owns an array of which neither it nor a view is read after an update, which may be
-        in place.
+        """Return whether an array that this body owns is dead after an update, with all its views: it may be in
+        place.
         """
         writer = self.writer
         if not (is_own_array(before) and before.ndim and before.region is node.region and before in writer.texts):

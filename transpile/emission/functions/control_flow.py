@@ -136,9 +136,7 @@ class ControlFlowWriter:
         return self.writer.texts[initial]
 
     def _initialise(self, node: Node, loop: Loop) -> None:
-        """Assign the initial values of the carries, in one line if that is short; flags, and carries of changing types,
-        get annotations.
-        """
+        """Assign the initial values of the carries, together if that is short; some carries get type annotations."""
         pairs, known = [], self.writer.allocation.known_types
         for carry in loop.carries:
             name = self.writer.texts[carry.parameter]
@@ -198,9 +196,7 @@ class ControlFlowWriter:
         return groups
 
     def _resume(self, loop: Loop) -> str:
-        """Write the statement that begins with the values of a snapshot, if any; return the name of the counter's
-        start.
-        """
+        """Write the statement that resumes from a snapshot, if there is one; return the name of the counter's start."""
         names = [self.writer.texts[carry.parameter] for carry in loop.carries]
         start = self.writer.names.fresh("start") if loop.counter is not None else ""
         counted = loop.counter is not None
@@ -227,9 +223,7 @@ class ControlFlowWriter:
         return name
 
     def _condition_statements(self, loop: Loop) -> frozenset[Node]:
-        """Return the named nodes inside the loop that the condition needs; if there are any, it cannot be in the loop's
-        head.
-        """
+        """Return the named nodes in the loop that its condition needs; with any, the condition is not in the head."""
         needed: set[Node] = set()
         seen: set[Node] = set()
         stack = [loop.condition]
@@ -301,9 +295,7 @@ class ControlFlowWriter:
             self._leave_out_empty(heads, test if _is_predicate(self._chooser(node)) else None)
 
     def _return_choice(self, node: Node) -> None:
-        """Write branches that each return the function's result; the last one follows the ``if`` statements
-        unindented.
-        """
+        """Write branches that each return the function's result; the last follows the ``if`` statements, unindented."""
         *tests, (last, _) = self._tests(node)
         for branch, test in tests:
             self.writer.line(self.writer.renderer.statement("if", test), node)
@@ -320,9 +312,7 @@ class ControlFlowWriter:
         self.writer.line(self.writer.renderer.statement("return", text))
 
     def _tests(self, node: Node) -> list[tuple[Branch, Expression]]:
-        """Return the branches of a conditional in the order in which they are written, each with the test that selects
-        it.
-        """
+        """Return the branches of a conditional in written order, each with the test that selects it."""
         branches: tuple[Branch, ...] = node.parameters["branches"]
         which = self._chooser(node)
         number = self.writer.text(which)

@@ -24,8 +24,7 @@ class Fitting:
         self.parts: list[Node] = []  # cut in the regions that are being written
 
     def fitted(self, node: Node, value: Callable[[], Expression], taken: int, *, alone: bool = True) -> Expression:
-        """Return the text of a value, after cutting parts out of it until its line, of which ``taken`` columns are
-        used, fits.
+        """Return the text of a value, after cutting parts out of it until its line fits behind ``taken`` columns.
 
         A sum that is ``alone`` in its statement may have a line for each term.
         """
@@ -84,8 +83,8 @@ class Fitting:
         return len(terms) > 2 and fits
 
     def _is_matrix_of_lines(self, node: Node) -> bool:
-        """Return whether a node is a matrix of numbers that black writes with a row per line, or a number per line in
-        long rows.
+        """Return whether a node is a matrix that black writes with a row per line, or a number per line in long
+        rows.
         """
         if not is_matrix(node) or node.operands[0] in self.writer.texts:
             return False
@@ -121,9 +120,7 @@ class Fitting:
         return not is_named and all(each.is_literal or self._is_constant(each) for each in part.operands)
 
     def _view_to_cut(self, node: Node, text: Expression) -> Node | None:
-        """Return the longest view among an operator's operands, inside whose call black would break the line, or
-        None.
-        """
+        """Return the longest view among an operator's operands, whose call black would break, or None."""
         light = [part for part in node.operands if part.operation.is_light and not part.is_literal]
         views = [part for part in light if part not in self.writer.texts]
         if text.level >= PRIMARY or not views:

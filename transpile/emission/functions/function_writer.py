@@ -223,9 +223,7 @@ class FunctionWriter:
         return body
 
     def _changed_in_place(self, body: Body, loop: Loop) -> set[Node]:
-        """Return the next values that are written into the loop's own arrays; there are none if a snapshot would see
-        the update.
-        """
+        """Return the next values that are written into the loop's own arrays, which no snapshot may see changing."""
         if any(node.parameters["loop"] is loop for node in self.renderer.resumable):
             return set()
         owns_all = self.renderer.owns_carried_arrays
@@ -274,9 +272,7 @@ class FunctionWriter:
             self.allocation.has_read(self.reads.of(statement))
 
     def _writes_elements(self, node: Node) -> bool:
-        """Write numbers into an array of a compiled loop, or a kernel's results into rows; return whether that was
-        done.
-        """
+        """Write numbers into a compiled loop's array, or a kernel's results into rows; return whether that was done."""
         if self.loop_compiler is not None and self.loop_compiler.numbers(self, node):
             return True
         return node.opcode == "kernel" and self.stored_rows.write(node)
@@ -354,9 +350,7 @@ class FunctionWriter:
         return named.words
 
     def bind_results(self, compiled: Sequence[Node], parts: Sequence[Node]) -> None:
-        """Record that the last line binds the results; results of ``compiled`` code that have another type are
-        converted.
-        """
+        """Record that the last line binds the results; convert results of ``compiled`` code that have another type."""
         named = [(part, self.texts[part]) for part in compiled if not part.is_python_int]
         numbers = [(part, name) for part, name in named if self.renderer.statement("is_retyped", part)]
         typed = self.renderer.statement("typed_numbers", numbers) if numbers else ""
@@ -385,9 +379,7 @@ class FunctionWriter:
         return targets
 
     def _name_of_part(self, part: Node, node: Node) -> str:
-        """Return the name of one of several results of a node; a loop-carried result may take the name of its initial
-        value.
-        """
+        """Return the name of one of several results of a node; a loop's result may have that of its initial value."""
         if "carry" not in part.parameters:
             return self.allocation.name(part, self.wanted.of(part), node)
         begun = node.operands[part.parameters["begins"]]

@@ -49,9 +49,7 @@ class LeafMaps:
         self.by_call: dict[Node, LeafMap] = {}
 
     def find(self) -> None:
-        """Find the calls that become leaf maps: their operands are leaves of trees, then values, then what all calls
-        share.
-        """
+        """Find the calls that become leaf maps: their operands are leaves of trees, then values, then shared values."""
         writer = self.writer
         for found in leaf_calls(writer.results, writer.items, writer.plan.uses):
             function = found.calls[0].parameters["function"]
@@ -70,9 +68,7 @@ class LeafMaps:
                 writer.trees.made += ((tree, self._word(tree, made)) for tree in given if not isinstance(tree, str))
 
     def words(self, function: Function) -> dict[int, str]:
-        """Return the names of the arguments, by number, of a function that is called for all leaves of trees: the
-        trees' names.
-        """
+        """Return the names of the arguments, by number, of a function that leaf maps call: those of the trees."""
         maps = (made for call, made in self.by_call.items() if call.parameters["function"] is function)
         trees = next((made.trees for made in maps), ())
         words = _words(trees)
@@ -154,9 +150,7 @@ def _around(leaf: Leaf | None, end: Path) -> str:
 
 
 def _words(trees: Sequence[Any]) -> list[str]:
-    """Return ``params`` and ``mu`` for ``params.layers`` and ``opt_state[0].mu.layers``; empty strings for trees of
-    values.
-    """
+    """Return ``params`` and ``mu`` for ``params.layers`` and ``opt_state[0].mu.layers``; "" for trees of values."""
     words = [re.findall(r"[A-Za-z]\w*", tree) if isinstance(tree, str) else [] for tree in trees]
     given = list(filter(None, words))
     while len(given) > 1 and len({each[-1] for each in given}) == 1 < min(map(len, given)):

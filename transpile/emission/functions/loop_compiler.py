@@ -11,9 +11,7 @@ class LoopCompiler(Protocol):
     """The part of a target's :class:`..kernels.declarations.Declarations` that writes compiled loops."""
 
     def compile(self, writer: Any, node: Node) -> None:
-        """Write the function of a loop, and its call among the lines of a writer
-        (:class:`.function_writer.FunctionWriter`).
-        """
+        """Write the function of a loop, and its call in ``writer`` (:class:`.function_writer.FunctionWriter`)."""
         ...
 
     def kernel(self, writer: Any, node: Node) -> None:
@@ -21,9 +19,7 @@ class LoopCompiler(Protocol):
         ...
 
     def numbers(self, writer: Any, node: Node) -> bool:
-        """Write the elements of a small array into an existing array of a compiled loop; return whether that was
-        done.
-        """
+        """Write the elements of a small array into an existing one in a compiled loop; return whether that was done."""
         ...
 
     def overwrite(self, writer: Any, name: str, source: str, node: Node) -> bool:
@@ -34,9 +30,7 @@ class LoopCompiler(Protocol):
         ...
 
     def change(self, node: Node, name: str) -> bool:
-        """Have the preceding kernel write the updated elements into the array of a name; return whether that was
-        done.
-        """
+        """Have the preceding kernel write the update into the array of a name; return whether that was done."""
         ...
 
     def scatter(self, node: Node, name: str) -> None:

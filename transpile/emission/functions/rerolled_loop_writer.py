@@ -124,9 +124,7 @@ class ChainWriter:
         return Expression(step.path.text(step.argument, (step.place, text)), PRIMARY)
 
     def _carried_names(self, chain: Chain, starts: Mapping[int, Expression]) -> dict[int, Expression]:
-        """Return the names of the carried values by result number: the author's, or that of the initial value if it is
-        dead.
-        """
+        """Return the names of the carried values by result number: the author's, or that of a dead initial value."""
         writer, reads = self.writer, self.writer.reads
         allocation = writer.allocation
         self.expect(chain, is_written=True)

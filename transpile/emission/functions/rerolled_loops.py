@@ -1,10 +1,9 @@
-"""Rerolling: calls of one function, each on the result of the one before: ``for i in range(32): x = layer(x,
-weights[i])``.
+"""Rerolling of call chains: ``for i in range(32): x = layer(x, weights[i])``.
 
-The layers of a model are such a chain, and their gradients another. A chain becomes a loop if the other arguments of
-the calls step through the rows of an array, through a list in an argument that is a tree, or through the results of an
-earlier chain. Results that are read elsewhere are kept in lists. Calls whose arguments have a name each stay separate:
-a list of these names would be no shorter.
+The layers of a model are such a chain: each call takes the result of the one before. Their gradients are another. A
+chain becomes a loop if the other arguments of the calls step through the rows of an array, through a list in an
+argument that is a tree, or through the results of an earlier chain. Results that are read elsewhere are kept in lists.
+Calls whose arguments have a name each stay separate: a list of these names would be no shorter.
 """
 
 from __future__ import annotations
@@ -29,8 +28,9 @@ _NUMBERED = re.compile(r"([\w/~ -]*?)(0|[1-9]\d*)([/~ -][\w/~ -]*)?", re.ASCII) 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A leaf of the tree ``argument``. The key at ``place`` of its path counts; ``key`` has the words around the number
-    if the key is a string.
+    """A leaf of the tree ``argument``, one of whose keys counts.
+
+    ``place`` is the place of that key in the path, and ``key`` has the words around its number if it is a string.
     """
 
     argument: str
@@ -69,8 +69,7 @@ Numbers = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Chain:
-    """A chain of calls in order; ``carried`` maps the index of each carried operand to that of the result it comes
-    from.
+    """A chain of calls in order; ``carried`` maps the index of each carried operand to the index of its result.
 
     ``steps`` are the operands that depend on the ``counter``, by index, each with the affine function of the counter in
     it; all others are the same in all calls. ``results`` has, for each call, the results that are read, by index.
@@ -234,8 +233,7 @@ def _bytes(node: Node) -> int:
 
 
 def _stepped(columns: Mapping[int, Sequence[tuple[Step, Numbers]]], count: int) -> tuple[range | None, Steps]:
-    """Return the values of the counter, and the step of each column with its function of the counter, preferably the
-    identity.
+    """Return the values of the counter, and each column's step with its function of the counter, best the identity.
 
     The range is None if the columns have no counter in common.
     """
@@ -297,9 +295,7 @@ def _as_range(numbers: Sequence[int]) -> range | None:
 
 
 def _rows(graph: Graph, given: Sequence[Node], counter: Node, plan: Plan) -> tuple[Step, Numbers] | None:
-    """Return ``whole[3]`` or ``whole[3:4]`` of one array as a function of the counter, and the number in each call, or
-    None.
-    """
+    """Return ``whole[3]`` or ``whole[3:4]`` as a function of the counter, and the number in each call, or None."""
     first = given[0]
     indices = [node.parameters.get("index", ()) for node in given]
     if any(
@@ -333,8 +329,7 @@ def _begin(item: object, size: int) -> int | None:
 
 
 def _leaves(given: Sequence[Node], leaves: Mapping[Node, Leaf]) -> tuple[Step, Numbers] | None:
-    """Return ``tree[3]["weight"]`` or ``tree["block_3"]["weight"]`` as a function of the counter, and the number in
-    each call.
+    """Return ``tree[3]["weight"]`` or ``tree["block_3"]["weight"]`` as a function of the counter, with the numbers.
 
     None if the values are not such leaves of one argument.
     """

@@ -22,9 +22,7 @@ ARCHIVE, FOLDER = ".npz", ".constants"
 
 
 def storable(array: np.ndarray) -> np.ndarray:
-    """Return an array as NumPy can store it: for dtypes of ml_dtypes, which have no names in its file format, the
-    bits.
-    """
+    """Return an array as NumPy can store it: the bits for dtypes of ml_dtypes, which its file format cannot name."""
     if array.dtype.type.__module__.split(".")[0] == "ml_dtypes":
         return array.view(f"u{array.dtype.itemsize}")
     return array

@@ -12,9 +12,7 @@ from .function_writer import FunctionWriter
 
 
 def in_written_order(program: Program) -> list[Function]:
-    """Return the functions, callers first; block functions, which do not call each other, are in the order of use in
-    ``main``.
-    """
+    """Return the functions, callers first; block functions, which call no others, in the order of use in ``main``."""
     others = program.functions[:-1]
     blocks = [function for function in others if function.block_of]
     return [program.entry, *blocks, *(function for function in reversed(others) if not function.block_of)]

@@ -67,9 +67,7 @@ class StoredRows:
         return [self.writer.texts[node]]
 
     def _row(self, part: Node) -> Store | None:
-        """Return the store of a result in the row with the counter's number, or None if the result may be seen
-        afterwards.
-        """
+        """Return the store of a result in the row of the counter, or None if the result may be seen afterwards."""
         store, node = self.stores.get(part, (None, None))
         if store is None or node is None or part.region is not node.parameters["loop"].region:
             return None
@@ -83,9 +81,7 @@ class StoredRows:
         return store if fits and not self._outlives(part, node) else None
 
     def _outlives(self, part: Node, node: Node) -> bool:
-        """Return whether a result is used after its loop, or by anything but kernels and copies, where it would be a
-        view of the stacked output.
-        """
+        """Return whether a result is read after its loop, or by a node that would see a view of the stacked output."""
         loop: Loop = node.parameters["loop"]
         behind = self.writer.items.get(node, {})
         if any(carry.following is part and k in behind for k, carry in enumerate(loop.carries)):

@@ -32,8 +32,7 @@ Lists = Mapping[str, int]  # list: its length
 
 
 class TreeWriter:
-    """The writer of the trees of one function, each with its name: the first of ``all`` is the results, ``made`` the
-    others.
+    """The writer of the trees of one function, each with its name: the results first in ``all``, ``made`` the others.
 
     ``groups`` has, for called functions, the named groups of results that form a dict in some tree. ``grouped`` has the
     texts of such dicts, and of other subtrees that a call returned, by their paths in ``all``. ``lists`` are the lists
@@ -51,9 +50,7 @@ class TreeWriter:
         return (self.writer.results, ""), *self.made
 
     def fitted(self, number: int, head: int) -> Expression:
-        """Return the text of a tree behind ``head`` columns of its line; parts of leaves that are too long get
-        names.
-        """
+        """Return the text of a tree behind ``head`` columns of its line; parts of long leaves are named."""
         writer, (tree, _) = self.writer, self.all[number]
         together = 4 * writer.indent + head
         if not writer.renderer.layout.fits(self._text(number), together):
@@ -95,9 +92,7 @@ class TreeWriter:
                 inner.name_fields([[word] for word in self.writer.words_of_results(nested.function)], makers, ())
 
     def _word(self, place: Path) -> str:
-        """Return the name of a part of the trees: of a tree with the lists in the path, or of a field with
-        gradients.
-        """
+        """Return the name of a part of the trees: of its tree and the lists around it, or of a field with gradients."""
         number, *way = place
         if number:
             lists = [key for key, inner in pairwise(way) if isinstance(key, str) and isinstance(inner, int)]
@@ -107,9 +102,7 @@ class TreeWriter:
         return field if field.startswith(GRADIENT) else self._gradient_of(place)
 
     def _gradient_of(self, place: Path) -> str:
-        """Return ``d_params`` for a part of the results that has gradients of parts of ``params``; else an empty
-        string.
-        """
+        """Return ``d_params`` for a part of the results with gradients of parts of ``params``; else an empty string."""
         function, gradients = self.writer.function, self.writer.wanted.gradients
         leaves = (node for path, node in leaves_of([tree for tree, _ in self.all]) if path[: len(place)] == place)
         arguments = [gradients.get(node) for node in leaves]
@@ -130,9 +123,7 @@ class TreeWriter:
         return {node: identifier(GRADIENT + "_".join(map(str, path))).lower() for path, node in leaves}
 
     def note_groups(self, call: Node, name: str) -> None:
-        """Record that the results of a call are fields of the object ``name``, which may be returned or passed on as a
-        whole.
-        """
+        """Record that a call's results are fields of the object ``name``, which may also be used as a whole."""
         function = call.parameters["function"]
         own: NamedResults | None = self.writer.renderer.named_results.get(self.writer.function)
         if own is not None:
@@ -149,9 +140,7 @@ class TreeWriter:
 
 
 def with_runs(tree: Any, lists: Lists) -> Any:
-    """Return a tree of texts in which texts that only differ in the index of a list are written as one comprehension or
-    slice.
-    """
+    """Return a tree of texts with one comprehension or slice for texts that only differ in the index of a list."""
     if not lists:
         return tree
     if isinstance(tree, Built):
@@ -197,9 +186,7 @@ def _items(run: Run, lists: Lists) -> str:
 
 
 def _of_dict(tree: dict[Any, Any], lists: Lists) -> Iterator[tuple[Any, Any]]:
-    """Yield the items of a dict; items whose keys and values count alike become one spread, at the place of the
-    first.
-    """
+    """Yield the items of a dict, with one spread, in the first's place, for items whose keys and values count alike."""
     groups: dict[Any, list[tuple[int, str, str]]] = {}  # common words and texts: numbers, keys and texts
     for key, part in tree.items():
         counted = numbered([key]) if isinstance(key, str) else None
@@ -234,9 +221,7 @@ def _range(numbers: range) -> str:
 
 
 def _counted(texts: Sequence[str], lists: Lists) -> tuple[str, range] | None:
-    """Return the text of all texts as a function of ``i``, and the range of ``i``: the indices of a list in them; or
-    None.
-    """
+    """Return the texts as one text with ``i``, and the range of ``i``, the indices of a list in the texts; or None."""
     rows = [counted_parts(text) for text in texts]
     gaps, _, names = rows[0]
     if any(row.gaps != gaps for row in rows) or "i" in names_of(texts[0]).all:

@@ -202,9 +202,7 @@ class KernelLoops:
         writer.line(statement("end_of_loop"))
 
     def _choice(self, node: Node, tests: Sequence[str]) -> Expression | None:
-        """Return the choice as one expression, or None if it does not fit into a line or if a branch has named
-        nodes.
-        """
+        """Return the choice as one expression, or None if it does not fit into a line or if branches name nodes."""
         writer, branches = self.writer, node.parameters["branches"]
         bodies = {branch.region for branch in branches}
         if any(other.region in bodies for other in writer.plan.named):

@@ -27,9 +27,7 @@ def annotate(functions: Sequence[WrittenFunction], layout: Layout) -> None:
 
 
 def comments(instructions: Sequence[Instruction], width: int) -> list[str]:
-    """Return one text of at most ``width`` characters for each relevant instruction, after a count of those left
-    out.
-    """
+    """Return a text of at most ``width`` characters for each relevant instruction, after a count of the others."""
     chosen = [i for i in instructions if i.opcode not in _MOVES] or list(instructions)
     texts = [_shortened(instruction_text(instruction), width) for instruction in chosen[-MOST:]]
     more = len(chosen) - len(texts)

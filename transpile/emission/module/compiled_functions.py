@@ -42,8 +42,7 @@ def _kept(source: str) -> list[Edit]:
 
 
 def kept_module(name: str, source: str) -> ModuleType:
-    """Return an empty module for a file with this source; path and module name are the same in all processes of the
-    user.
+    """Return an empty module for a file with this source; path and name are the same in all the user's processes.
 
     Numba keeps compiled code beside the file, and finds the module by its name. It compares the file's time, so an
     existing file is left as it is.

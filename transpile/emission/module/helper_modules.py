@@ -31,8 +31,7 @@ class HelpersFile:
         return self.path.is_file() and set(self.names) <= defined_names(self._text())
 
     def write(self) -> None:
-        """Write the file with all names that modules beside it import; an edited file stays as it is if it has the
-        names.
+        """Write the file with all names that modules beside it import; an edited file stays if it has the names.
 
         Raises ``UsageError`` (XP706) if an edited file lacks a name.
         """
@@ -80,9 +79,7 @@ def add_helpers(module: ModuleType, source: str, name: str) -> None:
 
 
 def with_import(source: str, target: str, *, is_in_package: bool = True) -> str:
-    """Return the source of a module with a relative import of helpers, or with an import by the plain name of their
-    file.
-    """
+    """Return the source of a module with its import of helpers relative, or by the plain name of their file."""
     plain, relative = (f"\nfrom {dot}{stem(target)} import " for dot in ("", "."))
     old, new = (plain, relative) if is_in_package else (relative, plain)
     return with_new_body_hash(source.replace(old, new, 1)) if old in source else source

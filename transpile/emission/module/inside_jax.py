@@ -61,9 +61,7 @@ def function_of_jax(generated: Emitted, gradient: Emitted | None) -> Callable[..
 
 
 def _called(jax: Any, generated: Emitted) -> Callable[..., Any]:
-    """Return a function that calls ``main`` on the host: through a handler of XLA, or, on other devices, by a
-    callback.
-    """
+    """Return a function that calls ``main`` on the host: by a handler of XLA, or by a callback on other devices."""
     module, tree = generated.load(), jax.tree_util
     shapes = _shapes(jax, generated, module)
     returned, structure = tree.tree_flatten(shapes)
@@ -110,9 +108,7 @@ def _on_arrays(function: Callable[..., Sequence[Any]]) -> Callable[..., list[Any
 
 
 def _target(jax: Any, generated: Emitted, form: str, handler: Handler) -> str:
-    """Return the name under which XLA calls a handler; it is the same in each process, as compiled programs are
-    cached.
-    """
+    """Return XLA's name of a handler, the same in each process, as compiled programs are cached."""
     unique = uuid4().hex if generated.callbacks else ""
     name = f"xla2py_{sha256(f'{generated.source}{form}{unique}'.encode()).hexdigest()[:32]}"
     if name not in _KEPT:

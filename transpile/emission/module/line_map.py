@@ -1,6 +1,4 @@
-"""The map from lines of an emitted module to the HLO instructions that they compute, and to places in the user's
-source.
-"""
+"""The map from lines of an emitted module to HLO instructions and to places in the user's source."""
 
 from __future__ import annotations
 
@@ -104,9 +102,7 @@ def _placed(tree: ast.Module, written: WrittenFunction) -> Iterator[tuple[int, a
 
 
 def _extent(statement: ast.stmt, lines: Sequence[str]) -> tuple[int, int]:
-    """Return the first and the last line of a statement, counted from 1; for a statement with a body, those of its
-    head.
-    """
+    """Return the first and the last line of a statement, or of its head if it has a body, counted from 1."""
     if not hasattr(statement, "body"):
         return statement.lineno, statement.end_lineno or statement.lineno
     head = [part for part in ast.iter_child_nodes(statement) if not isinstance(part, ast.stmt)]

@@ -8,9 +8,7 @@ from weakref import finalize
 
 
 class _Shown:
-    """A token in a module's namespace, with the same lifetime: functions keep the namespace alive, but not the
-    module.
-    """
+    """A token that lives as long as a module's namespace, which functions keep alive, unlike the module."""
 
 
 def show_lines(namespace: dict[str, Any], filename: str, source: str) -> None:

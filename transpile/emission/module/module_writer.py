@@ -87,9 +87,7 @@ def write_module(
     origin: Origin | None = None,
     explain: Callable[[str, str], None] | None = None,
 ) -> Written:
-    """Return the module of a program, with the ``origin`` for its header; ``explain`` gets an explanation of its
-    names.
-    """
+    """Return the module of a program, with the ``origin`` in its header; ``explain`` gets the reasons for its names."""
     return _ModuleWriter(program, target, options, origin or Origin(), explain).written()
 
 
@@ -314,9 +312,7 @@ class _ModuleWriter:
     # -- the whole text
 
     def _pieces(self, kernels: Declarations) -> list[str]:
-        """Return the top of the page, kernels, functions, and the definitions of the prelude and of the parts that they
-        use.
-        """
+        """Return the top of the page, kernels, functions, and definitions of the prelude and of the parts."""
         renderer, program, entry = self.renderer, self.program, self.entry
         last = self._names_of_tasks()
         for unused in self.classes.keep(line for writer in self.writers for line in writer.lines):
@@ -392,9 +388,7 @@ class _ModuleWriter:
         return [top, *shared, *kernels.shared(), *declared, *functions, *behind]
 
     def _signature(self) -> list[str]:
-        """Return the constants that the check of arguments reads: the signature, and parts that occur in it several
-        times.
-        """
+        """Return the constants that the check of arguments reads: the signature, after its repeated parts."""
         paths, statement = self.entry.argument_paths, self.renderer.statement
         tree = signature(self.program, self.parameters, paths)
         leaf = partial(statement, "type_as_pair" if self.entry.check == CHECK_TREES else "type_as_text")
@@ -402,9 +396,7 @@ class _ModuleWriter:
         return [statement("signature", *line) for line in lines]
 
     def _stored_trees(self) -> list[str]:
-        """Return the statement of the trees in a file, with the hashes of their arrays; only arrays that are read are
-        stored.
-        """
+        """Return the statement of the trees in a file, with the hashes of their arrays that are read and stored."""
         statement, fits = self.renderer.statement, self.renderer.layout.fits
         nodes = self.program.entry.parameters[self.entry.arguments :]
         pairs = zip(nodes, self.program.original.stored, strict=True)
@@ -437,9 +429,7 @@ class _ModuleWriter:
         return [statement] if statement else []
 
     def _names_of_tasks(self) -> list[str]:
-        """Return the statement that makes function names unique to this module, for a library that identifies functions
-        by name.
-        """
+        """Return the statement that makes function names unique, for a library that identifies functions by name."""
         is_needed = self.chunks or any(writer.renderer is not self.renderer for writer in self.writers)
         statement = self.renderer.statement(NAME_BY_TEXT).strip() if is_needed else ""
         if statement:
@@ -447,9 +437,7 @@ class _ModuleWriter:
         return [statement] if statement else []
 
     def _cut_prelude(self, others: list[str]) -> None:
-        """Specialize the prelude's functions to the module's calls; not for blocks, which may be smaller than their
-        nodes.
-        """
+        """Specialize the prelude to the module's calls; not for blocks, which may be smaller than their nodes."""
         if not self.is_cut or self.target.arrange is not None:
             return
         lines = [line for writer in self.writers for line in writer.lines]

@@ -36,8 +36,8 @@ def foreign_names(calls: Sequence[Node]) -> list[ForeignName]:
 
 
 def prelude_names(program: Program, calls: Sequence[Node], library: Prelude, checks: Sequence[str]) -> set[str]:
-    """Return the names that the ``calls`` of prelude functions bring into a module; ``checks`` check or cast the
-    arguments.
+    """Return the names that the ``calls`` of prelude functions, and the functions in ``checks``, bring into a
+    module.
     """
     called = {CHECK_ARRAYS, CHECK_TREES, *_OF_CONSTANTS, "copied"}
     called.update(filter(None, checks))
@@ -49,9 +49,7 @@ def prelude_names(program: Program, calls: Sequence[Node], library: Prelude, che
 
 
 def brought_in(names: list[str], library: Prelude) -> set[str]:
-    """Return the names that prelude functions bring into a module: their own, those of functions they use, and of
-    imports.
-    """
+    """Return the names that prelude functions bring into a module: of definitions that they need, and of imports."""
     definitions = library.closure(names)
     return {definition.name for definition in definitions}.union(*(definition.imported for definition in definitions))
 
@@ -91,9 +89,7 @@ def function_name(function: Function, program: Program, contexts: ContextNames) 
 
 
 def _block_name(function: Function, origin: Graph) -> str:
-    """Return ``total_block`` for blocks of ``total``; functions of more than two arrays are named after the source
-    function.
-    """
+    """Return ``total_block`` for blocks of ``total``; for more than two arrays, a name after the source function."""
     names = [base_name(node, origin) for node in function.block_of]
     if len(names) <= 2 and len(set(names)) == len(names):
         return "_and_".join(names) + "_block"

@@ -75,9 +75,7 @@ def _all_spots(functions: Sequence[WrittenFunction], order: list[Instruction]) -
 
 
 def _own_spots(functions: Sequence[WrittenFunction]) -> tuple[dict[Instruction, Spots], dict[Instruction, Spots]]:
-    """Return the lines that compute the value of each instruction, and those that compute an intermediate step of
-    it.
-    """
+    """Return the lines that compute the value of each instruction, and those with an intermediate step of it."""
     values: dict[Instruction, Spots] = {}
     steps: dict[Instruction, Spots] = {}
     for number, written in enumerate(functions):

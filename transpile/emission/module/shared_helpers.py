@@ -106,9 +106,7 @@ def helpers_file(names: Iterable[str], target: str, line_length: int = LINE_LENG
 
 
 def joined(pieces: Sequence[str]) -> str:
-    """Return the text of a module from its pieces, with two empty lines around functions and classes, one around
-    constants.
-    """
+    """Return a module's text from its pieces, with two empty lines around functions and classes, else one."""
     pieces = [piece.strip() for piece in pieces]
     are_blocks = [defines(piece) for piece in pieces]
     gaps = ("\n\n\n" if before or after else "\n\n" for before, after in pairwise(are_blocks))

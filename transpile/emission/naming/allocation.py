@@ -68,9 +68,7 @@ class NameAllocation:
         return node in self._taken_until.get(carry, {node})
 
     def name(self, node: Node, wanted: str, made_by: Node | None = None) -> str:
-        """Return a name for a new value, or for one of the results of ``made_by``: the wanted one if its holder is dead
-        by then.
-        """
+        """Return a name for a new value, or a result of ``made_by``: the wanted one if its holder is dead by then."""
         name = identifier(wanted)
         holder = self._holders.get(name)
         if holder is not None and self._takes_over(node, name, made_by or node):
@@ -98,9 +96,7 @@ class NameAllocation:
         return is_lent and not self.is_needed_after(holder, statement)
 
     def may_take(self, node: Node, wanted: str) -> bool:
-        """Return whether a new value would get exactly this name, and could pass it on: it is free, or its holder is
-        dead.
-        """
+        """Return whether a new value would get exactly this name and could lend it: it is free, or its holder dead."""
         name = identifier(wanted)
         holder = self._holders.get(name)
         if not self.shares or holder is None:

@@ -10,9 +10,7 @@ EXPLAINED = "names"  # the key of the explanation for observers of an emission
 
 
 def explained_names(writers: Iterable[Writing]) -> str:
-    """Return, for each function and each name that its lines bind, the hint that gave the name, and the rejected
-    ones.
-    """
+    """Return, for each function and each name that its lines bind, the hint that won, and the others."""
     return "\n".join(line for writer in writers for line in _lines(writer))
 
 

@@ -75,9 +75,7 @@ def _is_alike(gradient: Node, argument: Node) -> bool:
 
 
 def _multiplies(argument: Node, gradient: Node) -> bool:
-    """Return whether an argument is a factor of a gradient, which then is the gradient of the product's other
-    factor.
-    """
+    """Return whether an argument is a factor of a gradient: then it is that of the product's other factor."""
     if gradient.opcode == "add":
         return any(_multiplies(argument, part) for part in gradient.operands)
     return gradient.operation.is_product and argument in map(unviewed, gradient.operands)

@@ -90,9 +90,7 @@ class WantedNames:
         return name
 
     def of_changed(self, node: Node) -> str:
-        """Return the name of the result of a value's in-place update, if the value can get it from its present
-        holder.
-        """
+        """Return the name of the result of a value's in-place update, if the value can take it over."""
         writer = self.writer
         for user in self.users.get(node, ()):
             if user.operation.changes and user.operands[0] is node and user in writer.texts:
@@ -137,9 +135,7 @@ class WantedNames:
         return reader
 
     def of_call(self, node: Node) -> str:
-        """Return the word of the inlined function whose result a value is; not for parts that are cut out of long
-        lines.
-        """
+        """Return the word of the inlined function whose result a value is, unless it was cut out of a long line."""
         made = self.writer.graph.results.get(node, ()) if node in self.planned else ()
         calls = [each for each in reversed(made) if _is_traced_call(each) and _computed(each).opcode != "parameter"]
         names = [call.called[0].name.split(".")[0] for call in calls]
@@ -203,9 +199,7 @@ class WantedNames:
         return self.hinted.get(node) or self.left.get(node) or self.inside.get(node)
 
     def _in_branches(self, branches: Sequence[Branch], index: int) -> str:
-        """Return the name of a result if all branches that name it agree; computed values go before values passed
-        through.
-        """
+        """Return the name of a result if all branches that name it agree; computed values go before passed ones."""
         results = [branch.results[index] for branch in branches]
         own = {self.writer.plan.user_names.get(node) or self._suggested(node) for node in results} - {None}
         words = own or {self.subjects.word(node) for node in results} - {""}
@@ -338,9 +332,7 @@ class WantedNames:
         return next((self.rows[each] for each in made if each in self.rows), "")
 
     def _of_beginning(self, carry: Carry, loop: Loop) -> str:
-        """Return the name of a carry's initial value if that is an argument or an outer carry, else the name by its
-        values.
-        """
+        """Return the name of a carry's initial value, an argument or an outer carry, else the name by its values."""
         (start,) = carry.initial.operands if carry.initial.opcode == "copy" else (carry.initial,)
         name = self.writer.texts.get(start) if start.opcode == "parameter" else None
         return name or self.of_carry(carry, loop)
@@ -381,9 +373,7 @@ class WantedNames:
         return next((plural(word) for word in words if word.isidentifier() and not is_empty_word(word)), None)
 
     def _of_item(self, item: Node) -> str | None:
-        """Return the name of one of several results inside its maker: a nested loop, a conditional or a call; or
-        None.
-        """
+        """Return the name of one of several results inside its maker (nested loop, conditional or call), or None."""
         (maker,) = item.operands
         if maker.opcode == "loop":
             loop: Loop = maker.parameters["loop"]
@@ -404,9 +394,7 @@ def _is_traced_call(instruction: Instruction) -> bool:
 
 
 def _computed(call: Instruction) -> Instruction:
-    """Return the instruction that computes the result of a call, inside of nested calls; a parameter if it is passed
-    through.
-    """
+    """Return the instruction inside nested calls that computes a call's result; it may be a parameter."""
     while call.opcode == "call":
         call = call.called[0].root
     return call

@@ -136,17 +136,14 @@ def base_name(node: Node, graph: Graph) -> str:
 
 
 def _name_of_result(function: Function, index: int) -> str:
-    """Return the name of a function's result: of several, the name inside the function; of one, a name after the
-    function.
-    """
+    """Return a name for a function's result: of several, the name inside it; of one, a name after the function."""
     results = function.flat_results
     name = base_name(results[index], function.graph) if 1 < len(results) > index and results[index].operands else ""
     return identifier(function.label or own_name(function)) + "_out" if name in ("", "value") else name
 
 
 def common_words(given: Sequence[Sequence[str]]) -> list[str]:
-    """Return for each of several values the words that all its names end in, or else begin with, without trailing
-    numbers.
+    """Return for each of several values the words that all its names end in, or else begin with, without numbers.
 
     If another value has the same ending, it is the common beginning instead; if that is not unique either, both. Empty
     if the names have no words in common.
@@ -163,9 +160,7 @@ def common_words(given: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _joined(start: str, end: str) -> str:
-    """Return ``params_block_bias`` for ``params_block`` and ``bias``; the longer one if it begins or ends with the
-    other.
-    """
+    """Return ``params_block_bias`` for ``params_block`` and ``bias``, or the longer one if it contains the other."""
     return start if start.endswith(end) else end if end.startswith(start) else f"{start}_{end}"
 
 
@@ -182,8 +177,9 @@ def plural(name: str) -> str:
 
 
 def outer_words(names: Sequence[str]) -> str:
-    """Return the words that all names begin with and those that all end in: ``new_block_norm_0`` for
-    ``new_block_1_norm_0`` and ``new_block_2_norm_0``.
+    """Return the words that all names begin with and those that all end in.
+
+    They are ``new_block_norm_0`` for ``new_block_1_norm_0`` and ``new_block_2_norm_0``.
     """
     words = [name.split("_") for name in names]
     return _joined("_".join(_common_start(words)), "_".join(_common_start([each[::-1] for each in words])[::-1]))
@@ -205,9 +201,7 @@ def is_argument(node: Node) -> bool:
 
 
 def given_arguments(function: Function) -> dict[Node, list[int]]:
-    """Return, by parameter, the numbers of the program's arguments that calls pass for it; without parameters that get
-    other values.
-    """
+    """Return, by parameter, the numbers of the program's arguments that calls pass for it, if they pass no others."""
     if not function.repeated:
         return {node: [node.parameters["argument"]] for node in function.parameters if is_argument(node)}
     pairs = zip(function.parameters, function.repeated, strict=True)

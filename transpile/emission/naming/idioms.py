@@ -27,8 +27,7 @@ def _always(node: Node, found: Bindings, users: Sequence[Node]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Idiom:
-    """A name for values that match a pattern and for which ``where`` holds, given the value, the bindings and the
-    users.
+    """A name for values that match a pattern, if ``where`` holds for the value, the bindings and the users.
 
     ``{}`` in the name is the word of the pattern's ``x``, ``{last}`` the last part of that. ``alone`` is the name if
     the word is missing or too long.

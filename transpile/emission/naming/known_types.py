@@ -46,9 +46,7 @@ def is_flag(initial: Node) -> bool:
 
 
 def becomes_anything(carry: Carry, known: Mapping[Node, KnownType]) -> bool:
-    """Return whether type checkers infer another type for a carry's next value: an array after a number, 64 bits after
-    fewer.
-    """
+    """Return whether a carry's next value has another inferred type: an array after a number, 64 bits after fewer."""
     following = known.get(carry.following) if carry.following is not None else None
     if following is None or carry.initial.is_literal:
         return following is not None and not following.is_number
@@ -57,9 +55,7 @@ def becomes_anything(carry: Carry, known: Mapping[Node, KnownType]) -> bool:
 
 
 def known_types(nodes: Sequence[Node], is_operator: IsOperator) -> dict[Node, KnownType]:
-    """Return the types of the values whose types are known; operands come before their users, and bodies before
-    loops.
-    """
+    """Return the known types of values; operands come before their users, and bodies before loops."""
     known: dict[Node, KnownType] = {}
     before = -1
     while len(known) > before:  # carried values of an inner loop are known an iteration later

@@ -58,9 +58,7 @@ def gradients_in_tree(function: Function, results: Any) -> dict[Node, Node]:
 
 
 def names_in_tree(results: Any) -> dict[Node, str]:
-    """Return the names of results by the last key of their path in the result tree; empty for results with several
-    names.
-    """
+    """Return the names of results by the last key of their path in the tree; empty for results with several."""
     found: dict[Node, str] = {}
     for path, node in _places(results, ()):
         name = path[-1] if path and path[-1].isidentifier() else ""

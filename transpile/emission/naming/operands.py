@@ -99,9 +99,7 @@ class SubjectNames:
         )
 
     def _index(self, node: Node) -> Node:
-        """Return the array that an index is computed from element-wise, with numbers only: ``i`` in ``clip(i, 0,
-        9)``.
-        """
+        """Return the array that an index is computed from with only numbers: ``i`` in ``clip(i, 0, 9)``."""
         while node.operation.is_elementwise and not self.word(node):
             given = [each for each in node.operands if not each.is_literal]
             if len(given) != 1:

@@ -88,8 +88,7 @@ class ContextNames:
     def names(
         self, graph: Graph, nodes: Sequence[Node], results: Iterable[Node], named: set[Node]
     ) -> tuple[dict[Node, str], dict[Node, str]]:
-        """Return two dicts of names: of values after the calls or scopes that they leave, and of values inside after
-        these.
+        """Return names of values after the calls or scopes that they leave, and of the others after those they are in.
 
         ``named`` are those of ``nodes``, the live nodes of a function, that have statements of their own.
         """
@@ -158,9 +157,7 @@ class _Leaving:
         self.common = _shared(around.values())
 
     def sorted(self, nodes: Sequence[Node]) -> tuple[_Values, list[Node]]:
-        """Return the values that leave a call or a scope, each with its name after that, and the values that stay
-        inside.
-        """
+        """Return the values that leave a call or a scope, each with its name after that, and the other values."""
         leaving: _Values = {}
         inside: list[Node] = []
         for node in nodes:
@@ -236,9 +233,7 @@ def instructions_of(graph: Graph, node: Node) -> Sequence[Instruction]:
 
 
 def _instruction(graph: Graph, node: Node) -> Instruction | None:
-    """Return the instruction whose result a node is, or that it comes from: the last one that is not a gradient if
-    any.
-    """
+    """Return the instruction whose result a node is, or that it comes from; the last outside gradients, if any."""
     made = instructions_of(graph, node)
     last = made[-1] if made else None
     return next((each for each in reversed(made) if not is_gradient(each)), last)

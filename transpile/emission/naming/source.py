@@ -121,9 +121,7 @@ class SourceNames:
         return inner
 
     def of_result(self, function: Function, index: int) -> str | None:
-        """Return the author's name for one of several results of a function, inside it or in functions that it calls,
-        or None.
-        """
+        """Return the author's name for one of several results of a function, from inside it or its callees, or None."""
         results = function.flat_results
         if not 1 < len(results) > index:
             return None
@@ -138,9 +136,7 @@ class SourceNames:
         return self._of_results[function].get(node)
 
     def _own_frame(self, frame_id: int) -> int:
-        """Return a frame without the duplicate stack below it: a cached jaxpr has the stack, or the leaf, of its first
-        call.
-        """
+        """Return a frame without the duplicate stack below it, which a cached jaxpr has from its first call."""
         chain = self.chains.around(frame_id)
         frames = [self.chains.frames[each - 1] for each in chain]
         functions = [(frame.file_name, frame.function_name) for frame in frames]
@@ -211,9 +207,7 @@ class SourceNames:
         return sites
 
     def _continued(self, nodes: list[Node], sites: dict[Node, list[Site]], table: Targets) -> set[tuple[Node, Site]]:
-        """Return nodes with their sites if functions of blocks, or repeated functions, continue the same expression
-        with them.
-        """
+        """Return nodes and sites whose expression continues in a function of blocks or in a repeated function."""
         found: set[tuple[Node, Site]] = set()
         for call in nodes:
             if call.opcode not in ("blockwise", "call"):
@@ -333,9 +327,7 @@ def _add_handed(found: Targets, file_name: str, function: ast.FunctionDef) -> No
 
 @lru_cache(MOST_FILES)
 def apart(file_name: str, tree: ast.Module) -> dict[Place, tuple[tuple[str, ...], Place]]:
-    """Return the names of unpacking assignments, with the place of the target, by the places of both target and
-    value.
-    """
+    """Return the names of unpacking assignments and the target's place, by the places of both target and value."""
     found: dict[Place, tuple[tuple[str, ...], Place]] = {}
     for node in ast.walk(tree):
         match node:
@@ -347,9 +339,7 @@ def apart(file_name: str, tree: ast.Module) -> dict[Place, tuple[tuple[str, ...]
 
 @lru_cache(MOST_FILES)
 def hints(file_name: str, tree: ast.Module) -> Targets:
-    """Return names from keywords, keys, attributes and tuples, and the results of lambdas, by the places of their
-    values.
-    """
+    """Return names from keywords, keys, attributes and tuples, and results of lambdas, by the places of values."""
     found: Targets = {}
     for node in ast.walk(tree):
         named: list[tuple[ast.expr, str | tuple[str, ...] | None]] = []

@@ -173,9 +173,7 @@ class SourceFunctions:
         return True
 
     def stacked(self, loop: Instruction, count: int, total: int) -> list[str] | None:
-        """Return the author's names for the last ``count`` of a loop's ``total`` results, its stacked outputs, or
-        None.
-        """
+        """Return the author's names for the last ``count`` of ``total`` results of a loop, its stacked outputs."""
         for frame_id in self.chains.of(loop)[-1:]:
             frame = self.chains.frames[frame_id - 1]
             names = self.unpacked.get(frame.place, [])
@@ -202,9 +200,7 @@ class SourceFunctions:
         return dict(zip(reads, names, strict=True)) if len(reads) == len(names) else {}
 
     def _call_of(self, loop: Instruction) -> tuple[str, ast.expr | None, StackFrame] | None:
-        """Return the JAX function that makes a loop, the expression of its step, and the frame, or None if the call is
-        unknown.
-        """
+        """Return the JAX function that makes a loop, the expression of its step, and the frame; None if unknown."""
         for frame_id in self.chains.of(loop)[-1:]:
             frame = self.chains.frames[frame_id - 1]
             made, call = self.loops.get(frame.place, ("", None))
@@ -215,8 +211,9 @@ class SourceFunctions:
         return None
 
     def _step_in_call(self, loop: Instruction) -> tuple[ast.FunctionDef, int, int] | None:
-        """Return the step that is passed to the call which makes a loop, the index of its carried parameter, and the
-        largest number of JAX's counters; None if unknown.
+        """Return the step passed to the call that makes a loop, the index of its carried parameter, and JAX's counters.
+
+        None if the call or the step is unknown.
         """
         made, step, frame = self._call_of(loop) or ("", None, None)
         if step is None or frame is None:
@@ -230,8 +227,7 @@ class SourceFunctions:
         return None
 
     def _step(self, loop: Instruction) -> ast.FunctionDef | None:
-        """Return the function that most instructions of the body come from, below the loop's own frames; None for a
-        lambda.
+        """Return the function that most instructions of the body come from, below the loop's frames; None for a lambda.
 
         Instructions that read and store a loop's rows do not count, as they may have been traced for another loop.
         """
@@ -328,9 +324,7 @@ def _names_read(node: ast.AST) -> set[str]:
 
 
 def _called_with(step: ast.expr, carried: int) -> Iterator[tuple[str, int]]:
-    """Yield the functions that a step may be, or passes its parameter ``carried`` to, and the index of that parameter
-    there.
-    """
+    """Yield the functions that a step is, or passes its parameter ``carried`` to, with the parameter's index there."""
     if not isinstance(step, ast.Lambda):
         yield from ((name, carried) for name in sorted(_names_read(step)))
         return

@@ -48,8 +48,7 @@ class ReadNames:
         self._differentiated = frozenset(_first_of_each(module)) if trees else frozenset()
 
     def of(self, graph: Graph, node: Node, users: Sequence[Node], *, may_be_elsewhere: bool) -> str:
-        """Return the name by which expressions read a value, or an empty string if there is none, or if there are
-        several.
+        """Return the name by which expressions read a value, or an empty string unless there is exactly one.
 
         Only expressions in the function that computes the value count, unless they ``may_be_elsewhere``.
         """

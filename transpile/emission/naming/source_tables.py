@@ -31,9 +31,7 @@ class SourceTables:
         self._trees = trees
 
     def of(self, array: np.ndarray) -> str:
-        """Return the one name of all literals that are equal to an array; empty if there is none, or if there are
-        several.
-        """
+        """Return the name of all literals that are equal to an array; empty unless there is exactly one."""
         literals = (literal for name, tree in self._trees.items() for literal in _literals(name, tree))
         same = {name for name, value in literals if value.shape == array.shape and _is_equal(value, array)}
         word = same.pop() if len(same) == 1 else ""

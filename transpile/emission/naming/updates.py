@@ -95,9 +95,7 @@ def _producer(node: Node) -> tuple[Node, int]:
 
 
 def _made_of(result: Node, results: Sequence[Node]) -> list[Node]:
-    """Return the parameters of the result's shape that it is computed from, element by element and not through other
-    results.
-    """
+    """Return the parameters of a result's shape that it is computed from element-wise, not through other results."""
     others = set(results) - {result}
     found: dict[Node, None] = {}
     stack, seen = [result], {result}

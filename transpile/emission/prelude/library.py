@@ -25,9 +25,7 @@ _DEFINED = re.compile(r"^(?:(?:(?:async )?def|class) (\w+)|(\w+)(?:: [^=\n]+)? =
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function, class or constant at the top level of a prelude module; ``imports`` are the module's, by bound
-    name.
-    """
+    """A top-level function, class or constant of a prelude module; ``imports`` are the module's, by bound name."""
 
     name: str
     source: str
@@ -172,18 +170,14 @@ def carried_over(source: str, namespace: str) -> str:
 
 
 def unsilenced(source: str) -> str:
-    """Return a definition without the code that silences NumPy's warnings, for a module in which NumPy warns of
-    nothing.
-    """
+    """Return a definition without code that silences NumPy's warnings, for a module that silences them as a whole."""
     if f"{NUMPY}.errstate(" not in source:
         return source
     return _without_blocks(source.splitlines(), parsed(source).tree, decorators=True)
 
 
 def _without_blocks(lines: list[str], tree: ast.Module, *, decorators: bool = False) -> str:
-    """Return a definition with the blocks that silence NumPy's warnings dissolved; with ``decorators``, without these,
-    too.
-    """
+    """Return a definition without blocks that silence NumPy's warnings, and optionally without such decorators."""
     gone = set()
     nodes = list(ast.walk(tree))
     for block in (node for node in nodes if isinstance(node, ast.With) and _silences(node)):

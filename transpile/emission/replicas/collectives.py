@@ -142,9 +142,7 @@ def _resumable(program: Program) -> frozenset[Node]:
 
 
 def _carries_messages(nodes: Sequence[Node]) -> bool:
-    """Return whether a transfer may be sent and received in different iterations of a loop, or on different sides of
-    it.
-    """
+    """Return whether a transfer may be sent in one iteration of a loop, or outside it, and received in another."""
     places = {(node.parameters["channel"], node.region) for node in nodes if node.opcode in ("send", "recv")}
     return len(places) > len({channel for channel, _ in places})
 

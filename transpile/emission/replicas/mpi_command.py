@@ -13,9 +13,7 @@ from .sharded_arrays import ShardedArrays
 
 
 class MpiCommand(Part):
-    """The statements that run a module on arrays in files; ``names`` are those of the ``parameters``, and are filled in
-    later.
-    """
+    """The statements that run a module on arrays in files; ``names``, those of ``parameters``, are filled in later."""
 
     def __init__(
         self, replicas: Replicas, sharded: ShardedArrays | None, names: Sequence[str], parameters: Sequence[Instruction]

@@ -32,9 +32,7 @@ class NamedDevices(Part):
 
 
 def named_devices(nodes: Sequence[Node], mesh: Mesh | None, axes: Mapping[str, str]) -> NamedDevices:
-    """Return the names of the devices of collectives among ``nodes``; ``axes`` has the names of the mesh's axes in the
-    text.
-    """
+    """Return the names of the devices of collectives among ``nodes``; ``axes`` has the text's names of mesh axes."""
     found: dict[Devices, str] = {}
     names = Names(set())
     for devices, uses in Counter(_devices(nodes)).items():

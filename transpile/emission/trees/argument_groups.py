@@ -57,9 +57,7 @@ class Place:
         return self.root.key, self.steps[: len(self.steps) - size]
 
     def maker(self, size: int) -> Function | None:
-        """Return the function that returned the object at the place without the last ``size`` steps; None for a
-        tree.
-        """
+        """Return the function that returned the object without the last ``size`` steps; None for a tree."""
         _, steps = self.before(size)
         last = steps[-1] if steps else self.root
         return last.maker if isinstance(last, Field | Root) else None
@@ -179,9 +177,7 @@ def _shared_steps(places: Sequence[Place]) -> int:
 
 
 def _is_tidy(key: tuple[tuple[Hashable, Steps], ...], members: Sequence[int], sizes: Mapping[Hashable, int]) -> bool:
-    """Return whether a tree is not much larger than its parts that are read, as a whole argument of the entry may
-    be.
-    """
+    """Return whether a tree is little more than its parts that are read; an argument of the entry may be much more."""
     return all(steps or 2 * len(members) >= sizes.get(root, 0) for root, steps in key)
 
 

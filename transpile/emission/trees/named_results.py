@@ -121,9 +121,7 @@ def _field(word: str, given: Sequence[str]) -> str:
 
 
 def makers_of_results(function: Function, function_names: Mapping[Function, str]) -> dict[int, str]:
-    """Return, by result of a function, the name of the call that it comes from, if the function has several such
-    calls.
-    """
+    """Return, by result of a function, the name of the call it comes from, if there are several of that function."""
     names = {call: name for own in _calls(function) if len(own) > 1 for call, name in _named(own, function_names)}
     results = function.flat_results
     made = {number: node.operands[0] for number, node in enumerate(results) if node.opcode == "item"}
@@ -186,9 +184,7 @@ def named_results(
 
 
 def _of_parts(function: Function) -> set[Function]:
-    """Return the functions that are called several times for parts of the returned tree and for values of the next
-    call.
-    """
+    """Return the functions that several calls use for parts of the returned tree and for values of the next call."""
     results = function.flat_results
     nodes = topological(roots(function))
     users = users_of(nodes, results)

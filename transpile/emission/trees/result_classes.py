@@ -58,9 +58,7 @@ class ResultClasses(Part):
         return replace(built, name=self._own[own][0])
 
     def keep(self, lines: Iterable[Line]) -> set[str]:
-        """Drop the classes of which the functions' lines make no object; return the prelude functions that are unused
-        now.
-        """
+        """Drop the classes of which the functions' lines make no object; return the prelude functions now unused."""
         named = {name for line in lines for name in names_of(line.text).read} if self.names else ()
         before = set(self.prelude_names)
         self._imported = {key: name for key, name in self._imported.items() if name in named}

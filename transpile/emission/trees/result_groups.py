@@ -20,9 +20,7 @@ from ...hlo.ir import Built
 
 @dataclass(frozen=True, slots=True)
 class ResultGroup:
-    """Results that form a dict: the path of each in it by result number, the place of the dict for each call, and its
-    word.
-    """
+    """Results that form a dict: by number, the path of each in it; for each call, the dict's place; and its word."""
 
     keys: Mapping[int, Path]
     places: tuple[Path, ...]

@@ -90,9 +90,7 @@ def _text(form: Branch, texts: dict[Branch, str], leaf: Callable[[str], str]) ->
 
 
 def like_arguments(results: Any, arguments: Tree) -> Any:
-    """Return a tree of texts with ``like params`` in place of parts that have the form of an argument, or of a part of
-    one.
-    """
+    """Return a tree of texts with ``like params`` for parts that have the form of an argument or of its part."""
     known: dict[Form, str] = {}
     waiting: list[tuple[str, tuple[Key, ...], Any]] = [(str(name), (), tree) for name, tree in arguments.items()]
     while waiting:

@@ -25,9 +25,7 @@ Type = Any
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A ``container``, dict (with words as keys) or list, with the types of its parts, each once; TREE if these are
-    mixed.
-    """
+    """A ``container``, dict with words as keys or list, with the types of its parts, each once; TREE if mixed."""
 
     container: str
     parts: tuple[Type, ...]
@@ -86,9 +84,7 @@ def in_blocks(kind: Type) -> Type:
 
 
 def kinds_of_types(program: Program, has_blocks: bool) -> list[str]:
-    """Return the kinds of arrays in the signatures of a program; with ``has_blocks``, functions but the entry take
-    blocks.
-    """
+    """Return the kinds of arrays in a program's signatures; all functions but the entry may take blocks."""
     stack: list[Type] = []
     for function in program.functions:
         types = (*parameter_types(function), result_type(function.results))

@@ -83,9 +83,7 @@ class _Cleaner(Printer):
         return node if is_typed and [ast.unparse(target) for target in node.targets] == [last.value.id] else None
 
     def _is_needless(self, target: ast.expr, value: ast.expr) -> bool:
-        """Return whether an assignment is needless: to the same name, a second name, or an unread name without side
-        effects.
-        """
+        """Return whether an assignment is to the same name, a second name, or an unread name without side effects."""
         if not isinstance(target, ast.Name):
             return False
         if (isinstance(value, ast.Name) and value.id == target.id) or target.id in self.same:

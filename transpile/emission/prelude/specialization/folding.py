@@ -84,9 +84,7 @@ class Folder(Printer):
                     self.names[part.id] = None
 
     def forget(self, node: ast.stmt) -> None:
-        """Drop the facts about names that a statement may assign; the fact about an array survives changes of its
-        elements.
-        """
+        """Drop the facts about names that a statement may assign; facts about arrays survive changes of elements."""
         names = assigned_names([node])
         self.blocked |= names & self.intact
         self.intact -= names
@@ -278,8 +276,7 @@ def _either(folder: Folder, node: ast.IfExp) -> str | None:
 
 
 def _some(folder: Folder, node: ast.BoolOp) -> str | None:
-    """Return ``a or b`` without operands known to be false, up to one known to be true, and ``a and b`` the other way
-    round.
+    """Return ``a or b`` without known false operands, up to a known true one; ``and`` the other way round.
 
     None if nothing changes.
     """

@@ -76,9 +76,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """The renaming of an inlined function: texts for its ``names``, and the assignments of its parameters before its
-    body.
-    """
+    """The renaming of an inlined function: texts for its ``names``, and assignments of parameters before its body."""
 
     names: dict[str, str]
     first: list[str]
@@ -260,9 +258,7 @@ def _target(statement: ast.Assign | ast.AnnAssign) -> ast.expr:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names in statements: all, those assigned, those bound by comprehensions, those with annotations, and those in
-    f-strings.
-    """
+    """The names in statements: all, assigned, bound by comprehensions, with annotations, and in f-strings."""
 
     every: set[str]
     assigned: set[str]

@@ -308,8 +308,7 @@ class _Cutter:
     def _without_unread(
         self, dropped: Mapping[str, Mapping[str, str]], lost: Mapping[str, frozenset[str]]
     ) -> dict[str, frozenset[str]]:
-        """Return ``lost`` with the parameters that are no longer read, and record as ``hidden`` those that the module
-        passes.
+        """Return ``lost`` with the parameters that are no longer read; those that the module passes become ``hidden``.
 
         Numbers that the module passes are lost, too, as the shapes of arrays show them.
         """
