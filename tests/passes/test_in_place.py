@@ -138,6 +138,97 @@ test_copies_only_of_what_somebody_still_looks_at = cases(
 )
 
 
+test_parts_are_combined_where_they_are = cases(
+    "in_place", X, budget=EXACT
+)(
+    (lambda x: (x * 2).at[1:].add(x[0]), "product[1:] +="),
+    (lambda x: (x * 2).at[:, 2].multiply(x[:, 1]), "product[:, 2] *="),
+    (lambda x: (y := x * 2).at[1].set(y[1] - x[0]), "product[1] -="),
+    (lambda x: (y := x * 2).at[1].set(x[0] + y[1]), "product[1] +="),
+    (lambda x: (y := x * 2).at[1].set(y[1] - y[2]), "product[1] -="),  # another row
+    (lambda x: (y := x * 2).at[2, 3].set(y[2, 3] * y[1, 1]), "product[2, 3] *="),
+    # near-misses
+    (lambda x: (y := x * 2).at[1].set(x[0] - y[1]), "product[1] ="),
+    (lambda x: (y := x * 2).at[1].set(y[2] - x[0]), "product[1] ="),
+    (lambda x: (y := x * 2).at[1].set(y[1] - x[0] - x[2]), "product[1] ="),  # it would be rounded differently
+    (lambda x: (y := x * 2).at[1:].set(y[1:] + y[:-1]), "product[1:] ="),  # a library may read what it wrote
+    (lambda x: (y := x * 2).at[:5, :5].set(y[:5, :5] + y[:5, :5].T), "product[:, :5] ="),
+    (lambda x: (y := x * 2).at[1].set(y[1] / x[0]), "product[1] ="),
+)
+
+
+def in_another_shape(x):  # what is changed is a view of an array that nobody reads again
+    def step(_, t):
+        t = (t * 0.5 + x).reshape(3, 10).at[:, 1].add(1).reshape(5, 6)
+        return t.T.at[0].set(2).T
+
+    return lax.fori_loop(0, 3, step, x)
+
+
+def in_another_shape_and_its_own(x):
+    y = x * 2
+    return y.reshape(3, 10).at[:, 1].set(1), y.max()
+
+
+def in_two_shapes(x):
+    y = x * 2
+    return y.reshape(3, 10).at[:, 1].set(1), y.T
+
+
+def in_another_shape_of_an_argument(x):
+    return x.reshape(3, 10).at[:, 1].set(1)
+
+
+def in_another_shape_kept(x):
+    def step(_, state):
+        t, kept = state
+        y = t * 0.5 + kept
+        return y.reshape(3, 10).at[:, 1].set(1).reshape(5, 6), y
+
+    return lax.fori_loop(0, 3, step, (x, x))
+
+
+def in_another_shape_beside(x):  # the array goes on, changed, and so does the view
+    def step(_, state):
+        t, total = state
+        other = t.reshape(3, 10).at[:, 1].set(1)
+        return t.at[0].add(1), total * 0.5 + other
+
+    return lax.fori_loop(0, 3, step, (x, jnp.zeros((3, 10))))
+
+
+def in_another_shape_before(x):
+    def step(_, state):
+        t, other = state
+        return t.at[0].set(other[0, :6]), t.reshape(3, 10).at[:, 1].set(1)
+
+    return lax.fori_loop(0, 3, step, (x * 2, jnp.zeros((3, 10))))
+
+
+test_views_of_arrays_that_nobody_reads_again_are_changed = cases(
+    "in_place", X, says=lambda copies: times(copies, ".copy()"), budget=EXACT
+)(
+    (in_another_shape, 0),
+    # near-misses
+    (in_another_shape_and_its_own, 1),
+    (in_two_shapes, 1),
+    (in_another_shape_of_an_argument, 1),
+    (in_another_shape_kept, 1),
+    (in_another_shape_beside, 2),
+    (in_another_shape_before, 1),
+)
+
+
+def waves(x):  # all arrays begin as the same zeros
+    def step(state, now):
+        e, h = state
+        h = h.at[:-1].add(e[1:] - e[:-1])
+        e = e.at[1:].add(h[1:] - h[:-1])
+        return (e.at[2].add(now), h), None
+
+    return lax.scan(step, (jnp.zeros((5, 6)),) * 2, x)[0]
+
+
 def by_rows(x):  # two loops and what follows change one array
     def row(i, t):
         t = lax.fori_loop(0, i, lambda j, t: t.at[i, j].set(t[j, i] * 2), t)
@@ -168,6 +259,12 @@ def test_loops_within_loops_change_what_is_there(function):
     assert main(text).count(".copy()") == 1
     assert ".copy()" not in main(text).split(":\n", 1)[1]
     assert_on_all(text, function)
+
+
+def test_arrays_that_begin_alike_are_changed_where_they_are():
+    text = hlo(waves, X)
+    assert ".copy()" not in main(text).split(":\n", 1)[1]
+    assert_on_all(text, waves)
 
 
 def read_behind(x):  # what was there before the loop within is read behind it

@@ -76,7 +76,7 @@ def stored(a, bounds):
 
 def test_what_is_stored_in_an_interval():
     text = hlo(stored, A, PLACES)
-    assert "a[i, i + 1 :] = a[i, i + 1 :] - a[0, i + 1 :] * a[i, i]" in main(text)
+    assert "a[i, i + 1 :] -= a[0, i + 1 :] * a[i, i]" in main(text)
     for a in (A, NAN):
         assert_agrees(text, a, PLACES, without="interval_masks", budget=ROUNDED)
 

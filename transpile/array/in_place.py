@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .affine import Affine, affine, combined
+from .affine import Affine, affine, combined, integer_value
 from .graph import Graph
 from .node import Node, Slot
 from .program import Carry, Loop
@@ -46,6 +46,39 @@ def are_apart(change: Node, view: Node) -> bool:
             if distance >= beside[1] or -distance >= stretch[1]:
                 return True
     return False
+
+
+def is_same_part(change: Node, view: Node) -> bool:
+    """Tell whether a change of an array writes what a part of that is: ``x[i] = x[i] + 1``."""
+    if change.opcode != "setitem" or view.opcode != "getitem" or view.operands[0] is not change.operands[0]:
+        return False
+    return _places(change) == _places(view)
+
+
+def _places(node: Node) -> list[Any]:
+    """What an index takes along each axis: a range of numbers, or nodes in place of slots."""
+    sizes, places = iter(node.operands[0].shape), list[Any]()
+    for item in node.parameters["index"]:
+        if item is None:
+            places.append(None)
+            continue
+        size = next(sizes)
+        number = integer_value(node.operands[item.index]) if isinstance(item, Slot) else item
+        if isinstance(number, int):
+            places.append(number % size)
+        elif isinstance(item, str):
+            places.append(range(size))
+        elif isinstance(item, Slot):
+            places.append(node.operands[item.index])
+        elif len(item) == 2:
+            start, length = node.operands[item[0].index], item[1]
+            known = integer_value(start)
+            places.append((start, length) if known is None else range(known, known + length))
+        elif any(isinstance(each, Slot) for each in item):
+            places.append(tuple(node.operands[each.index] if isinstance(each, Slot) else each for each in item))
+        else:
+            places.append(range(size)[slice(*item)])
+    return places + [range(size) for size in sizes]
 
 
 def _stretch(node: Node, item: Any, size: int) -> tuple[Affine, int] | None:

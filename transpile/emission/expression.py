@@ -55,6 +55,7 @@ class Renderer:
     shared: tuple[str, ...] = ("array",)  # folders of macros below the target's own
     elements_are_numbers = True  # ``x[0]`` looks at no array
     owns_carried_arrays = False  # whether every loop is written to begin with arrays of its own
+    combines_in_place = True  # ``x[i] += y``
 
     def __init__(
         self,

@@ -33,6 +33,7 @@ class LoopRenderer(Renderer):
     """NumPy's macros, and for numbers those of kernels: Numba keeps no types of NumPy's scalars."""
 
     owns_carried_arrays = True
+    combines_in_place = False  # what is stored has a type of its own
 
     def __init__(self, beside: Renderer, elements: NumbaRenderer, region: Region) -> None:
         """``region`` is the body of the loop."""

@@ -163,7 +163,8 @@ def _take_over(
         own = [member for member in edges if ending not in (member, statement) and taker in reading[member]]
         if not any(_reaches(ending, reader, edges) for reader in own):
             edges[ending].update(own)
-            named_again[taker] = ending
+            if ending is not statement:
+                named_again[taker] = ending
             body.taken.add(taker)
 
 

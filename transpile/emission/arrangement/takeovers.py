@@ -50,7 +50,7 @@ class Takeovers:
     @staticmethod
     def _candidates(node: Node) -> Iterator[Takeover]:
         if node.operation.changes:
-            yield Takeover(node, node.operands[0], node)
+            yield Takeover(node, _seen_through(node.operands[0]), node)
         elif node.opcode == "loop":
             for initial in node.operands:
                 if initial.opcode == "copy" and node.operands.count(initial) == 1:
@@ -123,3 +123,10 @@ class Takeovers:
 
     def _is_number(self, node: Node) -> bool:
         return self._elements_are_numbers and not node.ndim
+
+
+def _seen_through(array: Node) -> Node:
+    """The array that another has all elements of."""
+    while array.opcode in ("reshape", "transpose"):
+        array = array.operands[0]
+    return array

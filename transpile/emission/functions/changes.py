@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from ...array.affine import integer_value
-from ...array.in_place import is_own_array, is_view
+from ...array.in_place import is_own_array, is_same_part, is_view, lies_apart
 from ...array.node import Node, Slot
 from ...array.program import Store, tree_nodes
 from ...array.traversal import users_of
@@ -37,6 +37,16 @@ def _with_numbers(index: Sequence[Any], places: Sequence[Node]) -> list[Any]:
     """Return an index with the known numbers in place of their slots, the first of which is 2."""
     known = [integer_value(places[item.index - 2]) if isinstance(item, Slot) else None for item in index]
     return [item if number is None else number for item, number in zip(index, known, strict=True)]
+
+
+def _looks_at(view: Node, part: Node) -> bool:
+    """Tell whether two may look at the memory of one array."""
+    bases = [view, part]
+    for k, base in enumerate(bases):
+        while is_view(base):
+            base = base.operands[0]
+        bases[k] = base
+    return bases[0] is bases[1]
 
 
 class ChangeWriter:
@@ -87,6 +97,10 @@ class ChangeWriter:
         operands = [name, writer.value_text(value), *map(writer.index_text, node.operands[2:])]
         index = writer.renderer.index_of(_with_known_parts(node), operands, node.shape)
         if node.opcode != "update_at":
+            more = self._combined(node)
+            if more is not None:
+                text = writer.value_text(more)
+                return writer.renderer.statement("augment", node.operands[1].opcode, name, index, text)
             items = _with_numbers(node.parameters["index"], node.operands[2:])
             return writer.renderer.store(name, index, operands[1], value, items, node.ndim)
         ufunc = UFUNCS[node.parameters["ufunc"].opcode]
@@ -95,11 +109,22 @@ class ChangeWriter:
         places = f"({index})" if len(node.operands) > 3 else index
         return writer.renderer.statement("update_at", ufunc, name, places, operands[1])
 
+    def _combined(self, node: Node) -> Node | None:
+        """What a part of an array is combined with where it was: y of ``x[i] += y``, for ``x[i] = x[i] + y``."""
+        writer, value = self.writer, node.operands[1]
+        if not (writer.renderer.combines_in_place and value.operation.wraps and value.operation.promotes):
+            return None
+        orders = (value.operands, value.operands[::-1]) if value.operation.is_commutative else (value.operands,)
+        for part, other in orders:
+            if is_same_part(node, part) and not {value, part} & writer.texts.keys():
+                return other if not other.ndim or lies_apart(node, other) or not _looks_at(other, part) else None
+        return None
+
     def _is_new(self, before: Node, node: Node) -> bool:
         """Tell whether an array is made for a change alone, so that it need not be copied."""
         if before.opcode == "kernel" and not before.parameters["kernel"].is_inline:
             return before.region is node.region and self.writer.plan.uses[before] == 1
-        if self._is_taken(before, node):
+        if node in self.writer.taken_over:
             return True
         if before not in self.writer.plan.named:
             return is_own_array(before)

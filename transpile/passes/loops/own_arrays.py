@@ -22,10 +22,13 @@ def own_arrays(function: Function, supports: Support) -> None:
     if not supports.features.arrays_are_mutable:
         return
     rewrite(function, ("getitem",), partial(_as_it_is, function, live_nodes(function)))
-    for node in sorted(live_nodes(function).of(("loop",)), key=lambda node: node.region.depth):
+    live = live_nodes(function)
+    for node in sorted(live.of(("loop",)), key=lambda node: node.region.depth):
         loop: Loop = node.parameters["loop"]
         for carry in loop.carries:
-            if not is_own_array(carry.initial) and leads_back(loop, carry):
+            initial = carry.initial
+            is_its_own = is_own_array(initial) and live.count(initial) == 1 and not live.is_root(initial)
+            if not is_its_own and leads_back(loop, carry):
                 with function.graph.inside(node.region):
                     carry.initial = function.graph.add("copy", (carry.initial,), pinned=True)
         initials = tuple(carry.initial for carry in loop.carries)
