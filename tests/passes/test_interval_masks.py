@@ -168,3 +168,122 @@ def test_intervals_in_compiled_loops(name):
         expected = np.asarray(jax.jit(function)(a, PLACES))
         np.testing.assert_allclose(compiled.load().main(a, PLACES), expected, rtol=1e-5)
         np.testing.assert_array_equal(a, before)
+
+
+def carried(new, mask, begin=1):
+    """A row of a matrix that every round changes where a mask selects."""
+
+    def program(a, bounds):
+        def step(i, x):
+            return jnp.where(mask(i, x, jnp.arange(30), bounds), new(i, x, a), x)
+
+        return lax.fori_loop(begin, 6, step, jnp.tile(a[0], 6))
+
+    return program
+
+
+def number(i, x, a):
+    return 7.0
+
+
+# What each round stores, where, and the statement in modules of both styles.
+CARRIED = {
+    "below": (number, lambda i, x, k, _: k < i * 2, "updated[: 2 * i + 2] = 7"),
+    "from a bound": (number, lambda i, x, k, _: k >= i, "updated[i:] = 7"),
+    "of the array": (lambda i, x, a: x * 2 + i, lambda i, x, k, _: k > i, "updated[i + 1 :] = updated[i + 1 :] * 2 +"),
+    "of another": (lambda i, x, a: jnp.tile(a[1], 6), lambda i, x, k, _: k < i, "updated[:i] = tiled[:i]"),
+    "multiples": (number, lambda i, x, k, _: k % i == 0, "updated[::i] = 7"),
+    "multiples from a square": (number, lambda i, x, k, _: (k >= i * i) & (k % i == 0), "updated[i * i :: i] = 7"),
+    "multiples from a multiple": (
+        number,
+        lambda i, x, k, _: (k >= 2 * i) & (k % i == 0),
+        "updated[2 * i + 2 :: i + 1] = 7",
+    ),
+    "multiples below": (number, lambda i, x, k, _: (k < i + 20) & (k % i == 0), "updated[: i + 21 : i + 1] = 7"),
+    "a bound that runs over": (
+        number,
+        lambda i, x, k, _: (k >= i * 9) & (k % i == 0),
+        "updated[9 * i + 9 :: i + 1] = 7",
+    ),
+    "if true": (
+        number,
+        lambda i, x, k, _: (x[i] > 0) & (k >= i) & (k % i == 0),
+        "updated[i : 30 if updated[i] > 0 else 0 : i] = 7",
+    ),
+    "below if true": (
+        number,
+        lambda i, x, k, _: (k < i + 9) & (x[i] > 0),
+        "updated[: i + 10 if updated[i + 1] > 0 else 0] = 7",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_what_is_carried_is_changed_where_a_mask_selects(name):
+    new, mask, line = CARRIED[name]
+    text = hlo(carried(new, mask), A, PLACES)
+    assert line in main(text) and "where" not in main(text).split(":\n", 1)[1]
+    assert "copy" not in main(text).split(":\n", 1)[1]
+    assert_all(text, carried(new, mask))
+
+
+def assert_all(text, program):
+    for a in (A, NAN):
+        assert_agrees(text, a, PLACES, without="interval_masks", budget=ROUNDED)
+        expected = np.asarray(jax.jit(program)(a, PLACES))
+        compiled = emit(text, style="fast", debug=True).load().main(a, PLACES)
+        for found in (on_device(text, [a, PLACES])[0], on_dask(text, [a, PLACES], uneven)[0], compiled):
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+NOT_CARRIED = {
+    "the other side": (number, lambda i, x, k, _: ~(k % i == 0), 1),
+    "the rest of a quotient": (number, lambda i, x, k, _: k % i == 1, 2),
+    "no multiples": (number, lambda i, x, k, _: k % i != 0, 1),
+    "from no multiple": (number, lambda i, x, k, _: (k >= i + 1) & (k % i == 0), 1),
+    "of none": (number, lambda i, x, k, _: k % i == 0, 0),  # the counter begins at 0
+    "of what is read": (number, lambda i, x, k, b: k % jnp.abs(b[i]) == 0, 1),
+    "by each other": (number, lambda i, x, k, _: (k % i == 0) & (k % (i + 1) == 0), 1),
+    "two truths": (number, lambda i, x, k, _: (x[i] > 0) & (a_second(x) > 0) & (k < i), 1),
+    "truths of elements": (number, lambda i, x, k, _: (x > 0) & (k % i == 0), 1),
+}
+
+
+def a_second(x):
+    return x[2]
+
+
+@pytest.mark.parametrize("name", NOT_CARRIED)
+def test_what_is_no_change_of_what_is_carried(name):
+    new, mask, begin = NOT_CARRIED[name]
+    program = carried(new, mask, begin)
+    text = hlo(program, A, PLACES)
+    assert "where" in main(text).split(":\n", 1)[1]
+    assert_all(text, program)
+
+
+def kept_beside(a, bounds):  # the old array goes on by another name
+    def step(i, state):
+        x, _ = state
+        return jnp.where(jnp.arange(5) % i == 0, 7.0, x), x
+
+    return lax.fori_loop(1, 5, step, (a[0], a[1]))
+
+
+def read_later(a, bounds):  # what the mask changes is read as it was
+    def step(i, state):
+        x, total = state
+        changed = jnp.where(jnp.arange(5) < i, 7.0, x)
+        return changed, total + changed[0] * x
+
+    return lax.fori_loop(1, 5, step, (a[0], a[1]))
+
+
+@pytest.mark.parametrize("program", [kept_beside, read_later], ids=lambda program: program.__name__)
+def test_an_array_that_is_read_as_it_was_is_copied(program):
+    text = hlo(program, A, PLACES)
+    for a in (A, NAN):
+        assert_agrees(text, a, PLACES, without="interval_masks", budget=ROUNDED)
+        expected = jax.jit(program)(a, PLACES)
+        for found, wanted in zip(emit(text, style="fast", debug=True).load().main(a, PLACES), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5)

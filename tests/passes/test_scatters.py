@@ -25,7 +25,7 @@ test_updates_of_jax = cases(
     (lambda x, y, i: x.at[:, jnp.clip(i, 0, 3)].add(y.T[:, :, None].sum(-1)[:1]), "np.add.at("),
     (lambda x, y, i: x.at[jnp.clip(i, 0, 4), jnp.clip(i, 0, 3)].multiply(y[:, 0]), "np.multiply.at(updated, ("),
     (lambda x, y, i: x.at[1:4, 2:].set(y[:3, :2]), "updated[1:4, 2:] = y[:3, :2]"),
-    (lambda x, y, i: x.at[2].add(y[0]), "updated[2] = x[2] + y[0]"),
+    (lambda x, y, i: x.at[2].add(y[0]), "updated[2] += y[0]"),
     (lambda x, y, i: x.at[2, 3].set(7), "updated[2, 3] = 7"),
     (lambda x, y, i: x.at[jnp.argmax(x[:, 0])].set(y[0]), "updated[x[:, 0].argmax()"),
     (lambda x, y, i: x.at[i[0]].set(y[0]), ", y[0])"),

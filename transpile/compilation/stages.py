@@ -29,7 +29,7 @@ from ..passes.calls.target_functions import own_functions, own_functions_of
 from ..passes.constants.through_calls import constants_through_calls
 from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, edges
 from ..passes.loops.added_parts import added_parts
-from ..passes.loops.interval_masks import interval_masks
+from ..passes.loops.interval_masks import interval_masks, multiples
 from ..passes.loops.kept_states import kept_states
 from ..passes.outlining.by_call_stack import Originals, outlining
 from ..passes.outlining.by_components import repeats
@@ -324,6 +324,7 @@ STAGES: tuple[Stage, ...] = (
     _over_functions(added_parts, _writes_slices),
     _over_functions(signs),
     _over_functions(interval_masks, _writes_slices),
+    _over_functions(multiples, _writes_kernels_of_whole_arrays),
     Stage("loop_forms", ARRAY, ARRAY, _give_loop_forms, _has_loop_forms),
     _for_kernels("open_triangles", lambda kernels: kernels.joins, _writes_kernels_of_whole_arrays),
     _for_kernels("one_hots", None, _writes_kernels_of_whole_arrays),

@@ -182,11 +182,11 @@ class Renderer:
 
     def chooses(self, node: Node, function: Function) -> bool:
         """Tell whether a node is a choice between two numbers that the library leaves to Python's ``a if mask else b``:
-        both must have their types, for either is all that is given.
+        both must have their types, or be Python's, for either is all that is given.
         """
         if node.opcode != "select" or node.ndim or "choose" not in self.macros or function in self.of_any_shape:
             return False
-        return not any(value.is_python_int for value in node.operands[1:])
+        return len({value.is_python_int for value in node.operands[1:]}) == 1
 
     def choice(self, node: Node, operands: Sequence[Expression]) -> Expression:
         """Return Python's choice between two numbers."""

@@ -81,7 +81,8 @@ def _item_text(item: Any, operands: Sequence[str], shown: Sequence[str]) -> str:
         start, stop, step = ("" if part is None else _item_text(part, operands, shown) for part in item)
         is_long = any(isinstance(part, Slot) and not _is_simple(shown[part.index]) for part in item)
         if is_long:
-            return f"{start} : {stop}".strip()
+            steps = (f" : {step}" if stop else f": {step}") if step else ""
+            return f"{start} : {stop}{steps}".strip() if stop else f"{start} :{steps}".strip()
         return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
     return str(item)
 

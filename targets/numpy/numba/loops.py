@@ -58,7 +58,8 @@ class LoopRenderer(Renderer):
         return self.elements.loaded(text, node.operands[0]) if is_element else text
 
     def chooses(self, node: Node, function: Function) -> bool:
-        return False  # as all of numbers is, choices are written by the macros of kernels
+        """As all of numbers is, choices are written by the macros of kernels."""
+        return node.is_python_int and super().chooses(node, function)
 
     def dtype(self, element_type: ElementType) -> str:
         return self.elements.stored_dtype(element_type)

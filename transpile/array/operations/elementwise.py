@@ -37,6 +37,10 @@ def _is_count(operands: Sequence[Operand]) -> bool:
     return counts
 
 
+def _chooses_counts(operands: Sequence[Operand]) -> bool:
+    return all(operand.is_python_int for operand in operands[1:])
+
+
 def _define(names: str, operands: str, default_name: str = "", **row: Any) -> None:
     for name in names.split():
         OPERATIONS.define(
@@ -172,6 +176,7 @@ _define(
     traits="quiet promotes",
     magnitude=magnitudes.largest,
     element_type=_chosen,
+    python_int=_chooses_counts,
     interval=intervals.chosen,
 )
 _define(

@@ -99,7 +99,7 @@ def _slice_size(item: tuple[Any, ...], size: int) -> int:
     if len(item) == 2:  # (slot of the start, size)
         return int(item[1])
     start, stop, step = item
-    if isinstance(start, Slot) or isinstance(stop, Slot):
+    if any(isinstance(part, Slot) for part in item):
         return size  # at most
     return len(range(*slice(start, stop, step).indices(size)))
 

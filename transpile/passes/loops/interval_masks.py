@@ -3,6 +3,8 @@
 JAX has no shapes that depend on a counter, so programs mask what lies outside. What a mask selects may be summed,
 multiplied or stored; what it does not select is read nowhere, so that NaN and infinity there do nothing. A product with
 a mask is none of this: ``0 * nan`` is NaN.
+
+Multiples of a counter are a slice, too: ``np.where(np.arange(n) % j == 0, 0, x)``, in place of x, is ``x[::j] = 0``.
 """
 
 from __future__ import annotations
@@ -20,18 +22,23 @@ from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL
 from ...dataclass import dataclass
+from ...kernels.intervals import conjuncts
 from ..to_array.counters import from_affine
+from .own_arrays import own_arrays
 
 _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The positions from ``start`` to below ``stop`` of the last axis; None is its begin, or its end."""
+    """The positions from ``start`` to below ``stop`` of the last axis, each or one in ``step``; None is its begin, its
+    end, or 1.
+    """
 
     mask: Node
     start: Node | None
     stop: Node | None
+    step: Node | None = None
 
 
 def interval_masks(function: Function, supports: Support) -> None:
@@ -39,7 +46,19 @@ def interval_masks(function: Function, supports: Support) -> None:
     if not supports.features.arrays_are_mutable:
         return
     cut = _Cut(function.graph, live_nodes(function), supports)
-    rewrite(function, ("sum", "prod", "matmul", "setitem"), cut.rewritten, supports)
+    rewrite(function, ("sum", "prod", "matmul", "setitem", "select"), cut.rewritten, supports)
+    if cut.has_carried:
+        own_arrays(function, supports)
+
+
+def multiples(function: Function, supports: Support) -> None:
+    """Store a number at the multiples of a counter alone, where the loops of kernels would visit all positions."""
+    if not supports.features.arrays_are_mutable:
+        return
+    cut = _Cut(function.graph, live_nodes(function), supports)
+    rewrite(function, ("select",), cut.at_multiples, supports)
+    if cut.has_carried:
+        own_arrays(function, supports)
 
 
 class _Cut:
@@ -49,11 +68,16 @@ class _Cut:
         self.graph = graph
         self.live = live
         self.supports = supports
+        carries = [carry for node in live.of(("loop",)) for carry in node.parameters["loop"].carries]
+        self.carried = {carry.following: carry.parameter for carry in carries}
+        self.has_carried = False
 
     def rewritten(self, node: Node) -> Node | None:
         """The node with its operands cut, or None."""
         if node.opcode == "setitem":
             return self._stored(node)
+        if node.opcode == "select":
+            return self._carried(node)
         if node.opcode != "matmul":
             return self._reduced(node, 0 if node.opcode == "sum" else 1)
         found = {self._stretch_of(operand, 0) for operand in node.operands}
@@ -90,6 +114,25 @@ class _Cut:
             return None
         return self._indexed("setitem", (x, self._part(new, stretch), *places), index[:-1], stretch)
 
+    def at_multiples(self, node: Node) -> Node | None:
+        """A carried array with a number stored at the multiples of a counter, or None."""
+        is_number = node.ndim == 1 and not node.operands[1].ndim
+        stretch = self._interval(node.operands[0]) if is_number else None
+        return self._carried(node) if stretch is not None and stretch.step is not None else None
+
+    def _carried(self, node: Node) -> Node | None:
+        """``x = np.where(mask, new, x)``, of which a loop carries nothing else."""
+        mask, new, old = node.operands
+        if self.carried.get(node) is not old or self.live.count(node) > 1 or node.region is not old.region:
+            return None
+        stretch = (
+            self._interval(mask) if new.ndim in (0, node.ndim) and new.shape[-1:] in ((), node.shape[-1:]) else None
+        )
+        if stretch is None or mask.shape[-1:] != node.shape[-1:]:
+            return None
+        self.has_carried = True
+        return self._indexed("setitem", (old, self._part(new, stretch)), (FULL,) * (node.ndim - 1), stretch)
+
     # -- what is cut
 
     def _stretch_of(self, node: Node, neutral: int) -> Stretch | None:
@@ -123,35 +166,67 @@ class _Cut:
         return self._indexed("getitem", (node,), (FULL,) * (node.ndim - 1), stretch)
 
     def _indexed(self, opcode: str, operands: Sequence[Node], index: Sequence[Any], stretch: Stretch) -> Node:
-        """``x[.., start:stop]``, or a change of that."""
+        """``x[.., start:stop:step]``, or a change of that."""
         given, bounds = list(operands), []
-        for bound in (stretch.start, stretch.stop):
+        for bound in (stretch.start, stretch.stop, stretch.step):
             bounds.append(Slot(len(given)) if bound is not None else None)
             given += [bound] if bound is not None else []
-        return self.graph.add(opcode, tuple(given), index=(*index, (*bounds, None)))
+        return self.graph.add(opcode, tuple(given), index=(*index, tuple(bounds)))
 
     # -- intervals
 
     def _interval(self, mask: Node) -> Stretch | None:
-        """The positions along the last axis that a mask selects, where these follow each other."""
-        if mask.opcode == "and":
-            first, second = map(self._interval, mask.operands)
-            if first is None or second is None:
+        """The positions along the last axis that a mask selects, where these follow each other, or are multiples."""
+        starts, stops, steps, truths = list[Node](), list[Node](), list[Node](), list[Node]()
+        for part in conjuncts(mask):
+            if not part.ndim:
+                truths.append(part)
+            elif (step := self._step(part)) is not None:
+                steps.append(step)
+            elif (bound := self._bounded(part)) is not None:
+                (stops if bound[0] else starts).append(bound[1])
+            else:
                 return None
-            starts = [each.start for each in (first, second) if each.start is not None]
-            stops = [each.stop for each in (first, second) if each.stop is not None]
-            return Stretch(mask, *starts, *stops) if len(starts) == len(stops) == 1 else None
+        if max(map(len, (starts, stops, steps, truths))) > 1 or not starts + stops + steps:
+            return None
+        start, stop, step, truth = (each[0] if each else None for each in (starts, stops, steps, truths))
+        if step is not None and start is not None and not _is_multiple(start, step):
+            return None
+        if truth is not None:
+            is_count = stop is None or stop.is_python_int
+            if not is_count or not self.supports.features.elements_are_numbers or not mask.region.is_in_loop:
+                return None
+            stop = self._if_true(truth, stop, mask)
+        return Stretch(mask, start, stop, step)
+
+    def _if_true(self, truth: Node, stop: Node | None, mask: Node) -> Node:
+        """Where an interval ends that is empty if something is false."""
+        end = self.graph.integer(mask.shape[-1]) if stop is None else stop
+        interval = None if end.interval is None else (0, end.interval[1])
+        return self.graph.add("select", (truth, end, self.graph.integer(0)), interval=interval)
+
+    def _step(self, mask: Node) -> Node | None:
+        """The number, 1 or more, of which a mask selects the multiples."""
+        if mask.opcode != "compare" or mask.ndim != 1 or mask.parameters["direction"] != "EQ":
+            return None
+        rest, zero = mask.operands
+        if rest.opcode not in ("remainder", "modulo") or integer_value(zero) != 0:
+            return None
+        counted, step = rest.operands
+        is_count = step.is_python_int and step.interval is not None and step.interval[0] >= 1
+        return step if _is_positions(counted) and is_count and integer_value(step) is None else None
+
+    def _bounded(self, mask: Node) -> tuple[bool, Node] | None:
+        """A bound that a mask compares positions with, and whether they lie below it."""
         if mask.opcode != "compare" or mask.ndim != 1:
             return None
         (left, right), direction = mask.operands, mask.parameters["direction"]
         if right.opcode == "arange":
             left, right, direction = right, left, _TURNED.get(direction, "")
-        if left.opcode != "arange" or left.parameters.keys() != {"stop"} or right.ndim or direction not in _TURNED:
+        if not _is_positions(left) or right.ndim or direction not in _TURNED:
             return None
         bound = self._bound(right, int(direction in ("GT", "LE")))
-        if bound is None:
-            return None
-        return Stretch(mask, None, bound) if direction in ("LT", "LE") else Stretch(mask, bound, None)
+        return None if bound is None else (direction in ("LT", "LE"), bound)
 
     def _bound(self, node: Node, more: int) -> Node | None:
         """A bound of a slice, which must not be negative: that would count from the end."""
@@ -171,6 +246,21 @@ class _Cut:
         if interval is not None and interval[0] >= 0:
             return node
         return graph.add("maximum", (node, graph.literal(0, node.type)), element_type=node.type)
+
+
+def _is_positions(node: Node) -> bool:
+    return node.opcode == "arange" and node.parameters.keys() == {"stop"}
+
+
+def _is_multiple(number: Node, of: Node) -> bool:
+    """Tell whether a Python int is a multiple of another, whatever both are."""
+    terms, constant = affine(number)
+    if not constant and all(term.opcode == "multiply" and of in term.operands for term in terms):
+        return True
+    others, other = affine(of)
+    pairs = [(terms[term], others[term]) for term in terms if term in others] + [(constant, other)] * bool(other)
+    is_alike = terms.keys() == others.keys() and (other or not constant)
+    return bool(is_alike) and len({divmod(a, b) for a, b in pairs}) == 1 and not pairs[0][0] % pairs[0][1]
 
 
 def _has_arrays(node: Node) -> bool:
