@@ -8,7 +8,9 @@ from xla2py.tests.passes.raising import ROUNDED
 from xla2py.tests.whole import crossed
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 from xla2py.transpile.equivalence.verdicts.comparison import compare
+from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.source import UnsupportedError
+from xla2py.transpile.passes.outlining.traced_calls import is_movable, work
 
 FIRST = """
 level_0 {
@@ -90,3 +92,9 @@ def test_levels_compute_what_they_say(style, entry):
 def test_where_no_function_is_called_the_program_has_an_end():
     with pytest.raises(UnsupportedError, match="XP302: the program has more than 1,000,000 operations"):
         xla2py.emit(nested(CALL, 30), target="dask")
+
+
+def test_what_calls_reach_is_counted_once_for_each_computation():
+    call = parse_module(nested(CALL, 60)).entry.root
+    assert is_movable(call)
+    assert work([call]) == 2**60 * 5 + (2**60 - 1) * 2

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...dataclass import dataclass
-from ...hlo.ir import Computation, Instruction
+from ...hlo.ir import Computation, Instruction, callees_first
 from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape
 from ...hlo.stack_frames import CallChains
@@ -56,35 +56,51 @@ class Activations:
 
 
 def work(instructions: Iterable[Instruction]) -> int:
-    """Return how many instructions compute something, also in what is called.
+    """Return how many of the instructions compute something, including those of called computations.
 
-    A convolution is a call of some lines, between transposes and reshapes that are a line each: there they count, too.
+    A convolution is a call of several lines, and each reshape or transpose around it one more: these count, too.
     """
     opcodes = _opcodes(instructions)
-    uncounted = STRUCTURE - _AROUND_CONVOLUTIONS if "convolution" in opcodes else STRUCTURE
-    return sum(opcode not in uncounted for opcode in opcodes)
+    uncounted = STRUCTURE - _AROUND_CONVOLUTIONS if opcodes["convolution"] else STRUCTURE
+    return sum(count for opcode, count in opcodes.items() if opcode not in uncounted)
 
 
-def _opcodes(instructions: Iterable[Instruction]) -> list[str]:
-    """The opcodes of instructions, and in place of a call those of what it calls."""
-    found: list[str] = []
-    for instruction in instructions:
-        if instruction.opcode == "call":
-            found += _opcodes(i for i in instruction.called[0].instructions if i.opcode != "parameter")
-        else:
-            found.append(instruction.opcode)
+def _opcodes(instructions: Iterable[Instruction]) -> Counter[str]:
+    """Return how often each opcode runs; a ``call`` counts as the instructions of its computation."""
+    given = list(instructions)
+    of_computations: dict[Computation, Counter[str]] = {}
+    for computation in callees_first(*_called_by(given), called=lambda each: _called_by(each.instructions)):
+        inner = [i for i in computation.instructions if i.opcode != "parameter"]
+        of_computations[computation] = _counted(inner, of_computations)
+    return _counted(given, of_computations)
+
+
+def _called_by(instructions: Iterable[Instruction]) -> list[Computation]:
+    return [instruction.called[0] for instruction in instructions if instruction.opcode == "call"]
+
+
+def _counted(instructions: list[Instruction], of_computations: Mapping[Computation, Counter[str]]) -> Counter[str]:
+    found = Counter(instruction.opcode for instruction in instructions if instruction.opcode != "call")
+    for computation in _called_by(instructions):
+        found += of_computations[computation]
     return found
 
 
 def is_movable(instruction: Instruction) -> bool:
-    """Tell whether it can stand in a function: sizes known, no side effect, nothing to do with other replicas."""
+    """Return whether an instruction can move into a function, with all that it calls: sizes known, no side effect, no
+    communication with other replicas.
+    """
+    inner = (i for computation in callees_first(*instruction.called) for i in computation.instructions)
+    return _is_movable_alone(instruction) and all(_is_movable_alone(i) for i in inner if i.opcode != "parameter")
+
+
+def _is_movable_alone(instruction: Instruction) -> bool:
     opcode = instruction.opcode
     if opcode in _STAYING or opcode.startswith("async") or OPCODES[opcode].topic == "communication":
         return False
     if any(isinstance(shape, ArrayShape) and shape.is_dynamic for shape in instruction.element_shapes):
         return False
-    inner = (i for computation in instruction.called for i in computation.instructions if i.opcode != "parameter")
-    return not instruction.attributes.get("custom_call_has_side_effect") and all(map(is_movable, inner))
+    return not instruction.attributes.get("custom_call_has_side_effect")
 
 
 class Numbers:
