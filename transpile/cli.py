@@ -181,7 +181,7 @@ def _drop(stream: TextIO | ClosedStream) -> None:
 
 def _bug(error: Exception, session: Session) -> int:
     console = people()
-    with suppress(OSError):  # nobody can be told
+    with suppress(OSError):  # stderr cannot be written
         if session.debug:
             traceback.print_exception(error)
         console.print(f"[bold red]internal error[/]: {type(error).__name__} (this is a bug in xla2py {VERSION})")
@@ -197,7 +197,7 @@ def main() -> None:
     if sys.stderr is not None:
         try:
             sys.stderr.flush()
-        except OSError:  # nobody can be told
+        except OSError:  # stderr cannot be written
             _drop(sys.stderr)
     gc.freeze()  # skips the last garbage collection, which takes a tenth of a small program's time
     sys.exit(code)

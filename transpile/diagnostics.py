@@ -85,7 +85,7 @@ def footer(codes: Sequence[str]) -> Text:
 
 
 def printable(text: str) -> str:
-    """Text without characters that would move a terminal's cursor or hide; they appear as ``\\x1b``."""
+    """Return text without characters that move a terminal's cursor or are invisible; they appear as ``\\x1b``."""
     return "".join(c if c.isprintable() or c == "\n" else _escape(c) for c in text)
 
 

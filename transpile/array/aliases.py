@@ -80,7 +80,7 @@ class Aliases:
         return seen, memory
 
     def _sources(self, node: Node, carries: dict[Node, Carry]) -> tuple[list[Node], list[Memory]]:
-        """Return the nodes whose memory a node may have, and the memory that it is itself a source of. Records the
+        """Return the nodes whose memory a node may have, and the memory that originates in the node itself. Records the
         carries of loops that it meets in ``carries``.
         """
         if node in carries:

@@ -88,7 +88,7 @@ class Operation:
     function: str = ""  # of the library, if a call of it with the operands is the whole expression
     default_names: tuple[str, ...] = ()
     names_after: tuple[str, ...] = ()
-    # what it computes
+    # computation
     is_elementwise: bool = False  # each element needs only the elements at its own position, after broadcasting
     is_commutative: bool = False  # its two operands may be exchanged
     is_idempotent: bool = False  # op(x, x) is x
@@ -106,7 +106,7 @@ class Operation:
     folds: str = ""  # the combining operation, if reductions of parts can be combined to the reduction of the whole
     widens: bool = False  # it may accumulate in a wider element type than its operand's, given with the node
     shares_axes: bool = False  # the axis map holds for all of its results
-    # where its elements are
+    # memory
     is_view: bool = False  # the result may be a view of the first operand
     allocates: bool = False  # the result is an array that nothing else aliases
     passes_on: bool = False  # the result may be an operand or alias one
@@ -117,10 +117,10 @@ class Operation:
     counts: bool = False  # positions or counts along an axis: bounded by its size
     is_generated: bool = False  # its elements are computed from numbers; it reads no array
     is_known_on_host: bool = False  # applied to Python numbers, it gives a Python number
-    # how it is written
+    # text
     is_atom: bool = False  # a name or a number, without an operation
     is_light: bool = False  # trivial to read together with its operand, as a part of an array is
-    # what else it does
+    # effects and regions
     has_effect: bool = False  # it must run once, in order among the effects
     asks_host: bool = False  # a function that the caller passes to the program does it
     has_body: bool = False  # it has regions

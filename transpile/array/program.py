@@ -12,7 +12,7 @@ from ..hlo.shapes import Shape
 from .graph import Graph
 from .node import Node, Region
 
-# The results of a function, a loop or a branch: a node, None for a token, or a tuple of such.
+# The results of a function, a loop or a branch: a node, None for a token, or a tuple of these.
 Tree = Any
 
 
