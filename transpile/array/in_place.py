@@ -1,7 +1,7 @@
-"""The analysis of which carried arrays of a loop may be changed where they are.
+"""The analysis of which loop-carried arrays may be updated in place.
 
-``t = t.copy()`` and ``t[i] = x`` in every iteration is one copy before the loop and ``t[i] = x``, where nothing that
-outlives the change looks at the array that is changed.
+``t = t.copy()`` and ``t[i] = x`` in every iteration become one copy before the loop and ``t[i] = x``, if no view of the
+array is live after the update.
 """
 
 from __future__ import annotations
@@ -16,23 +16,27 @@ from .traversal import body_nodes, dependencies, is_inside, loop_roots
 
 
 def is_view(node: Node) -> bool:
-    """The array may look at what the operation is given: ``x[i]`` does where ``i`` is a number, not an array."""
+    """Return whether the result may be a view of the first operand. ``x[i]`` is one if ``i`` is a number, not if it is
+    an array.
+    """
     picks = node.opcode in ("take", "advanced_index") and all(index.ndim == 0 for index in node.operands[1:])
     return picks or node.operation.is_view
 
 
 def is_own_array(node: Node) -> bool:
-    """The operation makes an array that nothing else looks at."""
+    """Return whether the operation allocates an array that nothing else aliases."""
     return node.operation.allocates and not is_view(node)
 
 
 def lies_apart(change: Node, view: Node) -> bool:
-    """Tell whether a change of an array reads a part of it that it does not write: ``x[i] = x[i + 1]``."""
+    """Return whether a view of the updated array does not overlap the written part: ``x[i] = x[i + 1]``."""
     return view.operands[:1] == change.operands[:1] and are_apart(change, view)
 
 
 def are_apart(change: Node, view: Node) -> bool:
-    """Tell whether the places of a change are others than those of a part of an array of the same shape."""
+    """Return whether the part that a ``setitem`` writes and the part that a ``getitem`` reads, of arrays of the same
+    shape, do not overlap.
+    """
     if change.opcode != "setitem" or view.opcode != "getitem" or view.operands[0].shape != change.shape:
         return False
     items = [[item for item in node.parameters["index"] if item is not None] for node in (change, view)]
@@ -82,7 +86,7 @@ def _places(node: Node) -> list[Any]:
 
 
 def _stretch(node: Node, item: Any, size: int) -> tuple[Affine, int] | None:
-    """Where what an item of an index takes begins along its axis, and how long that is; None where it may be spread."""
+    """Return the start (an affine sum) and the length of what an index item selects along its axis; None if unknown."""
     if isinstance(item, Slot):
         return _place(node.operands[item.index], 1)
     if isinstance(item, int):
@@ -96,14 +100,14 @@ def _stretch(node: Node, item: Any, size: int) -> tuple[Affine, int] | None:
 
 
 def _place(node: Node, length: int) -> tuple[Affine, int] | None:
-    """A place that counters say, and is no negative number, which would count from the end."""
+    """Return a start and a length; None if the start may be negative, which would count from the end."""
     is_known = (node.is_python_int or node.is_literal) and node.interval is not None and node.interval[0] >= 0
     return (affine(node), length) if is_known else None
 
 
 def leads_back(loop: Loop, carry: Carry) -> bool:
-    """Tell whether the next value of a carry is the present one, changed step by step, maybe by loops within, so that a
-    loop with an array of its own needs no copy in its rounds.
+    """Return whether the next value of a carry is its current value after a chain of updates, possibly in inner loops,
+    so that a loop that owns the array needs no copy per iteration.
     """
     node, chain = carry.following, []
     while node is not None and node.region is loop.region:
@@ -127,7 +131,9 @@ def leads_back(loop: Loop, carry: Carry) -> bool:
 
 
 def _is_read_behind(loop: Loop, carry: Carry, chain: list[Node]) -> bool:
-    """Tell whether something reads the present value, or a view of it, that needs the first change of it."""
+    """Return whether a node reads the current value of a carry, or a view of it, after the first update in
+    ``chain``.
+    """
     body = body_nodes(loop_roots(loop), loop.region)
     seen, behind = {carry.parameter}, {chain[-1]}
     first = chain[-1].parameters["loop"].region if chain[-1].opcode == "loop" else None
@@ -144,16 +150,16 @@ def _is_read_behind(loop: Loop, carry: Carry, chain: list[Node]) -> bool:
 
 
 def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[Node] = frozenset()) -> bool:
-    """The next value of a carry may be written into its present array, if that is the loop's own.
+    """Return whether the next value of a carry may be written into its current array, provided that the loop owns it.
 
-    ``named`` are the nodes that have variables: a view in a variable might be read later.
+    ``named`` are the nodes with variables: a view in a variable might be read later.
     """
     following = carry.following
     if following is None or not following.operation.changes or following.operands[0] is not carry.parameter:
         return False
     if following.region is not loop.region:
         return False
-    seen = {carry.parameter, following}  # what is, or may look at, the array
+    seen = {carry.parameter, following}  # nodes that are the array or may be views of it
     for member in body_nodes(loop_roots(loop), loop.region):
         looks = [operand for operand in member.operands if operand in seen]
         if member is following and looks[0] is carry.parameter:
@@ -173,7 +179,7 @@ def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[N
 
 
 def own_changed(graph: Graph, loop: Loop) -> None:
-    """Arrays that the loop may change where they are begin as copies of its own."""
+    """Make loops own the arrays that they update in place: add a copy of the initial value."""
     for carry in loop.carries:
         if may_change_in_place(loop, carry):
             initial = carry.initial

@@ -1,4 +1,4 @@
-"""The stages from HLO to a target's program, in one list; each may be printed after, and most may be left out."""
+"""The stages from HLO to a target's program, in one list. The text after each may be printed; most may be disabled."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ from ..target import Kernels, Limits, Plan, Target
 
 HLO, ARRAY = "hlo", "array"  # the dialects
 
-Observer = Callable[[str, str], None]  # is told a stage's name and the program after it as text
-Begin = Callable[[str], None]  # is told the name of what is done next
+Observer = Callable[[str, str], None]  # receives a stage's name and the program after it as text
+Begin = Callable[[str], None]  # receives the name of the next stage
 Condition = Callable[["Draft"], bool]
 
 
 @dataclass(slots=True)
 class Draft:
-    """A program on its way through the stages: a module, and once it has been lowered, functions.
+    """A program on its way through the stages: a module and, after lowering, functions.
 
-    ``originals`` are the given instructions that those of the rewritten ``module`` stand for; ``support`` tells what
-    the target supports in the style that is asked for.
+    ``originals`` are the given instructions that those of the rewritten ``module`` stand for; ``support`` is what the
+    target supports in the requested style.
     """
 
     given: HloModule
@@ -73,7 +73,7 @@ class Draft:
         return self.lowered
 
     def text(self) -> str:
-        """The draft in the dialect that it is in."""
+        """Return the text of the draft in its current dialect."""
         return print_module(self.module) if self.lowered is None else print_program(self.lowered)
 
 
@@ -83,10 +83,9 @@ def _always(draft: Draft) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step: it takes a draft in one dialect and leaves it in another, or the same.
+    """One step from a draft in one dialect to a draft in another, or in the same.
 
-    ``choices`` are what a stage does beyond the least and can leave out one by one. A stage that ``is_needed``
-    cannot be left out itself.
+    ``choices`` are the names of optional parts of the stage. A stage that ``is_needed`` cannot be disabled itself.
     """
 
     name: str
@@ -99,7 +98,7 @@ class Stage:
 
     @property
     def optional_names(self) -> tuple[str, ...]:
-        """Return the names of what may be left out of the stage."""
+        """The names under which the stage and its optional parts can be disabled."""
         return (*(() if self.is_needed else (self.name,)), *self.choices)
 
 
@@ -118,7 +117,7 @@ def _complete_scopes(draft: Draft) -> None:
 
 
 def _name_special_functions(draft: Draft) -> None:
-    """Name special functions; but where there are kernels, the instructions of an element are better than a call."""
+    """Replace special functions by calls, except those that kernels fuse better as element-wise instructions."""
     kernels = None if _works_in_chunks(draft) else kernels_in(draft.options.style, draft.target)
     fuses = kernels.fuses if kernels is not None else None
     draft.module, made = special_functions(draft.module, draft.support, fuses)
@@ -159,13 +158,13 @@ def _over_program(program_pass: Callable[[Program], object], applies: Condition 
 
 
 def _fusion(name: str) -> Callable[..., object]:
-    """The pass of a file of ``passes/fusion``, which is imported where a program has kernels."""
+    """Return the pass of a file in ``passes/fusion``, imported only for programs with kernels."""
     found: Callable[..., object] = getattr(import_module(f"..passes.fusion.{name}", __package__), name)
     return found
 
 
 def _for_kernels(name: str, asks: Callable[[Kernels], Any] | None, applies: Condition) -> Stage:
-    """A pass of fusion over functions, which may ask something of the kernels that the target writes."""
+    """Return the stage of a fusion pass over functions; ``asks`` gives its argument from the target's kernels."""
 
     def run(draft: Draft) -> None:
         kernels = _kernels(draft)
@@ -230,8 +229,8 @@ def _use_own_functions(draft: Draft) -> None:
         of_packages += [package.readable_function for package in packages]
     before, after = (None, target.readable_function) if kernels is None else (kernels.own_function, None)
     if _works_in_chunks(draft):
-        before = None  # what is to be cut must be seen; functions of blocks have theirs
-    of_large = () if draft.given.free_sizes else (target.own_function, after)  # which stand for what is slow with many
+        before = None  # a call would hide operations from the planning of chunks; block functions get their calls later
+    of_large = () if draft.given.free_sizes else (target.own_function, after)  # faster on large arrays
     captured = target.graphs.own_function if draft.options.graph and target.graphs is not None else None
     for own in (captured, before, *of_packages, *of_large):
         if own is not None:
@@ -242,7 +241,9 @@ def _use_own_functions(draft: Draft) -> None:
 
 
 def kernels_in(style: str, target: Target) -> Kernels | None:
-    """Return how a target writes kernels in a style, or None: in ``fused`` all that they can compute pays."""
+    """Return the way a target writes kernels in a style, or None. In ``fused``, everything that kernels can compute is
+    fused.
+    """
     if style == READABLE or target.kernels is None:
         return None
     return replace(target.kernels, pays=lambda *_: True, leaves=lambda _: False) if style == FUSED else target.kernels
@@ -275,7 +276,7 @@ def _cut_into_chunks(draft: Draft) -> None:
 
 
 def _fuse(draft: Draft) -> None:
-    """Fuse what works on arrays: functions of blocks alone, where there are any."""
+    """Fuse operations on arrays; in programs with chunks, only those of block functions."""
     from ..kernels.verifier import verify_kernels
     from ..passes.fusion import fuse
     from ..passes.fusion.compiled_loops import call_nothing_in_loops
@@ -338,22 +339,22 @@ STAGES: tuple[Stage, ...] = (
     Stage("own_results", ARRAY, ARRAY, _own_results, _owns_results, is_needed=True),
 )
 
-# What the emission does to the text, and can leave out.
+# The optional parts of the emission.
 EMISSION_CHOICES = ("chains", "releases", "cutting")
 
 
 def stage_names() -> tuple[str, ...]:
-    """The names of all stages, in order."""
+    """Return the names of all stages, in order."""
     return tuple(stage.name for stage in STAGES)
 
 
 def optional_names() -> tuple[str, ...]:
-    """Return the names of what may be left out: stages, choices of stages, and choices of the emission."""
+    """Return the names that can be disabled: stages, their optional parts, and optional parts of the emission."""
     return (*(name for stage in STAGES for name in stage.optional_names), *EMISSION_CHOICES)
 
 
 def require_names(given: Iterable[str], known: tuple[str, ...]) -> None:
-    """Raise UsageError (XP641) for the first given name of a pass that is not known."""
+    """Raise UsageError (XP641) for the first given name that is not a known pass."""
     for name in given:
         if name not in known:
             close = get_close_matches(name, known, 1)
@@ -363,15 +364,15 @@ def require_names(given: Iterable[str], known: tuple[str, ...]) -> None:
 
 
 def verifies(draft: Draft) -> bool:
-    """Tell whether the program of a draft is verified after each of its stages."""
+    """Return whether the program of a draft is verified after each of its stages."""
     return draft.options.debug
 
 
 def run_stages(draft: Draft, stages: Iterable[Stage], observe: Observer | None, begin: Begin | None) -> None:
-    """Run the stages that apply to the draft and are not left out; ``begin`` is told the name of each before it runs,
+    """Run the stages that apply to the draft and are not disabled; ``begin`` receives the name of each before it runs,
     ``observe`` the text after it.
 
-    Raises InvalidProgramError where a stage of a draft that is verified leaves a program that breaks a rule.
+    Raises InvalidProgramError if a verified draft breaks a rule after a stage.
     """
     for stage in stages:
         is_left_out = not stage.is_needed and stage.name in draft.options.disable_passes

@@ -27,7 +27,7 @@ def _chosen(operands: Sequence[Operand], parameters: Parameters) -> ElementType 
 
 
 def _is_count(operands: Sequence[Operand]) -> bool:
-    """Arithmetic of Python ints, alone or with constants."""
+    """Return whether the operands are Python ints, or Python ints and literals."""
     counts = False
     for operand in operands:
         if operand.is_python_int:
@@ -55,7 +55,7 @@ def _define(names: str, operands: str, default_name: str = "", **row: Any) -> No
 
 _logic: Row = {"traits": "idempotent known_on_host commutative"}
 _choice: Row = {"traits": "quiet idempotent commutative", "magnitude": magnitudes.largest}
-# What is an int again of Python ints.
+# The result of Python ints is a Python int.
 _counting: Row = {"python_int": _is_count, "is_known_on_host": True}
 
 _define(

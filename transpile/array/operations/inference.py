@@ -1,4 +1,4 @@
-"""Rules that several operations share: the shape, the element type and the interval of a result."""
+"""Inference rules that several operations share: for the shape, the element type and the interval of a result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..operation import Interval, Operand, Parameters, Shape
 
 
 def broadcast(operands: Sequence[Operand], parameters: Parameters = {}) -> Shape:  # noqa: B006 - never written
-    """The shape that NumPy's broadcasting gives. Raises ValueError where the shapes do not fit."""
+    """Return the shape that NumPy's broadcasting gives. Raises ValueError if the shapes do not fit."""
     shape: Shape = ()
     for operand in operands:
         other = operand.shape
@@ -25,7 +25,7 @@ def broadcast(operands: Sequence[Operand], parameters: Parameters = {}) -> Shape
 
 
 def broadcast_shapes(left: Shape, right: Shape) -> Shape:
-    """The broadcast of two shapes. Raises ValueError where they do not fit."""
+    """Return the broadcast of two shapes. Raises ValueError if they do not fit."""
     if len(left) < len(right):
         left, right = right, left
     offset = len(left) - len(right)
@@ -39,24 +39,24 @@ def broadcast_shapes(left: Shape, right: Shape) -> Shape:
 
 
 def like_first(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """The shape of the first operand."""
+    """Return the shape of the first operand."""
     return operands[0].shape
 
 
 def scalar(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Return the shape without axes."""
+    """Return the shape of a scalar."""
     return ()
 
 
 def reduced(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """The shape without ``axes`` or ``axis``, which stay with one element under ``keepdims``."""
+    """Return the shape without ``axes`` or ``axis``; with ``keepdims``, these have size 1."""
     axes = parameters["axes"] if "axes" in parameters else (parameters["axis"],)
     return reduced_shape(operands[0].shape, axes, bool(parameters.get("keepdims")))
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool = False) -> Shape:
-    """The shape without some axes, which stay with one element under ``keepdims``. Raises ValueError where it has no
-    such axis.
+    """Return the shape without some axes; with ``keepdims``, these have size 1. Raises ValueError if there is no such
+    axis.
     """
     if axes and max(axes) >= len(shape):
         raise ValueError(f"{shape} has no axis {max(axes)}")
@@ -66,7 +66,9 @@ def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool = False) -> 
 
 
 def indexed(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """The shape of ``x[index]``: whole axes, new axes, numbers, slices, and positions that are operands."""
+    """Return the shape of ``x[index]``: whole axes, new axes, numbers, slices, and operands as positions. Raises
+    ValueError if the index has too many items.
+    """
     from_arrays: Shape | None = None
     place = 0
     shape: list[int] = []
@@ -108,12 +110,12 @@ def _slice_size(item: tuple[Any, ...], size: int) -> int:
 
 
 def type_of_first(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
-    """The element type of the first operand."""
+    """Return the element type of the first operand."""
     return operands[0].element_type
 
 
 def common_type(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
-    """The element type of the operands that are no Python ints; where they differ, what NumPy promotes them to."""
+    """Return the element type of the operands that are not Python ints, promoted as NumPy does if they differ."""
     found: ElementType | None = None
     for operand in operands:
         own = operand.element_type
@@ -124,12 +126,12 @@ def common_type(operands: Sequence[Operand], parameters: Parameters) -> ElementT
 
 
 def promoted(left: ElementType, right: ElementType) -> ElementType:
-    """The element type that NumPy gives arithmetic on two others. Raises TypeError where it gives none."""
+    """Return the element type of arithmetic on two types in NumPy. Raises TypeError if NumPy cannot promote them."""
     return from_dtype(np.result_type(left.dtype, right.dtype))
 
 
 def pred(operands: Sequence[Operand], parameters: Parameters) -> ElementType:
-    """Return the type of truth values."""
+    """Return the element type of truth values."""
     return PRED
 
 
@@ -137,12 +139,12 @@ def pred(operands: Sequence[Operand], parameters: Parameters) -> ElementType:
 
 
 def interval_of_first(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval | None:
-    """The elements are some of the first operand's."""
+    """Return the interval of the first operand, whose elements the result has."""
     return operands[0].interval
 
 
 def interval_of_all(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval | None:
-    """The elements are some of the operands'."""
+    """Return the union of the operands' intervals, of which the result has elements; None if any is unknown."""
     intervals = [operand.interval for operand in operands]
     known = [interval for interval in intervals if interval is not None]
     if not known or len(known) < len(intervals):
