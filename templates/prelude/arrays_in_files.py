@@ -1,4 +1,4 @@
-"""Arrays in files, of which tasks read what they need."""
+"""Arrays in files, of which tasks read the parts that they need."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,15 +7,16 @@ import numpy as np
 
 from .memory import MEMORY
 
-MAPPED_BYTES = 1 << 22  # of a file at a time, where not all of them are wanted
+MAPPED_BYTES = 1 << 22  # of a file at a time, if not all of it is needed
 FAR_BYTES = 1 << 15  # between rows that are read one by one
-SHORT_BYTES = 1 << 8  # in one piece: less is slow to compute with where it lies
+SHORT_BYTES = 1 << 8  # that are contiguous: shorter pieces are slow to compute with
 
 
 class FileArray:
-    """An array in a file, by the file's name. A slice that is one piece of the file, or
-    nearly so, is mapped into memory as long as it is used. Any other is read: the pages
-    between would count as the process's memory, and may be all of the file.
+    """An array in a file, identified by the file's name. A slice that is contiguous in
+    the file, or nearly so, is mapped into memory while it is used. Any other slice is
+    read: the pages between its parts would count as the process's memory, and may be
+    the whole file.
     """
 
     def __init__(
@@ -29,13 +30,13 @@ class FileArray:
         return self.path, self.offset, self.shape, str(self.dtype), self.token
 
     def reshape(self, shape: tuple[int, ...]) -> "FileArray":
-        """The same elements in another shape."""
+        """Return the same elements in another shape."""
         other = FileArray(self.path, self.dtype, shape, self.offset)
         other.token = self.token
         return other
 
     def mapped(self) -> np.memmap:
-        """The array as pages of the file, none of which is read yet."""
+        """Return the array as pages of the file, none of which is read yet."""
         return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
 
     def __getitem__(self, index: Any) -> np.ndarray:
@@ -57,8 +58,8 @@ class FileArray:
                     here[...] = self.pages(at, there)
 
     def pieces(self, index: Any, here: np.ndarray) -> Iterator[Any]:
-        """The parts of a slice and of an array in memory, with the place in the file
-        where each begins.
+        """Yield the parts of a slice and of an array in memory, with the offset in the
+        file where each begins.
         """
         file = self.mapped()
         there = np.asarray(file)[index]
@@ -69,7 +70,9 @@ class FileArray:
         yield from pieces_of(at, there, here)
 
     def pages(self, at: int, like: np.ndarray, mode: Any = "r") -> np.ndarray:
-        """Pages of the file from a place on, with elements that lie as others do."""
+        """Return pages of the file from an offset on, with the shape and strides of
+        another array.
+        """
         steps = zip(like.shape, like.strides, strict=True)
         size = like.itemsize + sum((n - 1) * stride for n, stride in steps)
         pages = np.memmap(self.path, np.uint8, mode, at, (size,))
@@ -77,8 +80,8 @@ class FileArray:
 
 
 def pieces_of(at: int, there: np.ndarray, here: np.ndarray) -> Iterator[Any]:
-    """The parts of an array that begins there in a file, and the same ones of an array
-    in memory: each in one piece in both, or close together in the file.
+    """Yield the parts of an array that begins at an offset of a file, and the same
+    parts of an array in memory: contiguous in both, or close together in the file.
     """
     if in_one_piece(there, here):
         yield at, there, here
@@ -96,13 +99,13 @@ def pieces_of(at: int, there: np.ndarray, here: np.ndarray) -> Iterator[Any]:
 
 
 def in_one_piece(there: np.ndarray, here: np.ndarray) -> bool:
-    """Tell whether two arrays lie in one piece each."""
+    """Return whether two arrays are contiguous."""
     return bool(there.flags.c_contiguous and here.flags.c_contiguous)
 
 
 def is_dense(view: np.ndarray) -> bool:
-    """Tell whether an array fills most of the pages that are mapped for it: it lies in
-    long pieces, or in short ones with little between.
+    """Return whether an array fills most of the pages that are mapped for it: its
+    elements lie in long pieces, or in short ones with little between.
     """
     axes = list(zip(view.shape, view.strides, strict=True))[::-1]
     span = view.itemsize + sum((n - 1) * abs(stride) for n, stride in axes)
@@ -116,6 +119,6 @@ def is_dense(view: np.ndarray) -> bool:
 
 
 def address(view: np.ndarray) -> int:
-    """Where the first element of an array lies."""
+    """Return the address of an array's first element."""
     first: int = view.__array_interface__["data"][0]
     return first

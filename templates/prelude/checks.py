@@ -7,7 +7,7 @@ from copy import copy
 from functools import cache
 from typing import Any
 
-dtype_name = cache(str)  # to work one out takes longer than to add small arrays
+dtype_name = cache(str)  # computing a name takes longer than adding small arrays
 
 
 def check_arguments(dtype: str, shape: tuple[int, ...], /, **arguments: Any) -> None:
@@ -19,8 +19,8 @@ def check_arguments(dtype: str, shape: tuple[int, ...], /, **arguments: Any) -> 
 
 
 def check_tuples(arguments: dict[str, Any], signature: dict[str, str]) -> None:
-    """Raise TypeError for the first argument that is not what ``signature`` says; some
-    are tuples.
+    """Raise TypeError for the first argument that does not match ``signature``;
+    arguments may be tuples.
     """
     for name, expected in signature.items():
         if (found := describe(arguments[name])) != expected:
@@ -30,8 +30,8 @@ def check_tuples(arguments: dict[str, Any], signature: dict[str, str]) -> None:
 def check_bounded_arguments(
     arguments: dict[str, Any], signature: dict[str, str]
 ) -> None:
-    """Raise TypeError for the first argument that is not what ``signature`` says;
-    there, sizes such as ``<=8`` are bounds.
+    """Raise TypeError for the first argument that does not match ``signature``, in
+    which sizes such as ``<=8`` are bounds.
     """
     for name, expected in signature.items():
         found = describe(arguments[name])
@@ -41,7 +41,7 @@ def check_bounded_arguments(
 
 
 def is_within(given: str, wanted: str) -> bool:
-    """Tell whether ``3`` is what ``<=8`` says, or two words are the same."""
+    """Return whether a size is within a bound such as ``<=8``, or words are equal."""
     is_bound = wanted.startswith("<=") and given.isdigit()
     return int(given) <= int(wanted[2:]) if is_bound else given == wanted
 
@@ -49,8 +49,8 @@ def is_within(given: str, wanted: str) -> bool:
 def check_sizes(
     arguments: dict[str, Any], signature: dict[str, str], sizes: dict[str, range]
 ) -> None:
-    """Raise TypeError for the first argument that is not what ``signature`` says;
-    there, names are ``sizes``, each the same wherever it stands.
+    """Raise TypeError for the first argument that does not match ``signature``, in
+    which names stand for ``sizes``: a name has one size in all arguments.
     """
     known: dict[str, str] = {}
     for name, expected in signature.items():
@@ -75,8 +75,8 @@ def check_sizes(
 def check_tree_sizes(
     arguments: dict[str, Any], signature: dict[str, Any], sizes: dict[str, range]
 ) -> None:
-    """Raise TypeError for the first array in trees that is not what ``signature`` says;
-    there, names are ``sizes``, each the same wherever it stands.
+    """Raise TypeError for the first array in trees that does not match ``signature``,
+    in which names stand for ``sizes``: a name has one size in all arrays.
     """
     arrays: dict[str, Any] = {}
     expected: dict[str, str] = {}
@@ -88,8 +88,8 @@ def check_tree_sizes(
 def leaves_of(
     tree: Any, signature: dict[Any, Any], path: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
-    """The place of each leaf that ``signature`` has, what ``tree`` has there, and its
-    type. Keys that begin with a dot are attributes.
+    """Yield the path of each leaf of ``signature``, the value of ``tree`` there, and
+    the leaf's type. Keys that begin with a dot are attributes.
     """
     for key, expected in signature.items():
         is_attribute = isinstance(key, str) and key.startswith(".")
@@ -105,9 +105,9 @@ def leaves_of(
 
 
 def check_trees(tree: Any, signature: Any, path: str = "") -> None:
-    """Raise TypeError for the first array that is not what ``signature`` says.
+    """Raise TypeError for the first array that does not match ``signature``.
 
-    There, keys that begin with a dot are attributes.
+    Keys of ``signature`` that begin with a dot are attributes.
     """
     for key, expected in signature.items():
         is_attribute = isinstance(key, str) and key.startswith(".")
@@ -125,7 +125,7 @@ def check_trees(tree: Any, signature: Any, path: str = "") -> None:
 
 
 def describe(value: Any) -> str:
-    """``float32[4, 8]``; the name of the type for what is no array."""
+    """Return ``float32[4, 8]``, or the type's name for anything but an array."""
     if isinstance(value, tuple | list):
         return f"({', '.join(map(describe, value))})"
     if hasattr(value, "dtype") and hasattr(value, "shape"):
@@ -134,27 +134,27 @@ def describe(value: Any) -> str:
 
 
 def cast_floats(dtype: str, *arguments: Any) -> list[Any]:
-    """The arguments, in the float dtype ``dtype`` those that are floats."""
+    """Return the arguments, those that are floats cast to the dtype ``dtype``."""
     return [with_floats(value, dtype) for value in arguments]
 
 
 def with_floats(value: Any, dtype: str) -> Any:
-    """``value``, in ``dtype`` if both are floats."""
+    """Return ``value``, cast to ``dtype`` if both are floats."""
     given = str(getattr(value, "dtype", ""))
     is_cast = "float" in dtype and "float" in given and given != dtype
     return value.astype(dtype) if is_cast else value
 
 
 def cast_trees(arguments: dict[str, Any], signature: dict[str, Any]) -> list[Any]:
-    """The arguments that ``signature`` names, floats in their trees in the dtypes that
-    it says.
+    """Return the arguments that ``signature`` names, with the floats in their trees
+    cast to its dtypes.
     """
     return [cast_leaves(arguments[name], signature[name]) for name in signature]
 
 
 def cast_leaves(value: Any, expected: Any) -> Any:
-    """A copy of the tree ``value`` with floats in the dtypes that ``expected`` says;
-    there, keys that begin with a dot are attributes.
+    """Return a copy of the tree ``value`` with floats cast to the dtypes in
+    ``expected``, where keys that begin with a dot are attributes.
     """
     if isinstance(expected, tuple):
         return with_floats(value, expected[0])

@@ -1,4 +1,4 @@
-"""How ``main`` takes arrays that are larger than memory."""
+"""Arguments of ``main`` that may be larger than memory."""
 
 import itertools
 import os
@@ -21,14 +21,14 @@ Chunks = Mapping[str, Any]
 
 
 class Chunked:
-    """An argument of ``main``: each ``read()``, ``pieces()`` and ``in_files()`` gives a
-    lazy array of its own, but of NumPy's arrays, which are in memory.
+    """An argument of ``main`` and its chunks. Each call of ``read()``, ``pieces()`` and
+    ``in_files()`` returns a new lazy array, so that no chunk waits in memory for
+    another pass. NumPy arrays are in memory anyway, and the chunks of a dask array are
+    shared by all its readers.
 
-    So no chunk waits in memory until another pass has come to it. A dask array is what
-    it is: its chunks are shared by all that reads them.
-
-    ``token`` tells it from others: by its elements, or for a memmap that is only read
-    by the file and the time of its last change. No two other memmaps have the same.
+    ``token`` tells arguments apart: it depends on the elements of an array, or, for a
+    read-only memmap, on the file and its modification time. Every other memmap has a
+    unique token.
     """
 
     def __init__(self, array: Any, chunks: Any) -> None:
@@ -40,13 +40,13 @@ class Chunked:
         return self.token, self.chunks
 
     def recut(self, chunks: Any) -> "Chunked":
-        """The argument in other chunks."""
+        """Return the argument in other chunks."""
         other = copy(self)
         other.chunks = chunks
         return other
 
     def read(self) -> da.Array:
-        """The array in its chunks, not yet read."""
+        """Return the array in its chunks, lazily."""
         if isinstance(self.array, da.Array):
             array: da.Array = self.array.rechunk(self.chunks)
             return array
@@ -59,15 +59,17 @@ class Chunked:
         return self.lazy(self.array)
 
     def pieces(self) -> da.Array:
-        """The array in its chunks, which the tasks that need them read themselves: so
-        none is read while they still wait for something else.
+        """Return the array in its chunks. The tasks that need a chunk read it
+        themselves, so no chunk is in memory while they wait for something else.
         """
         if isinstance(self.array, da.Array | np.ndarray):
             return self.read()
         return self.lazy(Pieces(self.array), asarray=False)
 
     def lazy(self, array: Any, **options: Any) -> da.Array:
-        """An array in the chunks; what is little to send goes with each task."""
+        """Return a lazy array in the chunks. An array in a file is described in each
+        task, since the description is short.
+        """
         meta = np.zeros((0,) * self.array.ndim, self.array.dtype)
         options["inline_array"] = isinstance(self.array, FileArray)
         name = name_for("array", self, next(self.passes))
@@ -76,14 +78,14 @@ class Chunked:
         return lazy
 
     def in_files(self) -> da.Array:
-        """``pieces()``, where those of a dask array lie in files as well."""
+        """Return ``pieces()``, with the blocks of a dask array in files, too."""
         return (
             in_files(self.read()) if isinstance(self.array, da.Array) else self.pieces()
         )
 
 
 def as_chunked(x: Any) -> Chunked:
-    """An argument as it is; a lazy array, or a number, as one."""
+    """Return an argument as it is, and a lazy array or a number as an argument."""
     if isinstance(x, Chunked):
         return x
     lazy = da.asarray(x)
@@ -91,19 +93,19 @@ def as_chunked(x: Any) -> Chunked:
 
 
 def spans_of(lengths: Sequence[int]) -> list[slice]:
-    """The slice of an axis that each chunk is."""
+    """Return the slice of the axis that each chunk covers."""
     return [slice(*pair) for pair in pairwise(accumulate(lengths, initial=0))]
 
 
 def slices_along(lengths: Sequence[int]) -> da.Array:
-    """Return for each chunk of an axis the slice of the axis that it is."""
+    """Return a lazy array with the slice of the axis that each chunk covers."""
     name = name_for("slices", lengths)
     graph = {(name, k): span for k, span in enumerate(spans_of(lengths))}
     return da.Array(graph, name, (tuple(lengths),), meta=np.empty(0, object))
 
 
 class Pieces:
-    """An array whose slices are not read yet."""
+    """An array whose slices are read later, by the tasks that use them."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -114,12 +116,12 @@ class Pieces:
 
 
 def in_chunks(planned: Chunks, chosen: Any, **arrays: Any) -> list[Any]:
-    """The arrays to read in chunks, as ``chosen`` says for each or for all, or else as
-    ``planned``; dask arrays of one chunk for those that are not in the plan.
+    """Return the arrays in chunks as ``chosen`` says, for each or for all, and else as
+    ``planned``. Arrays that are not in the plan are dask arrays of one chunk.
 
     An array may be dask's, NumPy's, a memmap, or anything with a shape, a dtype and
-    slices, like those of zarr and h5py. Raises ValueError for chunks along an axis that
-    the program needs whole, which the plan gives as -1.
+    slices, like those of zarr and h5py. Raises ValueError for several chunks along an
+    axis that the program needs whole, for which the plan has -1.
     """
     if chosen is not None and not (isinstance(chosen, Mapping) and any_names(chosen)):
         chosen = dict.fromkeys(planned, chosen)
@@ -146,13 +148,13 @@ def in_chunks(planned: Chunks, chosen: Any, **arrays: Any) -> list[Any]:
 
 
 def any_names(chosen: Mapping[Any, Any]) -> bool:
-    """Tell whether chunks are given by argument, and not by axis as dask takes them."""
+    """Return whether chunks are given by argument, not by axis as dask takes them."""
     return any(isinstance(key, str) for key in chosen) or not chosen
 
 
 def spelled(chunks: Any, plan: Sequence[int]) -> Any:
-    """Chunks for each axis: a number or a size is for those that may be cut, and where
-    axes are named the others are as planned.
+    """Return chunks for each axis: a number or a size applies to the axes that may be
+    cut, and the axes that a mapping does not name are as planned.
     """
     if isinstance(chunks, Mapping):
         return tuple(chunks.get(axis, n) for axis, n in enumerate(plan))
@@ -162,10 +164,10 @@ def spelled(chunks: Any, plan: Sequence[int]) -> Any:
 
 
 def on_disk(array: Any) -> Any:
-    """A memmap as an array that each task reads from its file: to send it is to send
-    its path, and when the file changed last.
+    """Return a memmap as an array that each task reads from its file: only the path and
+    the time of the last change are sent.
 
-    Other memmaps, which are views of one, as plain arrays of NumPy's.
+    Any other memmap, such as a view of one, becomes a plain NumPy array.
     """
     is_file = isinstance(array, np.memmap) and array.filename and array.mode != "c"
     if is_file and not isinstance(array.base, np.ndarray) and array.flags.c_contiguous:

@@ -1,4 +1,4 @@
-"""Operations along an axis that is cut: each chunk does its part."""
+"""``top_k``, ``argmax`` and the like along an axis that is cut."""
 
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from .tiles import TILE_BYTES, block_of
 def top_k_in_chunks(
     x: da.Array, k: int, largest: bool = True
 ) -> tuple[da.Array, da.Array]:
-    """``top_k`` of a lazy array: the best of each chunk, and of these the best."""
+    """Return ``top_k`` of a lazy array: the best of each chunk, then of these."""
     index, chunks = "ijklmnopqr"[: x.ndim], x.chunks[-1]
     places = da.arange(sum(chunks), chunks=(chunks,))
     first = partial(top_k_of_part, k=k, largest=largest)
@@ -31,7 +31,9 @@ def top_k_in_chunks(
 
 
 def top_values_in_chunks(x: da.Array, k: int, largest: bool = True) -> da.Array:
-    """``top_values`` of a lazy array: those of each chunk, and of these the first."""
+    """Return ``top_values`` of a lazy array: those of each chunk, and the first of
+    these.
+    """
     first = partial(top_values_of_part, k=k, largest=largest)
     index, sizes = "ijklmnopqr"[: x.ndim], tuple(min(k, n) for n in x.chunks[-1])
     found = da.blockwise(
@@ -47,7 +49,7 @@ def top_values_in_chunks(x: da.Array, k: int, largest: bool = True) -> da.Array:
 
 
 def top_values_of_part(x: np.ndarray, k: int, largest: bool) -> np.ndarray:
-    """``top_values`` of some elements, a few at a time."""
+    """Return ``top_values`` of a block, computed a few elements at a time."""
     step = max(4 * k, TILE_BYTES * x.shape[-1] // max(1, x.nbytes), 1)
     tiles = [x[..., start : start + step] for start in range(0, x.shape[-1], step)]
     best = [top_values(tile, min(k, tile.shape[-1]), largest) for tile in tiles]
@@ -58,7 +60,7 @@ def top_values_of_part(x: np.ndarray, k: int, largest: bool) -> np.ndarray:
 def top_k_of_part(
     x: np.ndarray, places: np.ndarray, k: int, largest: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``top_k`` of some elements that stand at ``places`` of the last axis."""
+    """Return ``top_k`` of a block whose elements are at ``places`` of the last axis."""
     step = max(4 * k, TILE_BYTES * x.shape[-1] // max(1, x.nbytes), 1)
     tiles = []
     for start in range(0, x.shape[-1], step):
@@ -69,17 +71,17 @@ def top_k_of_part(
 
 
 def argmax_in_chunks(x: Any, axis: int = 0, dtype: Any = np.int64) -> da.Array:
-    """``np.argmax`` of a lazy array."""
+    """Return ``np.argmax`` of a lazy array."""
     return best_in_chunks(np.argmax, x, axis, dtype)
 
 
 def argmin_in_chunks(x: Any, axis: int = 0, dtype: Any = np.int64) -> da.Array:
-    """``np.argmin`` of a lazy array."""
+    """Return ``np.argmin`` of a lazy array."""
     return best_in_chunks(np.argmin, x, axis, dtype)
 
 
 def best_in_chunks(find: Any, x: Any, axis: int, dtype: Any) -> da.Array:
-    """The places along an axis that ``find`` finds, chunk by chunk."""
+    """Return the places along an axis that ``find`` gives, chunk by chunk."""
     x = as_chunked(x)
     index, chunks = "ijklmnopqr"[: len(x.chunks)], x.chunks[axis]
     first, spans = partial(best_of_part, find, axis), slices_along(chunks)
@@ -96,7 +98,7 @@ def best_in_chunks(find: Any, x: Any, axis: int, dtype: Any) -> da.Array:
 def best_of_part(
     find: Any, axis: int, block: Any, span: slice
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The best elements of a block and their places in the whole array."""
+    """Return the best elements of a block, and their places in the whole array."""
     x, pairs = block_of(block), []
     step = max(1, x.shape[axis] * TILE_BYTES // max(1, x.nbytes))
     for start in range(0, x.shape[axis], step):
@@ -108,7 +110,7 @@ def best_of_part(
 
 
 def first_best(find: Any, pairs: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """The best of several values for each element, and the place that goes with it."""
+    """Return the best of several candidates for each element, and its place."""
     values, places = (np.stack(x) for x in zip(*pairs, strict=True))
     at = np.expand_dims(find(values, 0), 0)
     best, place = (np.take_along_axis(x, at, 0)[0] for x in (values, places))
@@ -116,13 +118,13 @@ def first_best(find: Any, pairs: list[Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def best_of_parts(find: Any, dtype: Any, pairs: Any) -> np.ndarray:
-    """The places of the best of all parts."""
+    """Return the places of the best elements of all parts."""
     return first_best(find, pairs)[1].astype(dtype)
 
 
 def best_of(pairs: list[Any], k: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The best of several results of ``top_k``, in the order of the elements they are
-    of.
+    """Return the best of several results of ``top_k``, given in the order of their
+    elements.
     """
     values, indices = (np.concatenate(x, axis=-1) for x in zip(*pairs, strict=True))
     best, order = top_k(values, min(k, values.shape[-1]), largest)

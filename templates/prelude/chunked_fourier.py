@@ -12,8 +12,9 @@ from .transforms_in_files import by_lines, transform_of_long_lines
 
 
 def fft_in_chunks(x: da.Array, kind: str, lengths: Sequence[int]) -> da.Array:
-    """The "fft", "ifft", "rfft" or "irfft" over the last ``len(lengths)`` axes, of
-    which any may be cut, one after the other. The result is cut as ``x`` is.
+    """Return the "fft", "ifft", "rfft" or "irfft" over the last ``len(lengths)`` axes,
+    of which any may be cut. The axes are transformed one after the other. The result is
+    cut as ``x`` is.
 
     ``lengths`` are those of the signal.
     """
@@ -26,8 +27,8 @@ def fft_in_chunks(x: da.Array, kind: str, lengths: Sequence[int]) -> da.Array:
 
 
 def transform_along(x: da.Array, axis: int, kind: str, n: int) -> da.Array:
-    """The transform along one axis. Where this is cut, a task reads whole lines;
-    those that are longer than a chunk are done by parts.
+    """Return the transform along one axis. If the axis is cut, tasks transform whole
+    lines; lines that are longer than a chunk are transformed by parts.
     """
     chunks, complex_type = x.chunks, np.result_type(x.dtype, np.complex64)
     terms, dtype = n, complex_type

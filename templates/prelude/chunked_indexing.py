@@ -1,4 +1,4 @@
-"""Indexing along an axis that is cut: each chunk gives or takes what lies in it."""
+"""Indexing along an axis that is cut: each chunk gives or takes the elements in it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -15,16 +15,16 @@ from .indexing import clamp_start
 from .memory import MEMORY
 from .tiles_in_files import flat, in_files
 
-PAGES_BYTES = 1 << 16  # that the system maps where an element is looked up
-MOST_PAGES = 64  # so many, at the same time
+PAGES_BYTES = 1 << 16  # that the system maps for an element that is looked up
+MOST_PAGES = 64  # that are mapped at the same time
 Found = tuple[
     tuple[Any, ...], np.ndarray
-]  # a place in the result, and what belongs there
+]  # an index into the result, and the elements there
 
 
 def take_in_chunks(x: Chunked | da.Array, index: Any, axis: int = 0) -> da.Array:
-    """``np.take(x, index, axis, mode="clip")`` of an array that is cut along ``axis``.
-    A tuple of indices is for as many axes from that one on.
+    """Return ``np.take(x, index, axis, mode="clip")`` of an array that is cut along
+    ``axis``. A tuple of indices applies to as many axes, from that one on.
     """
     x = as_chunked(x)
     indices = index if isinstance(index, tuple) else (index,)
@@ -40,7 +40,9 @@ def take_in_chunks(x: Chunked | da.Array, index: Any, axis: int = 0) -> da.Array
 def take_along_axis_in_chunks(
     x: Chunked | da.Array, order: da.Array, axis: int = 0
 ) -> da.Array:
-    """``np.take_along_axis(x, order, axis)`` of an array that is cut along ``axis``."""
+    """Return ``np.take_along_axis(x, order, axis)`` of an array that is cut along
+    ``axis``.
+    """
     x = as_chunked(x)
     letters = "ijklmnopqr"[: x.array.ndim]
     found = letters[:axis] + "a" + letters[axis + 1 :]
@@ -55,11 +57,11 @@ def look_up(
     found: str,
     blocks: list[Any],
 ) -> da.Array:
-    """Return what ``find`` gives for ``blocks`` of indices; ``letters`` are the axes of
-    ``x``, ``found`` those of the result.
+    """Return the elements that ``find`` takes for ``blocks`` of indices; ``letters``
+    are the axes of ``x``, ``found`` those of the result.
 
-    A task reads only what its indices name: of a file, or of those in which the blocks
-    of a computed array lie.
+    A task reads only the elements that its indices name, from a file or from the files
+    of the blocks of a computed array.
     """
     meta = np.empty(0, x.array.dtype)
     if isinstance(x.array, da.Array):
@@ -87,7 +89,9 @@ def find_in_blocks(
     first: np.ndarray,
     *others: np.ndarray,
 ) -> np.ndarray:
-    """Return what indices name of blocks that have these ``lengths`` along an axis."""
+    """Return the elements that indices name in blocks of these ``lengths`` along an
+    axis.
+    """
     first = np.asarray(clamp_start(first, sum(lengths) - 1))
 
     def parts() -> Iterator[Found]:
@@ -110,8 +114,8 @@ def find_in_file(
     kept: Sequence[int],
     *blocks: np.ndarray,
 ) -> np.ndarray:
-    """Return what indices name of an array that is not yet read, one chunk after the
-    other. The first blocks are the places along the ``kept`` axes.
+    """Return the elements that indices name in an array that is not read yet, one chunk
+    after the other. The first blocks are the places along the ``kept`` axes.
     """
     first, *others = blocks[len(kept) :]
     first = np.asarray(clamp_start(first, array.shape[axis] - 1))
@@ -134,8 +138,8 @@ def found_at(
     first: np.ndarray,
     *others: np.ndarray,
 ) -> Iterator[Found]:
-    """Return what indices name between each two ``edges`` of an array along an axis,
-    which begins with the place ``begin``.
+    """Yield the elements that indices name between every two ``edges`` of an array
+    along an axis; the array begins at the place ``begin``.
     """
     for start, stop in pairwise(edges):
         wanted = first[(first >= begin + start) & (first < begin + stop)] - begin
@@ -153,8 +157,8 @@ def found_at(
 def edges_of_pages(
     array: FileArray, axis: int, part: slice, places: np.ndarray
 ) -> list[int]:
-    """Cut a part of an axis so that between two edges not many pages of the file are
-    looked up: these are mapped until then.
+    """Return edges in a part of an axis such that few pages of the file are looked up
+    between two edges: pages stay mapped until the next edge.
     """
     stride = array.mapped().strides[axis]
     inside = places[(places >= part.start) & (places < part.stop)].astype(np.int64)
@@ -166,8 +170,8 @@ def edges_of_pages(
 def find_elements(
     part: np.ndarray, start: int, axis: int, first: np.ndarray, *others: np.ndarray
 ) -> Found:
-    """Return what indices name, elements or rows, of a ``part`` that begins at
-    ``start``.
+    """Return the elements, or rows, that indices name in a ``part`` that begins at
+    ``start``, after their index in the result.
     """
     places, *rest = np.broadcast_arrays(first, *others)
     inside = (places >= start) & (places < start + part.shape[axis])
@@ -177,7 +181,9 @@ def find_elements(
 
 
 def find_along(part: np.ndarray, start: int, axis: int, order: np.ndarray) -> Found:
-    """Return what ``np.take_along_axis`` takes of a ``part`` from ``start`` on."""
+    """Return the elements that ``np.take_along_axis`` takes from a ``part`` that begins
+    at ``start``, after their index in the result.
+    """
     inside = (order >= start) & (order < start + part.shape[axis])
     index = list(np.nonzero(inside))
     index[axis] = order[inside] - start
@@ -185,7 +191,7 @@ def find_along(part: np.ndarray, start: int, axis: int, order: np.ndarray) -> Fo
 
 
 def join_found(parts: Iterable[Found]) -> np.ndarray:
-    """The result that several parts are of."""
+    """Return the result that several parts make up."""
     result: np.ndarray | None = None
     for place, values in parts:
         *before, inside = place

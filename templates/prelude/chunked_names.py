@@ -1,4 +1,4 @@
-"""Names in Dask's graphs: what has the same name is taken for the same."""
+"""Names of arrays in Dask's task graphs: equal names mean equal arrays."""
 
 import linecache
 from types import FunctionType
@@ -9,18 +9,18 @@ import dask.array as da
 from dask.tokenize import tokenize
 from dask.utils import key_split
 
-TOKEN = "__dask_tokenize__"  # what tells objects apart, where they have it
-FIRST = "__first_text__"  # where a module keeps the text that it was first loaded with
+TOKEN = "__dask_tokenize__"  # the method that identifies an object, if it has one
+FIRST = "__first_text__"  # the text with which a module was first loaded
 
 
 def name_by_text(module: dict[str, Any]) -> None:
-    """Have Dask tell the functions and classes of a module, given by its ``globals()``,
-    by the module's text.
+    """Make Dask identify the functions and classes of a module, given by its
+    ``globals()``, by the module's text.
 
-    By default it tells them by their names, which those of another module, or of this
-    one after a change, may have as well. Where the module has been changed and loaded
-    again, workers may have the old one: its functions and classes are said to be of a
-    module that nobody can import, so that they are sent as they are.
+    By default Dask identifies them by their names, which another module, or this one
+    after a change, may have as well. If the module has been changed and loaded again,
+    workers may have the old one: its functions and classes are then assigned to a
+    module that nobody can import, so that they are pickled by value.
     """
     file = module.get("__file__") or ""
     linecache.checkcache(file)
@@ -39,13 +39,13 @@ def name_by_text(module: dict[str, Any]) -> None:
 
 
 def name_for(phase: str, *made_of: Any) -> str:
-    """The name of the array that a phase makes: another one for anything else that it
-    is made of, and the same for the same, also in other processes.
+    """Return the name of the array that a phase computes: equal inputs give equal
+    names, also in other processes, and different inputs give different names.
     """
     return f"{phase}-{tokenize(name_for, phase, *made_of)}"
 
 
 def phase_of(x: da.Array) -> str:
-    """Return what progress bars and dashboards call the tasks of an array."""
+    """Return the name of an array's tasks in progress bars and dashboards."""
     phase: str = key_split(x.name)
     return phase

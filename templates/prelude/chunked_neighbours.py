@@ -1,4 +1,4 @@
-"""Boxes of arrays in chunks, for tasks that need some of the chunks beside theirs."""
+"""Boxes of arrays in chunks, for tasks that also need neighbouring chunks."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -13,14 +13,14 @@ from .tiles import block_of, left_in_file, put_part
 
 
 def block_key(one: Any) -> Any:
-    """Return the key of a lazy array in one chunk, and anything else as it is."""
+    """Return the key of a lazy array in one chunk, and any other value as it is."""
     return (one.name, *(0,) * one.ndim) if isinstance(one, da.Array) else one
 
 
 def blocks_around(x: Chunked, box: Sequence[slice]) -> Any:
-    """Return what a task is given to take a box of an array from: of a lazy array the
-    blocks that reach into it, as [their slices along each axis, their keys]; else the
-    array.
+    """Return the argument from which a task takes a box of an array: for a lazy array
+    the blocks that overlap the box, as [their slices along each axis, their keys], else
+    the array itself.
     """
     if not isinstance(x.array, da.Array):
         return x.array
@@ -37,7 +37,7 @@ def blocks_around(x: Chunked, box: Sequence[slice]) -> Any:
 
 
 def box_from(source: Any, box: Sequence[slice]) -> np.ndarray:
-    """A box from what ``blocks_around`` gave."""
+    """Return a box of an argument that ``blocks_around`` made."""
     if not isinstance(source, list):
         return np.asarray(source[tuple(box)])
     edges, blocks = source
@@ -55,8 +55,8 @@ def box_from(source: Any, box: Sequence[slice]) -> np.ndarray:
 def overlap(
     box: Sequence[slice], other: Sequence[slice], around: Sequence[slice]
 ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Return where two boxes overlap: as a part of the box ``around`` the first, and as
-    one of the other.
+    """Return the overlap of two boxes, relative to the box ``around`` the first and
+    relative to the second.
     """
     inside, own = [], []
     for part, span, whole in zip(box, other, around, strict=True):

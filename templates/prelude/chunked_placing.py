@@ -1,5 +1,5 @@
-"""Lazy arrays that are moved along axes that are cut: the task of a chunk takes what
-lies there, and nothing is joined or cut before.
+"""Rolls, concatenations, pads and slices of lazy arrays along axes that are cut: the
+task of a chunk takes the pieces that lie in it, and nothing is joined or cut before.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,8 +19,8 @@ from .memory import MEMORY
 from .tiles import Unread, block_of, is_in_file, left_in_file, put_part
 
 Box = tuple[slice, ...]
-# An array, and its place that stands at the first of the result: before or behind all
-# elements where these begin later, or ended before.
+# An array, and its index at the first element of the result: outside of the array where
+# the array begins later or has ended before.
 Placed = tuple[Any, Sequence[int]]
 
 
@@ -32,7 +32,9 @@ def roll_in_chunks(
     chunks: Sequence[int],
     task: "type[Placing] | None" = None,
 ) -> da.Array:
-    """``np.roll`` of a lazy array, which stands there twice along each axis."""
+    """Return ``np.roll`` of a lazy array, which is placed twice along each axis that
+    moves.
+    """
     shape = as_chunked(x).array.shape
     starts: list[tuple[int, ...]] = [(0,)] * len(shape)
     for k, by in zip(axis, shift, strict=True):
@@ -47,7 +49,7 @@ def concatenate_in_chunks(
     chunks: Sequence[int],
     task: "type[Placing] | None" = None,
 ) -> da.Array:
-    """``np.concatenate`` of lazy arrays."""
+    """Return ``np.concatenate`` of lazy arrays."""
     shape, placed = list(as_chunked(parts[0]).array.shape), []
     shape[axis] = 0
     for x in parts:
@@ -66,7 +68,7 @@ def pad_in_chunks(
     chunks: Sequence[int],
     task: "type[Placing] | None" = None,
 ) -> da.Array:
-    """``np.pad`` of a lazy array with a number."""
+    """Return ``np.pad`` of a lazy array with a number."""
     sizes = zip(as_chunked(x).array.shape, widths, strict=True)
     shape = [low + n + high for n, (low, high) in sizes]
     placed = [(x, [-low for low, _ in widths])]
@@ -82,8 +84,8 @@ def slice_in_chunks(
     chunks: Sequence[int],
     task: "type[Placing] | None" = None,
 ) -> da.Array:
-    """The box of a ``shape`` that begins at ``starts`` of a lazy array and goes in
-    ``steps``, one by default, through it.
+    """Return the box of a ``shape`` that begins at ``starts`` of a lazy array. The box
+    takes every n-th element along each axis, as ``steps`` say.
     """
     placed = [(x, starts)]
     return placed_in_chunks("slice", placed, shape, chunks, 0, steps, task=task)
@@ -97,7 +99,7 @@ def update_slice_in_chunks(
     chunks: Sequence[int],
     task: "type[Placing] | None" = None,
 ) -> da.Array:
-    """A lazy array with another written into it, which begins at ``starts``."""
+    """Return a lazy array with another written into it, which begins at ``starts``."""
     shape = as_chunked(x).array.shape
     placed = [(x, (0,) * len(shape)), (update, [-start for start in starts])]
     return placed_in_chunks("update_slice", placed, shape, chunks, task=task)
@@ -113,12 +115,12 @@ def placed_in_chunks(
     *,
     task: "type[Placing] | None" = None,
 ) -> da.Array:
-    """An array with others in it, the later ones over those before; ``fill`` is where
-    none is. All go in ``steps``, which may be negative. A ``task`` makes each chunk,
-    ``Placing`` by default.
+    """Return an array made of placed arrays, the later ones over those before. Elements
+    that no array covers are ``fill``. All arrays go in ``steps``, which may be
+    negative. A ``task`` makes each chunk, ``Placing`` by default.
 
-    Along axes that are as long as those of the first it has the chunks of that, and
-    else ``chunks`` of so many elements.
+    Along axes that are as long as those of the first array, the result has its chunks,
+    and else ``chunks`` of so many elements.
     """
     arrays = [(as_chunked(x), starts) for x, starts in placed]
     edges = [edges_of(x) for x, _ in arrays]
@@ -142,7 +144,7 @@ def placed_in_chunks(
             for piece in pieces_in(x, ends, starts, steps, box)
         ]
         for k, (own, _, _) in enumerate(pieces):
-            if own == whole_of(box):  # what was there before is not needed
+            if own == whole_of(box):  # it hides the pieces before it
                 pieces = pieces[k:]
         parts = [piece[:2] for piece in pieces]
         placing = kind(name, parts, steps, box, dtype, fill)
@@ -151,13 +153,13 @@ def placed_in_chunks(
 
 
 def whole_of(box: Box) -> Box:
-    """A box as seen from its first element."""
+    """Return a box relative to its own first element."""
     return tuple(slice(0, part.stop - part.start) for part in box)
 
 
 def edges_of(x: Chunked) -> list[list[int]]:
-    """Return for each axis of an array where the blocks begin that a task may take, and
-    where the last ends; what is not lazy is one block.
+    """Return for each axis of an array the edges of the blocks that a task may take; an
+    array that is not lazy is one block.
     """
     cuts = x.array.chunks if isinstance(x.array, da.Array) else zip(x.array.shape)
     return [list(accumulate(cut, initial=0)) for cut in cuts]
@@ -170,13 +172,13 @@ def pieces_in(
     steps: Sequence[int],
     box: Box,
 ) -> Iterator[tuple[Box, Box, Any]]:
-    """Return what an array has in a box, block by block where it is lazy: where that is
-    in the box, where in the source, and the source.
+    """Yield the pieces of an array in a box, block by block if the array is lazy: the
+    place in the box, the place in the source, and the source.
     """
     reached = []
     for part, ends, start, step in zip(box, edges, starts, steps, strict=True):
         found, size, sign = [], abs(step), 1 if step > 0 else -1
-        # The element ``start + step * place`` of the axis stands at a place.
+        # Place p of the result has the element ``start + step * p`` of the axis.
         one, other = start + step * part.start, start + step * (part.stop - 1)
         begin = max(1, bisect_right(ends, min(one, other))) - 1
         stop = min(bisect_left(ends, max(one, other) + 1), len(ends) - 1)
@@ -199,7 +201,7 @@ def pieces_in(
 
 
 class Placing:
-    """The task of a chunk: pieces of sources, each put where it belongs; backwards
+    """The task of a chunk, which puts pieces of sources where they belong, reversed
     along axes whose steps are negative.
     """
 
@@ -235,7 +237,7 @@ class Placing:
 
 
 class PlacingUnread(Placing):
-    """A task that reads nothing of files, for others that read a few rows at a time."""
+    """A task that leaves files unread, for others that read a few rows at a time."""
 
     def __call__(self, *sources: Any) -> Any:
         found = [left_in_file(source) for source in sources]
@@ -250,8 +252,8 @@ class PlacingUnread(Placing):
 
 
 class PlacedParts:
-    """A box with parts of arrays in files, the later ones over those before: what is
-    wanted of it is read when it is.
+    """A box with parts of arrays in files, the later ones over those before. Elements
+    of the parts are read when they are requested.
     """
 
     def __init__(
@@ -270,7 +272,7 @@ class PlacedParts:
         return result
 
     def read_into(self, result: np.ndarray, index: Box) -> None:
-        """Write a box of it to an array in memory."""
+        """Write a part of the box to an array in memory."""
         found = self.parts_in(index)
         if sum(prod(part.shape) for _, part in found) < result.size:
             result[...] = self.fill
@@ -278,11 +280,11 @@ class PlacedParts:
             put_part(result[own], part.array, part.index)
 
     def parts_in(self, index: Box) -> list[tuple[Box, Any]]:
-        """The parts that reach into a box, each with where it lies there."""
+        """Return the parts that overlap a box, each with its place in that box."""
         found: list[tuple[Box, Any]] = []
         for places, part in self.parts:
             inside, own = overlap(index, places, index)
-            if inside == whole_of(index):  # what was there before is not needed
+            if inside == whole_of(index):  # it hides the pieces before it
                 found = []
             if all(along.start < along.stop for along in inside):
                 found.append((inside, part[own]))

@@ -1,5 +1,5 @@
 """The gradient of pooling along axes that are cut: each task takes the windows that
-reach its piece, and all that these see.
+overlap its piece, and all elements in these windows.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def select_and_scatter_in_chunks(
     padding: Sequence[tuple[int, int]] | None = None,
     **functions: Any,
 ) -> da.Array:
-    """``select_and_scatter`` of arrays that may be cut along any axes."""
+    """Return ``select_and_scatter`` of arrays that may be cut along any axes."""
     x, source = as_chunked(x), as_chunked(source)
     shape, strides = x.array.shape, strides or (1,) * len(window)
     lows = [low for low, _ in padding] if padding else [0] * len(window)
@@ -53,7 +53,9 @@ def select_and_scatter_in_chunks(
 
 @dataclass(frozen=True)
 class WindowsAlong:
-    """``count`` windows along an axis of ``n`` elements, the first from -``low`` on."""
+    """``count`` windows along an axis of ``n`` elements, of which the first begins at
+    -``low``.
+    """
 
     n: int
     count: int
@@ -62,8 +64,8 @@ class WindowsAlong:
     low: int
 
     def needed(self, piece: slice) -> tuple[slice, slice, tuple[int, int]]:
-        """The elements seen by the windows that reach a piece, these windows, and the
-        padding that they see around the elements.
+        """Return the elements in the windows that overlap a piece, these windows, and
+        the padding in them on both sides of the elements.
         """
         first = -(-(piece.start + self.low - self.size + 1) // self.stride)
         last = (piece.stop - 1 + self.low) // self.stride
@@ -87,7 +89,7 @@ def scattered_part(
     source: Any,
     init: Any,
 ) -> np.ndarray:
-    """A piece of the result, some rows at a time."""
+    """Return a piece of the result, computed some rows at a time."""
     shape = [along.stop - along.start for along in piece]
     result = np.full(shape, init, dtype)
     moving = [k for k, axis in enumerate(axes) if axis.size > 1 or axis.stride > 1]

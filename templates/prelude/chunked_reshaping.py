@@ -22,12 +22,12 @@ Cuts = tuple[Shape, ...]  # the chunks along each axis
 def reshape_in_chunks(
     x: Any, shape: Sequence[int], *, chunks: Sequence[int]
 ) -> da.Array:
-    """``np.reshape`` of a lazy array, in chunks of about as many elements as
+    """Return ``np.reshape`` of a lazy array, in chunks of about as many elements as
     ``chunks``.
 
-    A file is read in the new shape. Anything else is cut so that the elements of a
-    chunk lie one after the other in both shapes; if it was cut in another way, what is
-    computed lies in files meanwhile.
+    A file is read in the new shape. Any other array is cut so that the elements of a
+    chunk are contiguous in both shapes. Computed blocks that are cut in another way are
+    put into files first.
     """
     x, shape = as_chunked(x), tuple(shape)
     planned = da.core.normalize_chunks(tuple(chunks), shape)
@@ -58,8 +58,8 @@ def reshape_in_chunks(
 
 
 def merged_axes(old: Shape, new: Shape) -> Iterator[tuple[slice, slice]]:
-    """Return the axes of a shape, a few at a time, and those that they become: of two
-    shapes with as many elements, the fewest axes that have as many in both.
+    """Yield the smallest groups of axes that have as many elements in two shapes: the
+    slice of the old axes, and the slice of the new ones.
     """
     i = k = 0
     while i < len(old) and k < len(new):
@@ -76,8 +76,8 @@ def merged_axes(old: Shape, new: Shape) -> Iterator[tuple[slice, slice]]:
 
 
 def as_they_are(cuts: Cuts, old: Shape, new: Shape) -> tuple[Cuts, Cuts] | None:
-    """Return the chunks of merged or split axes before and after, where they can stay:
-    the elements of each lie one after the other.
+    """Return the chunks of merged or split axes before and after the reshape if these
+    can stay, because the elements of each chunk are contiguous, else None.
     """
     for axis, size in enumerate(old if len(old) >= len(new) else new):
         if len(old) >= len(new):
@@ -92,8 +92,8 @@ def as_they_are(cuts: Cuts, old: Shape, new: Shape) -> tuple[Cuts, Cuts] | None:
 
 
 def in_runs(old: Shape, new: Shape, room: int) -> tuple[Cuts, Cuts]:
-    """Return chunks of merged or split axes before and after, each of elements that lie
-    one after the other, of which there is ``room`` for so many.
+    """Return chunks of merged or split axes before and after the reshape, each of at
+    most ``room`` elements, which are contiguous.
     """
     several = old if len(old) >= len(new) else new
     axis = next(k for k in range(len(several)) if prod(several[k + 1 :]) <= room)
@@ -102,8 +102,9 @@ def in_runs(old: Shape, new: Shape, room: int) -> tuple[Cuts, Cuts]:
 
 
 def runs_along(axis: int, own: Shape, old: Shape, new: Shape) -> tuple[Cuts, Cuts]:
-    """Return chunks of merged or split axes before and after, if of the several axes
-    one is cut, those before it are cut into single elements, and those behind it whole.
+    """Return chunks of merged or split axes before and after the reshape, if one of the
+    several axes is cut, those before it are cut into single elements, and those behind
+    it are whole.
     """
     several = old if len(old) >= len(new) else new
     before, behind = several[:axis], several[axis + 1 :]
@@ -113,7 +114,7 @@ def runs_along(axis: int, own: Shape, old: Shape, new: Shape) -> tuple[Cuts, Cut
 
 
 def in_shape(x: da.Array, chunks: Cuts) -> da.Array:
-    """An array whose chunks have another shape, one by one in the order of both."""
+    """Return an array whose chunks have another shape, in the order of both."""
     name = name_for("reshape", x, chunks)
     places = np.ndindex(*map(len, x.chunks)), np.ndindex(*map(len, chunks))
     tasks = {}
@@ -124,5 +125,5 @@ def in_shape(x: da.Array, chunks: Cuts) -> da.Array:
 
 
 def of_other_shape(block: Any, shape: Shape) -> np.ndarray:
-    """A block in another shape."""
+    """Return a block in another shape."""
     return np.asarray(block_of(block)).reshape(shape)

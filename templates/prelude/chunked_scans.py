@@ -1,5 +1,5 @@
-"""Running combinations along an axis that is cut: each chunk gives its total, and goes
-on from those of the chunks before it.
+"""Scans along an axis that is cut: each chunk has a total, and continues from the
+totals of the chunks before it.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +22,8 @@ Scan = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
 def accumulate_in_chunks(
     function: np.ufunc, x: Any, axis: int, dtype: Any = None
 ) -> da.Array:
-    """``function.accumulate(x, axis, dtype)`` of a lazy array: each chunk goes on from
-    the one before it.
+    """Return ``function.accumulate(x, axis, dtype)`` of a lazy array: each chunk
+    continues from the one before it.
     """
     pieces = as_chunked(x).pieces()
     dtype = np.dtype(dtype or pieces.dtype)
@@ -42,7 +42,9 @@ def accumulate_in_chunks(
 def accumulated(
     function: np.ufunc, axis: int, dtype: np.dtype, block: Any, carry: np.ndarray | None
 ) -> np.ndarray:
-    """``function.accumulate`` of a block, from what the one before it ended with."""
+    """Return ``function.accumulate`` of a block, continued from the end of the block
+    before.
+    """
     x = left_in_file(block)
     result = MEMORY.room(x.shape, dtype)
     step = max(1, x.shape[axis] * TILE_BYTES // max(1, x.nbytes))
@@ -57,7 +59,9 @@ def accumulated(
 
 
 def last_of(axis: int, block: np.ndarray) -> np.ndarray:
-    """The last of a block along an axis, which stays there."""
+    """Return a copy of the last element of a block along an axis, as an axis of length
+    1.
+    """
     return block[(slice(None),) * axis + (slice(-1, None),)].copy()
 
 
@@ -69,7 +73,7 @@ def cumulative_in_chunks(
     axis: int = 0,
     reverse: bool = False,
 ) -> Any:
-    """``cumulative`` of lazy arrays."""
+    """Return ``cumulative`` of lazy arrays."""
     several = isinstance(operands, tuple)
     operands, inits = (operands, inits) if several else ((operands,), (inits,))
     scan = partial(associative_scan, combine=combine, axis=axis, reverse=reverse)
@@ -84,7 +88,7 @@ def associative_scan_in_chunks(
     axis: int = 0,
     reverse: bool = False,
 ) -> tuple[da.Array, ...]:
-    """``associative_scan`` of lazy arrays."""
+    """Return ``associative_scan`` of lazy arrays."""
     scan = partial(associative_scan, combine=combine, axis=axis, reverse=reverse)
     return scan_in_chunks(scan, combine, operands, (), axis, reverse)
 
@@ -97,11 +101,11 @@ def scan_in_chunks(
     axis: int,
     reverse: bool = False,
 ) -> tuple[da.Array, ...]:
-    """Return what ``scan`` gives for each chunk of the operands along an axis, combined
-    with the totals of those before it (behind it if ``reverse``), and then with
-    ``inits``.
+    """Return ``scan`` of each chunk of the operands along an axis, combined with the
+    totals of the chunks visited before. The chunks are visited from the end if
+    ``reverse``. All results are combined with ``inits``.
 
-    The operands are read twice; those that are computed lie in files meanwhile.
+    The operands are read twice; computed ones are put into files first.
     """
     arrays = [as_chunked(x) for x in operands]
     chunks, ndim = arrays[0].chunks, len(arrays[0].chunks)
@@ -134,7 +138,9 @@ def scan_in_chunks(
 def total_of_part(
     scan: Scan, axis: int, reverse: bool, *blocks: Any
 ) -> list[np.ndarray]:
-    """Return what stands in the last place of a scan, in an axis of one element."""
+    """Return the last element of the scan of each operand's block, as an axis of length
+    1.
+    """
     last = slice(1) if reverse else slice(-1, None)
     scanned = scan([block_of(x) for x in blocks])
     return [x[(slice(None),) * axis + (last,)].copy() for x in scanned]
@@ -143,8 +149,8 @@ def total_of_part(
 def totals_before(
     combine: Callable[..., Any], totals: da.Array, axis: int, reverse: bool
 ) -> da.Array:
-    """Return for each chunk the total of all before it, None for the first one. Each
-    goes on from the one before, so that there are no more tasks than chunks.
+    """Return for each chunk the total of the chunks visited before, None for the first.
+    Each total is computed from the one before, so there are no more tasks than chunks.
     """
     name = name_for("totals_before", combine, totals, axis, reverse)
     tasks: dict[Any, Any] = {}
@@ -161,7 +167,9 @@ def totals_before(
 def carried_total(
     combine: Callable[..., Any], reverse: bool, carry: Any, total: Any
 ) -> Any:
-    """A total combined with what was carried there; None stands for nothing."""
+    """Return a total combined with the carried one, or as it is if the carried one is
+    None.
+    """
     return total if carry is None else combined(combine, carry, total, reverse)
 
 
@@ -169,8 +177,8 @@ def carried_total(
 def scanned_part(
     scan: Scan, combine: Callable[..., Any], count: int, reverse: bool, *given: Any
 ) -> tuple[np.ndarray, ...]:
-    """The results for a chunk of ``count`` arrays; besides, the total before it, and
-    what all results start from.
+    """Return the results for a chunk of ``count`` arrays, from its blocks, the total of
+    the chunks before it, and initial values.
     """
     carry, *inits = given[count:]
     results = scan([block_of(x) for x in given[:count]])
@@ -188,7 +196,7 @@ def combined(
     parts: Sequence[np.ndarray],
     reverse: bool = False,
 ) -> list[np.ndarray]:
-    """A carry combined with what comes after it; before it if ``reverse``."""
+    """Return carry and parts combined in order. The parts come first if ``reverse``."""
     made = combine(*parts, *carry) if reverse else combine(*carry, *parts)
     made = made if isinstance(made, tuple) else (made,)
     return [np.broadcast_to(x, part.shape) for x, part in zip(made, parts, strict=True)]

@@ -1,5 +1,5 @@
-"""Scatters of lazy arrays: chunks of updates go one after the other into each chunk of
-the array, or each into an array of its own.
+"""Scatters into lazy arrays: each chunk of the array applies all chunks of updates, or
+each chunk of updates is scattered into an array of its own.
 """
 
 from functools import partial
@@ -19,11 +19,11 @@ from .tiles_in_files import each_in_turn
 def scatter_at_in_chunks(
     x: Any, index: Any, values: Any, combine: np.ufunc | None = None
 ) -> da.Array:
-    """``scatter_at`` of an array that may be cut along the first axis, with updates
-    that may be cut along theirs.
+    """Return ``scatter_at`` of an array that may be cut along the first axis, with
+    updates that may be cut along theirs.
 
-    The task of a chunk goes through all updates, in order, one chunk at a time, and
-    takes those that land in it.
+    The task of a chunk goes through all updates in order, one chunk at a time, and
+    applies those that land in its chunk.
     """
     x = as_chunked(x)
     letters, batch, updates = lettered_updates(x, index, values)
@@ -40,8 +40,8 @@ def scatter_at_in_chunks(
 
 
 def scatter_at_in_parts(x: Any, index: Any, values: Any, combine: np.ufunc) -> da.Array:
-    """``scatter_at`` of an array that is not cut along the axes of the indices, with
-    updates that are: each chunk of them gives an array like ``x``, and these are
+    """Return ``scatter_at`` of an array that is not cut along the indexed axes, with
+    updates that are cut: each chunk of updates gives an array like ``x``, and these are
     combined.
     """
     x = as_chunked(x)
@@ -66,8 +66,8 @@ def scatter_at_in_parts(x: Any, index: Any, values: Any, combine: np.ufunc) -> d
 def lettered_updates(
     x: Chunked, index: Any, values: Any
 ) -> tuple[str, str, list[tuple[Chunked, str]]]:
-    """Letters for the axes of ``x``, and for those along which there are updates; the
-    values and each of the indices, cut alike, with their letters.
+    """Return letters for the axes of ``x``, letters for the axes along which there are
+    updates, and the values and each of the indices, cut alike, with their letters.
     """
     indices = [as_chunked(i) for i in (index if isinstance(index, tuple) else (index,))]
     letters, values = "ijklmnopqr"[: x.array.ndim], as_chunked(values)
@@ -92,8 +92,8 @@ def lettered_updates(
 
 
 def repeated(x: da.Array, chunks: list[Any]) -> da.Array:
-    """An array that stands for one in such chunks, of which it has some: Dask would
-    lose the others where it joins this with the steps before.
+    """Return an array broadcast to these chunks: if axes had length 1, Dask would lose
+    blocks when it fuses tasks.
     """
     shape = tuple(map(sum, chunks))
     return x if x.shape == shape else da.broadcast_to(x, shape, chunks=tuple(chunks))
@@ -103,7 +103,7 @@ def repeated(x: da.Array, chunks: list[Any]) -> da.Array:
 def scatter_into_part(
     combine: np.ufunc | None, x: Any, rows: slice, *updates: Any
 ) -> np.ndarray:
-    """These ``rows`` of the first axis, with the updates that land there."""
+    """Return these ``rows`` of the first axis, with the updates that land there."""
     result = own_block(x)
     for values, *indices in each_in_turn(*updates):
         scatter_by_tiles(result, rows.start, indices, values, combine)
@@ -114,9 +114,9 @@ def scatter_into_part(
 def scatter_into_none(
     ndim: int, combine: np.ufunc, x: np.ndarray, values: Any, *indices: Any
 ) -> np.ndarray:
-    """Updates alone, in an array like ``x`` behind ``ndim`` new axes."""
+    """Return the updates alone, in an array like ``x`` behind ``ndim`` new axes."""
     start, result = combine.identity, np.array(x)
-    if start is not None:  # elsewhere to combine what is equal changes nothing
+    if start is not None:  # else combine(x, x) is x, as for np.maximum
         result[...] = np.asarray(start).astype(x.dtype)
     scatter_by_tiles(result, 0, indices, values, combine)
     return result[(None,) * ndim]
@@ -125,7 +125,7 @@ def scatter_into_none(
 def scatter_by_tiles(
     result: np.ndarray, begin: int, indices: Any, values: Any, combine: Any
 ) -> None:
-    """``scatter_into``, a few updates at a time, of rows that stand from ``begin``."""
+    """Apply ``scatter_into`` to rows from ``begin`` on, a few updates at a time."""
     first, *others = np.broadcast_arrays(*map(np.atleast_1d, indices))
     behind = result.shape[1 + len(others) :]
     values = np.broadcast_to(values, first.shape + behind)
@@ -139,19 +139,19 @@ def scatter_by_tiles(
 
 
 LONG_ROW = 64
-OFTEN = 16  # updates of a long row, for which they are combined with each other first
+OFTEN = 16  # updates of a long row from which on they are combined with each other
 
 
 class ByRows:
-    """A ufunc whose ``at`` is several times faster: it goes by the numbers of elements,
-    and combines many updates of the same long row with each other first.
+    """A ufunc with an ``at`` that is several times faster: it uses the numbers of
+    elements, and combines many updates of the same long row with each other first.
     """
 
     def __init__(self, combine: np.ufunc) -> None:
         self.combine = combine
 
     def at(self, x: np.ndarray, places: Any, values: np.ndarray) -> None:
-        """``combine.at(x, places, values)``."""
+        """Compute ``combine.at(x, places, values)``."""
         if not isinstance(places, tuple) or not x.flags.c_contiguous:
             self.combine.at(x, places, values)
             return

@@ -1,4 +1,4 @@
-"""Slices at places that are not known in advance, along axes that are cut."""
+"""Slices that start at places known only at run time, along axes that are cut."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,7 +18,7 @@ from .tiles_in_files import flat
 def dynamic_slice_in_chunks(
     x: Any, starts: Sequence[Any], sizes: Sequence[int], chunks: Sequence[int]
 ) -> Any:
-    """``dynamic_slice`` of a lazy array, in ``chunks`` of so many elements."""
+    """Return ``dynamic_slice`` of a lazy array, in ``chunks`` of so many elements."""
     for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         n = as_chunked(x).array.shape[axis]
         if size < n:
@@ -30,8 +30,8 @@ def dynamic_slice_in_chunks(
 def dynamic_update_slice_in_chunks(
     x: Any, update: Any, starts: Sequence[Any]
 ) -> da.Array:
-    """``dynamic_update_slice`` of a lazy array: the task of a chunk takes those chunks
-    of the update that reach into it.
+    """Return ``dynamic_update_slice`` of a lazy array: the task of a chunk takes the
+    chunks of the update that overlap it.
     """
     x, update = as_chunked(x), as_chunked(update)
     shape, sizes = x.array.shape, update.array.shape
@@ -61,8 +61,9 @@ def dynamic_update_slice_in_chunks(
 def update_part(
     axes: Sequence[int], parts: Sequence[Any], x: Any, update: Any, *places: Any
 ) -> np.ndarray:
-    """A chunk with those ``parts`` of an update that reach into it. ``places`` are, for
-    each of the ``axes`` along which it moves, the chunk's slice and where it starts.
+    """Return a chunk with the ``parts`` of an update that overlap it. ``places`` are,
+    for each of the ``axes`` along which the update moves, the chunk's slice and the
+    update's start.
     """
     result = own_block(x)
     for part, block in zip(parts, flat(update), strict=True):
@@ -80,7 +81,7 @@ def update_part(
 
 
 def clamped(start: Any, limit: int) -> da.Array:
-    """``clamp_start`` of a number that may be lazy."""
+    """Return ``clamp_start`` of a number that may be lazy."""
     meta = np.zeros((), np.int64)
     lazy: da.Array = da.blockwise(
         clamp_start, "", da.asarray(start), "", limit, None, meta=meta

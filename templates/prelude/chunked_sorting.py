@@ -1,4 +1,4 @@
-"""Sorting along an axis that is cut: sorted chunks wait in files to be merged."""
+"""Sorting along an axis that is cut: sorted chunks lie in files to be merged."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,22 +15,22 @@ from .tiles import LINE_CHUNKS
 from .tiles_in_files import Stored
 from .tiles_recut import recut, whole_along
 
-SAMPLES = 64  # of each sorted chunk that are compared at a time
-MAPPED_RUNS_BYTES = 1 << 25  # of all runs, at most, for a task to map them as a whole
+SAMPLES = 64  # elements of each sorted chunk that are compared at a time
+MAPPED_RUNS_BYTES = 1 << 25  # of all runs that a task maps as a whole, at most
 ROUNDS = 64  # of comparing; 5 or so are needed
 SortedRun = tuple[Any, ...]  # Stored: a sorted chunk of each array, as [*lines, place]
-Order = Callable[..., np.ndarray]  # gives the stable order of keys along the last axis
+Order = Callable[..., np.ndarray]  # returns the stable order along keys' last axis
 
 
 def sort_in_chunks(x: da.Array, axis: int) -> da.Array:
-    """``np.sort(x, axis)``, stable."""
+    """Return ``np.sort(x, axis)``, stable."""
     return in_order(order_by_keys, (x,), axis, 1)[0]
 
 
 def argsort_in_chunks(x: da.Array, dtype: Any, axis: int) -> da.Array:
-    """``np.argsort(x, axis, kind="stable")``."""
+    """Return ``np.argsort(x, axis, kind="stable")``."""
     lines = whole_lines(x.chunks, axis)
-    if lines is not None:  # the places would be there long before the lines
+    if lines is not None:  # as chunks, places would wait in memory for the lines
         found = da.map_blocks(argsort_lines, recut(x, lines), axis, dtype, dtype=dtype)
         return recut(found, x.chunks)
     shape = [1] * x.ndim
@@ -43,7 +43,7 @@ def argsort_in_chunks(x: da.Array, dtype: Any, axis: int) -> da.Array:
 def sort_by_keys_in_chunks(
     keys: Sequence[da.Array], operands: Sequence[da.Array], axis: int
 ) -> tuple[da.Array, ...]:
-    """``sort_by_keys`` of lazy arrays."""
+    """Return ``sort_by_keys`` of lazy arrays."""
     arrays = (*keys, *operands)
     return in_order(order_by_keys, arrays, axis, len(keys))[len(keys) :]
 
@@ -51,7 +51,7 @@ def sort_by_keys_in_chunks(
 def sort_with_in_chunks(
     operands: Sequence[da.Array], axis: int, less: Callable[..., np.ndarray]
 ) -> tuple[da.Array, ...]:
-    """``sort_with`` of lazy arrays."""
+    """Return ``sort_with`` of lazy arrays."""
     order = partial(order_by_comparing, less)
     return in_order(order, operands, axis, len(operands))
 
@@ -59,9 +59,9 @@ def sort_with_in_chunks(
 def in_order(
     order: Order, arrays: Sequence[da.Array], axis: int, keys: int
 ) -> tuple[da.Array, ...]:
-    """The arrays in the ``order`` of the first ``keys`` of them.
+    """Return the arrays in the ``order`` of the first ``keys`` of them.
 
-    Chunks are cut anew so that a task sorts whole lines, unless these are too long.
+    Chunks are cut anew so that a task sorts whole lines, unless the lines are too long.
     """
     chunks = arrays[0].chunks
     lines = whole_lines(chunks, axis)
@@ -80,8 +80,8 @@ def in_order(
 def whole_lines(
     chunks: tuple[tuple[int, ...], ...], axis: int
 ) -> tuple[tuple[int, ...], ...] | None:
-    """Return chunks of whole lines along an ``axis``; None where a line is much longer
-    than these chunks have room for.
+    """Return chunks of whole lines along an ``axis``, or None if a line is much longer
+    than the given chunks have room for.
     """
     room, line = prod(map(max, chunks)), sum(chunks[axis])
     if line > LINE_CHUNKS * room:
@@ -90,18 +90,18 @@ def whole_lines(
 
 
 def argsort_lines(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
-    """``np.argsort`` of a block that has whole lines along the axis."""
+    """Return ``np.argsort`` of a block that has whole lines along the axis."""
     return np.argsort(x, axis, kind="stable").astype(dtype)
 
 
 def sort_and_merge(
     order: Order, arrays: Sequence[da.Array], axis: int, keys: int
 ) -> tuple[da.Array, ...]:
-    """The arrays in the ``order`` of the first ``keys`` of them.
+    """Return the arrays in the ``order`` of the first ``keys`` of them.
 
-    Chunks are sorted and put into files, in dask's temporary directory. Of these runs
-    each chunk of the result takes the parts that belong there: their ends are found by
-    comparing samples, and the parts sorted once more.
+    Chunks are sorted and put into files, in dask's temporary directory. Each chunk of
+    the result takes its parts of these runs: their ends are found by comparing samples,
+    and the parts are sorted once more.
     """
     chunks = arrays[0].chunks
     letters = "ijklmnopqr"[: arrays[0].ndim]
@@ -130,14 +130,14 @@ def sort_and_merge(
 
 
 def order_by_keys(*keys: np.ndarray) -> np.ndarray:
-    """The stable order along the last axis by the first key, then by the second, .."""
+    """Return the stable order along the last axis by the first key, the second, .."""
     return np.lexsort(keys[::-1], axis=-1)
 
 
 def order_by_comparing(
     less: Callable[..., np.ndarray], *keys: np.ndarray
 ) -> np.ndarray:
-    """The stable order along the last axis by a comparator of ``sort_with``."""
+    """Return the stable order along the last axis by a comparator of ``sort_with``."""
     places = np.broadcast_to(np.arange(keys[0].shape[-1]), keys[0].shape)
     return sort_with((*keys, places), -1, lambda *pairs: less(*pairs[:-2]))[-1]
 
@@ -145,15 +145,16 @@ def order_by_comparing(
 def sorted_lines(
     order: Order, axis: int, keys: int, *blocks: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Blocks of whole lines, sorted."""
+    """Return blocks of whole lines, each line sorted."""
     rows = [np.moveaxis(x, axis, -1) for x in blocks]
     return tuple(np.moveaxis(x, -1, axis) for x in sorted_rows(order, keys, rows))
 
 
 def sorted_rows(order: Order, keys: int, rows: list[np.ndarray]) -> list[np.ndarray]:
-    """Arrays in the ``order`` of the first ``keys`` of them along the last axis.
+    """Return arrays in the ``order`` of their first ``keys``, along the last axis.
 
-    A key alone is sorted as it is, which takes much less time and memory than an order.
+    A single key is sorted directly, which takes much less time and memory than an
+    order.
     """
     if order is order_by_keys and len(rows) == 1:
         return [np.sort(rows[0], axis=-1)]
@@ -162,7 +163,7 @@ def sorted_rows(order: Order, keys: int, rows: list[np.ndarray]) -> list[np.ndar
 
 
 def sorted_run(order: Order, axis: int, keys: int, *blocks: np.ndarray) -> SortedRun:
-    """A sorted chunk, in files, with its lines along the last axis."""
+    """Return a sorted chunk, in files, with its lines along the last axis."""
     found = sorted_lines(order, axis, keys, *blocks)
     return tuple(Stored(np.moveaxis(x, axis, -1)) for x in found)
 
@@ -174,8 +175,8 @@ def start_in_runs(
     in_files: list[SortedRun],
     number: np.ndarray,
 ) -> np.ndarray:
-    """Return how many elements of each run go before a chunk of the result, as [*lines,
-    run]. Equal ones are in the order of the runs.
+    """Return how many elements of each run precede a chunk of the result, as [*lines,
+    run]. Equal elements are in the order of the runs.
     """
     runs = arrays_of(in_files, keys)
     starts = np.empty((*runs[0][0].shape[:-1], len(runs)), np.int64)
@@ -186,8 +187,8 @@ def start_in_runs(
 
 
 def arrays_of(in_files: list[SortedRun], count: int | None) -> list[list[Any]]:
-    """The first arrays of each run: pages of their files if these are small, else
-    arrays in files, of which few pages are mapped at a time.
+    """Return the first arrays of each run: as pages of their files if these are small,
+    else as arrays in files, of which few pages are mapped at a time.
     """
     size = sum(part.nbytes for run in in_files for part in run)
     is_small = size <= MAPPED_RUNS_BYTES
@@ -198,7 +199,7 @@ def arrays_of(in_files: list[SortedRun], count: int | None) -> list[list[Any]]:
 
 
 def line_of(x: Any, place: tuple[int, ...]) -> Any:
-    """A line of what ``arrays_of`` gave."""
+    """Return a line of an array that ``arrays_of`` returned."""
     if not hasattr(x, "mapped"):
         return x[place]
     line = x.reshape(x.shape[-1:])
@@ -208,7 +209,7 @@ def line_of(x: Any, place: tuple[int, ...]) -> Any:
 
 
 def look_up_in(line: Any, places: np.ndarray) -> Any:
-    """The elements of a line at some places."""
+    """Return the elements of a line at some places."""
     return (line.mapped() if hasattr(line, "mapped") else line)[places]
 
 
@@ -226,7 +227,9 @@ def counts_of_first(order: Order, runs: list[list[Any]], rank: int) -> np.ndarra
 
 
 def in_turn(rank: int, lengths: np.ndarray) -> np.ndarray:
-    """So many elements of runs of these lengths: all of the first, then of the next."""
+    """Return counts that add up to ``rank``: all elements of the first run, then of the
+    next.
+    """
     counts: np.ndarray = np.clip(rank - np.cumsum(lengths) + lengths, 0, lengths)
     return counts
 
@@ -238,7 +241,9 @@ def closer_bounds(
     low: np.ndarray,
     high: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Closer bounds of how many elements of each run are among the first ``rank``."""
+    """Return closer bounds for how many elements of each run are among the first
+    ``rank``.
+    """
     spread, top = (high - low)[:, None], high[:, None]
     at = low[:, None] + (2 * np.arange(SAMPLES) + 1) * spread // (2 * SAMPLES)
     samples = []
@@ -249,14 +254,14 @@ def closer_bounds(
         ]
         samples.append(np.concatenate(parts))
     ordered = order(*samples)
-    # Of each run at least, and at most, so many elements do not come after a sample.
+    # At least, and at most, so many elements of each run do not come after a sample.
     least = np.concatenate([low[:, None], np.minimum(at + 1, top)], axis=1)
     most = np.concatenate([np.minimum(at, top), top], axis=1)
     most[:, 1:] = np.maximum(most[:, 1:], least[:, 1:])
     least_of_all, most_of_all = (
         x[:, 0].sum() + np.cumsum(np.diff(x).ravel()[ordered]) for x in (least, most)
     )
-    # The last sample that is one of the first, and the first one that is not.
+    # The last sample that is surely among the first, and the first that surely is not.
     inside = np.broadcast_to(spread > 0, at.shape).ravel()[ordered]
     ones = np.flatnonzero(inside & (most_of_all <= rank))
     others = np.flatnonzero(inside & (least_of_all > rank))
@@ -277,11 +282,11 @@ def merge_runs(
     number: np.ndarray,
     starts: list[np.ndarray],
 ) -> tuple[np.ndarray, ...]:
-    """A chunk of the result, of each array."""
+    """Return a chunk of the result of each array."""
     runs = arrays_of(in_files, None)
     n, k = np.array([run[0].shape[-1] for run in runs]), number[0]
     ends = np.stack([*starts, np.broadcast_to(n, starts[0].shape)])
-    # A comparator that contradicts itself gives no order, but nothing may be lost.
+    # An inconsistent comparator gives no order, but no element may be lost.
     rising = np.diff(ends, axis=0).min(axis=(0, -1))[..., None] >= 0
     first, last = (np.where(rising, ends[j], in_turn(edges[j], n)) for j in (k, k + 1))
     rows, size = [], edges[k + 1] - edges[k]

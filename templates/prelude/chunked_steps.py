@@ -1,5 +1,5 @@
-"""Loops that go through arrays a row at a time: a task does the steps of one chunk, and
-what goes from step to step goes from task to task.
+"""Loops over the rows of chunked arrays: a task runs the steps of one chunk, and
+loop-carried values go from task to task.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,12 +27,13 @@ def loop_in_chunks(
     reverse: bool = False,
     numbered: bool = False,
 ) -> Any:
-    """Return what ``carries`` are after all steps, and the arrays like ``out`` that
-    these write; ``function`` does the steps of a chunk.
+    """Return the ``carries`` after all steps, and the arrays like ``out`` that the
+    steps write; ``function`` runs the steps of a chunk.
 
-    It is given the range of their numbers if ``numbered``, what the steps before made
-    of ``carries``, a chunk of each of ``rows``, and ``whole``. Steps go along the first
-    axis of ``rows`` and ``out`` or along ``axes``, and start at the end if ``reverse``.
+    ``function`` takes the range of the steps' numbers if ``numbered``, the ``carries``
+    of the steps before, a chunk of each of ``rows``, and ``whole``. Steps go along the
+    first axis of ``rows`` and ``out`` or along ``axes``, and start at the end if
+    ``reverse``.
     """
     axes = axes or (0,) * (len(rows) + len(out))
     (first, *_), count = map(as_chunked, (*rows, *out)), len(rows)
@@ -73,16 +74,16 @@ def loop_in_chunks(
 def steps_of_chunk(
     function: Callable[..., Any], steps: range | None, carries: Any, blocks: Any
 ) -> tuple[Any, ...]:
-    """Return what goes on to the next chunk, and the chunks of what the steps write."""
+    """Return the carries for the next chunk, and the chunks that the steps write."""
     numbers = [] if steps is None else [steps]
     made = function(*numbers, *carries, *map(block_of, blocks))
     results = made if isinstance(made, tuple) else (made,)
-    count = len(carries)  # copies of these: a row would keep its whole chunk
+    count = len(carries)  # which are copied: a row would keep its whole chunk alive
     return [np.array(x) for x in results[:count]], *results[count:]
 
 
 def in_rows(x: Any, axis: int, lengths: Sequence[int]) -> da.Array:
-    """An array in chunks along one axis, which the tasks that need them read."""
+    """Return an array in chunks along one axis, which the tasks that need them read."""
     chunked = as_chunked(x)
     return chunked.recut(cut_along(chunked.array.shape, axis, lengths)).in_files()
 
@@ -90,20 +91,20 @@ def in_rows(x: Any, axis: int, lengths: Sequence[int]) -> da.Array:
 def cut_along(
     shape: Sequence[int], axis: int, lengths: Sequence[int]
 ) -> tuple[tuple[int, ...], ...]:
-    """The chunks of an array that is cut along one axis."""
+    """Return the chunks of an array that is cut along one axis."""
     return tuple(tuple(lengths) if k == axis else (n,) for k, n in enumerate(shape))
 
 
 def key_of(x: da.Array, axis: int, k: int) -> tuple[Any, ...]:
-    """The key of the chunk in a place along an axis."""
+    """Return the key of the ``k``-th chunk along an axis."""
     return x.name, *(k if j == axis else 0 for j in range(x.ndim))
 
 
 def array_of_parts(
     source: da.Array, number: int, parts: dict[Any, Any], like: da.Array, chunks: Any
 ) -> da.Array:
-    """The result with a number, an array of the type of another whose chunks, by their
-    places, are made of what another array's tasks give.
+    """Return the result with a number: an array of the type of another, whose chunks,
+    by their places, are made by tasks from the results of another array's tasks.
     """
     name = name_for(phase_of(source), source, number)
     tasks: dict[Any, Any] = {(name, *place): task for place, task in parts.items()}

@@ -1,4 +1,4 @@
-"""Lazy arrays whose chunks are computed by tasks of our own."""
+"""Lazy arrays whose chunks are computed by custom tasks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -16,7 +16,7 @@ from .chunked_names import phase_of
 def array_of_tasks(
     name: str, tasks: Mapping[Any, Any], given: Sequence[Any], chunks: Any, dtype: Any
 ) -> da.Array:
-    """The array in ``chunks`` whose keys are ``(name, *place)`` in ``tasks``.
+    """Return the array in ``chunks`` whose keys are ``(name, *place)`` in ``tasks``.
 
     The tasks take blocks of the dask arrays that are among ``given``.
     """
@@ -28,8 +28,9 @@ def array_of_tasks(
 def item_of(
     parts: da.Array, number: int, letters: str, dtype: Any, **options: Any
 ) -> da.Array:
-    """An item of what each block gave. ``letters`` are the axes of both, ``"i->ij"``,
-    ``options`` those of ``da.blockwise``. The tasks are named after the block function.
+    """Return an item of each block, which holds several. ``letters`` are the axes of
+    both arrays, ``"i->ij"``. ``options`` are those of ``da.blockwise``. The tasks are
+    named after the block function.
     """
     own, found = letters.split("->")
     options |= {"token": phase_of(parts), "meta": np.empty(0, dtype)}
@@ -38,7 +39,7 @@ def item_of(
 
 
 def one_of(found: da.Array, number: int, meta: np.ndarray) -> da.Array:
-    """One of several results of each task, of the type of ``meta``."""
+    """Return one of several results of each task, with the type of ``meta``."""
     options = {"number": number, "token": phase_of(found), "meta": meta}
     one: da.Array = da.map_blocks(part_of, found, **options)
     return one
@@ -47,8 +48,8 @@ def one_of(found: da.Array, number: int, meta: np.ndarray) -> da.Array:
 def reduce_parts(
     parts: da.Array, function: Callable[..., Any], axis: Any = None, **keywords: Any
 ) -> da.Array:
-    """``function``, such as ``np.sum``, of what blocks gave along the axes, a few of
-    them at a time. The tasks are named after the block function.
+    """Return ``function`` of the blocks' results along the axes, a few of them at a
+    time. The tasks are named after the block function.
     """
     given = {"axis": axis, "dtype": parts.dtype, "name": phase_of(parts), **keywords}
     kept = {"dtype": parts.dtype} if has_keyword(function, "dtype") else {}
@@ -58,13 +59,13 @@ def reduce_parts(
 
 
 def silently(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-    """What a function gives; NumPy warns of nothing meanwhile."""
+    """Call a function without NumPy's warnings."""
     with np.errstate(all="ignore"):
         return function(*arguments, **keywords)
 
 
 def part_of(found: Any, number: int) -> Any:
-    """One of several results of a task, which may be alone in lists."""
+    """Return one of several results of a task, which may be wrapped in lists of one."""
     while isinstance(found, list):
         (found,) = found
     return found[number]

@@ -1,4 +1,4 @@
-"""Windows along axes that are cut: each task reads those that its piece needs."""
+"""Windows along axes that are cut: each task reads what its windows reach."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ def in_windows(
     summed: str = "",
     **keywords: Any,
 ) -> da.Array:
-    """``function(x, *others, **keywords)``, a convolution or a reduction of windows, in
-    ``chunks`` of so many elements of the result.
+    """Return ``function(x, *others, **keywords)``, a convolution or a reduction of
+    windows, in ``chunks`` of so many elements of the result.
 
-    ``layout`` names axes as that of a convolution does; a reduction has no kernel. Each
-    task reads what its windows reach. Along the axes ``summed`` of a kernel each chunk
-    of it gives a part of the result; these are added up.
+    ``layout`` names axes like the layout of a convolution; a reduction has no kernel.
+    Each task reads the elements that its windows reach. Each chunk of a kernel along
+    the axes ``summed`` gives a part of the result, and the parts are added up.
     """
     sources, sizes = [as_chunked(x)], others[-1]
     if "," in layout:
@@ -65,8 +65,8 @@ def in_windows(
 
 @dataclass(frozen=True)
 class Move:
-    """The way windows move along an axis of ``n`` elements, which are ``gap`` apart and
-    start at ``low``.
+    """The motion of windows along an axis of ``n`` elements, which are ``gap`` apart
+    and begin behind a padding of ``low``.
     """
 
     n: int
@@ -76,8 +76,8 @@ class Move:
     low: int
 
     def needed(self, piece: slice, taps: slice) -> tuple[slice, tuple[int, int]]:
-        """The elements that some taps of a piece of the windows reach, and the padding
-        around them.
+        """Return the elements that some taps of a piece of the windows reach, and the
+        padding on both sides of them.
         """
         first = piece.start * self.stride + taps.start * self.dilation - self.low
         last = (piece.stop - 1) * self.stride + (taps.stop - 1) * self.dilation
@@ -91,9 +91,10 @@ class Move:
 
 
 class Windows:
-    """Tasks that each compute a piece of what goes by windows, some rows at a time.
+    """Tasks that each compute a piece of a convolution or of a reduction of windows,
+    some rows at a time.
 
-    ``linked`` are the axes of the result that are one of an array's.
+    ``linked`` are the axes of the result that are also an axis of an array.
     """
 
     def __init__(
@@ -137,8 +138,8 @@ class Windows:
     def reached(
         self, piece: Mapping[str, slice], part: Mapping[str, slice]
     ) -> tuple[list[list[slice]], Any]:
-        """The box of each array for a piece of the result and a part of the kernel, and
-        the padding around the first.
+        """Return the box of each array for a piece of the result and a part of the
+        kernel, and the padding around the first box.
         """
         box, taps, edges = {**self.whole}, {**self.taps, **part}, []
         for k, move in self.moves.items():

@@ -1,9 +1,9 @@
 """Replicas that run one program together.
 
 A device is one partition of one replica, ``replica_id * partitions + partition_id``, as
-in XLA. A replica talks to the others through its network, which has three methods:
-``exchange``, and ``post`` and ``take`` for channels. Source: the operation-semantics
-seed; XLA's CollectiveOpGroupMode.
+in XLA. A replica communicates with the others through its network, which has three
+methods: ``exchange``, and ``post`` and ``take`` for channels. Source: the
+operation-semantics seed; XLA's CollectiveOpGroupMode.
 """
 
 import sys
@@ -15,22 +15,23 @@ from typing import Any
 
 import numpy as np
 
-Groups = Sequence[Sequence[int]] | None  # of devices, in order; None is one of all
+Groups = Sequence[Sequence[int]] | None  # of devices, in order; None: one of all
 Channel = int | str | None
-# The folder of snapshots, how often, and what each loop begins from: see Resumable.
+# The folder of snapshots, the number of iterations between them, and by loop the
+# snapshot that it resumes from: see Resumable.
 NO_SNAPSHOTS: tuple[Any, int, dict[int, str]] = None, 1, {}
 
 
 class ReplicaError(RuntimeError):
-    """The replicas cannot go on together."""
+    """The replicas cannot continue together."""
 
 
 class ReplicaMismatch(ReplicaError):
-    """Replicas have taken different ways: another collective, shape, or early end."""
+    """Replicas have diverged: another collective, another shape, or an early end."""
 
 
 class ReplicaLost(ReplicaError):
-    """A replica that others wait for has gone."""
+    """A replica for which others wait is gone."""
 
 
 class ReplicaStopped(ReplicaError):
@@ -38,12 +39,12 @@ class ReplicaStopped(ReplicaError):
 
 
 class ReplicaTimeout(ReplicaError):
-    """A replica has waited for another for longer than it may."""
+    """A replica has waited for another one for too long."""
 
 
 class Replica:
-    """One device among those that run a program together; the collectives are methods
-    of its subclasses.
+    """One device among those that run a program together; its subclasses have the
+    collectives as methods.
     """
 
     def __init__(
@@ -56,14 +57,14 @@ class Replica:
         self.tags: dict[Any, str] = {}
 
     def members(self, groups: Groups) -> Sequence[int]:
-        """The devices of the group that this one is in; none where it is in none."""
+        """Return the devices of this one's group, or none if it is in no group."""
         if groups is None:
             return range(self.count)
         return next((group for group in groups if self.device in group), ())
 
     def tag(self, collective: str, x: Any, channel: Channel) -> str:
-        """Return the tag that both sides of an exchange agree on; without a channel,
-        that is the line of the call.
+        """Return the tag on which both sides of an exchange agree; without a channel,
+        the line of the call is in the tag.
         """
         frame = sys._getframe(2)
         call = frame.f_lasti, id(frame.f_code), channel, x.shape
@@ -75,8 +76,8 @@ class Replica:
         return tag
 
     def exchange(self, send: dict[int, Any], into: dict[int, Any], tag: str) -> None:
-        """Send an array to each device, this one too, and put what devices send into
-        its place: what all collectives are made of.
+        """Send an array to each device, and fill an array with what each device sends;
+        this device may be one of them. All collectives are made of exchanges.
         """
         if self.device in into:
             into.pop(self.device)[...] = send.pop(self.device)
@@ -85,19 +86,22 @@ class Replica:
 
 
 class Mailbox:
-    """The network of one device: what others send to it, until that is taken."""
+    """The network of one device, with the messages that others have sent to it and that
+    are not yet taken.
+    """
 
     def __init__(self, device: int, changed: threading.Condition) -> None:
         self.device, self.changed, self.snapshots = device, changed, NO_SNAPSHOTS
-        # By sender and channel: tags and arrays.
+        # The tags and arrays that have arrived, by sender and channel.
         self.messages: dict[Any, deque[tuple[str, Any]]] = defaultdict(deque)
-        # What it waits for: the device, the collective, whether it is there.
+        # While this device waits for a message: the sender, the tag, and a function
+        # that tells whether the message has arrived.
         self.waits: tuple[int, str, Callable[[], Any]] | None = None
 
     def exchange(
         self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
     ) -> None:
-        """Send an array to each device, and put what devices send into its place."""
+        """Send an array to each device, and fill one with what each device sends."""
         for peer, array in send.items():
             self.post(peer, array, tag)
         for peer, place in into.items():
@@ -105,11 +109,11 @@ class Mailbox:
                 place[...] = array
 
     def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
-        """Send an array, which the caller may write into afterwards, and go on."""
+        """Send an array, which the caller may change afterwards, without waiting."""
         raise NotImplementedError
 
     def deliver(self, source: int, array: Any, tag: str, channel: Channel) -> None:
-        """Keep an array that has come."""
+        """Keep an array that has arrived."""
         with self.changed:
             self.messages[source, channel].append((tag, array))
             self.changed.notify_all()
@@ -117,10 +121,11 @@ class Mailbox:
     def take(
         self, source: int, tag: str, channel: Channel = None, like: Any = None
     ) -> Any:
-        """Wait for the next array that a device sends; it is ``like`` another one.
+        """Wait for the next array that a device sends, and return it. The array has the
+        shape and dtype of ``like``.
 
-        Raises ReplicaMismatch where its tag is another one, and ReplicaError where
-        nothing comes.
+        Raises ReplicaMismatch if the array has another tag, and ReplicaError if none
+        comes.
         """
         with self.changed:
             arrived = self.messages[source, channel]
@@ -133,7 +138,7 @@ class Mailbox:
         return array
 
     def wait(self, is_there: Callable[[], Any], peer: int, tag: str) -> None:
-        """Wait for something that comes from a peer."""
+        """Wait for a message from a peer, until ``is_there()`` is true."""
         begun = time.monotonic()
         with self.changed:
             self.waits = peer, tag, is_there
@@ -143,7 +148,7 @@ class Mailbox:
             self.waits = None
 
     def require_hope(self, peer: int, tag: str, begun: float) -> None:
-        """Raise ReplicaError where something cannot come, or not in time."""
+        """Raise ReplicaError if a message cannot arrive any more, or not in time."""
         raise NotImplementedError
 
     def require_all_taken(self) -> None:
@@ -156,7 +161,7 @@ class Mailbox:
 
 
 class Program:
-    """What every replica of a module computes; its subclasses run it."""
+    """The program that all replicas of a module run; its subclasses start them."""
 
     def __init__(
         self, body: Callable[..., Any], group: Any, replicas: int, partitions: int
@@ -165,7 +170,7 @@ class Program:
         self.count = replicas * partitions
 
     def require_one_each(self, **given: Sequence[Any]) -> None:
-        """Raise ValueError unless there is something for every replica."""
+        """Raise ValueError unless each argument has an item for every replica."""
         for name, each in given.items():
             if len(each) != self.count:
                 raise ValueError(
@@ -173,6 +178,8 @@ class Program:
                 )
 
     def require_loops(self, snapshot: Any) -> None:
-        """Raise ValueError where a program is to leave snapshots and cannot."""
+        """Raise ValueError if a program is to write snapshots and has no loop that can
+        resume.
+        """
         if snapshot is not None and not hasattr(self.group, "resume"):
             raise ValueError("no loop of this program can go on from a snapshot")

@@ -1,9 +1,9 @@
 """The collectives, each by its HLO name. Source: the operation-semantics seed, the
 sections of these names.
 
-``channel`` is given where several calls are one collective. They use only what NumPy
-hands over to other array libraries (``__array_function__``), so arrays on a device stay
-there.
+``channel`` is given if several calls are one collective. The collectives only call
+NumPy functions that dispatch to other array libraries (``__array_function__``), so
+arrays on a device stay there.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,8 +21,8 @@ DevicePairs = Sequence[tuple[int, int]]  # of source and target
 
 
 def swapped(g: Replica, parts: Mapping[int, Any], tag: str) -> list[Any]:
-    """Part ``m`` goes to member ``m``; what members send, all like this device's own
-    part, in the group's order.
+    """Send part ``m`` to member ``m``, and return the parts that members send, all like
+    this device's own part, in the group's order.
     """
     places = {member: np.empty_like(parts[g.device]) for member in parts}
     arrived = list(places.values())
@@ -33,7 +33,9 @@ def swapped(g: Replica, parts: Mapping[int, Any], tag: str) -> list[Any]:
 def joined_from_members(
     g: Replica, parts: Mapping[int, Any], axis: int, tag: str
 ) -> Any:
-    """Part ``m`` goes to member ``m``; what members send, joined along ``axis``."""
+    """Send part ``m`` to member ``m``, and return the parts that members send, joined
+    along ``axis``.
+    """
     shape = list(parts[g.device].shape)
     shape[axis] *= len(parts)
     result = np.empty_like(parts[g.device], shape=shape, order="C")
@@ -53,13 +55,13 @@ class AllReduce(Replica):
     def all_reduce(
         self, x: Any, combine: Combine, groups: Groups = None, channel: Channel = None
     ) -> Any:
-        """The ``x`` of the whole group, combined in the group's order: the same bits on
-        all.
+        """Return the ``x`` of the whole group, combined in the group's order: the same
+        bits on all members.
         """
         tag, members = self.tag("all_reduce", x, channel), self.members(groups)
         if x.nbytes <= SLICED_FROM or len(members) == 1:
             return reduce(combine, swapped(self, dict.fromkeys(members, x), tag))[()]
-        # Each member combines a slice: nobody sends more than twice the array.
+        # Each member combines a slice, so it sends at most twice the array.
         result = np.empty_like(x, order="C")
         given, made = (
             dict(zip(members, np.array_split(a.reshape(-1), len(members)), strict=True))
@@ -80,7 +82,7 @@ class ReduceScatter(Replica):
         channel: Channel = None,
     ) -> Any:
         """Return the shard of the combined ``x`` along ``axis`` that belongs to this
-        place in the group.
+        device's place in the group.
         """
         tag, members = self.tag("reduce_scatter", x, channel), self.members(groups)
         return reduce(combine, swapped(self, divided(x, members, axis), tag))
@@ -90,7 +92,7 @@ class AllGather(Replica):
     def all_gather(
         self, x: Any, axis: int = 0, groups: Groups = None, channel: Channel = None
     ) -> Any:
-        """The ``x`` of the whole group, joined along ``axis``."""
+        """Return the ``x`` of the whole group, joined along ``axis``."""
         tag, members = self.tag("all_gather", x, channel), self.members(groups)
         return joined_from_members(self, dict.fromkeys(members, x), axis, tag)
 
@@ -99,8 +101,8 @@ class AllToAll(Replica):
     def all_to_all(
         self, x: Any, axis: int = 0, groups: Groups = None, channel: Channel = None
     ) -> Any:
-        """Block ``i`` of ``x`` along ``axis`` goes to member ``i``; what arrives,
-        joined along it.
+        """Send block ``i`` of ``x`` along ``axis`` to member ``i``, and return the
+        blocks that arrive, joined along the same axis.
         """
         tag, members = self.tag("all_to_all", x, channel), self.members(groups)
         return joined_from_members(self, divided(x, members, axis), axis, tag)
@@ -110,7 +112,9 @@ class AllToAllOfTuple(Replica):
     def all_to_all_of_tuple(
         self, parts: Sequence[Any], groups: Groups = None, channel: Channel = None
     ) -> Sequence[Any]:
-        """Part ``i`` goes to member ``i``; what arrives, in the group's order."""
+        """Send part ``i`` to member ``i``, and return the parts that arrive, in the
+        group's order.
+        """
         tag, members = self.tag("all_to_all", parts[0], channel), self.members(groups)
         given = dict(zip(members, parts, strict=True))
         return [part[()] for part in swapped(self, given, tag)]
@@ -127,12 +131,12 @@ class RaggedAllToAll(Replica):
         groups: Groups = None,
         channel: Channel = None,
     ) -> Any:
-        """Rows of ``x`` of different numbers go to the members, which put them into
-        their ``output``.
+        """Send runs of rows of ``x`` to the members, and return ``output`` with the
+        rows that arrive.
 
         The ``k``-th run, ``sizes[k]`` rows from ``starts[k]``, goes to row
-        ``places[k]`` of a member: the runs of member 0 come first, then those of member
-        1, and so on.
+        ``places[k]`` of a member: the runs for member 0 come first, then those for
+        member 1, and so on.
         """
         tag = self.tag("ragged_all_to_all", output, channel)
         members = self.members(groups)
@@ -154,8 +158,8 @@ class CollectivePermute(Replica):
     def collective_permute(
         self, x: Any, pairs: DevicePairs, channel: Channel = None
     ) -> Any:
-        """The ``x`` of the device that sends here by ``pairs`` of (source, target);
-        zeros where none does.
+        """Return the ``x`` of the device that sends to this one by ``pairs`` of
+        (source, target), or zeros if none does.
         """
         tag = self.tag("collective_permute", x, channel)
         sources = [source for source, target in pairs if target == self.device]
@@ -170,7 +174,9 @@ class CollectiveBroadcast(Replica):
     def collective_broadcast(
         self, x: Any, groups: Groups = None, channel: Channel = None
     ) -> Any:
-        """The ``x`` of the group's first member; zeros for who is in no group."""
+        """Return the ``x`` of the group's first member, or zeros on a device in no
+        group.
+        """
         tag, members = (
             self.tag("collective_broadcast", x, channel),
             self.members(groups),
@@ -187,8 +193,8 @@ class CollectiveReduce(Replica):
     def collective_reduce(
         self, x: Any, combine: Combine, groups: Groups = None, channel: Channel = None
     ) -> Any:
-        """The ``x`` of the whole group, combined in the group's order, for its first
-        member; zeros for the others.
+        """Return the ``x`` of the whole group, combined in the group's order, on its
+        first member, and zeros on the others.
         """
         tag, members = self.tag("collective_reduce", x, channel), self.members(groups)
         sources = members if self.device == members[0] else ()
@@ -200,15 +206,17 @@ class CollectiveReduce(Replica):
 
 class Channels(Replica):
     def send(self, x: Any, channel: int, pairs: DevicePairs) -> None:
-        """Send ``x`` to where ``pairs`` of (source, target) say, and go on."""
+        """Send ``x`` to the targets that ``pairs`` of (source, target) have for this
+        device, without waiting.
+        """
         tag = self.tag("transfer", x, channel)
         for source, target in pairs:
             if source == self.device:
                 self.network.post(target, x, tag, channel)
 
     def recv(self, otherwise: Any, channel: int, pairs: DevicePairs) -> Any:
-        """Return what another device sends on a channel, or ``otherwise``, an array of
-        the same shape, where none does.
+        """Return the array that another device sends on a channel, or ``otherwise``, an
+        array of the same shape, if none does.
         """
         tag = self.tag("transfer", otherwise, channel)
         for source, target in pairs:

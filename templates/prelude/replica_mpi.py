@@ -20,21 +20,21 @@ from .replica import (
     ReplicaTimeout,
 )
 
-AWAKE = 5e-5  # seconds that a rank asks again at once: the shortest sleep is as long
+AWAKE = 5e-5  # seconds in which a rank does not sleep: the shortest sleep is as long
 GIVE_WAY = getattr(os, "sched_yield", partial(time.sleep, 0))  # to ranks on its core
-KEPT = 1 << 16  # bytes of an exchange that keeps its memory
+KEPT = 1 << 16  # bytes, at most, of an exchange that has persistent requests
 SHAPE = attrgetter("shape")
 NOTHING_KEPT: tuple[Any, Any, Any] = None, (), ()
-HOPEFUL = 0.01  # seconds until a rank asks whether the others are well
-ENDING = 0  # the tag of MPI of what says how a rank has ended
+HOPEFUL = 0.01  # seconds until a waiting rank checks whether the others still run
+ENDING = 0  # the MPI tag of messages that tell how a rank has ended
 
 
 class Ranks:
-    """The network between replicas that are ranks of an mpi4py communicator.
+    """The network of replicas that are ranks of an mpi4py communicator.
 
-    Who receives knows the size of what comes, so an array travels as its bytes and
-    nothing else. The tag of MPI is a number made of ours: MPI gives nobody what belongs
-    to another collective.
+    The receiver knows the size of an array, so only the bytes of the array are sent.
+    The MPI tag is a number computed from our tag: MPI does not deliver an array to
+    another collective.
     """
 
     def __init__(self, comm: Any, timeout: float) -> None:
@@ -45,20 +45,20 @@ class Ranks:
         self.test_all, self.start_all = MPI.Request.Testall, MPI.Prequest.Startall
         self.status = MPI.Status()
         self.any = MPI.ANY_SOURCE, MPI.ANY_TAG
-        # Collectives have the upper half of MPI's tags, channels the lower one.
+        # Collectives use the upper half of MPI's tags, channels the lower half.
         self.half: int = comm.Get_attr(MPI.TAG_UB) // 2
         self.numbers: dict[str, int] = {}
-        # By tag: what was exchanged the last time, and the memory and requests of that.
+        # By tag: peers and shapes of the last exchange, its buffers and its requests.
         self.kept: dict[str, tuple[Any, Any, Any]] = {}
-        # Posted messages: the rank, the requests, and the arrays that they read.
+        # Posted messages: the rank, the request, and the array that it reads.
         self.sending: list[tuple[int, Any, Any]] = []
-        # By rank that has ended: until when something of it may still arrive.
+        # By rank that has ended: until when its messages may still arrive.
         self.ended: dict[int, float] = {}
-        # By rank: since when it seems to do something else.
+        # By rank: since when it seems to be in another collective.
         self.doubted: dict[int, float] = {}
 
     def number(self, tag: str, channel: int | None = None) -> int:
-        """Return the tag of MPI."""
+        """Return the MPI tag that stands for a tag."""
         if channel is not None:
             return 1 + channel % (self.half - 1)
         number = self.numbers.get(tag)
@@ -69,8 +69,8 @@ class Ranks:
     def exchange(
         self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
     ) -> None:
-        """An exchange that is repeated and short has memory of its own, and requests
-        that MPI starts again: quicker than new ones.
+        """Exchange arrays. A short exchange that is repeated has buffers of its own and
+        persistent requests, which are quicker than new ones.
         """
         arrays, count = (*send.values(), *into.values()), len(send)
         kind = [*send, *into, *map(SHAPE, arrays)]
@@ -96,7 +96,7 @@ class Ranks:
     def exchange_once(
         self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
     ) -> None:
-        """Exchange from and to the memory of the arrays."""
+        """Exchange arrays from and to their own memory."""
         comm, octets, number = self.comm, self.bytes, self.number(tag)
         rooms = [
             array if array.flags.c_contiguous else np.empty_like(array, order="C")
@@ -118,7 +118,9 @@ class Ranks:
     def requests(
         self, rooms: Sequence[Any], peers: Sequence[int], count: int, tag: str
     ) -> list[Any]:
-        """Return requests to send the first arrays and to receive the others."""
+        """Return persistent requests that send the first buffers and receive the
+        others.
+        """
         number, octets = self.number(tag), self.bytes
         starts = [self.comm.Send_init] * count
         starts += [self.comm.Recv_init] * (len(rooms) - count)
@@ -127,22 +129,24 @@ class Ranks:
 
     @staticmethod
     def free(requests: Iterable[Any]) -> None:
-        """Give requests that can be started again back to MPI."""
+        """Free persistent requests."""
         for request in requests:
             request.Free()
 
     def post(self, peer: int, array: Any, tag: str, channel: int | None = None) -> None:
-        """Start to send a copy of an array: nobody knows when it will be taken."""
+        """Start to send a copy of an array, since it may be taken at any time."""
         self.start(peer, np.array(array, order="C"), self.number(tag, channel))
         self.takers()
 
     def start(self, peer: int, memory: Any, number: int) -> None:
-        """Start to send what stays as it is until it has been taken."""
+        """Start to send memory that does not change until it has been taken."""
         request = self.comm.Isend([memory, self.bytes], peer, number)
         self.sending.append((peer, request, memory))
 
     def takers(self) -> set[int]:
-        """Return who has yet to take something, and forget what has been taken."""
+        """Return the ranks that have yet to take a message, and drop the messages that
+        are taken.
+        """
         self.sending = [sent for sent in self.sending if not sent[1].Test()]
         return {peer for peer, _, _ in self.sending}
 
@@ -173,8 +177,8 @@ class Ranks:
                     break
 
     def require_hope(self, peer: int, tag: str, begun: float) -> None:
-        """Raise where a rank has failed, one that is late has ended or does something
-        else, or it has been late for too long.
+        """Raise ReplicaError if a rank has failed, if a late one has ended or is in
+        another collective, or if it has been late for too long.
         """
         here, now = f"replica {self.device}", time.monotonic()
         self.hear(tag)
@@ -186,7 +190,7 @@ class Ranks:
         other = self.status.Get_tag() if is_there else ENDING
         if other < self.half or other == self.number(tag):
             self.doubted.pop(peer, None)
-        # What this rank waits for may have come between its test and this probe.
+        # The awaited message may have arrived between the test and this probe.
         elif now - self.doubted.setdefault(peer, now) > HOPEFUL:
             theirs = f"replica {peer} does {self.name(other)}"
             raise ReplicaMismatch(f"{here} does {tag}, but {theirs}")
@@ -195,14 +199,14 @@ class Ranks:
             raise ReplicaTimeout(f"{here} has waited {limit} in {tag}")
 
     def name(self, number: int) -> str:
-        """Return the tag that a tag of MPI was made of."""
+        """Return the tag for which an MPI tag stands."""
         if number < self.half:
             return f"transfer (channel {number - 1})"
         names = (tag for tag, one in self.numbers.items() if one == number)
         return next(names, "something else")
 
     def hear(self, tag: str) -> None:
-        """Note who has ended. Raises ReplicaStopped where one has failed."""
+        """Record which ranks have ended. Raises ReplicaStopped if one has failed."""
         while (
             message := self.comm.Improbe(self.any[0], ENDING, self.status)
         ) is not None:
@@ -219,7 +223,9 @@ class Ranks:
                 )
 
     def tell(self, failure: str | None) -> None:
-        """Tell the others how this rank ends, and who has yet to take something."""
+        """Tell each other rank how this one ends, and whether that rank has yet to take
+        a message.
+        """
         takers = self.takers()
         for peer in range(self.comm.Get_size()):
             if peer != self.device:
@@ -227,8 +233,8 @@ class Ranks:
                 self.start(peer, text, ENDING)
 
     def finish(self) -> None:
-        """Wait until all ranks have ended. Raises ReplicaMismatch if one has sent what
-        this one has not taken.
+        """Wait until all ranks have ended. Raises ReplicaMismatch if a rank has sent an
+        array that this one has not taken.
         """
         self.tell(None)
         while len(self.ended) < self.comm.Get_size() - 1:
@@ -236,12 +242,12 @@ class Ranks:
             time.sleep(0)
         if self.comm.Iprobe(*self.any, self.status):
             source, tag = self.status.Get_source(), self.status.Get_tag()
-            self.hear("its end")  # which is no array
+            self.hear("its end")  # raises if this message tells of a failure
             raise ReplicaMismatch(
                 f"replica {source} does {self.name(tag)}, "
                 f"but replica {self.device} has ended"
             )
-        while self.takers():  # unless one fails: it has not taken what was for it
+        while self.takers():  # a rank that fails takes nothing, but tells of it
             self.hear("its end")
             time.sleep(0)
         for *_, requests in self.kept.values():
@@ -259,14 +265,15 @@ class OnRanks(Program):
         every: int = 10,
         **feeds: Any,
     ) -> Any:
-        """Run the replica of this process, which mpirun has started: its results.
+        """Run the replica of this process, which mpirun has started, and return its
+        results.
 
-        ``comm`` is a communicator of mpi4py, all ranks by default; ``timeout`` is how
-        many seconds a replica may wait for another. ``snapshot`` is a folder that all
-        ranks see: loops leave there what they carry, ``every`` so many iterations, and
-        the next run with it goes on from there; one that ends well leaves nothing.
-        Raises ValueError where there are not as many ranks as replicas,
-        ReplicaMismatch, ReplicaStopped and ReplicaTimeout.
+        ``comm`` is a communicator of mpi4py, by default that of all ranks; ``timeout``
+        is how many seconds a replica may wait for another. ``snapshot`` is a folder
+        that all ranks see: loops save their loop-carried values there every ``every``
+        iterations, and the next run with this folder resumes from them; a run that
+        succeeds removes its snapshots. Raises ValueError if the number of ranks is not
+        the number of replicas, ReplicaMismatch, ReplicaStopped and ReplicaTimeout.
         """
         from mpi4py import MPI
 
@@ -277,12 +284,12 @@ class OnRanks(Program):
                 f"ranks: mpirun -n {self.count}"
             )
         self.require_loops(snapshot)
-        own = world.Dup()  # its messages meet no others
+        own = world.Dup()  # keeps its messages apart from others
         network = Ranks(own, timeout)
         if snapshot is not None:
             Path(snapshot).mkdir(parents=True, exist_ok=True)
             begin = self.group.newest(Path(snapshot).glob("*"), self.count)
-            # One has looked for all: machines may see a folder at different times.
+            # Rank 0 decides for all: machines may see changes at different times.
             network.snapshots = snapshot, every, own.bcast(begin)
         try:
             g = self.group(network.device, *self.sizes, network)
@@ -300,7 +307,7 @@ class OnRanks(Program):
 
 
 def forget(folder: Any, device: int) -> None:
-    """Remove the snapshots of a device, and what it was killed while writing."""
+    """Remove the snapshots of a device, unfinished ones as well."""
     for path in Path(folder).glob(f"*-*-{device}.*"):
         if path.suffix in (".snapshot", ".unfinished"):
             path.unlink()

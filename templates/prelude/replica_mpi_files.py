@@ -16,13 +16,13 @@ def run_files(
     join: Callable[..., Any] | None = None,
     dtypes: Mapping[str, str] | None = None,
 ) -> None:
-    """Run the replica that is this rank's on arrays of a file, by their names; rank 0
-    writes the results, ``arr_0`` and so on.
+    """Run the replica of this rank on arrays of a file, by their names; rank 0 writes
+    the results, ``arr_0`` and so on.
 
-    The file has whole arrays where there is ``split``, else arrays with one more axis
-    in front, the devices; results are the same with ``join`` and without. ``dtypes``
-    are types that files have no name for, such as bfloat16: these arrays lie in them as
-    their bytes or in a wider type. An error of any rank ends all.
+    The file has whole arrays if there is ``split``, else arrays with the devices as an
+    additional first axis; results are whole if there is ``join``, else stacked in the
+    same way. ``dtypes`` are types that files have no name for, such as bfloat16: the
+    file has these arrays as bytes or in a wider type. An error of any rank ends all.
     """
     from mpi4py import MPI
 
@@ -58,7 +58,7 @@ def run_files(
                 np.savez(file, *map(to_file_type, whole), allow_pickle=False)
     except BaseException:
         traceback.print_exc()
-        time.sleep(0.5)  # mpirun shows what was printed: not if all is over at once
+        time.sleep(0.5)  # for mpirun to show what was printed, before all is over
         comm.Abort(1)
         raise
 
@@ -78,7 +78,7 @@ def to_file_type(array: Any) -> Any:
 
 
 def gathered_at_first(comm: Any, array: Any) -> Sequence[Any]:
-    """Return what all ranks have, on rank 0."""
+    """Return the arrays of all ranks on rank 0, and none on the others."""
     is_first = comm.Get_rank() == 0
     room = np.empty((comm.Get_size() if is_first else 0, *array.shape), array.dtype)
     octets = (x.reshape(-1).view(np.uint8) for x in (array, room))

@@ -1,4 +1,4 @@
-"""Snapshots of what a loop carries, to go on from where a replica was lost."""
+"""Snapshots of loop-carried values, from which a run resumes when a replica is lost."""
 
 import os
 import re
@@ -13,19 +13,19 @@ from .replica import Replica
 
 
 class Resumable(Replica):
-    """Loops that can go on from a snapshot; they are counted in the order in which they
-    begin.
+    """Loops that can resume from a snapshot; they are counted in the order in which
+    they begin.
 
-    A snapshot of one device is loop-iteration-device.snapshot, in a folder that all
-    see. When a device has ended an iteration it has taken what the others have sent in
-    it: no message is under way between snapshots of the same iteration.
+    A snapshot of one device is the file loop-iteration-device.snapshot, in a folder
+    that all devices see. A device that has ended an iteration has taken all messages
+    that were sent in it: none is under way between snapshots of the same iteration.
     """
 
     loop = iteration = 0
 
     def resume(self, *carried: Any) -> Any:
-        """Return what a loop begins with: what its snapshot holds where the run begins
-        from one, else the arguments.
+        """Return the values that a loop begins with: those of its snapshot if the run
+        resumes from one, else the arguments.
         """
         self.loop, self.iteration = self.loop + 1, 0
         begin = self.network.snapshots[2].get(self.loop)
@@ -38,8 +38,9 @@ class Resumable(Replica):
             ]
 
     def snapshot(self, *carried: Any) -> None:
-        """The end of an iteration, and what the next one begins with. A snapshot is
-        written whole or not at all; those before one that all devices have go.
+        """End an iteration, and save the values that the next one begins with. A
+        snapshot is written whole or not at all; those before one that all devices have
+        are removed.
         """
         self.iteration += 1
         folder, every, _ = self.network.snapshots
@@ -58,8 +59,8 @@ class Resumable(Replica):
 
     @staticmethod
     def newest(files: Iterable[Path], count: int) -> dict[int, str]:
-        """Return, by loop, the newest snapshot that all devices have: the path without
-        device and ending.
+        """Return, by loop, the newest snapshot that all devices have: its path without
+        device and suffix.
         """
         found: Counter[tuple[int, int, Path]] = Counter()
         for path in files:
@@ -73,6 +74,8 @@ class Resumable(Replica):
 
 
 def as_before(octets: Any, like: Any) -> Any:
-    """Return an array, or int, of the type and shape of another one, of its bytes."""
+    """Return the array, or int, that these bytes are in the type and shape of another
+    one.
+    """
     array = octets.view(np.asarray(like).dtype).reshape(np.shape(like))[()]
     return int(array) if isinstance(like, int) else array

@@ -22,7 +22,7 @@ class Thread(Mailbox):
         self.threads[peer].deliver(self.device, array.copy(), tag, channel)
 
     def require_hope(self, peer: int, tag: str, begun: float) -> None:
-        """Raise at once where a message cannot come any more."""
+        """Raise ReplicaError at once if a message cannot arrive any more."""
         if any(thread.failure for thread in self.threads):
             raise ReplicaStopped(
                 f"replica {self.device} stopped in {tag}: another one failed"
@@ -41,7 +41,7 @@ class Thread(Mailbox):
             raise ReplicaMismatch(f"the replicas wait for each other: {circle}")
 
     def end(self, future: Future[Any]) -> None:
-        """The thread has ended; a failure stops all."""
+        """Record that the thread has ended; a failure stops all."""
         failure = future.exception()
         if failure is not None:
             failure.add_note(f"in replica {self.device}")
@@ -54,12 +54,12 @@ class InThreads(Program):
     def run_local(
         self, replica_args: Sequence[Any], **feeds: Sequence[Any]
     ) -> list[Any]:
-        """Run every replica in a thread of this process; the results, by device. The
-        first failure is raised.
+        """Run every replica in a thread of this process, and return the results by
+        device. Raises the first failure.
 
         ``replica_args[k]`` are the arguments of device ``k``: replica r, partition p is
-        number ``r * partitions + p``. Where the program talks to its host, ``feeds``
-        are the functions by name, one for each replica.
+        number ``r * partitions + p``. If the program talks to its host, ``feeds`` are
+        the functions by name, one for each replica.
         """
         self.require_one_each(replica_args=replica_args, **feeds)
         changed, networks = threading.Condition(), list[Thread]()

@@ -1,9 +1,9 @@
-"""A replica's place on a worker of a dask.distributed cluster.
+"""The place of a replica on a worker of a dask.distributed cluster.
 
-The replicas talk to each other over the cluster's own connections, hence with its
-addresses and its security: a replica connects to the workers of the others where these
-listen anyway, and sends over the sockets of these connections. Messages of
-distributed's own comms take seven times as long where they are short.
+The replicas communicate over the cluster's own connections, hence with its addresses
+and its security: a replica connects to the workers of the others at the addresses where
+they listen anyway, and sends over the sockets of these connections. Short messages over
+distributed's own comms take seven times as long.
 """
 
 import asyncio
@@ -36,32 +36,32 @@ from .replica import (
 
 LONGEST_HEAD = 1 << 13  # bytes
 MOST = 1 << 24  # bytes that are received at a time
-SHORT = 1 << 15  # bytes of an array that is copied behind its head
-# How long data may wait to be received, on Linux. Dask gives a connection up after half
-# a minute, but a worker receives nothing while a library holds the interpreter's lock.
+SHORT = 1 << 15  # bytes, at most, of an array that is copied behind its head
+# Linux's limit on how long sent data may stay unreceived. Dask gives up a connection
+# after half a minute, but a worker receives nothing while a library holds the GIL.
 TCP_USER_TIMEOUT = 18
-ENDED = "has ended"  # what a replica says at its end, if it has not failed
+ENDED = "has ended"  # the last message of a replica that has not failed
 
 
 class Seat(Mailbox):
-    """The place of one replica on its worker, with a connection to each other one for
-    what it sends, and one from each, of which a thread delivers what comes.
+    """The place of one replica on its worker. It has a connection to each other replica
+    for sending, and one from each, whose messages a thread delivers.
 
-    A message is a line of JSON and the bytes of an array; nothing of it is unpickled.
+    A message is a line of JSON and the bytes of an array; nothing is unpickled.
     """
 
     def __init__(self, token: str, device: int, count: int, timeout: float) -> None:
         super().__init__(device, threading.Condition())
         self.token, self.count, self.timeout = token, count, timeout
         self.worker: Any = get_worker()
-        self.task: Any = None  # that runs here
+        self.task: Any = None  # of the scheduler, which runs this replica
         self.loop, self.over = self.worker.loop.asyncio_loop, asyncio.Event()
         self.outgoing: dict[int, Any] = {}  # sockets, by device
         self.incoming: dict[int, Any] = {}
-        # Memory for what a device sends next, and of whom something is arriving.
+        # Memory for the next array of a device; devices of which one is arriving.
         self.places: dict[int, Any] = {}
         self.arriving: set[int] = set()
-        self.moved: dict[int, float] = {}  # when something of a device has come
+        self.moved: dict[int, float] = {}  # when bytes of a device last arrived
         self.gone: dict[int, tuple[type[ReplicaError], str]] = {}
         self.has_ended = False
         seats = self.worker.__dict__.setdefault("replica_seats", WeakValueDictionary())
@@ -70,12 +70,14 @@ class Seat(Mailbox):
         async def join(
             comm: Any, token: str, device: int, source: int, end: Any = None
         ) -> Any:
-            """Only who knows the run's token finds a replica of this worker."""
+            """Accept a peer's connection: only a peer that knows the run's token finds
+            a replica.
+            """
             seat = seats.get((token, device))
             if seat is not None and seat.expects(source):
                 await comm.write("welcome")
                 delivering = seat.deliver_from(source, end or taken_over(comm))
-                del seat  # which may go
+                del seat  # which would stay alive
                 await delivering.wait()
             comm.abort()
             return Status.dont_reply
@@ -83,7 +85,7 @@ class Seat(Mailbox):
         self.worker.handlers["join_replica"] = join
 
     def __reduce__(self) -> Any:
-        return type(None), ()  # it stays where it is
+        return type(None), ()  # a seat stays on its worker
 
     # -- on the worker's event loop
 
@@ -99,7 +101,7 @@ class Seat(Mailbox):
             if not hasattr(comm, "stream"):  # within a process, hence without a socket
                 end, names["end"] = socket.socketpair()
             await comm.write({"op": "join_replica", "reply": False, **names})
-            await comm.read()  # it is welcome: until then nothing else is sent
+            await comm.read()  # "welcome": before, nothing else may be sent
             end = end or taken_over(comm)
             end.settimeout(0.2)
         except Exception as error:
@@ -113,12 +115,14 @@ class Seat(Mailbox):
         comm.abort()
 
     def expects(self, source: Any) -> bool:
-        """Tell whether a device may connect to this replica, and has not yet."""
+        """Return whether a device may connect to this replica and has not yet."""
         others = {*range(self.count)} - {self.device, *self.incoming}
         return source in others and not self.over.is_set()
 
     def deliver_from(self, peer: int, end: Any) -> asyncio.Event:
-        """Begin to deliver what a peer sends; returns what is set when that is over."""
+        """Start to deliver a peer's messages, and return the event that is set at their
+        end.
+        """
         end.settimeout(None)
         over, loop = asyncio.Event(), self.loop
         with self.changed:
@@ -136,7 +140,7 @@ class Seat(Mailbox):
     # -- on a thread for each peer
 
     def receive(self, peer: int, stream: Any) -> None:
-        """Deliver what a peer sends, until it has ended."""
+        """Deliver the messages of a peer, until it has ended."""
         kind: type[ReplicaError] = ReplicaLost
         reason = "was lost"
         try:
@@ -174,7 +178,7 @@ class Seat(Mailbox):
     def lose(
         self, peer: int, reason: str, kind: type[ReplicaError] = ReplicaLost
     ) -> None:
-        """A peer sends no more; the first reason stands."""
+        """Record that a peer sends no more; the first reason stands."""
         with self.changed:
             self.gone.setdefault(peer, (kind, reason))
             self.changed.notify_all()
@@ -184,7 +188,9 @@ class Seat(Mailbox):
     def exchange(
         self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
     ) -> None:
-        """What comes later than this is received in the memory where it belongs."""
+        """Exchange arrays; those that arrive later than this call are received in their
+        places.
+        """
         with self.changed:
             for peer, place in into.items():
                 is_next = peer not in self.arriving and not self.messages[peer, None]
@@ -203,7 +209,7 @@ class Seat(Mailbox):
             self.send(peer, part, tag)
 
     def send(self, peer: int, octets: Any, tag: str) -> None:
-        """Send bytes, which the thread of the peer takes at any time."""
+        """Send bytes to a peer, whose thread receives them at any time."""
         rest, begun = memoryview(octets), time.monotonic()
         while rest:
             try:
@@ -212,12 +218,12 @@ class Seat(Mailbox):
             except TimeoutError:
                 self.require_hope(peer, tag, begun)
             except OSError:
-                return  # what the peer sent before it went tells why
+                return  # the last message of the peer tells why
 
     def require_hope(self, peer: int, tag: str, begun: float) -> None:
-        """Raise where a peer has gone, the client has given the run up, or nothing has
-        moved for too long. For the end of others a replica waits as long as they
-        compute.
+        """Raise ReplicaError if a peer has gone, the client has given up the run, or
+        nothing has moved for too long. A replica waits for the end of others as long as
+        they compute.
         """
         for other, (kind, reason) in list(self.gone.items()):
             is_met = other == peer and peer in self.outgoing
@@ -245,8 +251,9 @@ class Seat(Mailbox):
         *,
         program: Program,
     ) -> Any:
-        """Run the replica: its results, when all others have ended, too; with a client
-        as ``keeper``, what stands for them.
+        """Run the replica, and return its results when all others have ended, too. With
+        a client as ``keeper``, return keys, shapes and dtypes of results that stay on
+        the worker.
         """
         self.task, self.snapshots = self.worker.get_current_task(), snapshots
         others = [peer for peer in range(self.count) if peer != self.device]
@@ -271,7 +278,7 @@ class Seat(Mailbox):
         except BaseException:
             self.has_ended = True
             for end in list(self.outgoing.values()):  # the event loop may add others
-                end.settimeout(0.1)  # who receives nothing may be the cause
+                end.settimeout(0.1)  # a peer that receives nothing may be the cause
                 with suppress(OSError):
                     end.send(message("failed"))
             raise
@@ -284,7 +291,7 @@ class Seat(Mailbox):
 
 
 def taken_over(comm: Any) -> Any:
-    """Return the socket of a connection, which the event loop uses no more."""
+    """Return the socket of a connection, which the event loop no longer uses."""
     end, loop = comm.stream.socket, comm.stream.io_loop
     loop.remove_handler(end.fileno())
     with suppress(OSError):  # no such option here, so no such limit either
@@ -293,12 +300,12 @@ def taken_over(comm: Any) -> Any:
 
 
 def message(head: Any) -> bytes:
-    """Return the beginning of a message."""
+    """Return the beginning of a message: a line of JSON."""
     return json.dumps(head).encode() + b"\n"
 
 
 def left_here(worker: Any, results: Any, client: str) -> Any:
-    """Leave results on a worker, for a client: the key, shape and dtype of each."""
+    """Leave results on a worker for a client; return key, shape and dtype of each."""
     arrays = results if isinstance(results, tuple) else [results]
     data = {f"replica-result-{uuid.uuid4().hex}": array for array in arrays}
     who_has = {key: [worker.address] for key in data}
@@ -314,5 +321,5 @@ def left_here(worker: Any, results: Any, client: str) -> Any:
 
 
 def octets_of(array: Any) -> Any:
-    """The memory of a contiguous array."""
+    """Return the memory of a contiguous array."""
     return memoryview(array.reshape(-1).view(np.uint8)) if array.size else b""

@@ -24,15 +24,15 @@ from .sidecar import verified
 
 
 class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
-    """Pickles a program with the functions and classes of its modules: workers need not
-    be able to import these, and run them where they have older ones.
+    """A pickler that includes the functions and classes of a program's modules: workers
+    may lack these modules, or have older ones.
     """
 
     names: Collection[str] = ()  # of the modules
 
     def reducer_override(self, obj: Any) -> Any:
-        """Functions decorated with ``np.errstate`` or ``cache`` cannot be pickled:
-        workers decorate them again.
+        """Reduce functions decorated with ``np.errstate`` or ``cache``, which cannot be
+        pickled, to calls of these decorators.
         """
         cells = getattr(obj, "__closure__", None) or ()
         if any(isinstance(cell.cell_contents, np.errstate) for cell in cells):
@@ -43,13 +43,15 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 def silenced(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function without NumPy's warnings."""
+    """Return the function without NumPy's warnings."""
     quiet: Callable[..., Any] = np.errstate(all="ignore")(function)
     return quiet
 
 
 def pickled_whole(program: Any, module: str = __name__) -> bytes:
-    """Return a program with what it uses of its ``module`` and of this one."""
+    """Return a program, pickled with everything that it uses of its ``module`` and of
+    this one.
+    """
     stream, names = io.BytesIO(), {module, __name__} & {*sys.modules}
     pickler = ByValue(stream)
     pickler.names = {module, __name__, "builtins"}
@@ -64,15 +66,15 @@ def pickled_whole(program: Any, module: str = __name__) -> bytes:
 
 
 class Run:
-    """One run of a program on chosen workers, seen from the client."""
+    """One run of a program on chosen workers, as seen by the client."""
 
     def __init__(self, client: Any, addresses: Sequence[str], timeout: float) -> None:
         self.client, self.addresses, self.timeout = client, addresses, timeout
         self.token, self.futures = uuid.uuid4().hex, list[Any]()
 
     def results(self, program: bytes, arguments: Sequence[Any]) -> list[Any]:
-        """The results, by device. Raises what a replica raises, and ReplicaLost where a
-        worker goes.
+        """Run the program, and return the results by device. Raises the exception of a
+        replica, or ReplicaLost if a worker has gone.
         """
         count = len(self.addresses)
         places = [(self.token, d, count, self.timeout) for d in range(count)]
@@ -86,11 +88,11 @@ class Run:
             self.client.cancel(self.futures, force=True)
 
     def submit(self, name: str, program: bytes, each: Sequence[Any]) -> list[Any]:
-        """Call a program in a task for each device, on its worker and nowhere else."""
+        """Call a program in a task for each device, on its worker only."""
 
         def call(pickled: bytes, *arguments: Any) -> Any:
-            """Bytes until now: a scheduler in the client's process would read them, and
-            send names of its modules on.
+            """Unpickle the program, which nobody may do before: a scheduler in the
+            client's process would, and send names of its modules on.
             """
             return cloudpickle.loads(pickled)(*arguments)
 
@@ -103,8 +105,8 @@ class Run:
         return futures
 
     def wait(self, futures: Sequence[Any], limit: float = float("inf")) -> list[Any]:
-        """The results, by device. Raises the failure behind all others, ReplicaLost
-        where a worker goes, or ReplicaTimeout after ``limit`` seconds.
+        """Return the results by device. Raises the failure that caused all others,
+        ReplicaLost if a worker has gone, or ReplicaTimeout after ``limit`` seconds.
         """
         begun, gathering = time.monotonic(), None
         while gathering is None or not gathering.done():
@@ -112,7 +114,7 @@ class Run:
             alive, waited = self.client.nthreads(), time.monotonic() - begun
             gone = [d for d, a in enumerate(self.addresses) if a not in alive]
             if gone or not {*status} <= {"pending", "finished"}:
-                if gathering is not None:  # which asks again and again
+                if gathering is not None:  # it would retry for ever
                     gathering.cancel()
                 raise self.failure(futures, gone)
             if "pending" not in status and gathering is None:
@@ -123,13 +125,13 @@ class Run:
                 late = [device for device, s in enumerate(status) if s == "pending"]
                 told = f"replicas {late} have not started within {limit:g} s"
                 raise ReplicaTimeout(f"{told}: are their workers busy?")
-            # A long run is asked after less often, and a loss noticed within a second.
+            # A long run is polled less often, but a loss is noticed within a second.
             time.sleep(min(0.01 + waited / 100, 0.2))
         return list(gathering.result())
 
     def failure(self, futures: Sequence[Any], gone: Sequence[int]) -> BaseException:
-        """Return why a run has failed: the cause of all failures, which may be the last
-        one that is told. Where a worker has gone, the others notice at once or never.
+        """Return the exception that made a run fail: the cause of all failures, which
+        may be reported last. If a worker has gone, the others notice at once or never.
         """
         deadline = time.monotonic() + (0.4 if gone else 3)
         there = [future for d, future in enumerate(futures) if d not in gone]
@@ -145,8 +147,8 @@ class Run:
         return min(failures, key=rank_of_cause, default=nothing)
 
 
-# What a failure is a consequence of, the cause first; before them comes whatever else a
-# program raises.
+# The errors of replicas, from causes to consequences; whatever else a program raises
+# comes before them.
 CAUSES = "ReplicaMismatch", "ReplicaTimeout", "ReplicaLost", "ReplicaStopped"
 
 
@@ -170,21 +172,21 @@ class OnWorkers(Program):
         rejoin: float | None = None,
         **feeds: Sequence[Any],
     ) -> list[Any]:
-        """As ``run_local``, each replica on a worker of the cluster that ``client`` is
-        connected to.
+        """Run every replica as ``run_local`` does, but on a worker of the cluster that
+        ``client`` is connected to.
 
         ``workers`` names those to take; ``timeout`` is how many seconds a replica may
         wait for another. Arguments may be dask arrays, and a replica takes the worker
-        that has most of its own; without ``gather`` results are dask arrays, and stay
-        on the workers. ``moved`` of the list of results is how many bytes of the
-        arguments went to another worker.
+        that has most of its own; without ``gather``, results are dask arrays that stay
+        on the workers. The list of results has the attribute ``moved``: how many bytes
+        of the arguments went to another worker.
 
-        ``snapshot`` is a folder that all machines see: loops leave there what they
-        carry, ``every`` so many iterations. Where a worker is lost the run goes on from
-        there, up to ``retries`` times, with another worker that joins within ``rejoin``
-        seconds: ``timeout`` where nannies start workers again, else 1. Nothing is left
-        behind: neither tasks nor connections nor snapshots. Raises ReplicaLost,
-        ReplicaMismatch and ReplicaTimeout, or what a replica has raised.
+        ``snapshot`` is a folder that all machines see: loops save their loop-carried
+        values there every ``every`` iterations. If a worker is lost, the run resumes
+        from them, up to ``retries`` times, with another worker that joins within
+        ``rejoin`` seconds: by default ``timeout`` if nannies restart workers, else 1.
+        No tasks, connections or snapshots are left behind. Raises ReplicaLost,
+        ReplicaMismatch and ReplicaTimeout, or the exception of a replica.
         """
         require_client(client)
         self.require_one_each(replica_args=replica_args, **feeds)
@@ -217,7 +219,7 @@ class OnWorkers(Program):
                     lost = error
                     if snapshot is None or attempt == retries:
                         raise
-                    # Replicas that go on for a moment find nothing to delete.
+                    # Replicas that still run for a moment find no snapshot to delete.
                     snapshots[0].rename(folder / f"{attempt}-lost")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -231,16 +233,16 @@ class OnWorkers(Program):
 
 
 class Results(list[Any]):
-    """The results of all devices; ``moved`` are the bytes of dask arrays among the
-    arguments that went to another worker.
+    """The results of all devices. ``moved`` is how many bytes of dask arrays among the
+    arguments went to another worker.
     """
 
     moved = 0
 
 
 def carry_constants(names: dict[str, Any]) -> None:
-    """Let large constants travel with a program: the workers do not have the files
-    beside its module.
+    """Make large constants part of a program: the workers do not have the files beside
+    its module.
     """
     reading = [names.get(name) for name in ("constant", "mapped_constant")]
     if not any(hasattr(function, "cache_info") for function in reading):
@@ -262,8 +264,8 @@ def on_devices(
     split: Callable[[list[Any]], list[list[Any]]],
     join: Callable[[list[Any]], Any],
 ) -> Any:
-    """Run a program on whole arrays: on the workers of a client, or in threads where it
-    is None.
+    """Run a program on whole arrays, on the workers of a client, or in threads if the
+    client is None.
     """
     if client is None:
         return join(program.run_local(list(da.compute(*split(list(arrays))))))
@@ -273,8 +275,8 @@ def on_devices(
 
 
 def require_client(client: Any) -> None:
-    """Raise TypeError for what is no client of dask.distributed, ReplicaError for one
-    that is closed.
+    """Raise TypeError unless this is a client of dask.distributed, and ReplicaError if
+    it is closed.
     """
     if not hasattr(client, "scheduler_info"):
         kind = type(client).__name__
@@ -286,8 +288,9 @@ def require_client(client: Any) -> None:
 def futures_of(
     client: Any, replica_args: Sequence[Sequence[Any]]
 ) -> tuple[list[list[Any]], list[Counter[str]]]:
-    """Return the arguments of each device, with futures in place of dask arrays, which
-    are computed, and how many bytes of these each worker has, by device.
+    """Compute the dask arrays among the arguments. Return the arguments of each device,
+    with futures in place of these arrays, and by device how many bytes of them each
+    worker has.
     """
     lazy = {a.name: a for own in replica_args for a in own if isinstance(a, da.Array)}
     futures = dict(zip(lazy, client.compute(list(lazy.values())), strict=True))
@@ -317,9 +320,10 @@ def placed(
     held: Sequence[Counter[str]],
     lost: ReplicaLost | None,
 ) -> list[str]:
-    """A worker for each device: others as long as there are any, those first that have
-    bytes of its arguments, and one thread for each replica. Raises where there are too
-    few for too long, after one was ``lost``, that.
+    """Return a worker for each device, one thread for each replica: on different
+    workers if there are enough, preferably on those that have bytes of the device's
+    arguments. Raises ReplicaTimeout if there are too few threads for too long, or the
+    exception ``lost`` if there is one.
     """
     deadline = time.monotonic() + patience
     total = sum(held, Counter[str]())
@@ -351,8 +355,8 @@ def placed(
 
 
 def arrays_left(client: Any, told: Any) -> Any:
-    """Return what a replica has left on its worker as dask arrays of one chunk: one, or
-    a tuple of several.
+    """Return the results that a replica has left on its worker as dask arrays of one
+    chunk: one, or a tuple of several.
     """
     arrays = []
     for key, shape, dtype in told:

@@ -1,8 +1,8 @@
-"""Arrays that are divided among the devices of a mesh.
+"""Arrays that are sharded over the devices of a mesh.
 
-A mesh is ``{"data": 2, "model": 4}``, the sizes of its axes; `devices` has its devices,
-where the last axis runs first. A sharding names for each dimension the axes that divide
-it, the major one first: ``("data", None)``, ``(("data", "model"), None)``.
+A mesh is ``{"data": 2, "model": 4}``, the sizes of its axes; `devices` has its devices
+in row-major order. A sharding names for each dimension the axes that shard it, the
+major one first: ``("data", None)``, ``(("data", "model"), None)``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +15,8 @@ import numpy as np
 def parts_of_devices(
     sharding: Sequence[Any], mesh: dict[str, int], devices: Sequence[int]
 ) -> tuple[list[int], list[tuple[int, ...]]]:
-    """Return into how many parts a sharding divides each dimension, and by device the
-    numbers of the parts that it has.
+    """Return the number of parts into which a sharding divides each dimension, and for
+    each device the numbers of its part.
     """
     dimensions = [(axes,) if isinstance(axes, str) else axes or () for axes in sharding]
     numbers: dict[int, tuple[int, ...]] = {}
@@ -37,9 +37,9 @@ def split_arrays(
     mesh: dict[str, int],
     devices: Sequence[int],
 ) -> list[list[Any]]:
-    """Return the arguments of each device, of whole arrays; those with a sharding None
-    are for every device as they are. Raises ValueError with the name of an array that
-    cannot be divided evenly.
+    """Return the arguments of each device, cut from whole arrays. An array whose
+    sharding is None goes to every device as it is. Raises ValueError with the name of
+    an array that cannot be divided evenly.
     """
     split: list[list[Any]] = [[] for _ in devices]
     for array, (name, sharding) in zip(arrays, shardings.items(), strict=True):
@@ -65,7 +65,9 @@ def join_arrays(
     mesh: dict[str, int],
     devices: Sequence[int],
 ) -> Any:
-    """Return whole arrays of the results of all devices: one, or a tuple of several."""
+    """Return whole arrays, joined from the results of all devices: one, or a tuple of
+    several.
+    """
     is_tuple = isinstance(results[0], tuple)
     by_result = list(zip(*results, strict=True)) if is_tuple else [results]
     joined = []
@@ -81,7 +83,7 @@ def joined_parts(
     counts: Sequence[int],
     place: tuple[int, ...] = (),
 ) -> Any:
-    """Return the array that parts make, by their places: side by side, axis by axis."""
+    """Return the array that parts make up, joined by their places, axis by axis."""
     axis = len(place)
     if axis == len(counts):
         return parts[place]

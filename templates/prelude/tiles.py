@@ -1,4 +1,4 @@
-"""Block functions that work through their blocks a few rows at a time."""
+"""Block functions that process their blocks a few rows at a time."""
 
 from collections.abc import Callable
 from math import prod
@@ -9,21 +9,21 @@ import numpy as np
 from .arrays_in_files import MAPPED_BYTES
 from .memory import MEMORY
 
-# Of one argument in a call: little enough to stay in the cache, and enough that threads
-# seldom wait for the interpreter. Windows read rows of their neighbours again.
+# Of one argument in a call: few enough to stay in the cache, and enough that threads
+# seldom wait for the interpreter. Windows need more: they read neighbouring rows again.
 TILE_BYTES = 1 << 20
 WINDOW_BYTES = 1 << 22
-LINE_CHUNKS = 8  # chunks that a line may be as long as for a task to sort it as a whole
+LINE_CHUNKS = 8  # chunks, at most, of a line that one task sorts as a whole
 
 
 class Tiled:
     """A block function that is called for a few rows of its block at a time.
 
-    ``cut`` says for each argument along which axis the rows lie; None: each call gets
-    it whole. ``joined`` says for the result, or for each of several, along which axis
+    ``cut`` has for each argument the axis of its rows, or None if each call gets it
+    whole. ``joined`` has for the result, or for each of several, the axis along which
     those of all calls are joined, or the ufunc that combines them. Temporary arrays are
-    small, and of a file only the rows are read. ``rows`` are the most for a
-    call, where much is made of small arguments.
+    small, and only the rows of a file are read. ``rows`` is the most for a call, for
+    functions that make large results of small arguments.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class Tiled:
 class Unread:
     """A part of an array that is read by the task that needs it.
 
-    Tasks know it by what it can do, not by its class: a module that is loaded again has
-    another class.
+    Tasks recognise it by its methods, not by its class: a module that is loaded again
+    has another class.
     """
 
     def __init__(self, array: Any, index: tuple[slice, ...]) -> None:
@@ -81,16 +81,18 @@ class Unread:
         self.nbytes = prod(self.shape) * self.dtype.itemsize
 
     def read(self) -> np.ndarray:
-        """The part."""
+        """Read the part."""
         return np.asarray(self.array[self.index])
 
     def read_into(self, result: np.ndarray, inner: tuple[slice, ...]) -> None:
-        """Write a part of it to an array in memory."""
+        """Write a box of the part to an array in memory."""
         part = self[inner]
         put_part(result, part.array, part.index)
 
     def __getitem__(self, inner: tuple[slice, ...]) -> "Unread":
-        """A part of it: dask cuts along the edges of all arrays that meet."""
+        """Return a box of the part, unread: dask cuts all arrays of a task at the edges
+        of each.
+        """
         index = list(self.index)
         for axis, part in enumerate(inner):
             places = places_in(index[axis])[part]
@@ -99,31 +101,31 @@ class Unread:
 
 
 def places_in(part: slice) -> range:
-    """The places along an axis that a slice has."""
+    """Return the places along an axis that a slice selects."""
     return range(part.start, part.stop, part.step or 1)
 
 
 def block_of(argument: Any) -> Any:
-    """A block that dask gives: it may be alone in lists, or not read yet."""
+    """Return a block that dask passes, which may be unread or in lists of one."""
     while isinstance(argument, list):
         (argument,) = argument
     return argument.read() if hasattr(argument, "read") else argument
 
 
 def left_in_file(argument: Any) -> Any:
-    """A block of which parts are taken: one that lies in a file stays there."""
+    """Return a block of which parts will be taken; a block in a file stays there."""
     while isinstance(argument, list):
         (argument,) = argument
     return argument if is_in_file(argument) else block_of(argument)
 
 
 def is_in_file(argument: Any) -> bool:
-    """Tell whether a block, or an array, is one of which any part can be read."""
+    """Return whether any part of a block, or of an array, can be read on its own."""
     return hasattr(getattr(argument, "array", argument), "read_into")
 
 
 def own_block(argument: Any) -> np.ndarray:
-    """A block that may be changed."""
+    """Return a copy of a block, which may be changed."""
     block = left_in_file(argument)
     result = MEMORY.room(block.shape, block.dtype)
     put_part(result, block, ())
@@ -131,12 +133,12 @@ def own_block(argument: Any) -> np.ndarray:
 
 
 def rows_of(x: Any, axis: int, rows: slice) -> Any:
-    """Some rows of what ``left_in_file`` gave."""
+    """Return some rows of a block that ``left_in_file`` returned."""
     return block_of(x[(slice(None),) * axis + (rows,)])
 
 
 def put_part(result: np.ndarray, source: Any, index: tuple[slice, ...]) -> None:
-    """``result[...] = source[index]``, which is read to where it belongs."""
+    """Compute ``result[...] = source[index]``; a file is read right into the result."""
     if hasattr(source, "read_into"):
         source.read_into(result, index)
     else:
@@ -144,8 +146,8 @@ def put_part(result: np.ndarray, source: Any, index: tuple[slice, ...]) -> None:
 
 
 class Rows:
-    """A block from which rows are taken, some after the other. One that is a piece of a
-    file is mapped MAPPED_BYTES at a time: it takes as long to map as to add up 1 MiB.
+    """A block from which rows are taken in order. If it is contiguous in a file,
+    MAPPED_BYTES are mapped at a time: to map takes as long as to add up 1 MiB.
     """
 
     def __init__(self, block: Any, axis: int) -> None:
@@ -156,7 +158,7 @@ class Rows:
         self.part, self.start, self.stop = block, 0, 0
 
     def take(self, rows: slice) -> Any:
-        """Rows that are not before the last ones."""
+        """Return rows that do not precede the last ones taken."""
         if rows.stop > self.stop:
             self.start, self.stop = rows.start, rows.start + self.at_once
             self.stop = min(max(rows.stop, self.stop), self.count)
@@ -166,8 +168,8 @@ class Rows:
 
 
 def is_one_piece(block: Any, axis: int) -> bool:
-    """Tell whether the rows of what ``left_in_file`` gave lie one behind the other in a
-    file.
+    """Return whether the rows of a block that ``left_in_file`` returned are contiguous
+    in a file.
     """
     whole = getattr(block, "array", None)
     if whole is None:
@@ -177,8 +179,8 @@ def is_one_piece(block: Any, axis: int) -> bool:
 
 
 def room_for(part: np.ndarray, way: Any, count: int) -> np.ndarray:
-    """Room for the results of all calls; the first of those that are combined, which is
-    overwritten.
+    """Return room for the results of all calls, or, if these are combined, a copy of
+    the first one, which is overwritten.
     """
     if not isinstance(way, int):
         return np.array(part)

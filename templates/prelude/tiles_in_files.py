@@ -1,4 +1,4 @@
-"""Blocks of lazy arrays in files, for tasks that take one after the other, and products
+"""Blocks of lazy arrays in files, for tasks that read one after the other, and products
 that do so.
 """
 
@@ -18,10 +18,10 @@ from .tiles import Unread, block_of, is_in_file
 
 
 class BlockFile(FileArray):
-    """A block in a file of its own, in dask's temporary directory; the file goes with
-    the last reference to it.
+    """A block in a file of its own, in dask's temporary directory; the file is removed
+    with the last reference to it.
 
-    To another process go the block's elements, which then lie in a file there.
+    Pickling sends the block's elements, which are put into a file in the other process.
     """
 
     def __init__(self, block: np.ndarray) -> None:
@@ -45,12 +45,12 @@ class Stored(Unread):
 
 
 def put_in_file(block: Any) -> Any:
-    """A block in a file, unless its parts are in some already."""
+    """Return a block in a file, or as it is if its parts lie in files already."""
     return block if is_in_file(block) else Stored(block)
 
 
 def in_files(x: da.Array) -> da.Array:
-    """An array whose blocks are put into files as soon as they are computed."""
+    """Return an array whose blocks are put into files as soon as they are computed."""
     letters = "ijklmnopqr"[: x.ndim]
     meta = np.zeros((0,) * x.ndim, x.dtype)
     name = name_for(phase_of(x), "in files", x)
@@ -61,10 +61,10 @@ def in_files(x: da.Array) -> da.Array:
 
 
 class Summed:
-    """A block function of a product: the sum of what it gives for the chunks of the
-    axis that is summed over, one at a time.
+    """The block function of a product: sums its results for the chunks of the
+    contracted axis, one at a time.
 
-    What is cut along that axis comes as a list of blocks, anything else as one block.
+    An argument that is cut along that axis is a list of blocks, any other one block.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -82,8 +82,8 @@ class Summed:
 
 
 def each_in_turn(*arguments: Any) -> Iterator[list[Any]]:
-    """Return the first block of each list, then the second, ..; what is one block goes
-    with each of them.
+    """Yield the first block of each list, then the second, ..; an argument of one block
+    is repeated.
     """
     lists = [list(flat(argument)) for argument in arguments]
     lists = [blocks if len(blocks) > 1 else [block_of(blocks)] for blocks in lists]
@@ -92,7 +92,7 @@ def each_in_turn(*arguments: Any) -> Iterator[list[Any]]:
 
 
 def flat(blocks: Any) -> Iterator[Any]:
-    """The blocks in lists of lists, in order."""
+    """Yield the blocks in nested lists, in order."""
     if isinstance(blocks, list):
         for part in blocks:
             yield from flat(part)

@@ -1,6 +1,6 @@
-"""Factors and triangular systems of matrices in square tiles. A task computes a tile,
-and takes those it needs one after the other; they lie in files until all that need
-them are done.
+"""Cholesky factors and triangular systems of matrices in square tiles. A task computes
+a tile, and reads the tiles that it needs one after the other; tiles lie in files until
+all tasks that need them are done.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,9 @@ from .tiles_in_files import Stored, in_files
 
 
 def cholesky_in_chunks(a: Chunked | da.Array, lower: bool = True) -> da.Array:
-    """``cholesky`` of matrices that are cut: column of tiles by column of tiles."""
+    """Return ``cholesky`` of matrices that are cut, one column of tiles after the
+    other.
+    """
     *batch, _, sizes = a.chunks
     tiles, count = tiles_of(a, (*batch, sizes, sizes)), len(sizes)
     name = name_for("cholesky", tiles, lower)
@@ -52,9 +54,9 @@ def factor_tile(
     corner: Stored | None,
     lower: bool,
 ) -> Stored:
-    """A tile of a lower factor, from that of the matrix, the tiles to the left of it,
-    those to the left of the tile on the diagonal above it, and this one (None for
-    itself).
+    """Return a tile of a lower factor, from the tile of the matrix, the tiles to the
+    left of it, those to the left of the diagonal tile above it, and this diagonal tile
+    (None if it is the result).
     """
     tile = block_of(a) if lower else block_of(a).conj().mT
     rest = tile.astype(working_dtype(tile.dtype))
@@ -74,8 +76,8 @@ def result_tile(
     lower: bool,
     dtype: Any,
 ) -> np.ndarray:
-    """A tile of the result: 0 on the other side of the diagonal, on this one NaN in all
-    tiles of a matrix whose ``last`` one has NaN.
+    """Return a tile of the result: 0 on the other side of the diagonal, else NaN in all
+    tiles of a matrix whose ``last`` tile has NaN.
     """
     corner = last.read()
     if tile is None:
@@ -93,7 +95,7 @@ def triangular_solve_in_chunks(
     lower: bool = False,
     unit_diagonal: bool = False,
 ) -> da.Array:
-    """``triangular_solve`` with matrices that are cut: by substitution of tiles."""
+    """Return ``triangular_solve`` with matrices that are cut, tile by tile."""
     *batch, _, sizes = a.chunks
     tiles = tiles_of(a, (*batch, sizes, sizes))
     given = tiles_of(b, (*batch, sizes, b.chunks[-1]))
@@ -124,8 +126,9 @@ def solution_tile(
     known: Sequence[Stored],
     **keywords: Any,
 ) -> Stored:
-    """A tile of the solution, from that of the right-hand sides, the tile of the matrix
-    on the diagonal, and the tiles of the matrix beside those that are ``known``.
+    """Return a tile of the solution, from the tile of the right-hand sides, the
+    matrix's tile on the diagonal, and its tiles beside the ``known`` tiles of the
+    solution.
     """
     corner, tile = block_of(corner), block_of(b)
     rest = tile.astype(
@@ -137,12 +140,12 @@ def solution_tile(
 
 
 def read_as(tile: Stored, dtype: Any) -> np.ndarray:
-    """A tile that lies in a file."""
+    """Return a tile that lies in a file, in a given type."""
     return tile.read().astype(dtype, copy=False)
 
 
 def tiles_of(a: Chunked | da.Array, chunks: Any) -> da.Array:
-    """An array in other chunks, which are in files."""
+    """Return an array in other chunks, which are in files."""
     if isinstance(a, Chunked):
         return a.recut(chunks).in_files()
     return in_files(a.rechunk(chunks))

@@ -1,13 +1,13 @@
 """QR factorisations and singular values of tall matrices whose rows are cut, as LAPACK
-gives them.
+computes them.
 
 Source: J. Demmel, L. Grigori, M. Hoemmen, J. Langou, Communication-Optimal Parallel and
 Sequential QR and LU Factorizations, 2012 (TSQR).
 
-What LAPACK's reflectors do to the first n rows depends on the others only by the angles
-between their columns and by their lengths. So R, tau and the first n rows of the
-reflectors are those of the first n rows and the triangle of the others; what stands
-further down is multiplied by the Q of that triangle.
+The effect of LAPACK's reflectors on the first n rows depends on the other rows only by
+the lengths of their columns and the angles between these. So R, tau and the first n
+rows of the reflectors are those of the first n rows above the triangle of the others;
+the rows below are those of that triangle, multiplied by its Q.
 """
 
 from collections.abc import Callable
@@ -27,18 +27,18 @@ Product = Callable[[da.Array], da.Array]
 
 
 def qr_in_chunks(a: da.Array) -> tuple[da.Array, da.Array]:
-    """``np.linalg.qr`` of a matrix [m, n] with m >= 2 n, whose rows are cut."""
+    """Return ``np.linalg.qr`` of a matrix [m, n] with m >= 2 n, whose rows are cut."""
     return below_first_rows(np.linalg.qr, a, (a.shape[1], a.shape[1]))
 
 
 def geqrf_in_chunks(a: da.Array) -> tuple[da.Array, da.Array]:
-    """``geqrf`` of a matrix [m, n] with m >= 2 n, whose rows are cut."""
+    """Return ``geqrf`` of a matrix [m, n] with m >= 2 n, whose rows are cut."""
     return below_first_rows(geqrf, a, (a.shape[1],))
 
 
 def svd_in_chunks(a: da.Array) -> tuple[da.Array, da.Array, da.Array]:
-    """``svd`` of a matrix [m, n] with m >= 2 n, whose rows are cut, with n vectors on
-    the left. It is by that of R, as LAPACK's of such a matrix.
+    """Return ``svd`` of a matrix [m, n] with m >= 2 n, whose rows are cut, with n
+    vectors on the left. It is computed from that of R, as by LAPACK for such a matrix.
     """
     q, r = qr_in_chunks(a)
     found = da.blockwise(svd, "kl", r, "kl", meta=np.empty(0, object))
@@ -60,7 +60,7 @@ def svd_in_chunks(a: da.Array) -> tuple[da.Array, da.Array, da.Array]:
 
 
 def svdvals_in_chunks(a: da.Array) -> da.Array:
-    """``svdvals`` of a matrix [m, n] with m >= 2 n, whose rows are cut."""
+    """Return ``svdvals`` of a matrix [m, n] with m >= 2 n, whose rows are cut."""
     meta = np.empty(0, a.real.dtype)
     r = qr_in_chunks(a)[1]
     values: da.Array = da.blockwise(svdvals, "k", r, "kl", concatenate=True, meta=meta)
@@ -70,8 +70,9 @@ def svdvals_in_chunks(a: da.Array) -> da.Array:
 def below_first_rows(
     factor: Callable[..., Any], a: da.Array, shape: tuple[int, ...]
 ) -> tuple[da.Array, da.Array]:
-    """The results of ``factor``: of the first, which is as large as ``a``, all rows but
-    the first n by the triangle of those of ``a``; the other one is of this ``shape``.
+    """Return the results of ``factor``: the first is as large as ``a``, and all its
+    rows but the first n are computed by the triangle of those of ``a``; the other one
+    has this ``shape``.
     """
     n = a.shape[1]
     if max(a.chunks[0]) < 2 * n:
@@ -94,10 +95,11 @@ def below_first_rows(
 
 
 def triangle_and_product(a: da.Array) -> tuple[da.Array, Product]:
-    """R of a matrix whose rows are cut, and what multiplies Q with a matrix.
+    """Return R of a matrix whose rows are cut, and a function that multiplies Q by a
+    matrix.
 
-    Each chunk is factored on its own, then their triangles are, in chunks of so many
-    rows, until there is one. All lie in files.
+    Each chunk is factored on its own, then their triangles are, in chunks of as many
+    rows, until one is left. All factors lie in files.
     """
     meta, rows, n = np.empty(0, a.dtype), a.chunks[0], a.shape[1]
     parts = da.blockwise(factored, "ij", a, "ij", meta=np.empty(0, object))
@@ -129,19 +131,19 @@ def triangle_and_product(a: da.Array) -> tuple[da.Array, Product]:
 
 
 def factored(a: np.ndarray) -> tuple[Stored, Stored]:
-    """Q and R, in files: who multiplies with Q has both until then."""
+    """Return Q and R, in files, where both stay until the product with Q."""
     q, r = np.linalg.qr(a)
     return Stored(q), Stored(r)
 
 
 def triangle_of(part: Any) -> np.ndarray:
-    """R of a part."""
+    """Return R of a part."""
     r: np.ndarray = part_of(part, 1).read()
     return r
 
 
 def product_with(part: Any, right: np.ndarray) -> np.ndarray:
-    """The Q of a part, times a matrix."""
+    """Return the Q of a part, times a matrix."""
     ((q, _),) = part
     result: np.ndarray = q.read() @ right
     return result

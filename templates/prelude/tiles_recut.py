@@ -19,15 +19,15 @@ from .tiles_in_files import Stored, in_files
 
 Sizes = tuple[int, ...]  # of the chunks along an axis
 Overlaps = list[tuple[int, slice, slice]]  # of a chunk with others, along an axis
-MOST_PARTS = 16  # of old chunks in a new one; with more there is a step between them
+MOST_PARTS = 16  # of old chunks in a new one; with more, arrays are recut in two steps
 MOST_PIECES = 8192  # that both steps read, unless chunks between them became too large
-MOST_LARGER = 16  # how many times as large as others a chunk between two steps may be
+MOST_LARGER = 16  # the ratio, at most, of chunks between two steps to the others
 
 
 def recut(x: da.Array, chunks: tuple[Sizes, ...]) -> da.Array:
-    """An array in other chunks. Its own lie in files until all have read their parts of
-    them. Where each would read very many, parts that lie close together are put into
-    larger files first.
+    """Return an array in other chunks. The old blocks lie in files until all tasks have
+    read their parts of them. If each task had to read very many parts, parts that lie
+    close together are put into larger files first.
     """
     stored = in_files(x)
     if pieces(x.chunks, chunks) > MOST_PARTS * max(
@@ -40,7 +40,7 @@ def recut(x: da.Array, chunks: tuple[Sizes, ...]) -> da.Array:
 def assembled(
     join: Callable[..., Any], stored: da.Array, chunks: tuple[Sizes, ...]
 ) -> da.Array:
-    """An array, whose blocks lie in files, in other chunks, each of them joined."""
+    """Return an array of blocks in files in other chunks, each made by ``join``."""
     name = name_for(phase_of(stored), join, stored, chunks)
     along = [overlaps(*pair) for pair in zip(stored.chunks, chunks, strict=True)]
     tasks: dict[Any, Any] = {}
@@ -54,7 +54,7 @@ def assembled(
 
 
 def joined(shape: Sizes, found: list[Overlaps], blocks: Sequence[Stored]) -> np.ndarray:
-    """A block made of parts of others, which were ``found`` along each axis."""
+    """Return a block made of parts of others, which were ``found`` along each axis."""
     result = MEMORY.room(shape, blocks[0].dtype)
     for target, block, source in parts_of(found, blocks):
         put_part(result[target], block, source)
@@ -64,8 +64,8 @@ def joined(shape: Sizes, found: list[Overlaps], blocks: Sequence[Stored]) -> np.
 def joined_in_file(
     shape: Sizes, found: list[Overlaps], blocks: Sequence[Stored]
 ) -> Stored:
-    """The same, made in a file: none of it has to stay in memory. The file has its size
-    at once, so that a disk without room for it raises OSError.
+    """Return such a block, made in a file: none of it has to stay in memory. The file
+    has its full size at once, so that a disk without room for it raises OSError.
     """
     result = Stored(np.zeros(shape, blocks[0].dtype))
     for target, block, source in parts_of(found, blocks):
@@ -85,8 +85,8 @@ def write_part(array: FileArray, index: tuple[slice, ...], part: np.ndarray) -> 
 
 
 def parts_of(found: list[Overlaps], blocks: Sequence[Stored]) -> Iterator[Any]:
-    """The parts of blocks that were ``found`` along each axis: where each belongs, the
-    block, and where it lies there.
+    """Yield the parts of blocks that were ``found`` along each axis: the place in the
+    new block, the old block, and the place there.
     """
     for block, parts in zip(blocks, product(*found), strict=True):
         target = tuple(target for _, _, target in parts)
@@ -94,8 +94,8 @@ def parts_of(found: list[Overlaps], blocks: Sequence[Stored]) -> Iterator[Any]:
 
 
 def overlaps(old: Sizes, new: Sizes) -> list[Overlaps]:
-    """Return for each new chunk along an axis the numbers of the old ones that have a
-    part of it, where this lies in the old one and where in the new.
+    """Return for each new chunk along an axis the old chunks that overlap it: their
+    numbers, the places in the old chunks, and those in the new one.
     """
     edges = list(accumulate(old, initial=0))
     found = []
@@ -116,8 +116,8 @@ def overlaps(old: Sizes, new: Sizes) -> list[Overlaps]:
 
 
 def halfway(old: tuple[Sizes, ...], new: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
-    """Chunks between the old and the new ones: as long along each axis as their
-    geometric mean, or longer where there would be too many pieces.
+    """Return chunks between the old and the new ones: as long along each axis as their
+    geometric mean, or longer if there would be too many pieces.
     """
     room = MOST_LARGER * max(prod(map(max, old)), prod(map(max, new)))
     lengths = [isqrt(max(a) * max(b)) for a, b in zip(old, new, strict=True)]
@@ -139,7 +139,7 @@ def pieces(old: tuple[Sizes, ...], new: tuple[Sizes, ...]) -> int:
 
 
 def whole_along(chunks: tuple[Sizes, ...], axis: int, room: int) -> tuple[Sizes, ...]:
-    """Chunks that are whole along an axis, and along the others cut further, the
+    """Return chunks that are whole along an axis, and cut further along the others, the
     longest first, until no chunk has more elements than there is ``room`` for.
     """
     new = [*chunks[:axis], (sum(chunks[axis]),), *chunks[axis + 1 :]]
@@ -154,5 +154,5 @@ def whole_along(chunks: tuple[Sizes, ...], axis: int, room: int) -> tuple[Sizes,
 
 
 def cut_into(size: int, length: int) -> Sizes:
-    """Chunks of ``length`` along an axis of ``size``, and the rest."""
+    """Return chunks of ``length`` along an axis of ``size``, and the rest."""
     return (length,) * (size // length) + ((size % length,) if size % length else ())

@@ -16,13 +16,13 @@ from .tiles import Tiled
 from .tiles_in_files import Stored, in_files
 from .tiles_recut import Sizes, cut_into
 
-MOST_UNLIKE = 16  # how many times the one factor of a length may be the other
+MOST_UNLIKE = 16  # the ratio, at most, of the two factors of a length
 
 
 @np.errstate(all="ignore")
 def by_lines(kind: str, n: int, axis: int, x: np.ndarray) -> np.ndarray:
-    """A transform of ``np.fft``, of few lines at a time: for those of float32 and
-    complex64 it takes four times their memory besides.
+    """Return a transform of ``np.fft``, of a few lines at a time: for float32 and
+    complex64, NumPy needs four times their memory.
     """
     transform = getattr(np.fft, kind)
     others = [k for k in range(x.ndim) if k != axis]
@@ -36,8 +36,8 @@ def by_lines(kind: str, n: int, axis: int, x: np.ndarray) -> np.ndarray:
 def transform_of_long_lines(
     x: da.Array, axis: int, kind: str, n: int, sizes: Sizes, dtype: Any, room: int
 ) -> da.Array:
-    """The transform along an axis, with chunks of these ``sizes``, by tasks with
-    ``room`` for so many elements.
+    """Return the transform along an axis, with chunks of these ``sizes``, by tasks that
+    have ``room`` for so many elements.
     """
     x, inverse = da.moveaxis(x, axis, -1), kind in ("ifft", "irfft")
     if kind == "irfft":  # the rest of the spectrum is its mirror image
@@ -60,12 +60,12 @@ def in_four_steps(
     sizes: Sizes,
     room: int,
 ) -> da.Array:
-    """The first terms, in chunks of these ``sizes``, of a transform of as many numbers
-    as the ``factors`` [rows, columns] say; where ``x`` has fewer, 0 follows.
+    """Return the first terms, in chunks of these ``sizes``, of a transform of as many
+    numbers as the ``factors`` [rows, columns] say; ``x`` is continued with 0.
 
-    The numbers stand in rows, one after the other. A task transforms some columns and
-    turns each element by its root of 1, another some rows of that; the terms are its
-    columns, one after the other.
+    The numbers form a matrix, row by row. A task transforms some columns and multiplies
+    each element by its root of unity, another transforms some rows of the result; the
+    terms are its columns, one after the other.
     """
     rows, columns = factors
     kind = "ifft" if inverse else "fft"
@@ -116,8 +116,8 @@ def transformed_columns(
     blocks: list[Stored],
     first: np.ndarray,
 ) -> Stored:
-    """Some columns, transformed and turned; the ``blocks`` of the rows end at
-    ``edges``.
+    """Return some columns, transformed and multiplied by roots of unity; the ``blocks``
+    of the rows end at ``edges``.
     """
     rows, columns = factors
     start, stop = first[0], min(first[0] + width, columns)
@@ -142,7 +142,7 @@ def transformed_columns(
 def transformed_rows(
     kind: str, height: int, blocks: list[Stored], first: np.ndarray
 ) -> Stored:
-    """Some rows of what was transformed by columns."""
+    """Return some rows of the transformed columns, transformed as well."""
     part = slice(first[0], first[0] + height)
     rows = np.concatenate([block.array[..., part, :] for block in blocks], -1)
     return Stored(by_lines(kind, rows.shape[-1], rows.ndim - 1, rows))
@@ -152,7 +152,7 @@ def transformed_rows(
 def terms_of_rows(
     edges: list[int], blocks: list[Stored], number: np.ndarray
 ) -> np.ndarray:
-    """A chunk of the terms, which stand in columns."""
+    """Return a chunk of the terms, which are the columns of the transformed rows."""
     rows = sum(block.shape[-2] for block in blocks)
     start, stop = edges[number[0]], edges[number[0] + 1]
     first = start // rows
@@ -163,8 +163,8 @@ def terms_of_rows(
 
 
 def by_convolution(x: da.Array, inverse: bool, count: int, room: int) -> da.Array:
-    """The first ``count`` terms of a transform of any length. With jk = (j^2 + k^2 - (k
-    - j)^2) / 2 it is a convolution with chirps, in complex128.
+    """Return the first ``count`` terms of a transform of any length. With jk = (j^2 +
+    k^2 - (k - j)^2) / 2 it is a convolution with chirps, in complex128.
     """
     n, side = x.shape[-1], isqrt(2 * x.shape[-1] - 2) + 1
     size = side * side  # has room for distances from 1 - n to n - 1
@@ -185,7 +185,9 @@ def by_convolution(x: da.Array, inverse: bool, count: int, room: int) -> da.Arra
 
 
 def chirp_at(n: int, inverse: bool, places: np.ndarray) -> np.ndarray:
-    """exp(-i pi k^2 / n) at a run of ``places`` k, conjugated for an ``inverse``."""
+    """Return exp(-i pi k^2 / n) at a run of ``places`` k, conjugated for an
+    ``inverse``.
+    """
     first = int(places[0])
     beyond = places - first  # so that no product is too large for an integer
     turns = first * first % (2 * n) + 2 * first % (2 * n) * beyond + beyond * beyond
@@ -194,13 +196,17 @@ def chirp_at(n: int, inverse: bool, places: np.ndarray) -> np.ndarray:
 
 
 def chirp_around(n: int, inverse: bool, size: int, places: np.ndarray) -> np.ndarray:
-    """The reciprocal of the chirp on both sides of 0 in a ring of ``size`` places."""
+    """Return the reciprocal of the chirp on both sides of 0 in a ring of ``size``
+    places.
+    """
     away = np.minimum(places, size - places)
     return np.where(away < n, chirp_at(n, not inverse, away), 0)
 
 
 def in_type(x: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """The numbers in the type of others, their real parts where those are real."""
+    """Return the numbers in the type of others, their real parts if that is a real
+    type.
+    """
     if like.dtype.kind == "c":
         return x.astype(like.dtype, copy=False)
     return x.real.astype(like.dtype)

@@ -15,10 +15,11 @@ def class_of(module: str, name: str) -> Any:
 def setter_of(
     module: str, name: str, constants: Mapping[str, Any] | None = None
 ) -> Callable[..., Any]:
-    """Return what makes objects of a class of another module with some attributes.
+    """Return a function that makes objects of a class of another module from
+    attributes.
 
-    `constants` are those that all have. The `__init__` of the class, which may want
-    other arguments, is not called.
+    `constants` are attributes that all objects have. The `__init__` of the class, which
+    may need other arguments, is not called.
     """
     found = class_of(module, name)
 
@@ -32,7 +33,7 @@ def setter_of(
 
 
 def unflattener_of(module: str, name: str, constants: Any) -> Callable[..., Any]:
-    """Return what makes objects of a class of another module by `tree_unflatten`."""
+    """Return a function that makes objects of a class by its `tree_unflatten`."""
     found = class_of(module, name)
     return lambda *parts: found.tree_unflatten(constants, parts)
 
@@ -40,8 +41,8 @@ def unflattener_of(module: str, name: str, constants: Any) -> Callable[..., Any]
 def map_leaves(
     function: Callable[..., Any], trees: Sequence[Any], *shared: Any
 ) -> tuple[Any, ...]:
-    """Call a function for each leaf of the last tree, with what the others have there
-    and what all calls share; return a tree for each of its results.
+    """Call a function for each leaf of the last tree, with the values of all trees
+    there and the shared arguments; return a tree for each of its results.
     """
     last = trees[-1]
     if not isinstance(last, dict | list | tuple):
@@ -58,9 +59,9 @@ def map_leaves(
 def map_object_leaves(
     function: Callable[..., Any], trees: Sequence[Any], *shared: Any
 ) -> tuple[Any, ...]:
-    """Call a function for each leaf of the last tree, where fields of objects are in
-    dicts, with what the others have there and what all calls share; return for each of
-    its results a tree with objects as the first one has.
+    """Call a function for each leaf of the last tree, in which dicts stand for the
+    fields of objects, with the values of all trees there and the shared arguments;
+    return for each of its results a tree with objects like those of the first tree.
     """
     like, last = trees[0], trees[-1]
     if not isinstance(last, dict | list | tuple):
@@ -86,7 +87,9 @@ def map_object_leaves(
 
 
 def with_fields(like: Any, fields: dict[Any, Any]) -> Any:
-    """Return an object like another but for some fields; these alone for a mapping."""
+    """Return a copy of an object with some fields replaced; for a mapping, just the
+    fields.
+    """
     if isinstance(like, Mapping):
         return fields
     if isinstance(like, tuple):

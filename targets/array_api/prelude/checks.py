@@ -21,9 +21,9 @@ def check_arguments(dtype: str, shape: tuple[int, ...], /, **arguments: Any) -> 
 
 
 def check_trees(tree: Any, signature: Any, path: str = "") -> None:
-    """Raise TypeError for the first array that is not what ``signature`` says.
+    """Raise TypeError for the first array that does not match ``signature``.
 
-    There, keys that begin with a dot are attributes.
+    Keys of ``signature`` that begin with a dot are attributes.
     """
     for key, expected in signature.items():
         is_attribute = isinstance(key, str) and key.startswith(".")

@@ -1,4 +1,4 @@
-"""Replicas as processes, each with a GPU of its own, that talk over NCCL."""
+"""Replicas as processes, each with a GPU of its own, that communicate over NCCL."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,21 +11,22 @@ from ...prelude.replica import NO_SNAPSHOTS, Program
 class Nccl:
     """The network of an ``NCCLBackend`` of cupyx.distributed.
 
-    NCCL matches what two devices send each other by its order and has no names or sizes
-    for it. Replicas that take different ways wait for each other for ever.
+    NCCL matches the messages between two devices by their order only, not by names or
+    sizes. Replicas that diverge wait for each other for ever.
     """
 
     def __init__(self, device: int, backend: Any) -> None:
         self.device, self.backend, self.snapshots = device, backend, NO_SNAPSHOTS
         self.outgoing: list[tuple[int, Any]] = []
-        # By channel: what this replica has sent to itself.
+        # The arrays that this replica has sent to itself, by channel.
         self.kept: dict[int | None, list[Any]] = {}
 
     def exchange(
         self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
     ) -> None:
-        """Exchange as other networks do. What is sent without receiving goes with the
-        next exchange: alone, it might wait for a replica that waits for this one.
+        """Exchange arrays as other networks do. Arrays that are sent without receiving
+        any go with the next exchange: alone, they might wait for a replica that waits
+        for this one.
         """
         for peer, array in send.items():
             self.post(peer, array, tag)
@@ -36,7 +37,7 @@ class Nccl:
             array[...] = rooms[peer]
 
     def post(self, peer: int, array: Any, tag: str, channel: int | None = None) -> None:
-        """Keep a copy of an array to be sent: the sender may write into its own."""
+        """Keep a copy of an array to be sent: the caller may change its own."""
         copy = cp.asarray(array).copy()
         if peer == self.device:
             self.kept.setdefault(channel, []).append(copy)
@@ -52,8 +53,8 @@ class Nccl:
         return array
 
     def hand_over(self, incoming: Mapping[int, Any]) -> None:
-        """Send what is waiting, and receive, all at once; nothing for empty arrays. The
-        host does not wait.
+        """Send all arrays that were posted, and receive others, at once; empty arrays
+        are skipped. The host does not wait.
         """
         from cupy.cuda import nccl
 
@@ -69,15 +70,16 @@ class Nccl:
 
 
 def octets(array: Any) -> Any:
-    """The bytes of an array, which are of a type that NCCL knows; they share its memory
-    where it is contiguous.
+    """Return the bytes of an array, in a type that NCCL knows. They share the array's
+    memory if it is contiguous.
     """
     return cp.ascontiguousarray(array).reshape(-1).view(cp.uint8)
 
 
 class OverNccl(Program):
     def run_nccl(self, comm: Any, args: Sequence[Any], **feeds: Any) -> Any:
-        """Run the replica of this process, which has a GPU of its own: its results.
+        """Run the replica of this process, which has a GPU of its own, and return its
+        results.
 
         ``comm`` connects it with the others:
         ``cupyx.distributed.init_process_group(count, rank)``.

@@ -1,6 +1,6 @@
 """The checks of an emitted ``main`` that takes dask arrays, whose sizes may be unknown.
 
-They stand for the shared prelude's functions of these names.
+They replace the shared prelude's functions of these names.
 """
 
 from typing import Any
@@ -21,17 +21,17 @@ def check_arguments(dtype: str, shape: tuple[int, ...], /, **arguments: Any) -> 
 
 
 def check_trees(tree: Any, signature: Any) -> None:
-    """Raise TypeError for the first array that is not what ``signature`` says.
+    """Raise TypeError for the first array that does not match ``signature``.
 
-    There, keys that begin with a dot are attributes.
+    Keys of ``signature`` that begin with a dot are attributes.
     """
     for place, x, (dtype, shape) in leaves_of(tree, signature):
         check_arguments(dtype, shape, **{place: x})
 
 
 def describe(value: Any) -> str:
-    """``float32[4, 8]``, and what finds sizes that are unknown; the name of the type
-    for what is no array.
+    """Return ``float32[4, 8]``, with a hint if sizes are unknown, or the type's name
+    for anything but an array.
     """
     if isinstance(value, tuple | list):
         return f"({', '.join(map(describe, value))})"
