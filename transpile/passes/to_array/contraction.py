@@ -94,7 +94,7 @@ def _matmul(
     element_type: ElementType,
     precision: dict[str, Any],
 ) -> Node:
-    """``a @ b``; many products of integers by exact products of floats, which have fast libraries."""
+    """Return ``a @ b``; many integer products are computed exactly in floats, for which there are fast libraries."""
     if a.element_type is element_type and not element_type.is_integral:
         return lowering.graph.add("matmul", (a, b), **precision)
     are_few = not _are_many(lowering, prod(shape) * a.shape[-1])
@@ -107,7 +107,7 @@ def _matmul(
 
 
 def _drop_units(lowering: FunctionLowering, left: _Side, right: _Side) -> None:
-    """Contracting dimensions of size 1 say nothing."""
+    """Drop contracting dimensions of size 1."""
     units = [k for k, d in enumerate(left.contracting) if left.value.shape[d] == 1]
     if not units:
         return
@@ -127,14 +127,14 @@ def _product(
     element_type: ElementType,
     precision: dict[str, Any],
 ) -> Value:
-    """Choose the form. Dimensions that a side only repeats do not reach NumPy."""
+    """Return the product in the best form. Dimensions that a side only repeats do not reach NumPy."""
     batch_count = len(left.batch)
     left_result = {d: k for k, d in enumerate([*left.batch, *left.free])}
     right_result = dict(zip(right.batch, range(batch_count), strict=True))
     right_result |= {d: batch_count + len(left.free) + k for k, d in enumerate(right.free)}
     if not left.contracting:
         return _outer(lowering, left, right, left_result, right_result, sizes, element_type)
-    # Letters: one for each result dimension and each contracted pair, as in einsum.
+    # One letter for each result dimension and each contracted pair, as in einsum.
     letters_left = _letters(left, left_result)
     letters_right = _letters(right, right_result)
     batch = [k for k in letters_left if k >= 0 and k in letters_right]
@@ -198,7 +198,7 @@ def _outer(
     sizes: tuple[int, ...],
     element_type: ElementType,
 ) -> Value:
-    """Lower a contraction of nothing as an element-wise product of broadcast operands."""
+    """Return the contraction without contracted dimensions: an element-wise product of broadcast operands."""
     values = []
     for side, result in ((left, left_result), (right, right_result)):
         side.value = converted(lowering, side.value, element_type)
@@ -210,7 +210,7 @@ def _outer(
 
 
 def _numbers(instruction: Instruction) -> dict[str, Any]:
-    """The prelude's form of dimension numbers; what is usual is left out."""
+    """Return the dimension numbers as the prelude takes them, without defaults."""
     contracting = (instruction["lhs_contracting_dims"], instruction["rhs_contracting_dims"])
     batch = (instruction["lhs_batch_dims"], instruction["rhs_batch_dims"])
     return {"contracting": contracting} | ({"batch": batch} if any(batch) else {})
@@ -218,7 +218,9 @@ def _numbers(instruction: Instruction) -> dict[str, Any]:
 
 @lowers("ragged-dot")
 def ragged_dot(lowering: FunctionLowering, instruction: Instruction, lhs: Value, rhs: Value, sizes: Value) -> Value:
-    """Groups of consecutive positions of one dimension of the left operand, each with its own right operand."""
+    """Lower a product of groups of consecutive positions along a dimension of the left operand, each with its right
+    operand.
+    """
     shape = instruction.array_shape
     (ragged_axis,) = instruction["lhs_ragged_dims"]
     group_dims = instruction["rhs_group_dims"]
@@ -235,7 +237,7 @@ def ragged_dot(lowering: FunctionLowering, instruction: Instruction, lhs: Value,
 
 @lowers("scaled-dot")
 def scaled_dot(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
-    """A dot of operands that come with a scale for each block."""
+    """Lower a dot of operands with a scale for each block."""
     shape = instruction.array_shape
     shapes = tuple(operand.shape for operand in instruction.operands)
     order = scaled_dot_order(Operation(instruction.opcode, shapes, instruction.attributes))

@@ -1,4 +1,4 @@
-"""convolution: the prelude's, with what is usual left out of the call."""
+"""Lowers convolution to the prelude's function, without default arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPATIAL = "HWDEFGJKLMPQRSTUVXYZ"
 def convolution(lowering: FunctionLowering, instruction: Instruction, x: Value, kernel: Value) -> Value:
     shape = instruction.array_shape
     numbers: ConvolutionDimensionNumbers = instruction["dim_labels"]
-    # The prelude takes what is given for each spatial dimension in the order of those of x.
+    # The prelude takes arguments for each spatial dimension in the order of x's spatial dimensions.
     order = sorted(range(len(numbers.input_spatial)), key=numbers.input_spatial.__getitem__)
     window: Window = tuple(instruction["window"][k] for k in order)
     keywords = window_keywords(window, "input_dilation", "kernel_dilation")
@@ -40,7 +40,7 @@ def convolution(lowering: FunctionLowering, instruction: Instruction, x: Value, 
 
 
 def layout_text(numbers: ConvolutionDimensionNumbers) -> str:
-    """``NHWC,HWIO->NHWC``: N batch, C channels, I and O the kernel's, other letters spatial."""
+    """Return ``NHWC,HWIO->NHWC``: N batch, C channels, I and O of the kernel, other letters spatial."""
 
     def spelled(first: int, second: int, spatial: tuple[int, ...], names: str) -> str:
         letters = {first: names[0], second: names[1]} | dict(zip(spatial, _SPATIAL, strict=False))

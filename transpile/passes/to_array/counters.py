@@ -1,4 +1,4 @@
-"""Loop counters and arithmetic on them: Python ints in one form, ``48 - i``, whatever HLO's steps were."""
+"""Loop counters and arithmetic on them, as Python ints in a normal form such as ``48 - i``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...hlo.element_types import ElementType
 
 
 def counted(graph: Graph, opcode: str, nodes: tuple[Node, ...], element_type: ElementType) -> Node | None:
-    """Compute ``opcode`` of Python ints and constants as one Python int; None where it might leave its type."""
+    """Return ``opcode`` of Python ints and constants as one Python int; None if it may leave its type."""
     if opcode == "negate":
         opcode, nodes = "subtract", (graph.integer(0), *nodes)
     if opcode not in ("add", "subtract", "multiply") or not all(n.is_python_int or n.is_literal for n in nodes):
@@ -27,7 +27,7 @@ def counted(graph: Graph, opcode: str, nodes: tuple[Node, ...], element_type: El
 
 
 def from_affine(graph: Graph, terms: dict[Node, int], constant: int, element_type: ElementType | None) -> Node:
-    """A Python int of the element type: what is added first, then what is subtracted, the constant where it fits."""
+    """Return an affine sum as a Python int of the element type: positive terms first, then negative ones."""
     whole = constant
     if not terms:
         assert element_type is not None
@@ -54,7 +54,7 @@ def from_affine(graph: Graph, terms: dict[Node, int], constant: int, element_typ
 
 
 def _narrowed(interval: Interval | None, terms: dict[Node, int], constant: int) -> Interval | None:
-    """The interval of a sum, narrowed by the bounds of its counters: ``i - j`` is positive where j < i."""
+    """Return the interval of a sum, narrowed by the bounds of its counters: ``i - j`` is positive if j < i."""
     if interval is None or not any(loop_of(node) for node in terms):
         return interval
     return max(interval[0], extreme(terms, constant, -1)), min(interval[1], extreme(terms, constant, 1))

@@ -1,4 +1,4 @@
-"""custom-call: the known targets that HLO cannot define, and a hook for any other."""
+"""Lowers custom-call: known targets that HLO cannot define, and hooks of the user for others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .elementwise import converted
 from .lowering import FunctionLowering, Lowered, lowers
 from .structure import sliced
 
-# What the rewrite that carries narrow element types in bytes puts in; no text that is read may name it.
+# Targets that the legalization of narrow element types makes; input may not name them.
 _CARRIERS = {f"xla2py.{function}": function for function in NARROWING | WIDENING}
 
 
@@ -67,19 +67,19 @@ def custom_call(lowering: FunctionLowering, instruction: Instruction, *operands:
 
 
 def is_placement(target: str) -> bool:
-    """Tell whether a custom call only says where its operands should be."""
+    """Return whether a custom call only says where its operands should be."""
     return target in PLACEMENTS
 
 
 def _of_elements(function: str, lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
-    """A function of the prelude that is done element by element."""
+    """Return a prelude function that is applied element by element."""
     shape = instruction.array_shape
     made = lowering.elementwise("prelude", shape.element_type, *operands, shape=shape.dimensions, function=function)
     return replace(made, sizes=operands[0].sizes)
 
 
 def _special(function: str, lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
-    """A special function, of the prelude or of the library."""
+    """Return a special function of the prelude or of the library."""
     shape = instruction.array_shape
     if function in IN_WIDER:
         own, wider = IN_WIDER[function]
@@ -94,7 +94,7 @@ def _special(function: str, lowering: FunctionLowering, instruction: Instruction
 
 
 def _associative_scan(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """Running combinations of several arrays along the axis that the configuration names."""
+    """Return cumulative combinations of several arrays along the axis in the configuration."""
     nodes = _plain(lowering, operands)
     axis = int(instruction["backend_config"].text)
     arguments = (tuple(Slot(k) for k in range(len(nodes))), lowering.function_of(instruction["to_apply"]))
@@ -102,14 +102,16 @@ def _associative_scan(lowering: FunctionLowering, instruction: Instruction, *ope
 
 
 def _linear_recurrence(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
-    """The states of a recurrence along the axis that the configuration names."""
+    """Return the states of a recurrence along the axis in the configuration."""
     axis = int(instruction["backend_config"].text)
     keywords: dict[str, Any] = {"axis": axis} if axis else {}
     return lowering.call("linear_recurrence", _plain(lowering, operands), **keywords)
 
 
 def _hooked(lowering: FunctionLowering, instruction: Instruction, hook: str, operands: tuple[Lowered, ...]) -> Lowered:
-    """A function of the user's: pure, called once, with the operands and by keyword the shape and the config."""
+    """Return the call of a user's function. It is pure, called once, and gets the operands and, by keyword, the shape
+    and the configuration.
+    """
     module, function = hook.split(":")
     nodes = tuple(lowering.plain(value) for value in flattened(operands))
     config = instruction.attributes.get("backend_config")
@@ -151,7 +153,7 @@ def _shape_argument(shape: Shape) -> Any:
 
 
 def _prelude(function: str, lowering: FunctionLowering, call: Call, *operands: Value) -> Lowered:
-    """A prelude function of the operands and, by keyword, the configuration."""
+    """Return a prelude function of the operands, with the configuration as keywords."""
     nodes = _plain(lowering, operands)
     if isinstance(call.instruction.shape, TupleShape):
         return lowering.call_many(function, nodes, **call.config)
@@ -159,7 +161,7 @@ def _prelude(function: str, lowering: FunctionLowering, call: Call, *operands: V
 
 
 def _placement(lowering: FunctionLowering, call: Call, *operands: Lowered) -> Lowered:
-    """The operands themselves, where no device has only a part of them."""
+    """Return the operands. Raises UnsupportedError XP362 if devices would have only parts of them."""
     instruction = call.instruction
     wanted = [shape.dimensions for shape in instruction.element_shapes if isinstance(shape, ArrayShape)]
     given = [value.shape for value in flattened(operands)]
@@ -170,7 +172,7 @@ def _placement(lowering: FunctionLowering, call: Call, *operands: Lowered) -> Lo
 
 
 def _gesdd(lowering: FunctionLowering, call: Call, *operands: Value) -> Lowered:
-    """Singular values and vectors; where none of these are asked for, there may be less than all stand-ins for them."""
+    """Return singular values and vectors; the result shapes without vectors may be smaller than the prelude's."""
     workspace, values, left, right, info = lowering.call_many("gesdd", _plain(lowering, operands), **call.config)
     cut = [
         sliced(lowering, part, tuple(SliceDimension(0, size) for size in call.result(index).dimensions))
@@ -193,14 +195,14 @@ def _zeros(lowering: FunctionLowering, call: Call, *operands: Value) -> Value:
 
 
 def _rng_seed(lowering: FunctionLowering, call: Call) -> Value:
-    """64 random bits of the generator that ``rng`` draws from."""
+    """Return 64 random bits of the generator of ``rng``."""
     bounds = tuple(lowering.graph.literal(bound, U64) for bound in (0, 2**64 - 1))
     arguments = (Slot(0), Slot(1), (), U64, PreludeName("GENERATOR"))
     return lowering.call_in_order("rng_uniform", bounds, arguments)
 
 
 def _pad_to_static(lowering: FunctionLowering, call: Call, operand: Value) -> Lowered:
-    """An array of the bound's shape, whatever stands beyond the sizes, and the size of every dimension."""
+    """Return an array of the bound's shape, with any values beyond the sizes, and the size of every dimension."""
     sizes = dict(operand.sizes)
     found = (_size(lowering, sizes.get(d), n) for d, n in enumerate(operand.shape))
     return (replace(operand, sizes=()), *found)
@@ -219,7 +221,7 @@ def _slice_to_dynamic(lowering: FunctionLowering, call: Call, operand: Value, *s
 
 
 def _callback(lowering: FunctionLowering, call: Call, *operands: Lowered) -> Lowered:
-    """A call of a function that ``main`` may be handed; nothing where nobody reads what it gives."""
+    """Return the results of a function that may be passed to ``main``; zeros if nothing uses them."""
     instruction = call.instruction
     found = lowering.module.callbacks[instruction]
     shapes = [shape for _, shape in leaves(instruction.shape) if isinstance(shape, ArrayShape)]
@@ -228,7 +230,7 @@ def _callback(lowering: FunctionLowering, call: Call, *operands: Lowered) -> Low
         return unflattened(instruction.shape, given)
     nodes = tuple(lowering.plain(value) for value in flattened(operands))
     if not instruction["custom_call_target"].startswith("xla_ffi_"):
-        nodes = nodes[1:]  # the first is the address of the function
+        nodes = nodes[1:]  # the first operand is the address of the function
     arguments = (HostName(found.name), *(Slot(k) for k in range(len(nodes))))
     made = lowering.effect("prelude", nodes, shapes, function="call_back", arguments=arguments, keywords={})
     return unflattened(instruction.shape, iter(made))

@@ -1,7 +1,7 @@
-"""Dimensions whose size is known at run time only.
+"""Dimensions whose size is known only at run time.
 
-The array has the bound's shape; its size travels beside it. What lies beyond the size is replaced by what changes
-nothing before it could be mixed in, as XLA's own dynamic padder does; a result is cut to its size when it leaves.
+The array has the bound's shape; its size is a separate value. Elements beyond the size are replaced by the identity
+before they could be combined, as in XLA's dynamic padder. A result is cropped to its size when it leaves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Rule = Callable[..., Lowered]
 
 
 class Lowering(Protocol):
-    """The lowering of a function, as rules for sizes that are known at run time only see it."""
+    """The lowering of a function, as far as the rules for dynamic sizes use it."""
 
     graph: Graph
 
@@ -49,7 +49,7 @@ class Lowering(Protocol):
 
 
 def dynamic_rule(rule: Rule, lowering: Lowering, instruction: Instruction, operands: list[Lowered]) -> Lowered:
-    """Apply a rule to operands of which some have dynamic sizes; the sizes go on to the result."""
+    """Apply a rule to operands of which some have dynamic sizes; the result gets its sizes."""
     opcode = instruction.opcode
     if opcode in _PASS_THROUGH:
         return rule(lowering, instruction, *operands)
@@ -66,12 +66,12 @@ def dynamic_rule(rule: Rule, lowering: Lowering, instruction: Instruction, opera
     return tuple(replace(part, sizes=sizes) for part in result)
 
 
-# Rules that take their operands as they come, sizes and all.
+# Rules that handle operands with sizes themselves.
 _PASS_THROUGH = frozenset(
     "tuple copy opt-barrier get-dimension-size set-dimension-size dynamic-reshape dynamic-update-slice outfeed call "
     "fusion custom-call".split()
 )
-# Operations on the part that is meant, whose results are then extended to the bound again.
+# Operations on the cropped array, whose results are extended to the bound again.
 _IN_FULL = frozenset(("sort", "reverse"))
 
 
@@ -91,7 +91,7 @@ def _in_full(rule: Rule, lowering: Lowering, instruction: Instruction, values: l
 
 
 def _concatenated(rule: Rule, lowering: Lowering, instruction: Instruction, values: list[Value]) -> Value:
-    """The parts that are meant, one after the other, and their sizes added up."""
+    """Return the concatenation of cropped operands; along the dimension, sizes are added."""
     (dimension,) = instruction["dimensions"]
     sizes = {d: size for value in values for d, size in value.sizes if d != dimension}
     along = [tuple(size for size in value.sizes if size[0] == dimension) for value in values]
@@ -116,7 +116,7 @@ def _number(lowering: Lowering, value: int) -> Value:
 
 
 def _windows_in(lowering: Lowering, instruction: Instruction, dimension: int, size: Node) -> Node:
-    """The number of windows that fit in a size. XLA leaves the padding out of it."""
+    """Return the number of windows that fit in a size. XLA does not count the padding."""
     part = instruction["window"][dimension]
     length = (part.size - 1) * part.window_dilation + 1
     count = Value.of(size)
@@ -131,7 +131,9 @@ def _windows_in(lowering: Lowering, instruction: Instruction, dimension: int, si
 
 
 def _result_sizes(lowering: Lowering, instruction: Instruction, values: list[Value]) -> Sizes:
-    """The sizes of the result's dimensions. Raises where the operation has no rule for dynamic sizes."""
+    """Return the sizes of the result's dimensions. Raises UnsupportedError XP306 if the operation has no rule
+    for them.
+    """
     if OPCODES[instruction.opcode].is_elementwise:
         return tuple({d: size for value in values for d, size in value.sizes}.items())
     rule = _RESULT_DIMENSIONS.get(instruction.opcode)
@@ -170,14 +172,14 @@ def _dotted(instruction: Instruction, operand: int, dimension: int) -> int | Non
 
 
 def _reshaped(instruction: Instruction, operand: int, dimension: int) -> int | None:
-    """Reshape only where unit dimensions come and go."""
+    """Return the new position of a dimension for a reshape that only adds or removes unit dimensions; else None."""
     old, new = instruction.operands[0].array_shape.dimensions, instruction.array_shape.dimensions
     kept, wanted = [d for d, n in enumerate(old) if n != 1], [d for d, n in enumerate(new) if n != 1]
     same = [old[d] for d in kept] == [new[d] for d in wanted]
     return wanted[kept.index(dimension)] if same and dimension in kept else None
 
 
-# opcode: (instruction, operand, its dimension) -> the result's dimension, -1 where it is gone, None where unknown.
+# opcode: (instruction, operand, its dimension) -> the result's dimension, -1 if it is reduced, None if unknown.
 _RESULT_DIMENSIONS: dict[str, Callable[[Instruction, int, int], int | None]] = {
     "transpose": lambda instruction, operand, d: instruction["dimensions"].index(d),
     "broadcast": lambda instruction, operand, d: instruction["dimensions"][d],
@@ -193,7 +195,7 @@ _RESULT_DIMENSIONS: dict[str, Callable[[Instruction, int, int], int | None]] = {
 
 
 def _masked(lowering: Lowering, instruction: Instruction, operand: int, values: list[Value]) -> Value:
-    """An operand with what lies beyond its sizes replaced by what changes nothing."""
+    """Return an operand whose elements beyond its sizes are replaced by the identity."""
     value = values[operand]
     plain = replace(value, sizes=())
     if instruction.opcode in ("reduce", "reduce-window"):
@@ -214,7 +216,7 @@ def _masked(lowering: Lowering, instruction: Instruction, operand: int, values: 
 
 
 def inside(lowering: Lowering, shape: tuple[int, ...], dimension: int, size: Node) -> Value:
-    """Tell for each element whether it lies within a size."""
+    """Return the mask of the elements that lie within a size."""
     n = shape[dimension]
     node = lowering.graph.add("arange", (), element_type=S32, interval=(0, max(n - 1, 0)), stop=n)
     axes = tuple(0 if d == dimension else None for d in range(len(shape)))
@@ -223,7 +225,7 @@ def inside(lowering: Lowering, shape: tuple[int, ...], dimension: int, size: Nod
 
 
 def cropped(lowering: Lowering, value: Value) -> Node:
-    """The part of an array that is meant, as a node; the array itself where its shape is static."""
+    """Return an array cropped to its sizes, as a node; the array itself if its shape is static."""
     node = lowering.plain(value)
     if not value.sizes:
         return node
@@ -235,7 +237,9 @@ def cropped(lowering: Lowering, value: Value) -> Node:
 
 
 def extended(lowering: Lowering, node: Node, shape: ArrayShape) -> Value:
-    """An argument of the function with its own sizes, in an array of the bound's shape."""
+    """Return an argument of the function with its sizes, in an array of the bound's shape. Raises UnsupportedError
+    XP306 if a size has no bound.
+    """
     if UNBOUNDED in shape.dimensions:
         raise UnsupportedError(Diagnostic("XP306", f"{shape} has a size without a bound"))
     sizes = []

@@ -1,4 +1,4 @@
-"""get-dimension-size, set-dimension-size and dynamic-reshape."""
+"""Lowers get-dimension-size, set-dimension-size and dynamic-reshape."""
 
 from __future__ import annotations
 

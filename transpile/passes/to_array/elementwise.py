@@ -1,4 +1,4 @@
-"""Element-wise operations: one node each, NumPy broadcasting in place of HLO's."""
+"""Lowers element-wise operations to one node each, with NumPy's broadcasting in place of HLO's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def apply(
     shape: tuple[int, ...],
     parameters: dict[str, Any],
 ) -> Value:
-    """The element-wise operation in the form that is right for its element types."""
+    """Return an element-wise operation in the form that is right for its element types."""
     # The predicate of select and the bounds of clamp may be scalars.
     operands = tuple([v if v.shape == shape else Value.repeated(v.node, shape) for v in operands])
     types = tuple([value.node.element_type or element_type for value in operands])
@@ -43,7 +43,7 @@ def apply(
             negated = _negated(lowering, value)
             if negated is not None and not other.node.is_literal and not other.node.is_python_int:
                 return lowering.elementwise("subtract", element_type, other, negated, shape=shape)
-    if opcode == "clamp" and element_type.is_extension:  # np.clip widens what NumPy does not know
+    if opcode == "clamp" and element_type.is_extension:  # np.clip widens extension types
         low, x, high = operands
         inner = lowering.elementwise("maximum", element_type, x, low, shape=shape)
         return lowering.elementwise("minimum", element_type, inner, high, shape=shape)
@@ -57,7 +57,7 @@ def apply(
     return lowering.elementwise("prelude", element_type, *operands, shape=shape, **form)
 
 
-# What NumPy does to integers narrower than a byte in int8 or uint8; they are wrapped to their own width afterwards.
+# Operations on integers narrower than a byte that are done in int8 or uint8, and wrapped to their width afterwards.
 _IN_BYTES = frozenset("abs add and clamp maximum minimum multiply negate not or shift-left sign subtract xor".split())
 
 
@@ -79,7 +79,7 @@ def _in_bytes(
 
 
 def casts_directly(source: ElementType, result: ElementType) -> bool:
-    """Tell whether ml_dtypes has a cast between the two."""
+    """Return whether ml_dtypes can cast between two types directly."""
     if is_sub_byte(source) or is_sub_byte(result):
         return not (source.is_extension and result.is_extension) or source is result
     narrow = source.is_extension and result.is_extension and min(source.bits, result.bits) <= 8
@@ -87,7 +87,9 @@ def casts_directly(source: ElementType, result: ElementType) -> bool:
 
 
 def _negated(lowering: FunctionLowering, value: Value) -> Value | None:
-    """``y`` of ``-y``, ``c`` of a constant ``-c``: ``x + -y`` is written ``x - y``, which is the same in every bit."""
+    """Return ``y`` for ``-y``, or ``c`` for a constant ``-c``, else None: ``x + -y`` becomes ``x - y``, which is equal
+    in every bit.
+    """
     if value.node.opcode == "negate" and not value.node.is_python_int:
         (operand,) = value.node.operands
         return Value(operand, value.axes, value.shape)
@@ -111,7 +113,7 @@ def convert(lowering: FunctionLowering, instruction: Instruction, operand: Value
 
 
 def converted(lowering: FunctionLowering, value: Value, element_type: ElementType) -> Value:
-    """Convert a value to an element type, unless it has it already."""
+    """Return a value converted to an element type, unless it has it already."""
     node = value.node
     source = node.element_type
     if source is element_type and not node.is_python_int:
@@ -139,8 +141,8 @@ def converted(lowering: FunctionLowering, value: Value, element_type: ElementTyp
 
 
 def _same_integers(lowering: FunctionLowering, node: Node, element_type: ElementType) -> Node | None:
-    """What has the integers of a node that is converted to others: positions in that type, or what they were made of,
-    as the type between holds all of it.
+    """Return a node with the same integers that is closer to the wanted type, or None: positions in that type, or the
+    source of a conversion whose type holds all values of the source.
     """
     if not all(each.is_integral and each.bits >= 32 for each in (node.type, element_type)):
         return None
@@ -154,7 +156,7 @@ def _same_integers(lowering: FunctionLowering, node: Node, element_type: Element
 
 
 def literal_of(value: Value) -> np.ndarray | None:
-    """The constant that a value is, or None."""
+    """Return the constant of a value, or None."""
     return literal_value(value.node) if value.node.is_literal else None
 
 
@@ -180,7 +182,7 @@ def bitcast_convert(lowering: FunctionLowering, instruction: Instruction, operan
 
 
 def accumulated_type(element_type: ElementType) -> ElementType:
-    """Return the type that sums and dots of a type are computed in."""
+    """Return the type in which sums and dots of a type are computed."""
     if is_sub_byte(element_type):
         return S8 if element_type.is_signed else U8
     return F32 if element_type.is_low_precision else element_type

@@ -1,6 +1,6 @@
-"""Python's ``//`` and ``%`` of integers by a positive number, as JAX makes them of HLO's, which cut towards 0.
+"""Raises Python's ``//`` and ``%`` of integers by a positive number, which JAX makes from HLO's truncating operations.
 
-XLA writes quotients and remainders by a power of 2 in shifts and masks of what has lost its sign.
+XLA writes quotients and remainders by a power of 2 as shifts and masks of the magnitude.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _QUOTIENTS = tuple(
     f" subtract((cut := {quotient}), 1), cut)"
     for rest, quotient in (
         ("prelude.int_remainder(x, DIVISOR)", "prelude.int_divide(x, DIVISOR)"),
-        ("remainder(x, DIVISOR)", "divide(x, DIVISOR)"),  # of numbers that are not negative
+        ("remainder(x, DIVISOR)", "divide(x, DIVISOR)"),  # for non-negative numbers
     )
 )
 _BELOW = "(below := compare(x, 0, direction='LT'))"
 _SIZE = "(size := select(below, negate(x), x))"
-# By function: the select that gives what was computed without the sign the sign of x.
+# By function: the select that gives the result for the magnitude the sign of x.
 _BY_POWER = {
     "int_remainder": f"select({_BELOW}, negate((cut := and_({_SIZE}, MASK))), cut)",
     "int_divide": f"select({_BELOW}, negate((cut := prelude.shift_right_logical({_SIZE}, SHIFT))), cut)",
@@ -32,8 +32,8 @@ _BY_POWER = {
 
 
 def floored(lowering: FunctionLowering, which: Value, a: Value, b: Value) -> Value | None:
-    """Return what a select of integers is, if it corrects a quotient or remainder that was cut, or is one by a power of
-    2.
+    """Return the ``//`` or ``%`` that a select of integers is, or None: the select corrects a truncated quotient or
+    remainder, or is one by a power of 2.
     """
     if not which.axes == a.axes == b.axes or b.node.element_type is None or not b.node.type.is_integral:
         return None
@@ -70,7 +70,7 @@ def _by_power(lowering: FunctionLowering, operands: tuple[Node, ...], b: Value) 
 
 
 def _power_of_2(found: Bindings, element_type: ElementType) -> int | None:
-    """The divisor that a mask or a number of places stands for."""
+    """Return the divisor of a mask or a shift, or None."""
     if "SHIFT" in found:
         places = int(literal_value(found["SHIFT"]))
         return 1 << places if 0 < places < element_type.bits - 1 else None

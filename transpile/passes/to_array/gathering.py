@@ -1,4 +1,4 @@
-"""gather: ``x[i]``, ``np.take``, ``x[i, j]``, ``x[i[:, None] + np.arange(3)]``, ``np.take_along_axis``."""
+"""Lowers gather to ``x[i]``, ``np.take``, ``x[i, j]``, ``x[i[:, None] + np.arange(3)]`` or ``np.take_along_axis``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def gather(lowering: FunctionLowering, instruction: Instruction, operand: Value,
 
 
 def _by_index(lowering: FunctionLowering, instruction: Instruction, operand: Value, indices: Value) -> Value | None:
-    """Indexing by one array for each dimension that windows walk along; None where there is nothing to take."""
+    """Return the gather as indexing by one array for each indexed dimension; None if there are no elements."""
     sizes = instruction["slice_sizes"]
     if 0 in operand.shape or 0 in sizes:
         return None
@@ -51,7 +51,7 @@ def _by_index(lowering: FunctionLowering, instruction: Instruction, operand: Val
     batch = [d for d in range(len(shape)) if d not in offsets]
     gone = {*instruction["collapsed_slice_dims"], *instruction["operand_batching_dims"]}
     kept = [d for d in range(len(sizes)) if d not in gone]
-    places = {d: offsets[k] for k, d in enumerate(kept)}  # by dimension of the operand, in the result
+    places = {d: offsets[k] for k, d in enumerate(kept)}  # the result's dimension of each operand dimension
     along = _along_axis(lowering, instruction, operand, points, batching)
     if along is not None:
         return along
@@ -84,7 +84,7 @@ def _indexed(
     batch: Sequence[int],
     places: Mapping[int, int],
 ) -> tuple[Node, list[int]]:
-    """``operand`` indexed along axes, by values of the batch shape; the dimension of the result that each axis is."""
+    """Return ``operand`` indexed along axes by values of the batch shape, and the result's dimension of each axis."""
     node = operand.node
     dimension_of = {axis: d for d, axis in enumerate(operand.axes) if axis is not None}
     rest = [axis for axis in range(node.ndim) if axis not in moving]
@@ -129,7 +129,7 @@ def _along_axis(
     points: Mapping[int, Value],
     batching: Sequence[tuple[int, int]],
 ) -> Value | None:
-    """``np.take_along_axis``, where all dimensions but one advance together with those of the indices."""
+    """Return ``np.take_along_axis`` if all dimensions but one are batch dimensions of the indices, or None."""
     moving = [d for d in instruction["start_index_map"] if d in points]
     if len(batching) < 2 or len(moving) != 1 or len(batching) != len(operand.shape) - 1:
         return None

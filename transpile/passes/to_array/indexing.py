@@ -1,4 +1,4 @@
-"""Dynamic slices: Python indexing where it is provably the same, else the prelude."""
+"""Lowers dynamic slices and updates: to Python indexing if it is provably equal, else to the prelude."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .structure import sliced
 
 
 def _start_values(lowering: FunctionLowering, operands: tuple[Value, ...], rank: int) -> list[Value]:
-    """One scalar a dimension; the older form with one vector of starts is taken apart."""
+    """Return a scalar for each dimension; the older form with one vector of starts is split."""
     if len(operands) == 1 and operands[0].shape == (rank,) and rank:
         node = lowering.plain(operands[0])
         return [Value.of(_element(lowering, node, k)) for k in range(rank)]
@@ -33,12 +33,14 @@ def _element(lowering: FunctionLowering, node: Node, position: int) -> Node:
 
 
 def is_within(start: Node, limit: int) -> bool:
-    """The start is proved to lie in [0, limit]: no clamp is needed."""
+    """Return whether the start is proved to lie in [0, limit], so that no clamp is needed."""
     return start.interval is not None and start.interval[0] >= 0 and start.interval[1] <= limit
 
 
 def fits(lowering: FunctionLowering, start: Node, limit: int) -> bool:
-    """The start needs no clamp: it is within, or indices are trusted and nothing is known that says otherwise."""
+    """Return whether the start needs no clamp: it is within [0, limit], or indices are trusted and nothing contradicts
+    it.
+    """
     if is_within(start, limit) or not lowering.module.options.support.features.indices_are_trusted:
         return is_within(start, limit)
     ends = type_interval(start.type) if start.element_type is not None else None
@@ -47,7 +49,9 @@ def fits(lowering: FunctionLowering, start: Node, limit: int) -> bool:
 
 
 def is_start(lowering: FunctionLowering, start: Node) -> bool:
-    """Slices may start there: at a Python int, or where starts are free at an integer that the size can be added to."""
+    """Return whether a slice may start there: at a Python int or, if starts are free, at an integer of at least 32
+    bits.
+    """
     return start.is_python_int or (lowering.module.options.support.features.starts_are_free and start.type.bits >= 32)
 
 
@@ -81,8 +85,9 @@ def dynamic_slice(lowering: FunctionLowering, instruction: Instruction, operand:
 def _positions(
     lowering: FunctionLowering, starts: dict[int, Node], sizes: Sequence[int], shape: Sequence[int]
 ) -> dict[int, Node] | None:
-    """Return what to index by, in bounds, or None where that is no short expression: constants and single elements are
-    clamped, longer slices start at a counter that needs no clamp.
+    """Return the indices, in bounds, or None if they would not be short expressions.
+
+    Constants and single elements are clamped; longer slices must start where no clamp is needed.
     """
     found: dict[int, Node] = {}
     for d, start in starts.items():
@@ -104,7 +109,7 @@ def _call_with_starts(
     nodes: tuple[Node, ...],
     arguments: tuple[Any, ...],
 ) -> Value:
-    """Starts may stay Python ints: the prelude clamps any integer."""
+    """Return a call whose starts may be Python ints, since the prelude clamps any integer."""
     node = lowering.graph.add(
         "prelude",
         nodes,
@@ -116,7 +121,7 @@ def _call_with_starts(
 
 
 def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node], shape: tuple[int, ...]) -> Value:
-    """Return ``x[i]`` or ``x[i : i + size]`` with starts known to be in bounds; a single element leaves the node."""
+    """Return ``x[i]`` or ``x[i : i + size]`` for starts in bounds; dimensions of a single element leave the node."""
     graph = lowering.graph
     counted = _counted(operand, starts)
     if counted is not None:
@@ -142,7 +147,7 @@ def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node],
             dropped.add(axis)
         else:
             index[axis] = (slot, shape[d])
-    if len(nodes) == 1:  # the same value at all places
+    if len(nodes) == 1:  # the value is the same at all positions
         return Value(operand.node, operand.axes, shape)
     kept = [axis for axis in range(operand.node.ndim) if axis not in dropped]
     node = lowering.graph.add(
@@ -156,7 +161,9 @@ def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node],
 
 
 def _counted(operand: Value, starts: dict[int, Node]) -> Affine | None:
-    """``np.arange(n)[t]`` is ``t``, and ``(np.arange(n) * 2 + 1)[t]`` is ``t * 2 + 1``."""
+    """Return ``t`` for ``np.arange(n)[t]``, and ``t * 2 + 1`` for ``(np.arange(n) * 2 + 1)[t]``, as an affine sum; or
+    None.
+    """
     row = _row(operand.node) if operand.axes == (0,) else None
     if row is None or not starts[0].is_python_int or starts[0].interval is None:
         return None
@@ -169,8 +176,8 @@ def _counted(operand: Value, starts: dict[int, Node]) -> Affine | None:
 
 
 def _place_of_device(lowering: FunctionLowering, operand: Value, starts: dict[int, Node]) -> Node | None:
-    """``np.array([0, 0, 2, 2, 0, 0, 2, 2])[device]`` is ``device // 2 % 2 * 2``: where a device lies along an axis of
-    the mesh, and where its part of an array begins.
+    """Return ``device // 2 % 2 * 2`` for ``np.array([0, 0, 2, 2, 0, 0, 2, 2])[device]``, the position of a device along
+    an axis of the mesh, or the start of its part of an array; or None.
     """
     is_table = operand.axes == (0,) and operand.node.opcode == "array" and operand.node.type.is_integral
     if not is_table or starts[0].opcode not in ("partition-id", "replica-id"):
@@ -195,7 +202,7 @@ def _place_of_device(lowering: FunctionLowering, operand: Value, starts: dict[in
 
 
 def _row(node: Node) -> tuple[int, int] | None:
-    """Return the factor and the offset of a row of integers that is made of ``np.arange``; None for any other."""
+    """Return the factor and the offset of integers that are affine in ``np.arange``; None for others."""
     if node.opcode == "arange":
         return 1, 0
     rows = [operand for operand in node.operands if operand.opcode == "arange"]
@@ -206,7 +213,7 @@ def _row(node: Node) -> tuple[int, int] | None:
 
 
 def _without_slices(node: Node, starts: dict[int, Node], axes: Sequence[int | None]) -> tuple[Node, list[int]]:
-    """``x[1:][t]`` is ``x[t + 1]``: the array that was sliced, and where the slices start along each axis."""
+    """Return the array that was sliced, and the starts of the slices along each axis: ``x[1:][t]`` is ``x[t + 1]``."""
     none = [0] * node.ndim
     if node.opcode != "getitem" or len(node.operands) != 1 or node.operands[0].ndim != node.ndim:
         return node, none
@@ -223,8 +230,9 @@ def _without_slices(node: Node, starts: dict[int, Node], axes: Sequence[int | No
 def dynamic_update_slice(
     lowering: FunctionLowering, instruction: Instruction, operand: Value, update: Value, *indices: Value
 ) -> Value:
-    """The result has the operand's sizes, or the update's where that is as large; what lies beyond the sizes of a
-    smaller update stays as it was."""
+    """Lower an update. The result has the operand's sizes, or those of an update that is as large. Elements beyond the
+    sizes of a smaller update do not change.
+    """
     whole = {d: size for d, size in update.sizes if update.shape[d] == operand.shape[d]}
     plain, written = replace(operand, sizes=()), replace(update, sizes=())
     partial = [(d, size) for d, size in update.sizes if d not in whole]
@@ -257,14 +265,14 @@ def _updated_slice(lowering: FunctionLowering, operand: Value, update: Value, in
 
 
 def untyped(node: Node) -> Node:
-    """A counter as a place: whatever integers HLO converts it to, it is the same."""
+    """Return a counter as an index, without HLO's conversions to other integer types."""
     while node.opcode == "retype":
         (node,) = node.operands
     return node
 
 
 def updated(lowering: FunctionLowering, node: Node, update: Value, starts: dict[int, Node]) -> Value:
-    """``x[i] = update`` on a copy of ``x``; loops write in place where nobody else reads ``x``."""
+    """Return ``x[i] = update`` on a copy of ``x``; loops update in place if ``x`` has no other users."""
     single = [d for d in starts if update.shape[d] == 1]
     value = without_dimensions(lowering.graph, update, single)
     written = value.node if value.node.is_literal else lowering.strong(materialise(lowering.graph, value))
@@ -279,7 +287,7 @@ def updated(lowering: FunctionLowering, node: Node, update: Value, starts: dict[
 
 
 def clamped(lowering: FunctionLowering, index: Node, size: int) -> Node:
-    """An index moved into [0, size); itself where it is proved to be there."""
+    """Return an index clamped to [0, size); the index itself if it is proved to be there."""
     if fits(lowering, index, size - 1):
         return index
     largest = type_interval(index.type)

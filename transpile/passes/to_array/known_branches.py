@@ -1,4 +1,4 @@
-"""Which branches are taken where code stands that is itself in a branch."""
+"""The branches that are known to be taken inside of other branches."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from collections.abc import Iterator
 from ...array.node import Node
 from ...hlo.element_types import PRED
 
-Taken = dict[tuple[Node, int], int]  # by what chooses and of how many: the number of the branch
+Taken = dict[tuple[Node, int], int]  # the number of the taken branch, by the selecting node and the branch count
 
 
 def taken_inside(which: Node, number: int, count: int) -> Taken:
-    """Return what is known inside a branch: that the same choice leads there, and of a flag what it is made from."""
+    """Return the facts inside of a branch: the same choice leads there, and the parts of a flag are known."""
     if which.element_type is not PRED:
         return {(which, count): number}
     return {(flag, 2): int(holds) for flag, holds in _implied(which, bool(number))}
 
 
 def taken_by(which: Node, count: int, taken: Taken) -> int | None:
-    """Return the number of the branch that a number or a flag chooses, as far as what is around tells."""
+    """Return the number of the branch that a number or a flag selects, if the enclosing branches determine it;
+    or None.
+    """
     if which.opcode == "not" and which.element_type is PRED:
         opposite = taken_by(which.operands[0], count, taken)
         return None if opposite is None else 1 - opposite
@@ -26,7 +28,7 @@ def taken_by(which: Node, count: int, taken: Taken) -> int | None:
 
 
 def _implied(flag: Node, holds: bool) -> Iterator[tuple[Node, bool]]:
-    """Yield the flags that are known where one is: both parts of an ``and`` that holds, of an ``or`` that does not."""
+    """Yield the flags that follow from one: both parts of an ``and`` that holds, or of an ``or`` that does not."""
     waiting = [(flag, holds)]
     while waiting:
         flag, holds = waiting.pop()

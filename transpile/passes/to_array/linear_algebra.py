@@ -1,4 +1,4 @@
-"""cholesky, triangular-solve and fft."""
+"""Lowers cholesky, triangular-solve and fft."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def cholesky(lowering: FunctionLowering, instruction: Instruction, a: Value) -> 
 
 @lowers("triangular-solve")
 def triangular_solve(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value:
-    """The prelude's function solves from the left; what is transposed, or solved from the right, are transposes."""
+    """Lower a triangular solve. The prelude's function solves from the left; other forms use transposes."""
     graph, matrix, sides = lowering.graph, lowering.plain(a), lowering.plain(b)
     form, left_side, lower = instruction["transpose_a"], instruction["left_side"], instruction["lower"]
     if form == "ADJOINT" and matrix.type.is_complex:
@@ -36,16 +36,16 @@ def triangular_solve(lowering: FunctionLowering, instruction: Instruction, a: Va
 
 @lowers("fft")
 def fft(lowering: FunctionLowering, instruction: Instruction, x: Value) -> Value:
-    """NumPy's own transform where there is something to transform."""
+    """Lower a Fourier transform to NumPy's own, if there is something to transform."""
     lengths, kind = instruction["fft_length"], instruction["fft_type"]
     node = lowering.plain(x)
     if not node.shape or 0 in node.shape or 0 in lengths:
         arguments = (Slot(0), kind, lengths)
         return lowering.call("fourier_transform", (node,), arguments=arguments)
-    # A spectrum does not tell whether its signal has an odd length: where sizes are free, it may have at others.
+    # A spectrum does not tell whether its signal has an odd length; with free sizes, it may have at other sizes.
     may_be_odd = bool(lowering.module.module.free_sizes)
     if kind == "IRFFT" and lengths[-1] == 1 and len(lengths) > 1 and not may_be_odd:
-        # cuFFT takes such a spectrum to be symmetric along the axis before the last; that of one number is itself.
+        # cuFFT assumes that such a spectrum is symmetric along the axis before the last; length 1 needs no transform.
         spectrum = lowering.graph.add("fft", (node,), kind="ifft", lengths=lengths, own_length=True)
         return Value.of(lowering.graph.add("real", (spectrum,)))
     own = kind != "IRFFT" or (lengths[-1] == 2 * (node.shape[-1] - 1) and not may_be_odd)

@@ -1,5 +1,5 @@
-"""What one lowering of a loop teaches the next: what never changes, what counts, what steps with it, what stays in
-bounds.
+"""The facts that one lowering of a loop gives to the next: unchanged carries, the counter, values that step with it,
+and bounds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .counters import from_affine
 
 @dataclass(slots=True)
 class Attempt:
-    """One lowering of a loop: the loop, and what each leaf of the state is inside and becomes."""
+    """One lowering of a loop: the loop, and each leaf of the state inside the body and after it."""
 
     graph: Graph
     loop: Loop
@@ -32,21 +32,21 @@ class Attempt:
 
 @dataclass(slots=True)
 class Knowledge:
-    """About the leaves of a loop's state, by position.
+    """Facts about the leaves of a loop's state, by position.
 
-    ``steps`` are the leaves that are arithmetic on the loop's variable: (coefficient, constant). The variable is a
-    leaf of the state, or runs the other way where the body only asks for that.
+    ``steps`` are the leaves that are affine in the loop's variable: (coefficient, constant). The variable is a leaf of
+    the state, or runs the other way if the body only needs that.
     """
 
     unchanged: set[int] = field(default_factory=set)
     assumed: dict[int, Interval] = field(default_factory=dict)  # bounds to be proved by induction
     is_proved: bool = False
-    may_grow: bool = True  # that some never fall below their first value has not been assumed yet
+    may_grow: bool = True  # growth from the first value has not been assumed yet
     start: int = 0
     stop: int = 0
-    step: int = 0  # 0: the loop does not count
-    bounds: tuple[Node, Node] | None = None  # where other counters say it: the numbers to start and to stop at
-    counter: int | None = None  # the leaf that the condition compares
+    step: int = 0  # 0 if the loop does not count
+    bounds: tuple[Node, Node] | None = None  # start and stop, if they depend on other counters
+    counter: int | None = None  # the position of the leaf that the condition compares
     steps: dict[int, tuple[int, int]] = field(default_factory=dict)
     turned: bool = False
 
@@ -73,14 +73,14 @@ class Knowledge:
         return min(self.start, last), max(self.start, last)
 
     def after(self, leaf: int) -> int:
-        """The value of a leaf that steps, behind the loop."""
+        """Return the value of a stepping leaf after the loop."""
         coefficient, constant = self.steps[leaf]
         return coefficient * (self.start + self.trip_count * self.step) + constant
 
     # -- learning
 
     def assume(self, leaves: Sequence[Value]) -> None:
-        """Integers whose first value has bounds might keep them: a body that only permutes them does."""
+        """Assume that integers whose first value has bounds keep them, as in a body that only permutes them."""
         for k, leaf in enumerate(leaves):
             interval = leaf.node.interval
             if interval is not None and interval[0] < interval[1] and leaf.node.type.is_integral:
@@ -88,14 +88,16 @@ class Knowledge:
         self.is_proved = not self.assumed
 
     def learn(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
-        """True where another lowering would come out better, or must be done because an assumption was wrong."""
+        """Learn from a lowering; return whether another one is needed, since it would be better or an assumption was
+        wrong.
+        """
         if not self.is_proved:
             refuted = [k for k, interval in self.assumed.items() if not _keeps(attempt, k, interval)]
             for k in refuted:
                 del self.assumed[k]
             self.is_proved = not refuted
             if refuted:
-                return True  # what this lowering seems to show may rest on what is not so
+                return True  # other facts from this lowering may rest on the wrong assumption
         found = self._learn_unchanged(attempt)
         if self.is_counted:
             return self._turn(attempt) or found
@@ -127,7 +129,7 @@ class Knowledge:
             return False
         last = start + range_length(start, stop, step) * step
         if not fits((last, last), leaves[position].node.type):
-            return False  # it wraps before the condition fails
+            return False  # the counter wraps before the condition fails
         self.counter, self.start, self.stop, self.step = position, start, stop, step
         for k, (leaf, inside, following) in enumerate(zip(leaves, attempt.inside, attempt.following, strict=True)):
             first, own = integer_value(leaf.node), _step(inside, following)
@@ -141,7 +143,9 @@ class Knowledge:
         return True
 
     def _learn_bounds(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
-        """Count from or to what other counters say: ``range(i + 1, n)``."""
+        """Learn a counter whose start or stop depends on other counters: ``range(i + 1, n)``. Return whether there is
+        one.
+        """
         found = _compared_with_bound(attempt)
         if found is None:
             return False
@@ -159,8 +163,8 @@ class Knowledge:
         return True
 
     def _assume_growth(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
-        """Assume that integers which begin at 0 or above stay there, as places in arrays do that a loop fills until
-        its condition says that it is done; and that they stay below what the condition says.
+        """Assume that non-negative integers stay non-negative, as positions in arrays do that a loop fills until its
+        condition fails, and that they stay below the limit of the condition. Return whether there are any.
         """
         if not self.may_grow:
             return False
@@ -182,7 +186,9 @@ class Knowledge:
         return not self.is_proved
 
     def _turn(self, attempt: Attempt) -> bool:
-        """Count ``48 - i`` or ``i + 1`` instead, where the body reads nothing else of the counter, or counts down."""
+        """Count ``48 - i`` or ``i + 1`` instead, if the body uses only that, or if it counts down. Return whether it
+        does.
+        """
         loop = attempt.loop
         if self.turned or loop.counter is None or not loop.is_fixed or not self.trip_count:
             return False
@@ -204,7 +210,7 @@ class Knowledge:
 
 
 def _keeps(attempt: Attempt, k: int, interval: Interval) -> bool:
-    """Tell whether a leaf is within an interval after a round, if it was before and the condition held."""
+    """Return whether a leaf is within an interval after an iteration, if it was before and the condition held."""
     inside, limit = attempt.inside[k], _limit(attempt, k)
     waiting = [attempt.following[k].node]
     while waiting:
@@ -221,7 +227,9 @@ def _keeps(attempt: Attempt, k: int, interval: Interval) -> bool:
 
 
 def _limit(attempt: Attempt, k: int) -> int | None:
-    """Return the greatest value of a leaf for which the condition may hold, where that compares it with a constant."""
+    """Return the greatest value of a leaf for which the condition may hold, from comparisons with constants; or
+    None.
+    """
     limits = []
     waiting = [attempt.condition.node]
     while waiting:
@@ -237,7 +245,7 @@ def _limit(attempt: Attempt, k: int) -> int | None:
 
 
 def _counter_terms(counter: Node, roots: Iterable[Node]) -> set[tuple[int, int]]:
-    """Return (coefficient, constant) as what the nodes that are no arithmetic on the counter read it."""
+    """Return (coefficient, constant) of each affine form of the counter that other nodes use."""
     nodes = topological(roots)
     sums = {node for node in nodes if node.is_python_int and counter in affine(node)[0]}
     read = [node for node in nodes if node not in sums]
@@ -250,7 +258,7 @@ def _counter_terms(counter: Node, roots: Iterable[Node]) -> set[tuple[int, int]]
 
 
 def _compared(attempt: Attempt) -> tuple[int, int, str] | None:
-    """(leaf, stop, direction) where the condition compares one carried integer with a constant."""
+    """Return (leaf, stop, direction) if the condition compares a carried integer with a constant, or None."""
     node = attempt.condition.node
     if node.opcode != "compare":
         return None
@@ -276,7 +284,9 @@ def _compared(attempt: Attempt) -> tuple[int, int, str] | None:
 
 
 def _compared_with_bound(attempt: Attempt) -> tuple[int, Node, str] | None:
-    """(leaf, bound, direction) where the condition compares one carried integer with what does not change."""
+    """Return (leaf, bound, direction) if the condition compares a carried integer with a loop-invariant node, or
+    None.
+    """
     node = attempt.condition.node
     if node.opcode != "compare" or node.parameters["direction"] not in _TURNED:
         return None
@@ -293,7 +303,7 @@ _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 
 
 def _is_counter(node: Node) -> bool:
-    """Tell whether a node is an integer of Python that has bounds, or a constant."""
+    """Return whether a node is a Python int with an interval, or a constant."""
     return integer_value(node) is not None or (node.is_python_int and node.interval is not None)
 
 
@@ -305,7 +315,7 @@ def _range_of(node: Node) -> Interval:
 
 
 def _moved(attempt: Attempt, bound: Node, by: int) -> Node | None:
-    """``bound + by`` where the type has all of it."""
+    """Return ``bound + by`` if it fits the type, or None."""
     low, high = _range_of(bound)
     if not fits((low + by, high + by), bound.type):
         return None
@@ -314,7 +324,7 @@ def _moved(attempt: Attempt, bound: Node, by: int) -> Node | None:
 
 
 def _step(inside: Value, following: Value) -> int | None:
-    """The constant that a carried integer grows by in each iteration."""
+    """Return the constant that is added to a carried integer in each iteration, or None."""
     node = following.node
     if node.opcode not in ("add", "subtract") or inside.node not in node.operands or inside.node.ndim:
         return None
@@ -326,7 +336,7 @@ def _step(inside: Value, following: Value) -> int | None:
 
 
 def _ends(direction: str, start: int, stop: int, step: int) -> bool:
-    """Tell whether counting from ``start`` by ``step`` without wrapping makes the condition fail."""
+    """Return whether counting from ``start`` by ``step`` without wrapping makes the condition fail."""
     if direction == "NE":
         return (stop - start) % step == 0 and (stop - start) // step >= 0
     return (step > 0) == (direction == "LT")

@@ -1,8 +1,8 @@
-"""Loops.
+"""Lowers loops.
 
-A ``while`` is lowered once to learn which carried values never change and which one counts, then again with that
-knowledge: a counted loop becomes a ``range``, values that step with the counter become arithmetic on it, values that
-never change are read from outside, and rows written at the counter become stores into a stacked output.
+A ``while`` is lowered once to learn which carries never change and which one counts, then again with these facts: a
+counted loop becomes a ``range``, values that step with the counter become arithmetic on it, carries that never change
+are read from outside, and rows written at the counter become stores into a stacked output.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .counters import from_affine
 from .loop_knowledge import Attempt, Knowledge
 from .lowering import FunctionLowering, Lowered, lowers
 
-_MOST_LOWERINGS = 6  # of one loop; nested loops multiply
+_MOST_LOWERINGS = 6  # of one loop; those of nested loops multiply
 
 
 @lowers("while")
@@ -41,7 +41,7 @@ def while_(lowering: FunctionLowering, instruction: Instruction, state: Lowered)
 
 
 def _passed_through(instruction: Instruction, leaves: list[Value]) -> set[int]:
-    """Elements that the body's root tuple takes unchanged from its parameter."""
+    """Return the elements that the body's root tuple takes unchanged from its parameter."""
     body: Computation = instruction["body"]
     if body.root.opcode != "tuple" or len(body.root.operands) != len(leaves):
         return set()
@@ -56,8 +56,9 @@ def _passed_through(instruction: Instruction, leaves: list[Value]) -> set[int]:
 def _explored(
     lowering: FunctionLowering, instruction: Instruction, leaves: list[Value], knowledge: Knowledge
 ) -> tuple[Attempt, bool]:
-    """Lowerings to learn from, with every call in place, until nothing more is learned; and whether some call may
-    want to be a function."""
+    """Lower a loop, with every call inlined, until nothing more is learned; return the last attempt, and whether a call
+    may become a function.
+    """
     outer = lowering.exploring, lowering.postponed
     lowering.exploring, lowering.postponed = True, False
     knowledge.assume(leaves)
@@ -95,7 +96,7 @@ def _attempt(
 
 
 def _bounds(graph: Graph, knowledge: Knowledge) -> tuple[Node, Node] | None:
-    """The numbers to start and to stop at, constants as integers of Python."""
+    """Return the start and stop of a loop, with constants as Python ints; None if they are fixed."""
     if knowledge.bounds is None:
         return None
     start, stop = (graph.integer(integer_value(b)) if b.is_literal else b for b in knowledge.bounds)  # type: ignore[arg-type]
@@ -103,7 +104,7 @@ def _bounds(graph: Graph, knowledge: Knowledge) -> tuple[Node, Node] | None:
 
 
 def _inside(lowering: FunctionLowering, loop: Loop, k: int, leaf: Value, knowledge: Knowledge) -> Value:
-    """Return what leaf ``k`` of the state is inside the body."""
+    """Return leaf ``k`` of the state inside the body."""
     graph = lowering.graph
     if k in knowledge.unchanged:
         return leaf
@@ -121,7 +122,7 @@ def _inside(lowering: FunctionLowering, loop: Loop, k: int, leaf: Value, knowled
 
 
 def _finished(lowering: FunctionLowering, attempt: Attempt, leaves: list[Value], knowledge: Knowledge) -> list[Value]:
-    """Make the loop node; the values of all leaves after the loop."""
+    """Make the loop node; return the values of all leaves after the loop."""
     loop, graph = attempt.loop, lowering.graph
     by_parameter = {carry.parameter: carry for carry in loop.carries}
     with graph.inside(loop.region):
@@ -150,7 +151,7 @@ def _finished(lowering: FunctionLowering, attempt: Attempt, leaves: list[Value],
 
 
 def _after(lowering: FunctionLowering, knowledge: Knowledge, k: int, leaf: Value) -> Value:
-    """The value of a leaf that steps, behind the loop."""
+    """Return the value of a stepping leaf after the loop."""
     element_type = leaf.node.type
     if knowledge.bounds is None:
         return Value.of(lowering.graph.literal(knowledge.after(k), element_type))
@@ -159,7 +160,7 @@ def _after(lowering: FunctionLowering, knowledge: Knowledge, k: int, leaf: Value
 
 
 def _items(graph: Graph, node: Node, loop: Loop) -> list[Value]:
-    """The carries after the loop, with the bounds that are known of them."""
+    """Return the carries after the loop, with their known intervals."""
     stored = {store.carry: store.value.interval for store in loop.stores if store.carry.initial.opcode == "empty"}
     return [
         Value.of(
@@ -183,7 +184,7 @@ def _loop_nodes(loop: Loop) -> list[Node]:
 
 
 def _find_stores(graph: Graph, loop: Loop) -> None:
-    """A carry that is only written, one row at a time, is a stacked output written in place."""
+    """Turn carries that are only written, one row at a time, into stacked outputs that are updated in place."""
     counts = use_counts(_loop_nodes(loop), [c.following for c in loop.carries if c.following is not None])
     for carry in loop.carries:
         node = carry.following
@@ -207,7 +208,7 @@ def _find_stores(graph: Graph, loop: Loop) -> None:
 
 
 def _covers(loop: Loop, store: Store) -> bool:
-    """The iterations write every row: in the order of the counter, or the other way round."""
+    """Return whether the iterations write every row once, in the order of the counter or in reverse."""
     first = store.index[0]
     if loop.counter is None or not loop.is_fixed or len(store.indices) != 1 or isinstance(first, tuple) or first == ":":
         return False

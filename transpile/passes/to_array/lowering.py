@@ -1,7 +1,7 @@
-"""From the HLO dialect to the array dialect: the driver and the table of rules.
+"""The lowering from the HLO dialect to the array dialect: the driver and the table of rules.
 
-Each rule takes the lowering, an instruction and its operands as :class:`Value`\\ s (tuples as Python tuples, tokens
-as None) and returns its result in the same form. The rules stand in the modules beside this one, by topic.
+Each rule takes the lowering, an instruction and its operands, each a :class:`Value` (a tuple of them for a tuple, None
+for a token), and returns its result in the same form. The rules are in the other modules of this folder, by topic.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Rule = Callable[..., Lowered]
 
 RULES: dict[str, Rule] = {}
 
-MAX_NESTING = 64  # of calls, loops and branches; Python itself stops at 100 levels of indentation
-_MOST_IN_PLACE = 1_000_000  # operations of a program in which no function is called
+MAX_NESTING = 64  # of calls, loops and branches; Python allows 100 levels of indentation
+_MOST_IN_PLACE = 1_000_000  # operations of a program with all calls inlined
 
 
 def lowers(*opcodes: str) -> Callable[[Rule], Rule]:
@@ -47,7 +47,7 @@ def lowers(*opcodes: str) -> Callable[[Rule], Rule]:
     return register
 
 
-# What lowering does beyond a plain translation, and can leave out.
+# Optional parts of the lowering, beyond a plain translation.
 LOWERING_CHOICES = (
     "axis_maps",
     "flooring",
@@ -65,7 +65,9 @@ FLOAT32, TF32 = "float32", "tf32"
 
 
 class Options:
-    """Choices of lowering. ``axis_maps=False`` materialises every value: explicit, longer, still right."""
+    """Options of the lowering. With ``axis_maps=False`` every value is materialised: explicit, longer, still
+    correct.
+    """
 
     def __init__(
         self,
@@ -85,17 +87,17 @@ class Options:
 
     @property
     def functions(self) -> bool:
-        """Tell whether computations that are called more than once become functions."""
+        """Whether computations with several calls become functions."""
         return "functions" not in self.disabled and self.support.features.functions_are_called
 
     @property
     def in_place(self) -> bool:
-        """Tell whether loops change carried arrays where they are."""
+        """Whether loops update carried arrays in place."""
         return "in_place" not in self.disabled and self.support.features.arrays_are_mutable
 
 
 class ModuleLowering:
-    """Lowers a module; keeps the functions made so far."""
+    """Lowers a module; holds the functions made so far."""
 
     def __init__(self, module: HloModule, options: Options) -> None:
         self.module = module
@@ -114,7 +116,7 @@ class ModuleLowering:
         return Program(self.module, [*(f for f in self.functions.values() if f is not entry), entry])
 
     def function(self, computation: Computation) -> Function:
-        """The function of a computation, lowered on first use."""
+        """Return the function of a computation, lowered on first use."""
         if computation not in self.functions:
             is_entry = computation is self.module.entry
             graph = Graph(self.module.sizes_reach, "entry" if is_entry else "function")
@@ -137,23 +139,23 @@ class ModuleLowering:
 
 
 class FunctionLowering(ValueMaker):
-    """Lowers the computations that end up in one emitted function."""
+    """Lowers the computations that become one emitted function."""
 
     def __init__(self, module: ModuleLowering, graph: Graph) -> None:
         super().__init__(graph)
         self.module = module
-        self.scope: Scope | None = None  # of the computation being lowered; in the end, of the function's own
+        self.scope: Scope | None = None  # of the computation being lowered; at the end, of the function's computation
         self.nesting = 0
-        self.exploring = False  # inside a first lowering of a loop, which only learns
-        self.postponed = False  # a call was written in place for that alone
-        self.sent: dict[int, list[Lowered]] = {}  # by channel: what the only device has sent to itself
-        self.taken: Taken = {}  # branches that the code being lowered stands in
-        self.stored: dict[Constant, Lowered] = {}  # the parameters that are these arrays
+        self.exploring = False  # in a lowering of a loop that only learns
+        self.postponed = False  # a call was inlined only because of that
+        self.sent: dict[int, list[Lowered]] = {}  # by channel, the values that the only device has sent to itself
+        self.taken: Taken = {}  # the branches around the code being lowered
+        self.stored: dict[Constant, Lowered] = {}  # the parameters of stored arrays
 
     # -- computations
 
     def argument(self, shape: Shape, function: Function, number: int) -> Lowered:
-        """A parameter of the function; a tuple becomes its elements, each read from the tuple by index."""
+        """Return a parameter of the function; a tuple becomes its elements, each an item of the tuple."""
         if isinstance(shape, TupleShape):
             count = len(shape.elements)
             whole = self.graph.parameter((), None, self.graph.root, argument=number, count=count)
@@ -168,7 +170,7 @@ class FunctionLowering(ValueMaker):
         return None
 
     def flat_argument(self, shape: Shape, function: Function, number: int) -> Lowered:
-        """A parameter of a function that only emitted code calls: a tuple is passed as its arrays."""
+        """Return a parameter of a function that only emitted code calls: a tuple is passed as its arrays."""
         if isinstance(shape, TupleShape):
             return tuple(self.flat_argument(element, function, number) for element in shape.elements)
         return self.argument(shape, function, number) if isinstance(shape, ArrayShape) else None
@@ -190,7 +192,7 @@ class FunctionLowering(ValueMaker):
 
     @contextmanager
     def inside_branch(self, which: Node, number: int, count: int) -> Iterator[None]:
-        """Lower in a branch, of so many that a number or a flag chooses from."""
+        """Lower in branch ``number`` of the ``count`` branches that a node selects from."""
         before, self.taken = self.taken, self.taken | taken_inside(which, number, count)
         try:
             yield
@@ -198,7 +200,7 @@ class FunctionLowering(ValueMaker):
             self.taken = before
 
     def computation(self, computation: Computation, arguments: list[Lowered]) -> Lowered:
-        """Lower a computation in place, with these arguments for its parameters."""
+        """Lower a computation inline, with these arguments for its parameters."""
         self.nesting += 1
         if self.nesting > MAX_NESTING:
             raise UnsupportedError(
@@ -237,12 +239,12 @@ class FunctionLowering(ValueMaker):
     # -- functions
 
     def combiner(self, computation: Computation) -> Ufunc | Function:
-        """Return what combines two elements: a ufunc where there is one, else an emitted function of arrays."""
+        """Return the combiner of two elements: a ufunc if there is one, else an emitted function of arrays."""
         opcode = simple_reducer(computation)
         return Ufunc(opcode) if opcode is not None else self.function_of(computation)
 
     def function_of(self, computation: Computation) -> Function:
-        """The emitted function of a computation on scalars; as NumPy broadcasts, it takes arrays too.
+        """Return the emitted function of a computation on scalars, which also takes arrays since NumPy broadcasts.
 
         A result that depends on no parameter gets the shape of the first.
         """
@@ -262,7 +264,7 @@ class FunctionLowering(ValueMaker):
 
 
 def _spread(function: Function, result: Node) -> Node:
-    """A result with the shape of the first parameter, where no parameter gives it one."""
+    """Return a result, with the shape of the first parameter if it depends on no parameter."""
     if not function.parameters or any("argument" in node.parameters for node in topological([result])):
         return result
     like = function.parameters[0]
@@ -277,12 +279,14 @@ def _spread(function: Function, result: Node) -> Node:
 
 
 def _fits(value: Value, shape: Shape) -> bool:
-    """Tell whether a value has the shape that HLO says; what only says where an array is may say anything."""
+    """Return whether a value has the shape that HLO says; tokens and tuples always do."""
     return not isinstance(shape, ArrayShape) or value.shape == shape.dimensions
 
 
 def _is_empty(instruction: Instruction) -> bool:
-    """Tell whether a result has no elements and nothing to do for it: other axes may be as long as no memory holds."""
+    """Return whether a result has no elements and no effect, so that nothing is computed: other axes may be too long
+    for any memory.
+    """
     shape = instruction.shape
     if not isinstance(shape, ArrayShape) or 0 not in shape.dimensions or shape.is_dynamic:
         return False
@@ -300,7 +304,7 @@ def _call_counts(module: HloModule) -> dict[Computation, int]:
 
 
 def _lengths_in_place(module: HloModule) -> dict[Computation, int]:
-    """Return the number of operations of each computation with those of what it calls."""
+    """Return the number of operations of each computation, with those of the computations that it calls."""
     lengths: dict[Computation, int] = {}
     for computation in module.computations:
         called = [callee for instruction in computation.instructions for callee in instruction.called]

@@ -1,4 +1,4 @@
-"""The values that lowering rules make: element-wise nodes, calls of the prelude, and side effects."""
+"""The makers of values for lowering rules: element-wise nodes, prelude calls, and side effects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .counters import counted
 
 
 class ValueMaker:
-    """Makes values in a graph, where it stands."""
+    """Makes values in the current region of a graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -29,9 +29,9 @@ class ValueMaker:
         shape: tuple[int, ...] | None = None,
         **parameters: Any,
     ) -> Value:
-        """An element-wise node over values that NumPy broadcasts together.
+        """Return an element-wise operation on values, which NumPy broadcasts.
 
-        A function of the prelude or the library takes its operands in order, then the ``statics``.
+        A function of the prelude or the library gets its operands in order, then the ``statics``.
         """
         if opcode in ("prelude", "library"):
             slots = tuple(Slot(k) for k in range(len(operands)))
@@ -58,7 +58,7 @@ class ValueMaker:
         return Value(node, tuple(axes), logical)
 
     def node(self, opcode: str, nodes: tuple[Node, ...], element_type: ElementType, **parameters: Any) -> Node:
-        """An element-wise node; its shape is NumPy's broadcast of the operands'."""
+        """Return an element-wise node; its shape is NumPy's broadcast of the operands'."""
         if any(node.is_python_int for node in nodes):
             total = counted(self.graph, opcode, nodes, element_type)
             if total is not None:
@@ -68,18 +68,20 @@ class ValueMaker:
         return self.graph.add(opcode, nodes, element_type=element_type, interval=interval, **parameters)
 
     def _strengthened(self, opcode: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Python ints need one strong operand beside them that gives the result its dtype."""
+        """Return operands with Python ints as typed scalars, unless another operand determines the dtype of the
+        result.
+        """
         typed = nodes[1:] if opcode == "select" else nodes
         if any(not node.is_python_int and not node.is_literal for node in typed):
             return nodes
         return tuple(self.strong(node) for node in nodes)
 
     def strong(self, node: Node) -> Node:
-        """A Python int as a NumPy scalar of the type HLO gives it."""
+        """Return a Python int as a NumPy scalar of its HLO type."""
         return strong(self.graph, node)
 
     def plain(self, value: Value) -> Node:
-        """The node of exactly the logical shape, strong."""
+        """Return the node of exactly the logical shape, with a type."""
         return self.strong(materialise(self.graph, value))
 
     def call(
@@ -90,7 +92,7 @@ class ValueMaker:
         arguments: tuple[Any, ...] | None = None,
         **keywords: Any,
     ) -> Value:
-        """A call of a prelude function that gives one array of the logical shape.
+        """Return a call of a prelude function with one array of the logical shape as the result.
 
         ``arguments`` are the positional arguments, operands as :class:`Slot`; by default the operands in order.
         """
@@ -104,7 +106,7 @@ class ValueMaker:
         arguments: tuple[Any, ...] | None = None,
         **keywords: Any,
     ) -> tuple[Value, ...]:
-        """A call of a prelude function that gives a tuple of arrays."""
+        """Return the results of a prelude function that returns a tuple of arrays."""
         return self.items(self._prelude(function, operands, arguments, keywords))
 
     def _prelude(
@@ -114,7 +116,7 @@ class ValueMaker:
         arguments: tuple[Any, ...] | None,
         keywords: dict[str, Any],
     ) -> Node:
-        """A call of a prelude function, whose row says what it gives."""
+        """Return the node of a prelude call; its row gives shapes and types."""
         operands = tuple(self.strong(node) for node in operands)
         return self.graph.add(
             "prelude",
@@ -131,7 +133,7 @@ class ValueMaker:
     def effect(
         self, opcode: str, operands: tuple[Node, ...], shapes: Iterable[Shape], **parameters: Any
     ) -> tuple[Value, ...]:
-        """A node with a side effect, after all others of its body; its results."""
+        """Add a node with a side effect after all others of its body; return its results."""
         results = tuple((s.dimensions, s.element_type) for s in shapes if isinstance(s, ArrayShape))
         operands = tuple(self.strong(node) for node in operands)
         if len(results) == 1:
@@ -141,13 +143,13 @@ class ValueMaker:
         return self.items(self.graph.add_effect(opcode, operands, results=results, **parameters))
 
     def call_in_order(self, function: str, operands: tuple[Node, ...], arguments: tuple[Any, ...]) -> Value:
-        """A call of a prelude function that must run exactly once, where it stands."""
+        """Add a prelude call that must run exactly once, in program order; return its result."""
         operands = tuple(self.strong(node) for node in operands)
         made = self.graph.add_effect("prelude", operands, function=function, arguments=arguments, keywords={})
         return Value.of(made)
 
     def items(self, node: Node) -> tuple[Value, ...]:
-        """The results of a node that has several."""
+        """Return the results of a node that has several."""
         known = [result_interval(node, index) for index in range(len(node.results))]
         return tuple(
             Value.of(

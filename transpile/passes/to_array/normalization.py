@@ -1,4 +1,4 @@
-"""Batch normalisation: by the prelude's functions of the same names, or in plain operations."""
+"""Lowers batch normalisation to prelude functions of the same names, or to plain operations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _keywords(instruction: Instruction, rank: int) -> dict[str, Any]:
 
 @lowers("batch-norm-training", "batch-norm-inference", "batch-norm-grad")
 def batch_norm(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """Normalise by a function of the prelude, or in plain operations where the target does not support that."""
+    """Lower to a prelude function, or to plain operations if the target does not support it."""
     if "normalizations" not in lowering.module.options.disabled:
         function, *results = _called(lowering, instruction, operands)
         if lowering.module.options.support(function):
@@ -37,7 +37,7 @@ def batch_norm(lowering: FunctionLowering, instruction: Instruction, *operands: 
 def _called(
     lowering: FunctionLowering, instruction: Instruction, operands: Sequence[Value]
 ) -> tuple[Node, *tuple[Value, ...]]:
-    """The call of the function, and its results."""
+    """Return the node of the call, and its results."""
     nodes = tuple(lowering.plain(value) for value in operands)
     function = instruction.opcode.replace("-", "_")
     keywords = _keywords(instruction, nodes[0].ndim)
@@ -50,7 +50,7 @@ def _called(
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """Writes what the prelude's functions do, in the same order."""
+    """Makes the operations of the prelude's functions, in the same order."""
 
     lowering: FunctionLowering
     instruction: Instruction
@@ -60,24 +60,24 @@ class _Plain:
         return apply(self.lowering, opcode, operands[0].node.type, operands, shape, {})
 
     def wide(self, value: Value) -> Value:
-        """Return the value in the type in which it is computed."""
+        """Return the value in the type of the computation."""
         return self.to(accumulated_type(value.node.type), value)
 
     def to(self, element_type: ElementType, value: Value) -> Value:
         return converted(self.lowering, value, element_type)
 
     def along(self, vector: Value, x: Value) -> Value:
-        """A vector of features, repeated like ``x``."""
+        """Return a vector of features, broadcast like ``x``."""
         axes = [vector.axes[0] if d == self.instruction["feature_index"] else None for d in range(len(x.shape))]
         return self.to(x.node.type, Value(vector.node, tuple(axes), x.shape))
 
     def total(self, x: Value) -> Value:
-        """The sum for each feature."""
+        """Return the sum for each feature."""
         zero = Value.of(self.lowering.graph.literal(0, x.node.type))
         return reduced(self.lowering, "add", "sum", x, zero, self._others(x))
 
     def over_count(self, total: Value, x: Value) -> Value:
-        """A sum over the number of elements of each feature."""
+        """Return a sum divided by the number of elements of each feature."""
         count = self.lowering.graph.literal(prod(x.shape[d] for d in self._others(x)), total.node.type)
         return self("divide", total, Value.repeated(count, total.shape))
 

@@ -1,4 +1,4 @@
-"""Values that are the pieces of one array, one after the other along an axis."""
+"""Values that are consecutive pieces of one array along an axis."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ...array.value import FULL, NEW, Value, getitem
 
 
 class Pieces(NamedTuple):
-    """An array that was cut into equal pieces along an axis, and for each the index that takes it."""
+    """An array that was cut into equal pieces along an axis, with the index of each piece."""
 
     array: Node
     axis: int
     indices: list[tuple[Any, ...]]
-    is_dropped: bool  # the pieces are one element long, and do not have the axis
+    is_dropped: bool  # the pieces are one element long, and lack the axis
 
 
 def pieces_of(graph: Graph, values: Sequence[Value]) -> Pieces | None:
-    """The array whose pieces the values are, in order and without gaps; None where there is none.
+    """Return the array whose pieces the values are, in order and without gaps; or None.
 
-    The values have the same axis map, so they are what their array is, cut.
+    The values must have the same axis map, so that the array cut into them has it too.
     """
     nodes = [value.node for value in values]
     if len(nodes) < 2 or any(node.opcode != "getitem" or len(node.operands) != 1 for node in nodes):
@@ -58,8 +58,8 @@ def pieces_of(graph: Graph, values: Sequence[Value]) -> Pieces | None:
 
 
 def _rows_of_one(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
-    """Runs of the elements of one array, which was reshaped for some of them, as the rows of what it is reshaped to;
-    nothing where they are none.
+    """Return runs of elements of one array as the rows of a reshape of it; none if they are not. Some of the values may
+    be parts of other reshapes of the array.
     """
     arrays = [node.operands[0] for node in nodes]
     arrays = [array.operands[0] if array.opcode == "reshape" else array for array in arrays]
@@ -74,7 +74,7 @@ def _rows_of_one(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
 
 
 def _first_element(index: Sequence[Any], shape: Sequence[int]) -> int | None:
-    """Where in an array the elements begin that an index takes; None where others are between them."""
+    """Return the flat position at which an index begins; None if its elements are not contiguous."""
     if NEW in index:
         return None
     taken = [_taken(item, size) for item, size in zip(index, shape, strict=True)]
@@ -89,14 +89,14 @@ def _first_element(index: Sequence[Any], shape: Sequence[int]) -> int | None:
 
 
 def _taken(item: Any, size: int) -> range:
-    """The elements that an item of an index takes of an axis."""
+    """Return the positions that an item of an index takes along an axis."""
     if isinstance(item, int):
         return range(item, item + 1)
     return range(size) if item == FULL else range(size)[slice(*item)]
 
 
 def joined(graph: Graph, values: Sequence[Value], dimension: int) -> Value | None:
-    """The array whose pieces the values are, where joining them along a dimension gives it back."""
+    """Return the array that joining its pieces along a dimension gives back, or None."""
     found = pieces_of(graph, values)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Where the windows of a gather or a scatter start: one value for each indexed dimension of the operand."""
+"""The starts of a gather's or scatter's windows: one value for each indexed dimension of the operand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def start_points(
     start_map: Sequence[int],
     batching: Sequence[tuple[int, int]],
 ) -> dict[int, Value]:
-    """Return, by operand dimension, in order, the starts, of the shape of ``indices`` less the vectors' dimension.
+    """Return the starts by operand dimension, in order, each of the shape of ``indices`` without the vectors'
+    dimension.
 
     ``batching`` are pairs (operand dimension, dimension of ``indices``) that advance together.
     """
@@ -39,7 +40,7 @@ def start_points(
 
 
 def _component(lowering: FunctionLowering, indices: Value, vector_dimension: int, k: int) -> Value:
-    """Component k of every index vector."""
+    """Return component k of every index vector."""
     if vector_dimension == len(indices.shape):
         return indices
     node, axis = indices.node, indices.axes[vector_dimension]
@@ -65,12 +66,12 @@ def _component(lowering: FunctionLowering, indices: Value, vector_dimension: int
 
 
 def _broadcast(node: Node, shape: tuple[int, ...]) -> Value:
-    """An array of the last dimensions of a shape, as what it broadcasts to."""
+    """Return an array of the last dimensions of a shape, broadcast to it."""
     return Value(node, (*(None,) * (len(shape) - node.ndim), *range(node.ndim)), shape)
 
 
 def _piece(node: Node, k: int) -> tuple[Node, int]:
-    """The operand of a concatenation in which place k of its axis lies, and the place there."""
+    """Return the operand of a concatenation that contains position k, and the position in it."""
     for part in node.operands:
         size = part.shape[node.parameters["axis"]]
         if k < size:
@@ -80,7 +81,7 @@ def _piece(node: Node, k: int) -> tuple[Node, int]:
 
 
 def _constant(lowering: FunctionLowering, value: Value) -> Value:
-    """An element of a constant array as the number that it is."""
+    """Return an element of a constant array as a literal; other values unchanged."""
     node = value.node
     if node.ndim or node.opcode != "getitem" or node.operands[0].opcode != "array":
         return value
@@ -89,7 +90,7 @@ def _constant(lowering: FunctionLowering, value: Value) -> Value:
 
 
 def _unrepeated(node: Node) -> Value:
-    """A node as what it repeats: ``broadcast_to`` and new unit axes become an axis map."""
+    """Return the source of a node's broadcasts and unit axes, with an axis map."""
     axes: list[int | None] = list(range(node.ndim))
     shape = node.shape
     if node.opcode == "broadcast_to":
@@ -110,8 +111,9 @@ def _unrepeated(node: Node) -> Value:
 def element_points(
     lowering: FunctionLowering, points: Mapping[int, Value], windows: Mapping[int, int]
 ) -> dict[int, Value]:
-    """Return the places of all elements of windows of these sizes, by where they start, which is where they fit: in the
-    dimensions of the starts, then in one for each of ``windows``.
+    """Return the positions of all elements of windows of these sizes, from in-bounds starts.
+
+    Their dimensions are those of the starts, then one for each of ``windows``.
     """
     found = {}
     for d, point in points.items():
@@ -127,7 +129,7 @@ def element_points(
 
 
 def without_units(lowering: FunctionLowering, value: Value) -> Value:
-    """The value with no axis in its node for dimensions of size 1."""
+    """Return the value without axes of size 1 in its node."""
     units = [d for d, size in enumerate(value.shape) if size == 1 and value.axes[d] is not None]
     if not units:
         return value
@@ -138,7 +140,7 @@ def without_units(lowering: FunctionLowering, value: Value) -> Value:
 
 
 def known(value: Value) -> int | None:
-    """The number that every start of a dimension is, where it is a constant."""
+    """Return the constant start of a dimension, or None."""
     if value.node.is_literal:
         return int(literal_value(value.node))
     return value.node.parameters["value"] if value.node.opcode == "integer" else None

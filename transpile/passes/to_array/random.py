@@ -1,4 +1,4 @@
-"""Random numbers: XLA's counter-based generators bit for bit, and a seeded generator for ``rng``."""
+"""Lowers random numbers: XLA's counter-based generators bit for bit, and a seeded generator for ``rng``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape
 from .lowering import FunctionLowering, Lowered, lowers
 
-# What XLA's CPU backend takes for the default is Philox.
+# The default of XLA's CPU backend is Philox.
 _GENERATORS = {"rng_three_fry": "threefry_bits", "rng_philox": "philox_bits", "rng_default": "philox_bits"}
 
 

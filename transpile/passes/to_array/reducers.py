@@ -1,7 +1,7 @@
-"""Recognising what a called computation does, by one canonical print of it.
+"""Recognises called computations by a canonical text.
 
-Parameters become a, b, c..; operands of commutative operations are sorted; ``x > y`` is printed as ``y < x``. Two
-computations that differ only in names, order or spelling print alike, so recognition is looking up a string.
+Parameters become a, b, c..; operands of commutative operations are sorted; ``x > y`` is written as ``y < x``.
+Computations that differ only in names, order or spelling have the same text, so recognition is a lookup of a string.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ _COMMUTATIVE = tuple(name for name, row in OPERATIONS.items() if row.is_commutat
 _SYMBOLS = {"LT": "<", "LE": "<=", "EQ": "==", "NE": "!="}
 _TURNED = {"GT": "LT", "GE": "LE"}
 _TRANSPARENT = frozenset(("copy", "bitcast", "opt-barrier"))
-_LONGEST = 4000  # characters; a longer computation is no idiom
+_LONGEST = 4000  # characters; no idiom is longer
 
 
 def canonical(computation: Computation) -> str:
-    """The canonical print of a computation's root; the empty string where it is too long for an idiom."""
+    """Return the canonical text of a computation's root; "" if it is too long for an idiom."""
     texts: dict[Instruction, str] = {}
     for instruction in computation.instructions:
         text = _text(instruction, [texts[operand] for operand in instruction.operands])
@@ -71,17 +71,17 @@ def _substituted(instruction: Instruction, operands: list[str]) -> str:
 
 _LOW = ("bf16", "f16", "f8e5m2", "f8e4m3fn")
 SIMPLE: dict[str, str] = {f"{opcode}(a, b)": opcode for opcode in _COMMUTATIVE}
-for _type in _LOW:  # after optimisation the reducer of a narrow float computes in f32
+for _type in _LOW:  # XLA's optimiser lets reducers of narrow floats compute in f32
     SIMPLE |= {f"{_type}[]({opcode}(f32[](a), f32[](b)))": opcode for opcode in _COMMUTATIVE}
 
 
 def simple_reducer(computation: Computation) -> str | None:
-    """The opcode of a reducer that is one binary operation of its two parameters."""
+    """Return the opcode of a reducer that is one binary operation of its two parameters, or None."""
     return SIMPLE.get(canonical(computation))
 
 
 def _arg_reducer(first_wins: str) -> str:
-    """JAX's argmax and argmin: NaN wins, then the better value, then the lower index."""
+    """Return the text of JAX's argmax or argmin: NaN wins, then the better value, then the lower index."""
     wins = f"or({', '.join(sorted((first_wins, '(a != a)')))})"
     tie = "and((a == c), (b < d))"
     return f"tuple(select({wins}, a, c), select(or({', '.join(sorted((wins, tie)))}), b, d))"
@@ -95,5 +95,5 @@ for _win, _name in (("(c < a)", "argmax"), ("(a < c)", "argmin")):
 
 
 def arg_reducer(computation: Computation) -> str | None:
-    """Return ``argmax`` or ``argmin`` for the variadic reducers that say so."""
+    """Return ``argmax`` or ``argmin`` for a variadic reducer of these, or None."""
     return ARG_REDUCERS.get(canonical(computation))

@@ -1,4 +1,4 @@
-"""reduce: standard reducers as NumPy's own reductions, the rest through the prelude."""
+"""Lowers reduce: standard reducers to NumPy's reductions, others to the prelude."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .lowering import FunctionLowering, Lowered, lowers
 from .reducers import arg_reducer, canonical, simple_reducer
 from .structure import sliced
 
-# What arithmetic of truth values is.
+# The logical operations for arithmetic on booleans.
 _LOGIC = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
-# What a scan does whose outputs are the carries, by the opcode.
+# The opcode of a scan whose outputs are its carries, by the text of its computation.
 _RUNNING_STEPS = {f"tuple({opcode}(a, b), {opcode}(a, b))": opcode for opcode in RUNNING}
 
 
@@ -45,7 +45,7 @@ def reduce(lowering: FunctionLowering, instruction: Instruction, *operands: Valu
 
 
 def spelling_of(opcode: str | None, element_type: ElementType) -> str | None:
-    """Return what NumPy calls the reduction by a binary operation, or None where it has none."""
+    """Return NumPy's name of the reduction by a binary operation, or None if there is none."""
     if opcode is None or (element_type.is_complex and opcode in ("maximum", "minimum")):
         return None
     if element_type is PRED:
@@ -56,7 +56,7 @@ def spelling_of(opcode: str | None, element_type: ElementType) -> str | None:
 
 
 def identity(opcode: str, element_type: ElementType) -> np.ndarray | None:
-    """The value that changes nothing, or None where there is none that all libraries hold."""
+    """Return the identity of an operation, or None if there is none that all libraries can represent."""
     dtype = element_type.dtype
     if opcode in ("add", "or", "xor"):
         return np.asarray(0, dtype)
@@ -90,7 +90,7 @@ def reduced(
     initial: Value,
     dimensions: Sequence[int],
 ) -> Value:
-    """A standard reduction, the initial value combined in once."""
+    """Return a standard reduction, combined once with the initial value."""
     element_type = array.node.type
     shape = tuple(size for d, size in enumerate(array.shape) if d not in dimensions)
     array = _whole(opcode, array, dimensions)
@@ -107,7 +107,7 @@ def reduced(
 
 
 def _whole(opcode: str, array: Value, dimensions: Sequence[int]) -> Value:
-    """XLA reduces long axes in two steps, windows side by side and then their results: one step says it."""
+    """Return the source of a ``reduce_window`` that is the first of XLA's two steps for long axes; else the array."""
     node = array.node
     if node.opcode != "prelude" or node.parameters["function"] != "reduce_window" or not array.is_plain:
         return array
@@ -151,9 +151,9 @@ def _summed(
     if not gone:
         return Value(array.node, axes, shape)
     wide = converted(lowering, array, accumulator)
-    source = materialise(lowering.graph, wide) if array.is_plain else wide.node  # one number, if all are alike
+    source = materialise(lowering.graph, wide) if array.is_plain else wide.node  # a scalar, if all elements are equal
     if spelling in ("sum", "prod") and source.opcode == "convert" and accumulator.is_integral:
-        (narrow,) = source.operands  # the dtype of the sum says it already
+        (narrow,) = source.operands  # the sum's own dtype makes the conversion
         source = narrow if np.can_cast(narrow.type.dtype, accumulator.dtype) else source
     extra: dict[str, Any] = {"ufunc": opcode} if spelling == "bitwise_reduce" else {}
     node = lowering.graph.add(
@@ -169,7 +169,7 @@ def _summed(
 def _arg_reduce(
     lowering: FunctionLowering, instruction: Instruction, arrays: Sequence[Value], initials: Sequence[Value]
 ) -> Lowered:
-    """argmax and argmin from the two-operand reduce that means them, or None."""
+    """Return argmax or argmin for the two-operand reduce that means them, or None."""
     name = arg_reducer(instruction["to_apply"])
     dimensions = instruction["dimensions"]
     array, index = arrays
@@ -190,7 +190,7 @@ def _arg_reduce(
 
 
 def _ordered(lowering: FunctionLowering, array: Value) -> Value:
-    """Return numbers in the order of an array's, in a type of which every library finds the largest."""
+    """Return numbers in the same order, in a type whose largest number every library finds."""
     kind = array.node.type
     return converted(lowering, array, accumulated_type(kind)) if kind.is_extension else array
 
@@ -203,7 +203,7 @@ def general_reduce(
     initials: Sequence[Value],
     dimensions: Sequence[int],
 ) -> Lowered:
-    """Any combiner, any number of operands: the prelude's fold over the reduced axes."""
+    """Return the prelude's reduction, for any combiner and any number of operands."""
     combine = lowering.function_of(computation)
     nodes = tuple(lowering.plain(value) for value in (*arrays, *initials))
     count = len(arrays)
@@ -217,7 +217,7 @@ def general_reduce(
 
 @lowers("map")
 def map_(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
-    """The computation on whole arrays."""
+    """Lower a map by its function of whole arrays."""
     shape = instruction.array_shape
     if simple_reducer(instruction["to_apply"]) is None and not operands:
         result = lowering.computation(instruction["to_apply"], [])
@@ -231,8 +231,8 @@ def map_(lowering: FunctionLowering, instruction: Instruction, *operands: Value)
 def running(
     lowering: FunctionLowering, opcode: str, array: Value, initial: Value, dimension: int, is_backwards: bool
 ) -> Value | None:
-    """A running sum, product, maximum or minimum along a dimension; None where the library has none, or it would
-    start from something else.
+    """Return a cumulative sum, product, maximum or minimum along a dimension; None if the library has none, or the
+    initial value is not the identity.
     """
     element_type, axis = array.node.type, array.axes[dimension]
     unordered = element_type.is_complex and opcode in ("maximum", "minimum")
@@ -253,7 +253,9 @@ def running(
 
 @lowers("scan")
 def scan(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """Inputs sliced along a dimension, carries handed on; outputs stacked, then the last carries."""
+    """Lower a scan: inputs are sliced along a dimension, carries passed on; the results are stacked outputs, then last
+    carries.
+    """
     shapes = instruction.element_shapes
     carries = instruction.attributes.get("num_carries")
     count = len(operands) - (carries if carries is not None else len(shapes) // 2)
@@ -276,7 +278,7 @@ def scan(lowering: FunctionLowering, instruction: Instruction, *operands: Value)
 def _running_and_last(
     lowering: FunctionLowering, instruction: Instruction, opcode: str, array: Value, initial: Value
 ) -> Lowered | None:
-    """A running combination and its last element; which is combined first is not said."""
+    """Return a cumulative combination and its last element, or None. Its order of combination is unspecified."""
     (dimension,), is_reverse = instruction["dimensions"] or (0,), bool(instruction["is_reverse"])
     size = array.shape[dimension]
     made = running(lowering, opcode, array, initial, dimension, is_reverse) if size else None

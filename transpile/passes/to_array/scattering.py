@@ -1,4 +1,6 @@
-"""scatter: ``x[i] = y`` and ``np.add.at``, a short function where places may be out of bounds, else a long one."""
+"""Lowers scatter: to ``x[i] = y`` or ``np.add.at``, to a short function if positions may be out of bounds, else to a
+long one.
+"""
 
 from __future__ import annotations
 
@@ -57,15 +59,15 @@ def scatter(lowering: FunctionLowering, instruction: Instruction, *operands: Val
 
 @dataclass(frozen=True, slots=True)
 class _Scatter:
-    """A scatter into one operand: where its windows start, and how large they are."""
+    """A scatter into one operand, with the starts and sizes of its windows."""
 
     lowering: FunctionLowering
     operand: Value
     updates: Value
     points: dict[int, Value]
     window: tuple[int, ...]  # sizes, by dimension of the operand
-    window_places: tuple[int | None, ...]  # by dimension of the operand, in the updates
-    batch: tuple[int, ...]  # dimensions of the updates that are no window's
+    window_places: tuple[int | None, ...]  # the updates' dimension of each operand dimension
+    batch: tuple[int, ...]  # dimensions of the updates that are not a window's
 
     @staticmethod
     def of(
@@ -84,7 +86,7 @@ class _Scatter:
         return _Scatter(lowering, operand, updates, points, window, places, batch)
 
     def lowered(self, combine: Ufunc | None) -> Value | None:
-        """The scatter as indexing, or None."""
+        """Return the scatter as indexing, or None."""
         if 0 in self.updates.shape:
             return self.operand
         if all(self.updates.shape[d] == 1 for d in self.batch):
@@ -95,7 +97,7 @@ class _Scatter:
         return elements._strided(combine) or elements._rows(combine) or elements._rows_of_part(combine)
 
     def _one_window(self, combine: Ufunc | None) -> Value | None:
-        """``x[1:3, i] = y``: a single window that is proved to fit."""
+        """Return ``x[1:3, i] = y`` for a single window that is proved to fit, or None."""
         starts: dict[int, Node] = {}
         for d, (size, limit) in enumerate(zip(self.window, self.operand.shape, strict=True)):
             node = self.points[d].node if d in self.points else self.lowering.graph.integer(0)
@@ -120,7 +122,7 @@ class _Scatter:
         return updated(self.lowering, self.lowering.plain(self.operand), update, starts)
 
     def _current(self, starts: dict[int, Node]) -> Value:
-        """What a window that begins at these places holds."""
+        """Return the elements of a window with these starts."""
         if any(node.opcode != "integer" for node in starts.values()):
             return indexed(self.lowering, self.operand, starts, self.window)
         fixed = {d: node.parameters["value"] for d, node in starts.items()}
@@ -128,7 +130,9 @@ class _Scatter:
         return sliced(self.lowering, self.operand, tuple(cut))
 
     def _elements(self) -> _Scatter:
-        """The scatter of single elements, where windows at places that are not known are proved to fit."""
+        """Return the scatter of single elements, if windows at unknown positions are proved to fit; else the same
+        scatter.
+        """
         lowering, shape = self.lowering, self.operand.shape
         windows = {d: self.window[d] for d, point in self.points.items() if self.window[d] > 1 and known(point) is None}
         if any(not fits(lowering, self.points[d].node, shape[d] - size) for d, size in windows.items()):
@@ -142,7 +146,7 @@ class _Scatter:
         )
 
     def _strided(self, combine: Ufunc | None) -> Value | None:
-        """``x[1:-1:2, 3] = y``: places along each dimension that follow each other by one step."""
+        """Return ``x[1:-1:2, 3] = y`` for evenly spaced positions along each dimension, or None."""
         shape, graph = self.operand.shape, self.lowering.graph
         ranges = {d: _range(point) for d, point in self.points.items()}
         if any(size != (1 if d in self.points else shape[d]) for d, size in enumerate(self.window)):
@@ -168,7 +172,7 @@ class _Scatter:
         return Value.of(graph.add("setitem", (plain, values), index=items))
 
     def _rows(self, combine: Ufunc | None) -> Value | None:
-        """Single elements, or what lies behind them along dimensions that are not indexed: ``x[i, j] = y``."""
+        """Return ``x[i, j] = y``, of single elements or of whole dimensions that are not indexed; or None."""
         lowering, graph = self.lowering, self.lowering.graph
         shape = self.operand.shape
         if any(size != (1 if d in self.points else shape[d]) for d, size in enumerate(self.window)):
@@ -181,12 +185,12 @@ class _Scatter:
         if not set(batch) <= {
             k for value in self.points.values() for k, axis in enumerate(value.axes) if axis is not None
         }:
-            return None  # all windows along a dimension go to the same place
+            return None  # all windows along a dimension have the same position
         need = [k for k in common_order(list(self.points.values())) if k in batch]
         index = [arranged(graph, value, need) for value in self.points.values()]
         order = [*(self.batch[k] for k in need), *(place for d in rest if (place := self.window_places[d]) is not None)]
         values = self._values(order)
-        if not values.is_literal:  # unit dimensions of the operand that the updates lack
+        if not values.is_literal:  # add unit dimensions that the updates lack
             missing = [FULL if self.window_places[d] is not None else NEW for d in rest]
             values = getitem(graph, values, [FULL] * len(need) + missing)
         all_fit = all(fits(lowering, node, shape[d] - 1) for d, node in zip(indexed, index, strict=True))
@@ -212,7 +216,9 @@ class _Scatter:
         return Value(made, tuple(placed.index(d) for d in range(len(shape))), shape)
 
     def _rows_of_part(self, combine: Ufunc | None) -> Value | None:
-        """``x[:, 1:3][i] = y``: rows of a part of the operand, where its place is known along what is not indexed."""
+        """Return ``x[:, 1:3][i] = y``, rows of a part of the operand with constant starts along other dimensions; or
+        None.
+        """
         lowering, shape = self.lowering, self.operand.shape
         starts = {d: known(value) for d, value in self.points.items() if self.window[d] > 1}
         ends = {d: start + self.window[d] for d, start in starts.items() if start is not None and start >= 0}
@@ -228,7 +234,7 @@ class _Scatter:
         return updated(lowering, lowering.plain(self.operand), rows, places)
 
     def _values(self, order: Sequence[int]) -> Node:
-        """The updates with these dimensions; the others have size 1."""
+        """Return the updates with these dimensions; the others have size 1."""
         graph = self.lowering.graph
         dropped = [d for d in range(len(self.updates.shape)) if d not in order]
         core = without_dimensions(graph, self.updates, dropped)
@@ -240,7 +246,7 @@ class _Scatter:
 
 
 def _range(point: Value) -> tuple[range, int | None] | None:
-    """The places that a point goes through, and along which axis; None where they are no range."""
+    """Return the positions of a point and their axis, or None if they are not a range."""
     fixed = known(point)
     if fixed is not None:
         return range(fixed, fixed + 1), None
@@ -250,7 +256,7 @@ def _range(point: Value) -> tuple[range, int | None] | None:
 
 
 def _counted(node: Node) -> range | None:
-    """The integers of a row that is made of ``np.arange``, if they rise."""
+    """Return the integers of a row that is affine in ``np.arange``, if they increase; or None."""
     if node.opcode == "arange":
         return range(node.parameters["stop"])
     if node.opcode not in ("add", "multiply") or not node.type.is_integral or node.interval is None:
@@ -267,7 +273,7 @@ def _counted(node: Node) -> range | None:
 
 
 def _item(places: range, size: int) -> Any:
-    """The index of places along an axis."""
+    """Return the index of positions along an axis."""
     if len(places) == 1 and size > 1:
         return places.start
     if places == range(size):

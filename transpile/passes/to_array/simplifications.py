@@ -1,4 +1,4 @@
-"""Element-wise operations of one rule, and what is simpler where an operand is known."""
+"""Lowers element-wise operations with a single rule, with simplifications for known operands."""
 
 from __future__ import annotations
 
@@ -71,16 +71,18 @@ def _simpler_compare(lowering: FunctionLowering, instruction: Instruction, a: Va
 
 
 def _mask(value: Value) -> Value | None:
-    """The mask that numbers were converted from."""
+    """Return the mask that numbers were converted from, or None."""
     node = value.node
     is_converted = node.opcode == "convert" and node.operands[0].element_type is PRED
     return Value(node.operands[0], value.axes, value.shape) if is_converted else None
 
 
 def _compared_mask(lowering: FunctionLowering, direction: str, mask: Value, number: np.ndarray) -> Value | None:
-    """Lower the comparison of a mask's 0 and 1 with a number: JAX chooses a branch for each element by ``mask < 1``."""
+    """Return the comparison of a mask's 0 and 1 with a number as a mask, or None: JAX selects branches by ``mask
+    < 1``.
+    """
     none, one = (np.asarray(each).astype(number.dtype) for each in (0, 1))
-    if none != 0 or one != 1:  # not every type has both
+    if none != 0 or one != 1:  # not every type can represent both
         return None
     off, on = bool(compared(direction, none, number)), bool(compared(direction, one, number))
     if off == on:
@@ -89,13 +91,13 @@ def _compared_mask(lowering: FunctionLowering, direction: str, mask: Value, numb
 
 
 def _bounds(value: Value) -> Interval | None:
-    """Return what is known of the numbers of an integer node; that they are not negative of unsigned ones."""
+    """Return the known bounds of an integer value; those of the type if it is unsigned."""
     interval, element_type = value.node.interval, value.node.type
     return type_interval(element_type) if interval is None and element_type.is_unsigned else interval
 
 
 def _compared_with_itself(lowering: FunctionLowering, direction: str, value: Value) -> Value | None:
-    """Lower the comparison of a value with itself: only NaN differs."""
+    """Return the comparison of a value with itself, which only NaN fails; or None."""
     if direction not in ("EQ", "NE"):
         return None
     is_nan = lowering.elementwise("isnan", PRED, value, shape=value.shape)
@@ -124,14 +126,14 @@ def _simpler_select(
 
 
 def _is_compared(instruction: Instruction) -> bool:
-    """Tell whether a mask is a comparison, maybe spread out; the author's own negations stay."""
+    """Return whether a mask is a comparison, perhaps broadcast; the author's own negations stay."""
     while instruction.opcode in ("broadcast", "reshape"):
         (instruction,) = instruction.operands
     return instruction.opcode == "compare"
 
 
 def _further(above: bool, otherwise: Callable[..., Value | None]) -> Callable[..., Value | None]:
-    """The larger, or the smaller, of integers of which one always is."""
+    """Return the rule of a maximum or minimum of integers one of which is always the larger."""
 
     def rule(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
         bounds, others = a.node.interval, b.node.interval
@@ -146,7 +148,7 @@ def _further(above: bool, otherwise: Callable[..., Value | None]) -> Callable[..
 
 
 def _is_counted(on: np.ndarray, off: np.ndarray) -> bool:
-    """1 and 0, which a mask converts to."""
+    """Return whether two constants are 1 and 0, as in the conversion of a mask."""
     return on.dtype.kind in "iuf" and bool(on == 1) and not off and not np.signbit(off.astype(float))
 
 
@@ -160,7 +162,7 @@ def _simpler_clamp(
 
 
 def _neutral(test: Callable[[np.ndarray], bool], *, left: bool = True) -> Callable[..., Value | None]:
-    """A rule for a binary operation that gives back the other operand where one is a certain constant."""
+    """Return the rule by which a binary operation with an identity is its other operand."""
 
     def rule(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
         constant = literal_of(b)
@@ -175,7 +177,7 @@ def _neutral(test: Callable[[np.ndarray], bool], *, left: bool = True) -> Callab
 def _absorbing(
     test: Callable[[np.ndarray], bool], otherwise: Callable[..., Value | None]
 ) -> Callable[..., Value | None]:
-    """A rule for an operation of which a certain constant is the result whatever the other operand is."""
+    """Return the rule by which a constant is the result of an operation with any other operand."""
 
     def rule(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
         for value in (a, b):
@@ -188,8 +190,8 @@ def _absorbing(
 
 
 def _simpler_and(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
-    """Simplify a conjunction: what is below or above a number is not equal to it, and what has no other bits than a
-    mask of low ones keeps all of them.
+    """Return a simpler conjunction, or None: ``x < c`` and ``x > c`` imply ``x != c``, and a mask of low bits keeps a
+    value that has no others.
     """
     for value, mask in ((a, literal_of(b)), (b, literal_of(a))):
         highest = -1 if value.node.interval is None or value.node.interval[0] < 0 else value.node.interval[1]
@@ -204,14 +206,14 @@ def _simpler_and(lowering: FunctionLowering, instruction: Instruction, a: Value,
 
 
 def _simpler_opposite(lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value | None:
-    """``--x`` is ``x``, also where it wraps, and so is ``~~x``."""
+    """Return ``x`` for ``--x`` (which may wrap) or ``~~x``, or None."""
     node = operand.node
     return Value(node.operands[0], operand.axes, operand.shape) if node.opcode == instruction.opcode else None
 
 
 def _simpler_remainder(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
-    """Simplify a remainder: nothing is left of integers divided by 1 or -1, and all of what is smaller than the
-    divisor. What may be negative is left to be corrected, as in ``(i - 1) % n``.
+    """Return a simpler remainder, or None: by 1 or -1 it is 0, and a smaller non-negative integer is its own. Negative
+    integers are left for a correction, as in ``(i - 1) % n``.
     """
     divisor = literal_of(b)
     if divisor is None or divisor.dtype.kind not in "iu":
@@ -223,7 +225,7 @@ def _simpler_remainder(lowering: FunctionLowering, instruction: Instruction, a: 
 
 
 def _simpler_shift(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
-    """Simplify a shift by the width or more, which leaves no bit. Constants stay, as keys are known by their seeds."""
+    """Return 0 for a shift by the width or more, or None. Constants stay, since keys are recognised by their seeds."""
     places = literal_of(b)
     if places is None or literal_of(a) is not None or 0 <= int(places) < a.node.type.bits:
         return None
@@ -231,7 +233,7 @@ def _simpler_shift(lowering: FunctionLowering, instruction: Instruction, a: Valu
 
 
 def _simpler_complex(lowering: FunctionLowering, instruction: Instruction, real: Value, imag: Value) -> Value | None:
-    """A complex constant of two real ones."""
+    """Return the complex constant of two real ones, or None."""
     parts = literal_of(real), literal_of(imag)
     if parts[0] is None or parts[1] is None:
         return None

@@ -1,4 +1,6 @@
-"""sort and topk: ``np.sort`` and ``np.argsort`` where they are the same, stable sorts by keys, any comparator."""
+"""Lowers sort and topk: to ``np.sort`` and ``np.argsort`` if they agree, to stable sorts by keys, or by any
+comparator.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def _axis(instruction: Instruction, rank: int) -> int:
 
 
 def _numpy_orders(node: Node, key: SortKey) -> bool:
-    """NumPy's own sort has this order: numbers, NaN last."""
+    """Return whether NumPy's own sort has this order: numbers, NaN last."""
     return (
         not node.type.is_extension and not node.type.is_complex and (key.order != "total" or not node.type.is_floating)
     )
@@ -49,7 +51,7 @@ def _numpy_orders(node: Node, key: SortKey) -> bool:
 def _plain_sort(
     lowering: FunctionLowering, nodes: Sequence[Node], axis: int, keys: list[SortKey] | None
 ) -> list[Value] | None:
-    """One operand, one key: ``np.sort``, turned round for a falling order."""
+    """Return ``np.sort`` for one operand and one key, reversed for a descending order; or None."""
     if len(nodes) != 1 or keys is None or len(keys) != 1 or not _numpy_orders(nodes[0], keys[0]):
         return None
     (node,) = nodes
@@ -66,7 +68,7 @@ def _argsort(
     axis: int,
     keys: list[SortKey] | None,
 ) -> list[Value] | None:
-    """One key sorted with other operands: one stable argsort, which itself is a sorted 0, 1, 2, .."""
+    """Return operands sorted by one key with a stable argsort, which replaces a sorted 0, 1, 2, ..; or None."""
     if keys is None or len(keys) != 1:
         return None
     key = nodes[keys[0].operand]
@@ -93,7 +95,7 @@ def _argsort(
 
 
 def _counts(value: Value, axis: int) -> bool:
-    """0, 1, 2, .. along the axis, in an integer type that holds it."""
+    """Return whether a value is 0, 1, 2, .. along the axis, in an integer type."""
     return value.node.opcode == "arange" and value.axes[axis] == 0 and value.node.type.is_integral
 
 
@@ -114,7 +116,7 @@ def _by_keys(
 
 
 def _key_node(lowering: FunctionLowering, node: Node, key: SortKey) -> Node:
-    """Integers, or numbers without NaN, that rise as the key's order says."""
+    """Return integers, or numbers without NaN, that ascend in the key's order."""
     value = Value.of(node)
     if key.part:
         value = lowering.elementwise(key.part, node.type.real, value, shape=node.shape)
@@ -143,17 +145,19 @@ def topk(lowering: FunctionLowering, instruction: Instruction, operand: Value) -
 
 
 def top_k(lowering: FunctionLowering, instruction: Instruction, operand: Value, k: int, *, largest: bool) -> Lowered:
-    """(values, indices) of the k largest or smallest along the last dimension, ties to the lower index."""
+    """Return (values, indices) of the k largest or smallest along the last dimension; of equal ones, the lower index is
+    first.
+    """
     arguments = (Slot(0), k) if largest else (Slot(0), k, False)
     return lowering.call_many("top_k", (lowering.plain(operand),), arguments=arguments)
 
 
-# -- comparators: by which keys they order, and which way
+# -- the keys of comparators
 
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """Operand ``operand`` (or a part of it), compared as ``order`` says: ``value``, ``numbers`` or ``total``."""
+    """Operand ``operand`` (or a part of it), compared in an ``order``: ``value``, ``numbers`` or ``total``."""
 
     operand: int
     part: str  # "", "real" or "imag"
@@ -162,7 +166,7 @@ class SortKey:
 
 
 def sort_keys(computation: Computation, operand_count: int) -> list[SortKey] | None:
-    """The keys of a comparator, most significant first, or None where it is something else."""
+    """Return the keys of a comparator, most significant first, or None for other computations."""
     less: dict[str, SortKey] = {}
     equal: dict[str, tuple[int, str]] = {}
     for k in range(min(operand_count, len(_LETTERS) // 2)):
@@ -177,7 +181,7 @@ def sort_keys(computation: Computation, operand_count: int) -> list[SortKey] | N
 
 
 def _spellings(left: str, right: str) -> list[tuple[str, str, str, str]]:
-    """(order, left key, right key, suffix of the comparison) in every way the key is known to be written."""
+    """Return (order, left key, right key, suffix of the comparison) for every known spelling of a key."""
     spelled = [("value", left, right, ""), ("total", left, right, " in total order")]
     numbers = [_jax_number(left), _jax_number(right)]
     spelled.append(("numbers", numbers[0], numbers[1], " in total order"))
@@ -194,12 +198,12 @@ def _jax_number(x: str) -> str:
 
 
 def _narrow_number(x: str) -> str:
-    """The same on bf16 after XLA has moved parts of it to f32."""
+    """Return the text of the same for bf16, after XLA has moved parts of it to f32."""
     return f"bf16[](select(({x} != {x}), nan, f32[](bf16[](select((0.0 == {x}), 0.0, {x})))))"
 
 
 def _flipped(x: str, bound: int) -> str:
-    """The bits of a float as an integer of the same order."""
+    """Return the text of a float's bits as an integer of the same order."""
     return f"select(({x} < 0), xor({bound}, {x}), {x})"
 
 
@@ -222,7 +226,7 @@ def _lexicographic(text: str, less: dict[str, SortKey], equal: dict[str, tuple[i
 
 
 def _arguments(text: str, function: str) -> list[str]:
-    """The arguments of ``function(..)``; none where the text is another call."""
+    """Return the arguments of ``function(..)``; none for other text."""
     if not text.startswith(f"{function}("):
         return []
     parts, depth, start = [], 0, len(function) + 1

@@ -1,4 +1,4 @@
-"""Operations that move elements about: most only edit an axis map."""
+"""Lowers operations that move elements: most only edit an axis map."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .elementwise import converted
 from .lowering import FunctionLowering, Lowered, lowers
 from .pieces import joined
 
-_COMPARED_AT_ONCE = 65536  # elements: of a large constant, the first of these tell
+_COMPARED_AT_ONCE = 65536  # elements; the first chunk of a large constant mostly decides
 
 
 @lowers("constant")
@@ -36,7 +36,7 @@ def _constant(lowering: FunctionLowering, literal: Any, shape: Any) -> Lowered:
         return None
     element_type = shape.element_type
     if has_odd_nan(literal) and not element_type.is_complex:
-        # Numbers in Python have one NaN of each sign: what has another is written as bits.
+        # Python has one NaN of each sign; arrays with others are written as bits.
         bits = literal.view(f"u{literal.itemsize}")
         words = _constant(lowering, bits, ArrayShape(from_dtype(bits.dtype), shape.dimensions))
         return lowering.elementwise("view", element_type, words, shape=shape.dimensions)
@@ -74,7 +74,7 @@ def iota(lowering: FunctionLowering, instruction: Instruction) -> Value:
 
 
 def arange(lowering: FunctionLowering, size: int, element_type: ElementType) -> Node:
-    """``0, 1, .., size - 1``; floats are converted integers, as HLO says."""
+    """Return ``0, 1, .., size - 1``; floats are converted integers, as in HLO."""
     plain = (element_type.is_integral and element_type.bits >= 8) or element_type.name in ("f32", "f64")
     positions = lowering.graph.reached((0, max(size - 1, 0)))
     fit = element_type.is_integral and positions[1].bit_length() < element_type.bits
@@ -107,7 +107,7 @@ def reshape(lowering: FunctionLowering, instruction: Instruction, operand: Value
 
 
 def reshaped(lowering: FunctionLowering, operand: Value, shape: tuple[int, ...]) -> Value:
-    """Unit dimensions come and go in the map; anything else is ``np.reshape``."""
+    """Return a reshape. Unit dimensions are only changed in the map; anything else is ``np.reshape``."""
     if operand.shape == shape:
         return operand
     if operand.node.ndim == 0:
@@ -131,9 +131,9 @@ def reshaped(lowering: FunctionLowering, operand: Value, shape: tuple[int, ...])
 
 
 def _units_that_stay(operand: Value, kept: list[int], shape: tuple[int, ...], wanted: list[int]) -> dict[int, int]:
-    """Return which dimension of size 1 of the new shape each of the node's is: one between the same larger dimensions.
+    """Return the new unit dimension of each unit dimension in the node, if it is between the same larger dimensions.
 
-    What is indexed away only comes back as an axis later. Tables are written without dimensions of size 1.
+    A dimension that is indexed away would only return as an axis later. Tables are written without unit dimensions.
     """
     if operand.node.opcode == "array":
         return {}
@@ -143,7 +143,7 @@ def _units_that_stay(operand: Value, kept: list[int], shape: tuple[int, ...], wa
         units = [d for d in range(before + 1, after) if operand.axes[d] is not None]
         free = list(range(new_before + 1, new_after))
         count = min(len(units), len(free))
-        # New dimensions in front of all others come before a batch of one, elsewhere behind it.
+        # New dimensions before all others come before a batch of one, others after it.
         stay |= dict(zip(units[:count], free[len(free) - count :] if before < 0 else free[:count], strict=True))
     return stay
 
@@ -157,7 +157,7 @@ def reverse(lowering: FunctionLowering, instruction: Instruction, operand: Value
 
 @lowers("shuffle")
 def shuffle(lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value:
-    """A rotation: element ``shift`` of a dimension comes first."""
+    """Lower a rotation: element ``shift`` of a dimension comes first."""
     node = operand.node
     for dimension, shift in zip(instruction["dimensions"], instruction["shifts"], strict=True):
         axis, size = operand.axes[dimension], operand.shape[dimension]
@@ -173,7 +173,7 @@ def slice_(lowering: FunctionLowering, instruction: Instruction, operand: Value)
 
 
 def sliced(lowering: FunctionLowering, operand: Value, dimensions: tuple[SliceDimension, ...]) -> Value:
-    """A static slice; a dimension cut down to one element leaves the node."""
+    """Return a static slice; a dimension with one remaining element leaves the node."""
     index: list[Any] = [FULL] * operand.node.ndim
     dropped: set[int] = set()
     shape = []
@@ -234,11 +234,11 @@ def pad(lowering: FunctionLowering, instruction: Instruction, operand: Value, fi
 def _edge_pad(
     lowering: FunctionLowering, shape: ArrayShape, operand: Value, filling: Value, padding: tuple[PaddingDimension, ...]
 ) -> Value:
-    """Crop what is negative, then ``np.pad``."""
+    """Return ``np.pad`` after negative padding is cropped."""
     cut = []
     for size, part in zip(operand.shape, padding, strict=True):
         start, stop = max(-part.low, 0), size - max(-part.high, 0)
-        if stop < start:  # the crops meet or take more than all: padding of the other side fills what is left
+        if stop < start:  # the crops overlap: the padding of the other side fills the rest
             return lowering.call(
                 "pad",
                 (lowering.plain(operand), lowering.plain(filling)),
@@ -261,7 +261,7 @@ def same(lowering: FunctionLowering, instruction: Instruction, operand: Lowered)
 
 @lowers("copy-start")
 def copy_start(lowering: FunctionLowering, instruction: Instruction, operand: Lowered) -> Lowered:
-    """(destination, source, context), of which only the data matters."""
+    """Lower to (destination, source, context), of which only the data matters."""
     return operand, operand, None
 
 
@@ -272,7 +272,7 @@ def copy_done(lowering: FunctionLowering, instruction: Instruction, operand: Low
 
 @lowers("bitcast")
 def bitcast(lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value:
-    """The physical buffer under another shape: in NumPy's terms a transpose, a reshape, or both."""
+    """Lower to a transpose, a reshape, or both: the physical buffer with another shape."""
     source, result = instruction.operands[0].array_shape, instruction.array_shape
     steps = bitcast_as_reshape_transpose(source, result)
     if steps is None:
@@ -289,7 +289,9 @@ def _permuted(value: Value, order: Sequence[int]) -> Value:
 
 
 def _through_buffer(lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value:
-    """Elements change width: flatten in physical order, reinterpret, and lay out again."""
+    """Return elements of another width: flattened in physical order, reinterpreted, and laid out again. Raises
+    UnsupportedError XP303 for tiles or padding.
+    """
     source, result = instruction.operands[0].array_shape, instruction.array_shape
     if not all(is_simple_layout(shape) for shape in (source, result)):
         raise UnsupportedError(
@@ -306,7 +308,7 @@ def _through_buffer(lowering: FunctionLowering, instruction: Instruction, operan
 
 
 def is_simple_layout(shape: ArrayShape) -> bool:
-    """Tell whether a layout is only an order of dimensions: no tiles, no padding, whole bytes."""
+    """Return whether a layout is only an order of dimensions: no tiles, no padding, whole bytes."""
     layout = shape.layout_or_default
     return not layout.tiles and not layout.padded_dimensions and shape.element_type.bits >= 8
 

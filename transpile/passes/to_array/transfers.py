@@ -1,7 +1,6 @@
-"""send and recv: between devices, of a device to itself, with the host.
+"""Lowers send and recv: between devices, of a device to itself, and with the host.
 
-A recv takes its data where its -done stands; a send is done where it starts. Source: the operation-semantics seed,
-Recv and Send.
+A recv takes its data at its -done; a send is done where it starts. Source: the operation-semantics seed, Recv and Send.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ def _channel(instruction: Instruction) -> int:
 
 
 def _pairs(lowering: FunctionLowering, instruction: Instruction) -> Pairs:
-    """Return who sends to whom. Raises UnsupportedError XP361 where a channel has but one end, or its pairs make no
-    sense.
+    """Return the (sender, receiver) pairs of a channel. Raises UnsupportedError XP361 if the channel has only one end,
+    or invalid pairs.
     """
     module = lowering.module.module
     ends = transfers(module).get(_channel(instruction), {})
@@ -45,7 +44,7 @@ def _pairs(lowering: FunctionLowering, instruction: Instruction) -> Pairs:
 
 
 def _fault(pairs: Pairs, module: HloModule) -> str:
-    """Return what is wrong with the pairs of a channel, or nothing if they are right."""
+    """Return the error in the pairs of a channel, or ""."""
     noun, count = device_noun(module), device_count(module)
     highest = max((device for pair in pairs for device in pair), default=0)
     if highest >= count:
@@ -88,7 +87,7 @@ def send_done(lowering: FunctionLowering, instruction: Instruction, context: Low
 @lowers("recv-done")
 def recv_done(lowering: FunctionLowering, instruction: Instruction, context: Lowered) -> Lowered:
     (first,) = instruction.operands
-    if first.opcode != "recv":  # a loop carries it
+    if first.opcode != "recv":  # the context is a loop-carried value
         first = instruction
     channel, data = _channel(first), instruction.element_shapes[0]
     shapes = list(_arrays(data))
@@ -111,7 +110,7 @@ def _arrays(shape: Shape) -> Iterator[ArrayShape]:
 
 
 def _own(lowering: FunctionLowering, instruction: Instruction, channel: int) -> Lowered:
-    """Return what the one device has sent to itself."""
+    """Return the value that the only device has sent to itself. Raises UnsupportedError XP361 if nothing was sent."""
     waiting = lowering.sent.get(channel)
     sent = waiting.pop(0) if waiting else None
     here = lowering.graph.region

@@ -1,4 +1,4 @@
-"""Where NumPy's own operation is not HLO's: the prelude function to call instead, by opcode and element type.
+"""The prelude functions for operations where NumPy and HLO differ, by opcode and element type.
 
 The measured table behind this is docs/numpy_numerics.md.
 """
@@ -28,13 +28,13 @@ Variant = Callable[[Site], Form | None]
 
 
 def prelude_function(opcode: str, site: Site) -> Form | None:
-    """The prelude call for an element-wise operation, or None where the operator or ufunc is right."""
+    """Return the prelude call for an element-wise operation, or None if the operator or ufunc is right."""
     variant = _VARIANTS.get(opcode)
     return variant(site) if variant is not None else None
 
 
 def _call(function: str, *statics: Any, **keywords: Any) -> Form:
-    """A call on the operands, then what is static."""
+    """Return a call of the operands, then static arguments."""
     return {"function": function, "statics": statics, "keywords": keywords}
 
 
@@ -49,7 +49,9 @@ def _by_kind(
     complex_: str | None = None,
     native: tuple[ElementType, ...] = (),
 ) -> Variant:
-    """Functions by the kind of the operand, apart from the types where NumPy's own expression is right."""
+    """Return a variant by the kind of the operand, except for ``native`` types, for which NumPy's own expression is
+    right.
+    """
 
     def variant(site: Site) -> Form | None:
         kind = site.types[0]
@@ -68,7 +70,9 @@ def _unless(native: Callable[[ElementType], bool], function: str) -> Variant:
 
 
 def _division(function: str) -> Variant:
-    """Numbers known not to be negative, by a positive one: ``//`` and ``%`` are right."""
+    """Return a variant for integers, unless a non-negative number is divided by a positive one: ``//`` and ``%`` are
+    right then.
+    """
 
     def variant(site: Site) -> Form | None:
         dividend, divisor = site.operands
@@ -86,7 +90,7 @@ def _convert(site: Site) -> Form | None:
     if source.is_floating and site.result.is_integral:
         return _call("to_int", site.result)
     if source is F64 and site.result.is_floating and site.result.bits < 16:
-        return _call("round_to", site.result)  # ml_dtypes would round twice, by way of float32
+        return _call("round_to", site.result)  # ml_dtypes would round twice, first to float32
     return None
 
 

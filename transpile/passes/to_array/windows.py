@@ -1,4 +1,4 @@
-"""reduce-window and select-and-scatter: cumulative operations as such, pooling through the prelude."""
+"""Lowers reduce-window and select-and-scatter: cumulative operations to the library's, pooling to the prelude."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .reducers import canonical, simple_reducer
 from .reduction import is_identity, reduced, running, spelling_of
 from .structure import reshaped
 
-POOLING = {"select": Ufunc("greater-equal"), "combine": Ufunc("add")}  # what the prelude's function takes for granted
+POOLING = {"select": Ufunc("greater-equal"), "combine": Ufunc("add")}  # the defaults of the prelude's function
 
 
 @lowers("reduce-window")
@@ -54,7 +54,9 @@ def reduce_window(lowering: FunctionLowering, instruction: Instruction, *operand
 
 
 def window_keywords(window: Window, base: str = "base_dilation", own: str = "window_dilation") -> dict[str, Any]:
-    """Return what differs from a dense window of stride 1 without padding, its dilations by their names."""
+    """Return the parameters that differ from a dense window of stride 1 without padding; ``base`` and ``own`` name
+    dilations.
+    """
     columns: dict[str, tuple[tuple[Any, ...], Any]] = {
         "strides": (tuple(d.stride for d in window), 1),
         "padding": (tuple((d.padding_low, d.padding_high) for d in window), (0, 0)),
@@ -69,7 +71,9 @@ def _is_trivial(dimension: WindowDimension) -> bool:
 
 
 def _running(window: Window, shape: tuple[int, ...]) -> tuple[int, bool] | None:
-    """The dimension whose every window reaches from one end to an element, and whether that is the last end."""
+    """Return (dimension, whether windows reach from an element to the end) if each window reaches from one end to an
+    element; or None.
+    """
     active = [d for d, dimension in enumerate(window) if not _is_trivial(dimension)]
     if len(active) != 1:
         return None
@@ -81,19 +85,19 @@ def _running(window: Window, shape: tuple[int, ...]) -> tuple[int, bool] | None:
 
 
 def _cumulative(lowering: FunctionLowering, opcode: str, array: Value, initial: Value, window: Window) -> Value | None:
-    """A window as long as its axis, padded on one side only, is a running sum, product, maximum or minimum."""
+    """Return a cumulative operation for windows as long as their axis, padded on one side only; or None."""
     found = _running(window, array.shape)
     return running(lowering, opcode, array, initial, *found) if found is not None else None
 
 
 def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Value, window: Window) -> Value | None:
-    """Windows side by side without padding: a reshape into blocks, then a plain reduction."""
+    """Return a reduction of blocks, made by a reshape, for adjacent windows without padding; or None."""
     spelling = spelling_of(opcode, array.node.type)
     usual = all(
         d.stride == d.size and d.padding_low == d.padding_high == 0 and d.base_dilation == d.window_dilation == 1
         for d in window
     )
-    module = lowering.module.module  # at other sizes, blocks may be no whole number
+    module = lowering.module.module  # at other sizes, blocks may not divide the axis
     free = set(array.shape) - module.fixed_sizes if module.free_sizes else ()
     whole = all(
         size % d.size == 0 and (d.size == 1 or size not in free) for size, d in zip(array.shape, window, strict=True)
@@ -135,7 +139,7 @@ def select_and_scatter(
 
 
 def _comparison(lowering: FunctionLowering, computation: Computation) -> Any:
-    """``a >= b`` and its kin are ufuncs."""
+    """Return the ufunc of ``a >= b`` and other comparisons, or the function of another computation."""
     names = {"(a < b)": "less", "(a <= b)": "less-equal", "(b < a)": "greater", "(b <= a)": "greater-equal"}
     name = names.get(canonical(computation))
     return Ufunc(name) if name is not None else lowering.function_of(computation)
