@@ -148,8 +148,9 @@ class ArgumentWriter:
         return {node: pairs[k][1] for node, k in places.items() if pairs[k][0] != pairs[k][1]}
 
     def _given(self) -> list[str]:
-        """Return for each parameter the words that the names of what it is given have in common, in all calls; empty
-        for none. Where some give a constant, the others say what it is, unless by an operation's word.
+        """Return for each parameter the words that the names of its operands have in common in all calls, or "".
+
+        If some calls pass a constant, only the other operands count, unless their name is just an operation's word.
         """
         given: list[list[str]] = [[] for _ in self.function.parameters]
         calls = list(self._calls())
@@ -225,12 +226,12 @@ class ArgumentWriter:
 
 
 def _is_constant(node: Node) -> bool:
-    """Tell whether a value begins something, such as zeros do: what others give says what it is."""
+    """Return whether a value is a literal or a filled array, such as zeros, whose name says little."""
     return node.is_literal or node.operation.is_filled
 
 
 def _lettered(names: Iterable[str]) -> list[str]:
-    """Return names for parameters: ``x`` for the only one that has none, ``a``, ``b``, ``c`` for several."""
+    """Return names for parameters: ``x`` for a single one without a name, ``a``, ``b``, ``c`` for several."""
     names = list(names)
     letters = iter("abcdefgh") if names.count("") > 1 else iter("x")
     return [name or next(letters, "x") for name in names]

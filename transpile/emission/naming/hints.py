@@ -270,21 +270,19 @@ class WantedNames:
         return {carry: found.get(carry) or self._of_beginning(carry, loop) for carry in loop.carries}
 
     def _of_gradients(self, node: Node, loop: Loop) -> dict[Carry, str]:
-        """Return the names of the carries that become gradients of arguments: sums over the rounds."""
+        """Return the names of the carries that accumulate gradients of arguments over the iterations."""
         left = [user for user in self.users.get(node, ()) if user.opcode == "item" and user.operands[0] is node]
         words = ((item.parameters["index"], self._as_gradient(item)) for item in left)
         return {loop.carries[index]: word for index, word in words if word}
 
     def _as_gradient(self, node: Node) -> str:
-        """Return what a gradient of an argument is called after that, or after its place in a tree of gradients."""
+        """Return a name for the gradient of an argument, or by a place in a tree of gradients; else an empty string."""
         argument = self.gradients.get(node)
         word = "" if argument is None else self.gradient_words.get(argument) or self.of_argument(argument)
         return GRADIENT + word if word else self.in_gradients.get(node, "")
 
     def of_source(self, node: Node, loop: Loop) -> dict[Carry, str]:
-        """Return what the author calls the carried values and the stacked outputs, or the arguments whose gradients
-        they are.
-        """
+        """Return the author's names of the carried values and the stacked outputs, or names after gradients."""
         return self._of_author(node, loop) or self._of_gradients(node, loop)
 
     def _of_author(self, node: Node, loop: Loop) -> dict[Carry, str]:
