@@ -23,6 +23,7 @@ HEAD = """| model | packages | MB | import and first call, s of CPU | again, ms 
 |---|---|---|---|---|
 """
 # Everything is measured on one thread, in seconds of the processor, which other work on the machine does not change.
+# OpenBLAS chooses its kernels by itself, whatever this process was told.
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -152,7 +153,8 @@ def size(environment: Path) -> tuple[int, float]:
 
 def figures(name: str, folder: Path) -> dict[str, Any]:
     """Package, install, test, compare and time a model."""
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **ONE_THREAD}
+    own = {key: value for key, value in os.environ.items() if not key.startswith("OPENBLAS_")}
+    environment = {**own, "PYTHONDONTWRITEBYTECODE": "1", **ONE_THREAD}
     found: dict[str, Any] = json.loads(
         run(sys.executable, __file__, folder, "--package", name, env=environment).splitlines()[-1]
     )

@@ -132,7 +132,9 @@ def runs(node: Node) -> bool:
 
 _HUGE = 2**22  # bytes, from which on NumPy has the system hand out huge pages
 _FOR_THREADS = 2**17  # elements: below, to start threads takes longer than they save
-_LEAST_ELEMENTS = 2**12  # of the arrays of a region that is computed once
+_LEAST_ELEMENTS = 2**12  # of the arrays of a region that is computed once, or where NumPy's calls take all the time:
+_MOST_OF_CALLS, _LEAST_CALLS = 2**9, 3  # elements, and arrays that are saved
+_LEAST_OF_BOUNDS = 2**13  # of an array that is compared with a number, for which NumPy takes three times as long
 _LEAST_OF_A_ROUND = 2  # the same in every round of a loop
 # What NumPy has no loop of its own for.
 _LONG_IN_NUMPY = frozenset(
@@ -142,9 +144,11 @@ _LONG_IN_NUMPY = frozenset(
 
 
 def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
-    """Arrays are large, or computed in every round of a loop; and more arrays are saved than functions cost."""
+    """Arrays are large, computed in every round of a loop, or small and several of them saved; and more are saved than
+    functions cost."""
     elements = max(prod(each.shape) for node in nodes for each in (node, *node.operands))
-    if elements < (_LEAST_OF_A_ROUND if is_repeated else _LEAST_ELEMENTS):
+    is_call = elements <= _MOST_OF_CALLS and saved >= _LEAST_CALLS
+    if elements < (_LEAST_OF_A_ROUND if is_repeated or is_call else _LEAST_ELEMENTS):
         return False
     if any(map(_is_slow_in_numpy, nodes)):
         return True
@@ -183,6 +187,8 @@ def _is_slow_in_numpy(node: Node) -> bool:
     column, for axes that are not side by side, or with narrow floats number by number."""
     if runs(node):
         return True
+    if node.opcode in ("maximum", "minimum") and prod(node.shape) >= _LEAST_OF_BOUNDS:
+        return any(not operand.ndim for operand in node.operands) and node.type.name in _FLOATS
     if node.opcode in _PLACES:
         return reduced_axes(node) != (node.operands[0].ndim - 1,) or node.operands[0].type.name in NARROW
     if node.opcode in ("max", "min") and node.type.name in NARROW:

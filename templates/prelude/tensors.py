@@ -36,9 +36,11 @@ def mapped_tensor(name: str, digest: str, dtype: Any) -> np.ndarray:
         entry = json.loads(mapped[8:start].tobytes())[name]
         begin, end = entry["data_offsets"]
     except (KeyError, OSError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} has no array {name}") from error
+        raise ValueError(f"{path} has no array {name}: {error!r}") from error
     octets = mapped[start + begin : start + end]
     if not sha256(octets.data).hexdigest().startswith(digest):
-        raise ValueError(f"{path}: {name} has changed since the module was made")
+        whole = len(octets) == end - begin
+        fault = "has changed since the module was made" if whole else "is cut off"
+        raise ValueError(f"{path}: {name} {fault}")
     array: np.ndarray = octets.view(dtype).reshape(entry["shape"])
     return array

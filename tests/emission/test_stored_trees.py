@@ -69,8 +69,15 @@ def test_leaves_are_read_where_they_are_in_the_tree(target, tmp_path):
         assert not module.params
         np.testing.assert_array_equal(module.main(X), results[0])
         path = tmp_path / "step.safetensors"
-        path.write_bytes(path.read_bytes().replace(b"params.b", b"params.c"))
-        with pytest.raises(ValueError, match=r"has no array params\.b"):
+        content = path.read_bytes()
+        path.write_bytes(content[:-8])
+        with pytest.raises(ValueError, match=r"step\.safetensors: params\.\S+ is cut off"):
+            imported(tmp_path / "step.py").main(X)
+        path.write_bytes(content.replace(b"params.b", b"params.c"))
+        with pytest.raises(ValueError, match=r"has no array params\.b: KeyError"):
+            imported(tmp_path / "step.py").main(X)
+        path.unlink()
+        with pytest.raises(ValueError, match=r"has no array params\.\S+: FileNotFoundError"):
             imported(tmp_path / "step.py").main(X)
 
 

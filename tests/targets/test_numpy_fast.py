@@ -239,6 +239,26 @@ def test_small_arrays_stay_in_numpy():
     assert len(kernels(xla2py.emit(large, style="fast"))) == 1
 
 
+def test_what_saves_several_small_arrays_is_a_kernel():
+    lines = [
+        "x = f32[64] parameter(0)",
+        *(f"y{k} = f32[64] multiply(x, {'x' if k == 0 else f'y{k - 1}'})" for k in range(4)),
+    ]
+    assert len(kernels(xla2py.emit(program(*lines, "ROOT r = f32[64] add(y3, x)"), style="fast"))) == 1
+
+
+@pytest.mark.parametrize(("count", "bound", "expected"), [(2**13, "zero", 1), (2**12, "zero", 0), (2**13, "x", 0)])
+def test_large_arrays_are_compared_with_numbers_in_a_kernel(count, bound, expected):
+    text = program(
+        f"x = f32[{count}] parameter(0)",
+        f"z = f32[{count}] parameter(1)",
+        "number = f32[] constant(0)",
+        f"zero = f32[{count}] broadcast(number), dimensions={{}}",
+        f"ROOT r = f32[{count}] maximum(z, {bound})",
+    )
+    assert len(kernels(xla2py.emit(text, style="fast"))) == expected
+
+
 def test_one_operation_stays_in_numpy():
     text = program("x = f32[65536] parameter(0)", "ROOT r = f32[65536] exponential(x)")
     assert "njit" not in xla2py.emit(text, style="fast").source

@@ -260,8 +260,9 @@ def write_package(folder: Path, parts: Sequence[Part], name: str, target: str, o
     write_atomically(path, b"")
     project = read_project(path)
     project = _with_files(project, parts, name, target, options)
-    values = {"package": name, "description": _description(parts), "version": VERSION}
     needs = _needs(project)
+    compiles = any(word == "Numba" for _, word in needs)
+    values = {"package": name, "description": _description(parts, compiles=compiles), "version": VERSION}
     manifest = path.read_text(encoding="utf-8")
     head = (
         environment()
@@ -276,7 +277,7 @@ def write_package(folder: Path, parts: Sequence[Part], name: str, target: str, o
     text = (
         environment()
         .get_template("README.md.j2")
-        .render(**values, functions=rows, needs=listed([each[1] for each in needs]))
+        .render(**values, functions=rows, needs=listed([each[1] for each in needs]), compiles=compiles)
     )
     write_atomically(folder / "README.md", text.encode())
     return project
@@ -331,10 +332,10 @@ def _imports(project: Project, source: str) -> str:
     return Path(os.path.relpath(Path(), project.folder.resolve())).as_posix() if is_reference(source) else ""
 
 
-def _description(parts: Sequence[Part]) -> str:
+def _description(parts: Sequence[Part], *, compiles: bool) -> str:
     """Return a description of the package on a line that needs no escaping in TOML and Markdown."""
     return (_sentence(parts[0].doc) if len(parts) == 1 else "") or (
-        f"{listed([part.name for part in parts])} on NumPy, without a compiler."
+        f"{listed([part.name for part in parts])} on NumPy{' and Numba' if compiles else ', without a compiler'}."
     )
 
 

@@ -120,6 +120,7 @@ def _called(project: Project, module: VendoredModule, package: str, arguments: d
             **os.environ,
             "PYTHONPATH": str((project.folder / "src").resolve()),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "NUMBA_CACHE_DIR": folder,
         }
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
