@@ -19,6 +19,21 @@ def test_emit_writes_source_to_stdout_and_nothing_to_stderr(xla2py):
     assert "# regenerate: xla2py emit model.hlo -t numpy\n" in out
 
 
+def test_the_command_in_a_module_names_the_function_that_it_is_of(xla2py, folder):
+    text = "".join(
+        f"func.func @{name}(%a: tensor<f32>) -> tensor<f32> {{\n%0 = stablehlo.{name} %a : tensor<f32>\n"
+        "return %0 : tensor<f32>\n}\n"
+        for name in ("sine", "cosine")
+    )
+    (folder / "two.mlir").write_text(text, encoding="utf-8")
+    assert "XP116" in xla2py("emit", "two.mlir")[2]
+    code, out, _ = xla2py("emit", "two.mlir", "--function", "cosine")
+    assert (code, "np.cos(" in out) == (0, True)
+    assert "# regenerate: xla2py emit two.mlir --function cosine -t numpy\n" in out
+    assert xla2py("emit", "two.mlir", "--function", "cosine", "-o", "cosine.py")[0] == 0
+    assert xla2py("emit", "two.mlir", "--function", "cosine", "-o", "cosine.py", "--check")[0] == 0
+
+
 def test_a_file_alone_is_emitted(xla2py):
     assert xla2py("model.hlo") == xla2py("emit", "model.hlo")
     assert xla2py("--no-checks", "model.hlo") == xla2py("emit", "model.hlo", "--no-checks")

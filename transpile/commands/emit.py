@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -121,7 +122,7 @@ def command(
         deliver = partial(_save_page, page=Path(html), force=force, then=deliver)
     return run_all(
         [
-            partial(_emit, read, [job for job in jobs if job.source == source], options, deliver)
+            partial(_emit, read, [job for job in jobs if job.source == source], function, options, deliver)
             for source, read in programs.items()
         ]
     )
@@ -188,9 +189,14 @@ def module_name(source: str) -> str:
 
 
 def _emit(
-    read: Callable[[], HloModule | Witnesses], jobs: Sequence[Job], options: dict[str, Any], deliver: Deliver
+    read: Callable[[], HloModule | Witnesses],
+    jobs: Sequence[Job],
+    function: str | None,
+    options: dict[str, Any],
+    deliver: Deliver,
 ) -> int:
-    """Emit one program for its targets; return the exit code."""
+    """Emit one program for its targets; return the exit code. The command in a module names the ``function``, too."""
+    from ..emission.module.header import with_more_words
     from ..emission.module.shared_helpers import helpers_in_files
 
     module = read()
@@ -200,6 +206,9 @@ def _emit(
     def emit_for(job: Job) -> int:
         helpers = options["helpers"] if job.destination is None else helpers_in_files(options, module)
         generated = generate(module, job.target, shown_name(job.source), {**options, "helpers": helpers})
+        if function is not None:
+            text = with_more_words(generated.source, f" --function {quote(function)}", without="")
+            generated = replace(generated, source=text)
         return deliver(generated, job.destination)
 
     return run_all([partial(emit_for, job) for job in jobs])
