@@ -133,18 +133,18 @@ class Operation:
 
     @property
     def is_source(self) -> bool:
-        """Whether it makes an array from numbers alone, or stands for an array that is given."""
+        """Whether the operation makes an array from numbers alone, or stands for an array that is given."""
         makes = not self.operands or self.is_filled or self.operands == ("*count",)
         return makes and not self.is_known_on_host and not self.has_effect
 
     @property
     def takes_positions(self) -> bool:
-        """Whether its last operands are positions of elements in the first."""
+        """Whether the last operands are positions of elements in the first operand."""
         return self.operands[-1:] in (("index",), ("*indices",))
 
     @property
     def is_filled(self) -> bool:
-        """Whether it makes an array filled with one number."""
+        """Whether the operation makes an array filled with one number."""
         return self.operands == ("fill",)
 
     @property

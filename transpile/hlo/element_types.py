@@ -52,7 +52,7 @@ class ElementType:
 
     @property
     def is_integral(self) -> bool:
-        """Whether it is a signed or unsigned integer; ``pred`` is neither."""
+        """Whether the type is a signed or unsigned integer; ``pred`` is neither."""
         return self.kind is _SIGNED or self.kind is _UNSIGNED
 
     @property
@@ -65,17 +65,17 @@ class ElementType:
 
     @property
     def is_low_precision(self) -> bool:
-        """Whether it is a float narrower than 32 bits: sums and dots accumulate in float32."""
+        """Whether the type is a float narrower than 32 bits: sums and dots accumulate in float32."""
         return self.is_floating and self.bits < 32
 
     @property
     def is_extension(self) -> bool:
-        """Whether its dtype comes from ``ml_dtypes``, not from NumPy."""
+        """Whether the dtype comes from ``ml_dtypes``, not from NumPy."""
         return self.dtype.type.__module__.split(".")[0] == "ml_dtypes"
 
     @property
     def is_narrow(self) -> bool:
-        """Whether NumPy computes it in another type, or does not have it: float16, bfloat16, integers of 4 bits."""
+        """Whether NumPy computes elements in another type, or lacks the type: float16, bfloat16, integers of 4 bits."""
         return self.is_low_precision or self.is_extension
 
     @property
