@@ -53,7 +53,7 @@ class Renderer:
     """The macros of one target: its own folder first, then the shared ones."""
 
     shared: tuple[str, ...] = ("array",)  # folders of macros below the target's own
-    elements_are_numbers = True  # ``x[0]`` looks at no array
+    elements_are_numbers = True  # whether ``x[0]`` is a number, not a view
     owns_carried_arrays = False  # whether every loop is written to begin with arrays of its own
     combines_in_place = True  # ``x[i] += y``
 
@@ -181,19 +181,20 @@ class Renderer:
         return self.expression("matrix_of", node.operands[0], node.shape[-1], *numbers)
 
     def chooses(self, node: Node, function: Function) -> bool:
-        """Tell whether a node is a choice between two numbers that the library leaves to Python's ``a if mask else b``:
-        both must have their types, or be Python's, for either is all that is given.
+        """Return whether a node is a select of two numbers that is written as Python's ``a if mask else b``.
+
+        Either both numbers are Python's or none is, as the result is one of them.
         """
         if node.opcode != "select" or node.ndim or "choose" not in self.macros or function in self.of_any_shape:
             return False
         return len({value.is_python_int for value in node.operands[1:]}) == 1
 
     def choice(self, node: Node, operands: Sequence[Expression]) -> Expression:
-        """Return Python's choice between two numbers."""
+        """Return Python's conditional expression for a select of two numbers."""
         return self.expression("choose", node, *operands)
 
     def is_operator(self, node: Node) -> bool:
-        """Tell whether a node is written by an operator of Python's."""
+        """Return whether a node is written with a Python operator."""
         name = self.macro_of(node)
         if name not in self._operators:
             holes = [Hole.at(0, number, Expression("x")) for number in range(len(node.operands))]

@@ -34,11 +34,11 @@ _ALONG: dict[str, Callable[[Instruction], Sequence[int]]] = {  # axes of the fir
 def least_sizes(modules: Sequence[HloModule], sizes: Sizes) -> dict[str, int]:
     """Return a lower bound of each size, from a program at one or several sizes.
 
-    The bound is 1 for sizes along which no operation combines elements. It is also 1 for sizes along which elements are
-    only reduced, if all sizes are such and no number of the program follows from sizes. It is 2 for the others. It is
-    larger if an axis would be no longer than a slice of it, if a slice that leaves out a fixed number of elements would
-    have fewer than two, or if a number that is a fixed amount less than a size would be 0. From a single program, only
-    small numbers of elements and small differences are taken to be the same at all sizes.
+    The bound is 1 for sizes along which no operation combines elements. If there are none, and no number of the program
+    follows from sizes, it is 1 for sizes along which elements are only reduced. It is 2 for the others. It is larger if
+    an axis would be no longer than a slice of it, if a slice that leaves out a fixed number of elements would have
+    fewer than two, or if a number that is a fixed amount less than a size would be 0. From a single program, only small
+    numbers of elements and small differences are taken to be the same at all sizes.
     """
     together, added = set[int](), set[int]()
     for instruction in modules[0].instructions():

@@ -126,7 +126,7 @@ class Takeovers:
 
 
 def _seen_through(array: Node) -> Node:
-    """The array that another has all elements of."""
+    """Return the array of which another is a reshape or a transpose."""
     while array.opcode in ("reshape", "transpose"):
         array = array.operands[0]
     return array

@@ -40,7 +40,7 @@ def _with_numbers(index: Sequence[Any], places: Sequence[Node]) -> list[Any]:
 
 
 def _looks_at(view: Node, part: Node) -> bool:
-    """Tell whether two may look at the memory of one array."""
+    """Return whether two values may be views of one array."""
     bases = [view, part]
     for k, base in enumerate(bases):
         while is_view(base):
@@ -50,7 +50,7 @@ def _looks_at(view: Node, part: Node) -> bool:
 
 
 class ChangeWriter:
-    """Writes the changes of a function's arrays."""
+    """The writer of the updates of a function's arrays."""
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
@@ -110,7 +110,7 @@ class ChangeWriter:
         return writer.renderer.statement("update_at", ufunc, name, places, operands[1])
 
     def _combined(self, node: Node) -> Node | None:
-        """What a part of an array is combined with where it was: y of ``x[i] += y``, for ``x[i] = x[i] + y``."""
+        """Return ``y`` of ``x[i] += y`` for the update ``x[i] = x[i] + y``, or None."""
         writer, value = self.writer, node.operands[1]
         if not (writer.renderer.combines_in_place and value.operation.wraps and value.operation.promotes):
             return None
@@ -121,7 +121,7 @@ class ChangeWriter:
         return None
 
     def _is_new(self, before: Node, node: Node) -> bool:
-        """Tell whether an array is made for a change alone, so that it need not be copied."""
+        """Return whether an array is made for an update alone, so that it needs no copy."""
         if before.opcode == "kernel" and not before.parameters["kernel"].is_inline:
             return before.region is node.region and self.writer.plan.uses[before] == 1
         if node in self.writer.taken_over:
@@ -168,7 +168,7 @@ class ChangeWriter:
         return users_of(writer.plan.nodes, tree_nodes(writer.function.results))
 
     def _taken_over_by(self, node: Node) -> Node | None:
-        """The change of an array that this body made for itself, and that nothing else looks at."""
+        """Return the next update of an updated array that nothing else reads, or None."""
         change = self._after.get(node)
         if (
             change is None

@@ -59,7 +59,7 @@ class FunctionWriter:
         self.annotate = annotate
         self.constants = constants
         self.source_names = source_names
-        self.callers = callers  # the writers of the functions that call this one
+        self.callers = callers  # all writers before this one, callers among them
         self.with_chains = with_chains
         self.chains: dict[Node, Chain] = {}
         self.graph = function.graph
