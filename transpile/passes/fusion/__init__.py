@@ -1,7 +1,7 @@
-"""Fusion: operations that one loop nest can do become kernels (``transpile/kernels``), for targets that have them.
+"""Fusion: operations that one loop nest can compute become kernels (``transpile/kernels``), for targets that have them.
 
-``regions`` decides what joins, for all targets alike: a target says which operations its kernels do, and how large they
-may be. ``building`` makes kernels of the regions, ``loops`` moves loops around kernels into them.
+``regions`` decides what is fused, in the same way for all targets: a target says which operations its kernels support,
+and how large they may be. ``building`` makes kernels of the regions, ``loops`` moves loops around kernels into them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .variances import split_variances
 
 
 def _made_by_caller(kernel: Kernel, least: int | None) -> list[int]:
-    """Return the numbers of the results with so many bytes or more, and that of an array which is the only result."""
+    """The indices of the results of at least ``least`` bytes, and of an array that is the only result."""
     if least is None:
         return []
     if len(kernel.shapes) == 1:
@@ -36,8 +36,8 @@ def _made_by_caller(kernel: Kernel, least: int | None) -> list[int]:
 
 
 def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None:
-    """Fuse, in each function, the operations that a target has kernels for; large loops run in ``parallel`` parts."""
-    # What functions are given that are handed to others may be arrays of another shape than in the program.
+    """Fuse, in each function, the operations that a target has kernels for; large loops run ``parallel``."""
+    # Functions passed to other functions may be given arrays of another shape than in the program.
     handed = set() if kernels.take_any_shape else handed_on(functions)
     for function in functions:
         if function in handed:
@@ -64,7 +64,7 @@ def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None
             call_kernel(function, region, kernel)
         if regions:
             live_nodes(function).flush()
-            function.live = None  # kernels stand where their first result was, which may be before what they need
+            function.live = None  # kernels stand where their first result was, which may be before their operands
             kernel_loops(function)
         if kernels.sums:
             sum_in_kernels(function, kernels)

@@ -1,4 +1,6 @@
-"""Running totals from the last element on: in kernels a loop that goes backwards, elsewhere flips around a total."""
+"""Cumulative operations from the last element to the first: in kernels a loop that runs backwards, elsewhere flips
+around a forward one.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _FLIP = (None, None, -1)
 
 
 def turn_around(function: Function, kernels: Kernels) -> None:
-    """Have totals of flipped arrays whose flips alone are read go backwards, where kernels may compute them."""
+    """Make cumulative operations on flipped arrays run backwards, where only their flips are read and kernels may
+    compute them.
+    """
     live = live_nodes(function)
 
     def rule(node: Node) -> Node | None:
@@ -33,7 +37,7 @@ def turn_around(function: Function, kernels: Kernels) -> None:
 
 
 def turn_back(function: Function) -> None:
-    """Have totals that are in no kernel begin with the first element again."""
+    """Make cumulative operations that are in no kernel run forwards again."""
 
     def rule(node: Node) -> Node | None:
         return forwards(function.graph, node, node.operands[0]) if is_backwards(node) else None
@@ -42,7 +46,7 @@ def turn_back(function: Function) -> None:
 
 
 def forwards(graph: Graph, node: Node, x: Node) -> Node:
-    """A total of ``x`` that goes backwards, spelt by flips."""
+    """A backward cumulative operation on ``x``, written with flips."""
     flip = _flipped(node)
     total = copied(graph, node, (getitem(graph, x, flip),), node.interval, _parameters(node, False))
     return getitem(graph, total, flip)

@@ -1,5 +1,6 @@
-"""Regions become kernels: a ``kernel`` node stands for what a region computes, a function of its own has the
-operations."""
+"""Builds kernels from regions: a ``kernel`` node replaces what a region computes, and a separate function holds the
+operations.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from .drawing import drawn
 from .reading import read_by
 from .regions import FusedRegion, Piece
 
-# The folds for a place and for what is there, by the operation or the function.
+# The folds for the index and for the value of an extreme, by operation or function.
 _EXTREMES = {
     "argmax": ("argmax", "max"),
     "argmin": ("argmin", "min"),
@@ -38,14 +39,14 @@ _WIDE = {S8: S32, U8: S32, S16: S32, U16: S32}
 
 
 def call_kernel(function: Function, region: FusedRegion, kernel: Kernel) -> None:
-    """Put a call of a region's kernel, or the results of one, in the place of the region's outputs."""
+    """Replace a region's outputs by a call of its kernel, or by the call's results."""
     live = live_nodes(function)
     for output, new in _called(function, region, kernel):
         live.replace(output, new)
 
 
 def _called(function: Function, region: FusedRegion, kernel: Kernel) -> list[tuple[Node, Node]]:
-    """The outputs of a region, each with what takes its place."""
+    """The outputs of a region, each with its replacement."""
     graph = function.graph
     last = region.outputs[-1]
     with graph.inside(region.body):
@@ -68,12 +69,12 @@ def _called(function: Function, region: FusedRegion, kernel: Kernel) -> list[tup
 
 
 def _origin(region: FusedRegion, node: Node) -> dict[str, Any]:
-    """Return what a result of a kernel is named after."""
+    """The node that a result of a kernel is named after, as parameters."""
     return {"stands_for": node} | ({"is_part": True} if node in region.unfinished else {})
 
 
 def _given_at(region: FusedRegion, node: Node) -> Map:
-    """Return where a kernel writes what it gives of a result."""
+    """Where a kernel writes its part of an output."""
     whole = identity(region.loop)
     if node not in region.unfinished or region.parts > 1:
         return region.at[node] if region.parts == 1 else ()
@@ -83,7 +84,7 @@ def _given_at(region: FusedRegion, node: Node) -> Map:
 
 
 def _given(region: FusedRegion, node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shape that a kernel gives of an unfinished reduction, and the axes along which that is left to reduce."""
+    """The shape that a kernel gives for an unfinished reduction, and the axes along which it has yet to be reduced."""
     if region.parts > 1:
         return (*node.shape, region.parts), (node.ndim,)
     rest = set(reduced_axes(node)) - set(region.axes)
@@ -95,33 +96,33 @@ def _given(region: FusedRegion, node: Node) -> tuple[tuple[int, ...], tuple[int,
 
 
 def _given_shape(region: FusedRegion, node: Node) -> tuple[int, ...]:
-    """The shape of what a kernel gives of a result."""
+    """The shape that a kernel gives for an output."""
     return _given(region, node)[0] if node in region.unfinished else node.shape
 
 
 def _finished(graph: Graph, region: FusedRegion, node: Node, given: Node) -> Node:
-    """Return what stands for a result: the parts of a reduction are reduced by the library."""
+    """The final value of an output: the library reduces the partial results of a reduction."""
     if node not in region.unfinished:
         return given
     _, axes = _given(region, node)
     parameters: dict[str, Any] = {"axes": axes} | ({"keepdims": True} if given.ndim == node.ndim else {})
-    if node.opcode == "mean":  # of which each part is what it adds
+    if node.opcode == "mean":  # whose partial results are contributions to the mean
         return graph.typed("sum", (given,), node.shape, node.element_type, **parameters, stands_for=node)
     return graph.typed(node.opcode, (given,), node.shape, node.element_type, **parameters)
 
 
 class KernelBuilder:
-    """Copies the operations of a region into a function for one element."""
+    """Copies the operations of a region into a function that computes one element."""
 
     def __init__(self, function: Function, region: FusedRegion, cuts_lines: bool) -> None:
-        """Reductions of what a mask selects go over an interval of each line if that ``cuts_lines``."""
+        """If ``cuts_lines``, reductions of masked values go over only an interval of each line."""
         self.caller = function.graph
         self.cut = function.cut
         self.cuts_lines = cuts_lines
         self.region = region
         self.graph = Graph()
         self.bodies: dict[Piece, Region] = {}
-        self.inputs: dict[Node, Node] = {}  # a node of the caller: the parameter that stands for it
+        self.inputs: dict[Node, Node] = {}  # a node of the caller: its parameter
         self.kernel_made = Kernel(Function(function.computation, self.graph, originals=function.originals), region.loop)
 
     def kernel(self) -> Kernel:
@@ -157,7 +158,7 @@ class KernelBuilder:
         return kernel
 
     def _cut_axes(self, places: Iterable[tuple[Node, Map]]) -> Iterator[int]:
-        """The axes of the loop along which something that is computed or read at these places is cut."""
+        """The axes of the loop along which an array computed or read at these places is chunked."""
         for node, at in places:
             cut = self.cut.get(node, ()) if at != ANYWHERE else ()
             for index, is_cut in zip(at, cut, strict=False):
@@ -165,7 +166,7 @@ class KernelBuilder:
                     yield index.axis
 
     def _readable(self) -> Function:
-        """A function of the region's operations as they are, views among them."""
+        """A function of the region's operations as they were, including views."""
         region, graph, outputs = self.region, Graph(), self.kernel_made.outputs
         made = {node: graph.parameter(node.shape, node.element_type, graph.root) for node in region.inputs}
         parameters = list(made.values())
@@ -184,7 +185,7 @@ class KernelBuilder:
         return Function(function.computation, graph, parameters, results, originals=function.originals)
 
     def _body(self, of: Piece | None) -> Region:
-        """Return where a piece is computed: for the elements alone that are of it."""
+        """The body in which a piece is computed, only for the elements of that piece."""
         if of is None:
             return self.graph.root
         if of not in self.bodies:
@@ -192,7 +193,7 @@ class KernelBuilder:
         return self.bodies[of]
 
     def _joined(self, node: Node, made: dict[Node, Node]) -> Node:
-        """One of several operands, by where the element is."""
+        """One of several operands, selected by the position of the element."""
         graph = self.graph
         branches: list[Branch] = []
         for number, (source, at) in enumerate(self._reads(node)):
@@ -212,7 +213,7 @@ class KernelBuilder:
         return self._noted(node, joined)
 
     def _test(self, node: Node, number: int) -> tuple[Test, ...]:
-        """Return the test that an element is of a piece."""
+        """The test that an element belongs to a piece."""
         at, loop = self.region.at[node], self.region.loop
         return tuple(
             Test(
@@ -228,11 +229,11 @@ class KernelBuilder:
         return read_by(node, self.region.at[node], node in self.region.reductions)
 
     def _is_own(self, source: Node, at: Map) -> bool:
-        """Tell whether each element of the loop reads its own."""
+        """Whether each element of the loop reads its own element."""
         return source.shape == self.region.loop and at == identity(source.shape)
 
     def _copy(self, node: Node, made: dict[Node, Node]) -> Node:
-        """A node over the copies of its operands, and what is read of others."""
+        """A copy of a node with copied operands, reading what is not computed here."""
         graph = self.graph
         operands = tuple(
             self.inputs[source] if at == ANYWHERE else made[source] if source in made else self._read(source, at)
@@ -254,13 +255,13 @@ class KernelBuilder:
         return self._noted(node, copy)
 
     def _noted(self, node: Node, made: Node) -> Node:
-        """The copy of a node, with the instructions whose value it is."""
+        """The copy of a node, associated with the node's original instructions."""
         if node in self.caller.results:
             self.graph.results.setdefault(made, self.caller.results[node])
         return made
 
     def _reduced(self, node: Node, operands: tuple[Node, ...]) -> Node:
-        """A reduction, by folds of the elements of a line."""
+        """A reduction, as folds of the elements of a line."""
         kernel = self.kernel_made
         assert kernel.lines is not None
         (x,), axes = operands, reduced_axes(node)
@@ -270,7 +271,7 @@ class KernelBuilder:
         return reductions.add(node, x, in_parts=node in self.region.unfinished)
 
     def _read(self, source: Node, at: Map) -> Node:
-        """An element of what is not computed here."""
+        """An element of an array that is not computed here."""
         graph, loop = self.graph, self.region.loop
         with graph.standing_for(source, None):
             if is_generated(source):
@@ -286,7 +287,7 @@ class KernelBuilder:
             return graph.typed("convert", (given,), loop, source.element_type, interval=source.interval)
 
     def _generated(self, source: Node, at: Map) -> Node:
-        """An element of an array that follows from its index."""
+        """An element of an array that is a function of its index."""
         graph = self.graph
         if source.is_literal or source.operation.is_filled:
             literal = source.operands[0] if source.operands else source
@@ -300,7 +301,7 @@ class KernelBuilder:
         )
 
 
-# -- gathers: indices moved into the array
+# -- gathers: indices made to lie inside the array
 
 
 @dataclass(slots=True)
@@ -311,7 +312,7 @@ class Gathering:
     loop: tuple[int, ...]
 
     def add(self, node: Node, gather: Gather, array: Node, indices: Sequence[Node], at: Map) -> Node:
-        """Return what stands for ``node`` at ``at``: an element of the parameter ``array`` by the computed indices."""
+        """The value of ``node`` at ``at``: an element of the parameter ``array`` at the computed indices."""
         shape = gather.array.shape
         where: list[Index | None] = list(gather.array_at(at))
         tests: list[Node] = []
@@ -345,7 +346,7 @@ class Gathering:
         return self.graph.typed(opcode, operands, self.loop, element_type, **parameters)
 
     def _place(self, gather: Gather, given: Node, index: Node, size: int) -> Node:
-        """An index from the begin of its axis, in the axis where nothing tests that."""
+        """An index counted from the start of its axis, clipped to it if nothing tests its bounds."""
         kind = index_type(given)
         place = index if index.type is kind else self._node("convert", (index,), kind)
         if is_within(given, 0, size):
@@ -362,20 +363,21 @@ class Gathering:
         return self._node("add", (place, self.graph.literal(size, place.type)), place.type)
 
     def _tests(self, given: Node, place: Node, size: int) -> list[Node]:
-        """The tests that a place is in an axis."""
+        """The tests that an index is within its axis."""
         tests = [self._node("compare", (place, self.graph.literal(size, place.type)), PRED, direction="LT")]
         if given.type.is_signed:
             tests.insert(0, self._node("compare", (place, self.graph.literal(0, place.type)), PRED, direction="GE"))
         return tests
 
 
-# -- reductions by those that fold a line
+# -- reductions as folds of a line
 
 
 @dataclass(slots=True)
 class LineReductions:
     """Writes reductions into the function of a kernel; ``made`` are the folds of lines. Those along one axis go over
-    the ``intervals`` of it that masks select, if these are given."""
+    the ``intervals`` of it that masks select, if given.
+    """
 
     graph: Graph
     loop: tuple[int, ...]
@@ -384,9 +386,9 @@ class LineReductions:
     intervals: LineIntervals | None = None
 
     def add(self, node: Node, x: Node, in_parts: bool) -> Node:
-        """Return what stands for a reduction ``node`` of the caller, of the elements ``x``; narrow ones are widened.
+        """The value of the caller's reduction ``node``, of the elements ``x``; narrow types are widened.
 
-        Of a mean ``in_parts`` that is what these elements add to it.
+        For a mean ``in_parts``, this is what these elements contribute to it.
         """
         wide = F32 if x.type.is_floating and x.type.bits < 32 else _WIDE.get(x.type, x.type)
         if node.opcode in ("sum", "prod") and node.type.bits > wide.bits:
@@ -428,7 +430,7 @@ class LineReductions:
         return self._node(node.opcode, (total,), x.type, count=count)
 
     def _place(self, node: Node, x: Node) -> Node:
-        """The first place of an extreme, or of a NaN where there is one."""
+        """The first index of an extreme, or of a NaN if there is one."""
         opcode, extreme = _EXTREMES[node.parameters.get("function", node.opcode)]
         found = self._node("compare", (x, self._reduced(extreme, x)), PRED, direction="EQ")
         if x.type.is_floating:

@@ -1,4 +1,4 @@
-"""Loops that a target compiles as a whole: it has kernels, or expressions of numbers, for all that is in them."""
+"""Loops that a target compiles as a whole: it has kernels, or scalar expressions, for everything in them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ def compiled_loops(function: Function, kernels: Kernels) -> list[Node]:
 
 
 def _fitting(kernels: Kernels) -> Callable[[Node], bool]:
-    """Return what tells whether a node may stand in a loop that is compiled."""
+    """A predicate for the nodes that may be in a loop that is compiled."""
 
     @cache
     def length(called: Function) -> float:
-        """The operations of a function with those of the functions it calls; infinite if it is not written in place."""
+        """The number of operations of a function, including those of the functions it calls; infinite if it cannot be
+        inlined.
+        """
         if not _is_copied(called):
             return inf
         parts = topological(roots(called))
@@ -46,7 +48,9 @@ def _fitting(kernels: Kernels) -> Callable[[Node], bool]:
 
 @dataclass(frozen=True, slots=True)
 class Uncompiled:
-    """A loop that stays one of Python, the nodes of its body that prevent more, and why where no node does."""
+    """A loop that is left to Python, the nodes of its body that prevent compiling it, and the reason where no node
+    does.
+    """
 
     loop: Node
     nodes: list[Node]
@@ -54,7 +58,7 @@ class Uncompiled:
 
 
 def uncompiled_loops(function: Function, kernels: Kernels) -> Iterator[Uncompiled]:
-    """The loops of a function whose kernels are written that are no functions of their own."""
+    """The loops that are not compiled, of a function whose kernels have been built."""
     fits = _fitting(kernels)
     loops = [node for node in topological(roots(function)) if node.opcode == "loop"]
     compiled = [node.parameters["loop"].region for node in loops if node.parameters["loop"].is_compiled]
@@ -70,7 +74,7 @@ def uncompiled_loops(function: Function, kernels: Kernels) -> Iterator[Uncompile
 
 
 def _reason(loop: Loop) -> str:
-    """The reason why a loop is not compiled, whatever its nodes are."""
+    """Why a loop is not compiled, whatever its nodes are."""
     if loop.effect is not None:
         return "its effects"
     if loop.counter is not None and loop.trip_count < _FEWEST_ROUNDS:
@@ -79,7 +83,7 @@ def _reason(loop: Loop) -> str:
 
 
 def _is_copied(called: Function) -> bool:
-    """Tell whether a function holds nothing that must stay one: no body, no effect."""
+    """Whether a function contains nothing that prevents inlining it: no body, no effect."""
     if called.effect is not None or not all(isinstance(result, Node) for result in called.flat_results):
         return False
     return not any(
@@ -89,7 +93,7 @@ def _is_copied(called: Function) -> bool:
 
 
 def call_nothing_in_loops(program: Program, kernels: Kernels) -> None:
-    """Write the functions that compiled loops call in place, and drop those that nothing calls any more."""
+    """Inline the functions that compiled loops call, and drop those that nothing calls any more."""
     for function in program.functions:
         while called := {call for node in compiled_loops(function, kernels) for call in _calls(node)}:
             rewrite(function, ("call", "item"), partial(_in_place, function, called))
@@ -127,7 +131,7 @@ def _compiles(node: Node, fits: Callable[[Node], bool]) -> bool:
     body, captured = body_and_captured(node)
     has_work = any(part.element_type is not None and not part.is_python_int and part.operands for part in body)
     loops = [loop, *_inner_loops(body)]
-    carried = (carry.parameter for each in loops for carry in each.carries)  # of which the body may read nothing
+    carried = (carry.parameter for each in loops for carry in each.carries)  # which the body may leave unread
     return (
         has_work
         and all(fits(part) for part in (*body, *carried))
@@ -141,7 +145,7 @@ def _inner_loops(body: Iterable[Node]) -> list[Loop]:
 
 
 def _stores_narrow(loop: Loop) -> bool:
-    """Tell whether a store is a conversion of narrow numbers, which arrays in compiled loops have as bits."""
+    """Whether a store converts narrow numbers, which arrays in compiled loops hold as bits."""
     pairs = [{store.value.element_type, store.carry.parameter.element_type} for store in loop.stores]
     return any(len(kinds) > 1 and any(kind is not None and kind.is_narrow for kind in kinds) for kinds in pairs)
 
@@ -151,7 +155,7 @@ def _is_beside_kernels(node: Node, kernels: Kernels) -> bool:
 
 
 def mark_compiled(function: Function, loops: list[Node], kernels: Kernels) -> None:
-    """Have those of the loops compiled of which nothing but kernels, numbers and calls is left."""
+    """Mark those loops as compiled in which only kernels, scalars and calls are left."""
     called: list[Node] = []
     for node in loops:
         body, _ = body_and_captured(node)

@@ -1,4 +1,4 @@
-"""Draws in kernels: the random bits of an element, and the number that is made of them."""
+"""Random draws in kernels: the random bits of an element, and the number made from them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ...hlo.element_types import F32, U32
 from ...kernels.draws import Draw
 from ...kernels.index_maps import Offset
 
-_SPREAD = 1.4142135  # the square root of 2, by which the inverse error function of uniform numbers is multiplied
+_SPREAD = 1.4142135  # the square root of 2, the factor of the inverse error function of uniform numbers
 
 
 def drawn(graph: Graph, loop: tuple[int, ...], draw: Draw, key: Node, at: Offset) -> Node:
-    """Return what stands for a draw at a place of its array: ``key`` is the parameter with the two words.
+    """The value of a draw at an element of its array: ``key`` is the parameter with the two key words.
 
     Source: ``random_normal`` and ``random_uniform`` of the prelude.
     """

@@ -1,5 +1,6 @@
-"""Gathers of what is computed element by element: the operands are gathered in place of the result, which is no array
-then. The elements of a log-softmax that labels choose need its logits there, and a peak and a sum of each row.
+"""Gathers of element-wise results: the operands are gathered instead, so that the result is not stored.
+
+The elements of a log-softmax that labels select need only the logits there, and the maximum and sum of each row.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from ...array.value import FULL, NEW, getitem
 from ...hlo.element_types import PRED
 from ...kernels.gathers import Gather, counted_axis, gather_of, index_type, is_within
 
-_FEWER = 4  # elements are taken of so many, or more
-_MOST_OPERATIONS = 8  # that are computed of what is gathered
+_FEWER = 4  # at most one in this many elements is gathered
+_MOST_OPERATIONS = 8  # computed from gathered elements
 
 
 def early_gathers(function: Function, fuses: Callable[[Node], bool]) -> None:
-    """Move gathers of single elements, filled in where they are outside, before what only they read."""
+    """Move gathers of single elements, with a fill value for indices out of bounds, before operations whose result only
+    they read.
+    """
     live = live_nodes(function)
 
     def rule(node: Node) -> Node | None:
@@ -43,7 +46,7 @@ def early_gathers(function: Function, fuses: Callable[[Node], bool]) -> None:
 
 
 def _taken_at_once(graph: Graph, node: Node) -> Node | None:
-    """Takes along two axes that lie beside each other are one: ``x[:, rows[:, None], columns]``."""
+    """Two takes along adjacent axes become one index: ``x[:, rows[:, None], columns]``."""
     (inner, outer_index), outer_axis = node.operands, node.parameters["axis"]
     if inner.opcode != "take":
         return None
@@ -58,7 +61,9 @@ def _taken_at_once(graph: Graph, node: Node) -> Node | None:
 
 
 def _in_column(graph: Graph, index: Node) -> Node:
-    """Return an index [n, 1]; what counts is computed as such, so that a kernel may compute it beside another one."""
+    """An index of shape [n, 1]; a counted index is computed in that shape, so that a kernel can compute it beside
+    another one.
+    """
     if not index.operation.is_elementwise or not all(x.is_literal or x.opcode == "arange" for x in index.operands):
         return getitem(graph, index, [FULL, NEW])
     operands = tuple(x if x.is_literal else getitem(graph, x, [FULL, NEW]) for x in index.operands)
@@ -66,12 +71,14 @@ def _in_column(graph: Graph, index: Node) -> Node:
 
 
 def _of_each_line(graph: Graph, node: Node, fuses: Callable[[Node], bool]) -> Node | None:
-    """Elements of each line of what is computed of one array and of numbers for each line, computed of its elements."""
+    """Elements along each line of a value computed from one array and from per-line numbers, computed from that array's
+    elements.
+    """
     (array, index), axis = node.operands, node.parameters["axis"] % node.ndim
     operations = arrays = 0
 
     def gathered(x: Node) -> Node | None:
-        """An operand where the indices are; None where that takes more than it saves."""
+        """An operand at the indices; None where gathering it costs more than it saves."""
         nonlocal operations, arrays
         behind = axis - (array.ndim - x.ndim)
         if behind < 0 or x.shape[behind] == 1:
@@ -96,7 +103,7 @@ def _is_computed(x: Node, fuses: Callable[[Node], bool]) -> bool:
 
 
 class _Moved:
-    """One gather, made of gathers of what its array is computed of."""
+    """One gather, replaced by gathers of the operands of its array."""
 
     def __init__(self, graph: Graph, node: Node, gather: Gather, fuses: Callable[[Node], bool]) -> None:
         self.graph, self.node, self.gather, self.fuses = graph, node, gather, fuses
@@ -119,7 +126,9 @@ class _Moved:
         return value
 
     def _fits(self, x: Node) -> bool:
-        """All that an array is computed of can be gathered, and is one array at most that may have to be stored."""
+        """Whether everything an array is computed from can be gathered, and includes at most one array that may have to
+        be stored.
+        """
         if not x.ndim or self._of_rows(x) is not None:
             return True
         if x.shape != self.shape:
@@ -132,14 +141,14 @@ class _Moved:
         return self.operations <= _MOST_OPERATIONS and is_whole and all(map(self._fits, x.operands))
 
     def _of_rows(self, x: Node) -> list[int] | None:
-        """The axes of the result along which an operand counts with the index, where it has no other; else None."""
+        """The axes of the result along which all of an operand's indices just count; None if it has other indices."""
         own = range(len(self.shape) - x.ndim, len(self.shape))
         axes = [self.counted[axis] for axis, size in zip(own, x.shape, strict=True) if size != 1]
         found = [axis for axis in axes if axis is not None]
         return found if len(found) == len(axes) and found == sorted(set(found)) else None
 
     def _place(self, axis: int, index: Node, tests: list[Node]) -> Node:
-        """An index within its axis; what it is tested for is added to ``tests``."""
+        """An index clipped to its axis; its bounds tests are appended to ``tests``."""
         size, kind, graph = self.shape[axis], index_type(index), self.graph
         if is_within(index, 0, size):
             return index

@@ -1,7 +1,7 @@
-"""Parts of what is computed element by element: the operands are cut in place of the result, which is no array then.
+"""Slices of element-wise results: the operands are sliced instead, so that the result is not stored.
 
-The gates of an LSTM are parts of ``x @ w + b``: each is computed of parts of the product and of the bias, once, in the
-kernel that needs all of them.
+The gates of an LSTM are slices of ``x @ w + b``: each is computed from slices of the product and of the bias, once, in
+the kernel that needs all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Fuses = Callable[[Node], bool]
 
 
 def early_slices(function: Function, fuses: Fuses) -> None:
-    """Move parts that share no element before what only they read, as long as there are such."""
+    """Move disjoint slices before the operation whose result only they read, as long as there are any."""
     graph = function.graph
     while True:
         live = live_nodes(function)
@@ -36,7 +36,7 @@ def early_slices(function: Function, fuses: Fuses) -> None:
 
 
 def _is_cut(node: Node, live: LiveNodes, fuses: Fuses) -> bool:
-    """Tell whether kernels compute a node, and all that is read of it, in kernels too, are parts along one axis."""
+    """Whether a node is computed in kernels and read only as disjoint ranges along one axis, in kernels too."""
     if not node.ndim or not _is_computed(node, fuses) or live.is_root(node):
         return False
     parts = live.users(node)
@@ -58,7 +58,7 @@ def _is_read_in_kernels(part: Node, live: LiveNodes, fuses: Fuses) -> bool:
 
 
 def _are_apart(indices: Sequence[Sequence[Any]], shape: Sequence[int]) -> bool:
-    """Tell whether indices take ranges along one and the same axis that do not overlap."""
+    """Whether indices select non-overlapping ranges along one and the same axis."""
     ranges = []
     for index in indices:
         cut = [(axis, item) for axis, item in enumerate(index) if item != FULL]
@@ -74,7 +74,7 @@ def _are_apart(indices: Sequence[Sequence[Any]], shape: Sequence[int]) -> bool:
 
 
 def _moved(graph: Graph, node: Node) -> Node:
-    """The same part, computed of parts."""
+    """The same slice, computed from slices of the operands."""
     (whole,) = node.operands
     index = node.parameters["index"]
     operands = []
@@ -83,5 +83,5 @@ def _moved(graph: Graph, node: Node) -> Node:
         items = [FULL if size == 1 else item for size, item in zip(operand.shape, own, strict=True)]
         operands.append(getitem(graph, operand, items))
     kind, known = whole.element_type, whole.interval
-    with graph.coming_as(whole, graph):  # parts are called what the whole is
+    with graph.coming_as(whole, graph):  # slices are named after the whole
         return graph.typed(whole.opcode, tuple(operands), node.shape, kind, interval=known, **whole.parameters)

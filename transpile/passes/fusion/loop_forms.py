@@ -1,4 +1,6 @@
-"""Operations in loops, and in the functions that loops call, have the form in which the loop can be compiled."""
+"""Operations in loops, and in the functions that loops call, are written in the form in which the loop can be
+compiled.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ Form = Callable[[Graph, Node], Node | None]
 
 
 def loop_forms(program: Program, form: Form) -> None:
-    """Put ``form(graph, node)``, where it is not None, in place of what is computed in every round of a loop."""
+    """Replace nodes that are computed in every iteration of a loop by ``form(graph, node)``, where that is not None."""
     repeated = _repeated(program)
     for function in program.functions:
 
@@ -26,7 +28,7 @@ def loop_forms(program: Program, form: Form) -> None:
 
 
 def _repeated(program: Program) -> set[Function]:
-    """The functions that loops call, and those that these call."""
+    """The functions that loops call, directly or indirectly."""
     calls = {
         function: [node for node in topological(roots(function)) if node.opcode == "call"]
         for function in program.functions

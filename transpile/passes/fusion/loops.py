@@ -1,9 +1,9 @@
-"""A loop whose body is one kernel of element-wise operations becomes a loop in the kernel.
+"""A loop whose body is one kernel of element-wise operations becomes a loop inside the kernel.
 
-Each element keeps its carried values to itself, so that they are read and written once for all rounds. Where a truth of
-the element chooses between new values and the ones that it has, its rounds end when that is false: nothing changes any
-more. So a loop that goes on while that is true anywhere, as ``jax.vmap`` makes of ``lax.while_loop``, is one of each
-element.
+Each element keeps its carried values local, so that they are read and written once for all iterations. Where a
+predicate of the element selects between the new values and the old ones, the element's iterations end when it is false:
+nothing changes any more. So a loop that continues while the predicate is true anywhere, as ``jax.vmap`` makes of
+``lax.while_loop``, becomes a separate loop for each element.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...kernels.operations import is_generated
 
 
 def kernel_loops(function: Function) -> None:
-    """Move the loops of a function into the kernels that they call, where nothing else is in them."""
+    """Move the loops of a function into the kernels that they call, where they contain nothing else."""
     nodes = topological(roots(function))
     items: dict[Node, dict[int, Node]] = {}
     for node in nodes:
@@ -39,7 +39,7 @@ def kernel_loops(function: Function) -> None:
 
 
 def _in_kernel(graph: Graph, node: Node, made: dict[Node, LoopKernel], calls: dict[Node, LoopKernel]) -> Node | None:
-    """The call in place of a loop, and its results in place of the loop's."""
+    """The call that replaces a loop, and the results that replace the loop's."""
     if node in made:
         call = made[node].call(node.operands)
         calls[call] = made[node]
@@ -54,7 +54,9 @@ def _in_kernel(graph: Graph, node: Node, made: dict[Node, LoopKernel], calls: di
 
 
 def _only_call(node: Node, nodes: list[Node]) -> Node | None:
-    """The kernel that a loop calls in every round, and nothing else but whether it goes on; None for any other loop."""
+    """The only kernel call in a loop that computes nothing else in an iteration but its condition; None for any other
+    loop.
+    """
     loop: Loop = node.parameters["loop"]
     if loop.count is not None or loop.bounds is not None or loop.stores or loop.effect is not None:
         return None
@@ -69,7 +71,7 @@ def _only_call(node: Node, nodes: list[Node]) -> Node | None:
 
 
 class LoopKernel:
-    """The kernel with a loop in it, for a loop around a kernel."""
+    """Builds the kernel with a loop inside, from a loop around a kernel."""
 
     def __init__(self, function: Function, node: Node, call: Node, items: dict[int, Node]) -> None:
         self.function = function
@@ -78,11 +80,11 @@ class LoopKernel:
         self.inner_call = call
         self.inner: Kernel = call.parameters["kernel"]
         self.items = items
-        self.wanted = sorted(items)  # the numbers of the carried values that are read after the loop
+        self.wanted = sorted(items)  # the indices of the carried values that are read after the loop
         self.parameters = [carry.parameter for carry in self.loop.carries]
 
     def fits(self) -> bool:
-        """Tell whether every carried value is an array of the loop, of which each step reads its own element."""
+        """Whether every carried value is an array of the loop's shape, of which each step reads its own element."""
         types = all(
             carry.initial.shape == carry.parameter.shape == self.inner.loop and not carry.parameter.is_python_int
             for carry in self.loop.carries
@@ -92,7 +94,7 @@ class LoopKernel:
         return is_of_elements and ends and all(map(self._is_read, range(self._count())))
 
     def _goes_on(self) -> Node | None:
-        """The truth, in the inner kernel, without which nothing that is carried changes, if there is one."""
+        """The predicate, in the inner kernel, without which no carried value changes; None if there is none."""
         results, own = (
             tree_nodes(self.inner.function.results),
             dict(zip(self.inner_call.operands, self.inner.function.parameters, strict=True)),
@@ -121,14 +123,14 @@ class LoopKernel:
         return following in self.parameters or self._result(following) is not None
 
     def _result(self, node: Node | None) -> int | None:
-        """The number of the inner kernel's result that a node is."""
+        """Which result of the inner kernel a node is; None if it is none."""
         if node is self.inner_call:
             return 0
         is_part = node is not None and node.opcode == "item" and node.operands[0] is self.inner_call
         return node.parameters["index"] if is_part and node is not None else None
 
     def _number(self, parameter: Node | None) -> int:
-        """The number of a carried value."""
+        """The index of a carried value."""
         return next(k for k, own in enumerate(self.parameters) if own is parameter)
 
     def _is_read(self, number: int) -> bool:
@@ -199,14 +201,14 @@ class LoopKernel:
         return kernel, tuple(inputs)
 
     def _initial(self, graph: Graph, initial: Node, inputs: dict[Node, Node]) -> Node:
-        """The first value of an element: a constant, or read."""
+        """The initial value of an element: a constant, or a read."""
         if is_generated(initial) and initial.operands:
             literal = initial.operands[0]
             return graph.typed("literal", (), (), literal.element_type, interval=literal.interval, **literal.parameters)
         return _input(graph, initial, inputs)
 
     def _copied(self, graph: Graph, made: dict[Node, Node]) -> list[Node]:
-        """The operations of the inner kernel, in the body."""
+        """The operations of the inner kernel, copied into the body."""
         old = self.inner.function
         results: tuple[Node, ...] = tuple(old.results)
         for node in topological(results):
@@ -223,7 +225,9 @@ class LoopKernel:
 
 
 def _is_kept(new: Node, old: Node | None, truth: Node) -> bool:
-    """Tell whether a carried value stays where a truth is false: it is chosen by it, or counts how often it held."""
+    """Whether a carried value does not change where a predicate is false: it is selected by it, or counts how often it
+    held.
+    """
     if new.opcode == "select":
         return new.operands[0] is truth and new.operands[2] is old
     if new.opcode != "add" or not new.type.is_integral:
@@ -233,7 +237,7 @@ def _is_kept(new: Node, old: Node | None, truth: Node) -> bool:
 
 
 def _chosen(graph: Graph, new: Node) -> Node:
-    """Return the next value of an element whose mask is true."""
+    """The next value of an element whose predicate is true."""
     if new.opcode == "select":
         return new.operands[1]
     return graph.typed("add", (new.operands[0], graph.literal(1, new.type)), new.shape, new.element_type)

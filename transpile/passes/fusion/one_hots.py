@@ -1,6 +1,7 @@
-"""One-hots: what a scatter puts into zeros, one element a row, is a choice by the index of the element.
+"""One-hots: a scatter of one element per row into zeros becomes a selection by the element's index.
 
-So it joins what is around it, and no array of zeros is made: the gradient of a cross entropy is one kernel.
+The selection is fused with the operations around it and no array of zeros is made: the gradient of a cross entropy is
+one kernel.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ...kernels.gathers import counted_axis
 
 
 def one_hots(function: Function) -> None:
-    """Write scatters of single elements into zeros as selections, where each is of a row of its own."""
+    """Write scatters of single elements into zeros as selections, where each element belongs to a different row."""
     rewrite(function, ("prelude", "update_at", "setitem"), lambda node: _selected(function.graph, node))
 
 
@@ -36,7 +37,7 @@ def _selected(graph: Graph, node: Node) -> Node | None:
     count = max(index.ndim for index in indices)
     axes = [counted_axis(index, size, count) for index, size in zip(indices, zeros.shape, strict=True)]
     if None not in axes and axes[-1] in axes[:-1]:
-        axes[-1] = None  # a diagonal: each row has the element of its own number
+        axes[-1] = None  # a diagonal: the element's index is the row's index
     chosen = [index for index, axis in zip(indices, axes, strict=True) if axis is None]
     if [axis for axis in axes if axis is not None] != list(range(count)) or len(chosen) != 1:
         return None
@@ -59,7 +60,7 @@ def _choice(graph: Graph, node: Node, index: Node, values: Node, at: int, is_sum
     is_chosen = graph.add("compare", (graph.add("expand", (index,), index=own), numbers), direction="EQ")
     zero = graph.literal(0, node.type)
     if is_sum and not (values.is_literal and literal_value(values) != 0):
-        values = graph.add("add", (values, zero))  # 0 for -0
+        values = graph.add("add", (values, zero))  # turns -0 into 0
     if values.ndim:
         values = graph.add("expand", (values,), index=own)
     return graph.add("select", (is_chosen, values, zero))

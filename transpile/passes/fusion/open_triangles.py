@@ -1,4 +1,4 @@
-"""Triangles of what kernels compute: choices by row and column, which join them, in place of calls of the library."""
+"""Triangles of values that kernels compute: selections by row and column, which are fused, instead of library calls."""
 
 from __future__ import annotations
 

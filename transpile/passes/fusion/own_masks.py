@@ -1,4 +1,4 @@
-"""Masks of positions are computed where something is chosen by them: kernels that see them may go over intervals."""
+"""Masks of positions are computed where they are used: kernels that see them can restrict loops to intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...kernels.intervals import conjuncts
 
 
 def own_masks(function: Function) -> None:
-    """Have each choice in a loop by positions and numbers use a mask of its own."""
+    """Give each selection in a loop that compares positions with numbers a mask of its own."""
     rewrite(function, ("select",), partial(_with_own, function.graph, live_nodes(function)))
 
 

@@ -1,4 +1,4 @@
-"""What operations read, and where, if they are computed at an element of a loop."""
+"""What operations read, and where, when they are computed at an element of a loop."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from ...kernels.lines import reduced_axes
 
 
 def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:
-    """Return what an operation reads if it is computed at ``at``, and where: behind views. A reduction reads whole
-    rows.
+    """The arrays, behind views, that an operation computed at ``at`` reads, each with the place. A reduction reads
+    whole rows.
     """
     draw = draw_of(node)
     if draw is not None:
@@ -46,7 +46,7 @@ def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:
 
 
 def read_anywhere(node: Node) -> Node | None:
-    """The array of which an operation may read any element: what it gathers, or the key that it draws with."""
+    """The array of which an operation may read any element: the one it gathers from, or the key that it draws with."""
     gather, draw = gather_of(node), draw_of(node)
     return draw.key if draw is not None else gather.array if gather is not None else None
 
@@ -58,7 +58,7 @@ def _behind_views(operand: Node, place: Map) -> tuple[Node, Map]:
 
 
 def of_lines(node: Node) -> Map:
-    """Return where the results of a reduction are, in the axes of what it reduces."""
+    """The place of a reduction's results, in the axes of its operand."""
     axes, shape = reduced_axes(node), node.operands[0].shape
     whole = identity(shape)
     if node.ndim == len(shape):
@@ -67,8 +67,8 @@ def of_lines(node: Node) -> Map:
 
 
 def beside(node: Node, source: Node, at: Map, place: Map) -> Map | None:
-    """Return where an operation is in a loop, if it reads at ``at`` a ``source``, which is at ``place`` in the loop, an
-    element of each line; None if it has more elements than lines, or fewer, or has them in another order.
+    """The place in a loop of an operation that reads, at ``at``, one element per line of a ``source`` that is at
+    ``place`` in the loop; None if it has more or fewer elements than lines, or has them in another order.
     """
     own: list[Index | None] = [None] * node.ndim
     for index, where, size in zip(at, place, source.shape, strict=True):
@@ -85,7 +85,7 @@ def beside(node: Node, source: Node, at: Map, place: Map) -> Map | None:
 
 
 def read_from_around(nodes: Iterable[Node]) -> dict[Region, dict[Node, None]]:
-    """Return for each body inside another what it reads that is computed around it."""
+    """For each inner body, the nodes it reads that are computed outside it."""
     found: dict[Region, dict[Node, None]] = {}
     for node in nodes:
         for needed in node.operands:

@@ -1,6 +1,6 @@
-"""Cheap values that a later kernel needs, too: it computes them again, and no array of them is written and read.
+"""Cheap values that a later kernel needs too are recomputed there, so that no array of them is written and read.
 
-The gradient of an activation needs what the activation was computed of: a product or two in place of an array.
+The gradient of an activation needs the activation's input: a product or two instead of an array.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .regions import FusedRegion, RegionFinder
 
 _MOST_AGAIN = 8  # operations
 _MOST_ELSEWHERE = 3  # operations, in another loop
-_SMALL = 16  # arrays of so many times fewer elements than a loop has cost it nothing
+_SMALL = 16  # arrays with this many times fewer elements than the loop cost it nothing
 
 
 def compute_again(finder: RegionFinder, found: Sequence[FusedRegion]) -> list[FusedRegion]:
-    """Let regions that become kernels compute what others would give them, if that is cheap and they read no more
-    arrays than before. Return those of them that give anything still.
+    """Let regions that become kernels recompute the values they would read from others, if that is cheap and they read
+    no more arrays than before. Return the regions that still have outputs.
     """
     kernels = frozenset(region for region in found if not region.is_round)
     for region in finder.regions:
@@ -39,7 +39,7 @@ def compute_again(finder: RegionFinder, found: Sequence[FusedRegion]) -> list[Fu
             needed = {node for node in needed if any(node not in reader.at for reader in places)}
             finder.read_outside.update(needed)
             for own in {finder.region_of[node] for node in needed if node in finder.region_of}:
-                finder.close(own)  # it gives what others computed again, too
+                finder.close(own)  # it now outputs what the recomputation reads
             for reader, at in places.items():
                 reader.at.update(at or {})
                 finder.close(reader)
@@ -49,7 +49,7 @@ def compute_again(finder: RegionFinder, found: Sequence[FusedRegion]) -> list[Fu
 
 
 def _readers(finder: RegionFinder, output: Node, kernels: frozenset[FusedRegion]) -> set[FusedRegion]:
-    """Return the regions that read a result, if they all are ``kernels``; else none."""
+    """The regions that read a result, if all of them are ``kernels``; else none."""
     found: set[FusedRegion] = set()
     if output in finder.read_outside:
         return found
@@ -62,8 +62,8 @@ def _readers(finder: RegionFinder, output: Node, kernels: frozenset[FusedRegion]
 
 
 def _places(finder: RegionFinder, reader: FusedRegion, members: set[Node]) -> dict[Node, Map] | None:
-    """Return where in a region's loop the operations that make a result are computed; None where that is more than one
-    place, for a part of its elements, or of what the region computes elsewhere.
+    """Where in a region's loop the operations that make a result are computed; None if one is needed at several places,
+    for only a part of the elements, or at a place other than where the region already computes it.
     """
     reads = [(node, *read) for node in reader.nodes for read in finder.read_by(node, reader.at[node])]
     found: dict[Node, Map] = {}
@@ -82,12 +82,12 @@ def _places(finder: RegionFinder, reader: FusedRegion, members: set[Node]) -> di
 
 
 def _is_small(region: FusedRegion, reader: FusedRegion, members: Collection[Node]) -> bool:
-    """Tell whether operations are few where another loop goes through them more often, or in another order."""
+    """Whether the operations are few enough, where another loop evaluates them more often or in another order."""
     return len(members) <= (_MOST_AGAIN if reader.loop == region.loop else _MOST_ELSEWHERE)
 
 
 def _computed_of(region: FusedRegion, output: Node) -> tuple[set[Node], set[Node]]:
-    """Return the cheap operations of a region that make a result, and what these read; none where they are many."""
+    """The cheap operations of a region that make a result, and the nodes these read; none if they are too many."""
     members: set[Node] = set()
     needed: set[Node] = set()
     waiting = [output]
@@ -109,7 +109,9 @@ def _is_cheap(node: Node) -> bool:
 
 
 def _is_no_more(finder: RegionFinder, region: FusedRegion, reader: FusedRegion, needed: set[Node]) -> bool:
-    """Tell whether a region reads no more arrays as large as its loop than before, and all that it reads are there."""
+    """Whether a region would read no more arrays as large as its loop than before, and everything it would read is
+    available.
+    """
     for node in needed:
         is_inside = finder.region_of.get(node) is region and node not in region.outputs
         if is_inside and not _is_of_each_line(region, node):
@@ -119,7 +121,7 @@ def _is_no_more(finder: RegionFinder, region: FusedRegion, reader: FusedRegion, 
 
 
 def _is_of_each_line(region: FusedRegion, node: Node) -> bool:
-    """Tell whether a region has a number for each line that it reduces, which it can give as well."""
+    """Whether a node has one element per line that a region reduces, which the region can output as well."""
     lines = prod(size for axis, size in enumerate(region.loop) if axis not in region.axes)
     is_along = any(index.axis in region.axes for index in region.at[node])
     return bool(region.axes) and not is_along and prod(node.shape) == lines and lines * _SMALL <= prod(region.loop)

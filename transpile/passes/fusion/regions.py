@@ -1,10 +1,11 @@
-"""Regions: operations that join in one kernel, so that no array between them is stored.
+"""Regions: operations that are fused into one kernel, so that no array between them is stored.
 
-A region is a set of operations over the elements of one loop. Element-wise operations of one shape join where one reads
-what the other computes. What only a region reads joins it, too, if it is read at one place in each step: behind slices,
-transposes and broadcasts. Reductions join what they reduce, and what is computed of them joins as well: the loop is
-then one over lines of elements, and all reductions of a region go along the same axes. Regions are found in the order
-of their *stages*: a way that leaves a region comes to a later stage, so regions never wait for each other.
+A region is a set of operations over the elements of one loop nest. Element-wise operations of one shape are fused where
+one reads the result of the other. An operation that only one region reads joins it too, even behind slices, transposes
+and broadcasts, provided each step reads it at a single place. Reductions are fused with the computation of their
+operands, and with what is computed from their results: the loop nest is then one over lines of elements, and all
+reductions of a region go along the same axes. Regions are found in the order of their *stages*: every path of data that
+leaves a region leads to a later stage, so regions never depend on each other cyclically.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ...kernels.operations import is_backwards, is_generated
 from ...target import Kernels
 from .reading import beside, of_lines, read_anywhere, read_by, read_from_around
 
-_MOST_OPERATIONS = 128  # that join where their shapes agree, and as many more that only these read
+_MOST_OPERATIONS = 128  # fused because their shapes agree, and as many again that only these read
 
 
 Piece = tuple[Node, int]  # a concatenation or stack, and the number of an operand
@@ -31,28 +32,28 @@ Piece = tuple[Node, int]  # a concatenation or stack, and the number of an opera
 
 @dataclass(eq=False, slots=True)
 class FusedRegion:
-    """One kernel to be: operations in order, where each is computed, and those that others read."""
+    """A future kernel: its operations in order, where each is computed, and which of them others read."""
 
     loop: tuple[int, ...]
     body: Region
     nodes: list[Node] = field(default_factory=list)
     at: dict[Node, Map] = field(default_factory=dict)
     outputs: list[Node] = field(default_factory=list)
-    equal: dict[Node, Node] = field(default_factory=dict)  # outputs that are what another one is, found when built
+    equal: dict[Node, Node] = field(default_factory=dict)  # outputs equal to another one, found when it is built
     inputs: list[Node] = field(default_factory=list)
     reductions: set[Node] = field(default_factory=set)
-    axes: tuple[int, ...] = ()  # of the loop, along which reductions, and what is running, go
-    parts: int = 1  # that the target cuts each line along these axes in
-    unfinished: set[Node] = field(default_factory=set)  # reductions of which lines, or parts of lines, give parts
-    pieces: dict[Node, Piece] = field(default_factory=dict)  # what is computed for a part of the elements alone
-    is_round: bool = False  # all that a loop computes in one round
+    axes: tuple[int, ...] = ()  # of the loop, along which reductions and running totals go
+    parts: int = 1  # into which the target splits each line along these axes
+    unfinished: set[Node] = field(default_factory=set)  # reductions whose kernel gives partial results
+    pieces: dict[Node, Piece] = field(default_factory=dict)  # operations computed for only a part of the elements
+    is_round: bool = False  # everything that a loop computes in one iteration
 
 
 class RegionFinder:
     """Finds the regions of one function."""
 
     def __init__(self, function: Function, kernels: Kernels, compiled: Sequence[Node] = ()) -> None:
-        """``compiled`` are loops in which every operation on arrays must be one of a kernel."""
+        """``compiled`` are the loops in which every array operation must be part of a kernel."""
         self.function = function
         self.kernels = kernels
         self.compiled = [node.parameters["loop"].region for node in compiled]
@@ -65,11 +66,11 @@ class RegionFinder:
         self.reductions = {node for node in alive if kernels.reduces(node) and self._has_lines(node)}
         self.running = {node for node in alive if kernels.runs(node) and self._runs_along_whole(node)}
         self.fusible = self.reductions | self.running | {node for node in alive if kernels.fuses(node)}
-        # Numbers of the host are computed in a kernel where it alone reads them.
+        # Scalars of the host are computed in a kernel if nothing else reads them.
         self.absorbed = self.fusible | {
             node for node in self.on_host if self._has_elements(node) and kernels.fuses(node)
         }
-        self.along = self.reductions | self.running  # which take the elements of a line together
+        self.along = self.reductions | self.running  # which combine the elements of a line
         self.read_outside = self._read_outside()
         self.readers: dict[Node, list[tuple[Node, Map]]] = {}
         for node in self.nodes:
@@ -78,10 +79,10 @@ class RegionFinder:
                     self.readers.setdefault(source, []).append((node, at))
         self.region_of: dict[Node, FusedRegion] = {}
         self.regions: list[FusedRegion] = []
-        self.siblings: dict[object, list[Node]] = {}  # reductions by the lines that they reduce, and by stage
+        self.siblings: dict[object, list[Node]] = {}  # reductions, by the lines that they reduce and by stage
 
     def found(self) -> list[FusedRegion]:
-        """The regions that save arrays enough, in the order of the program."""
+        """The regions that save enough arrays, in program order."""
         self._join_regions()
         self._join_rounds()
         self._join_what_one_reads()
@@ -96,24 +97,26 @@ class RegionFinder:
         return [region for region in self.regions if self._is_worth_it(region)]
 
     def _has_elements(self, node: Node) -> bool:
-        """A node of numbers, not too many of them for the target's loops."""
+        """Whether a node is an array of numbers with few enough elements for the target's loops."""
         if node.element_type is None or node.results or node.is_python_int or "effect" in node.parameters:
             return False
         return 0 < prod(node.shape) < self.kernels.most_elements and all(map(self._is_numbered, node.operands))
 
     def _is_numbered(self, operand: Node) -> bool:
-        """The loops can say the places in it, also behind views."""
+        """Whether the loops can address every element of an operand, and of the array behind its views."""
         while is_view(operand) and prod(operand.shape) < self.kernels.most_elements:
             operand = operand.operands[0]
         return operand.element_type is not None and prod(operand.shape) < self.kernels.most_elements
 
     def _has_lines(self, node: Node) -> bool:
-        """A reduction has something to reduce, and the parts of its lines, where they are cut, can be put together."""
+        """Whether a reduction has elements to reduce and, where its lines are split, their partial results can be
+        combined.
+        """
         lines = Lines.of(node)
         return lines is not None and (self.kernels.parts(lines) == 1 or is_splittable(node))
 
     def _runs_along_whole(self, node: Node) -> bool:
-        """What runs along an axis has something to run along, and its lines are not cut."""
+        """Whether a running total has elements along its axis, and its lines are not split."""
         lines = Lines.along(node.shape, reduced_axes(node))
         return lines is not None and self.kernels.parts(lines) == 1
 
@@ -123,7 +126,7 @@ class RegionFinder:
         return self.kernels.parts(lines)
 
     def _goes_on(self, node: Node, axes: tuple[int, ...]) -> bool:
-        """A reduction goes along these axes and others: each line gives a part of it."""
+        """Whether a reduction goes along these axes and others too, so that each line gives a partial result."""
         whole = self._parts(node.operands[0].shape, axes) == 1
         return whole and is_splittable(node) and set(axes) <= set(reduced_axes(node))
 
@@ -131,12 +134,12 @@ class RegionFinder:
         return read_by(node, at, node in self.reductions)
 
     def _needed(self, node: Node) -> Sequence[Node]:
-        """Return what comes before a node: what a body reads from around it comes before the body."""
+        """The nodes that come before a node: what a body reads from outside comes before the body."""
         around = self.around.get(node.region)
         return (*dependencies(node), *around) if around else dependencies(node)
 
     def _on_host(self) -> set[Node]:
-        """Numbers that Python knows when it calls a kernel, and arithmetic on them."""
+        """The scalars that Python knows when it calls a kernel, and arithmetic on them."""
         found: set[Node] = set()
         for node in self.nodes:
             known = node.is_python_int or node.is_literal or (node.opcode == "array" and not node.ndim)
@@ -145,8 +148,9 @@ class RegionFinder:
         return found
 
     def _in_conditions(self) -> set[Node]:
-        """Return what stands in the head of a loop, where people look for it; not the reductions of loops that are
-        compiled as a whole."""
+        """The nodes written in the condition of a loop, where readers look for them, except reductions in loops that
+        are compiled as a whole.
+        """
         found: set[Node] = set()
         loops: list[Loop] = [node.parameters["loop"] for node in self.nodes if node.opcode == "loop"]
         stack = [(loop.condition, loop.region) for loop in loops if loop.condition is not None]
@@ -161,7 +165,7 @@ class RegionFinder:
         return found
 
     def _read_outside(self) -> set[Node]:
-        """Return what something else reads than operations that may join, directly or behind views."""
+        """The nodes read, directly or through views, by something other than operations that may be fused."""
         users: dict[Node, list[Node]] = {}
         outside: set[Node] = set(roots(self.function))
         outside |= {array for array in map(read_anywhere, self.fusible) if array is not None}
@@ -196,7 +200,7 @@ class RegionFinder:
     def _joined_by(
         self, node: Node, loop: tuple[int, ...], own: Map, begin: int, stage: dict[Node, int]
     ) -> tuple[int, list[FusedRegion]]:
-        """Return the stage of an operation that is computed at ``own`` of a ``loop``, and the regions that it joins."""
+        """The stage of an operation that is computed at ``own`` of a ``loop``, and the regions that it joins."""
         reads = [read for read in self.read_by(node, own) if read[0].region is node.region]
         latest = begin
         for source, at in reads:
@@ -221,7 +225,9 @@ class RegionFinder:
         return latest, list(joined)
 
     def _are_cut_alike(self, loop: tuple[int, ...], *computed: Mapping[Node, Map]) -> bool:
-        """Along each axis of the loop, all arrays are whole, or all are parts, which differ in length."""
+        """Whether, along each axis of the loop, either all arrays are whole or all are chunks (which differ in
+        length).
+        """
         known = self.function.cut
         is_part: dict[int, bool] = {}
         for node, own in (pair for places in computed if known for pair in places.items()):
@@ -235,13 +241,14 @@ class RegionFinder:
         return True
 
     def _siblings(self, node: Node, loop: tuple[int, ...], stage: int, joined: list[FusedRegion]) -> list[FusedRegion]:
-        """A region of other reductions along the same lines that reads from where the reduction and the regions that it
-        joins read, too; regions of one stage do not wait for each other."""
+        """A region of other reductions along the same lines that shares an input with the reduction and the regions
+        that it joins; regions of one stage do not depend on each other.
+        """
         alike = self.siblings.setdefault((loop, reduced_axes(node), node.region, stage), [])
         others = dict.fromkeys(self.region_of[other] for other in alike)
         alike.append(node)
         if any(region.axes not in ((), reduced_axes(node)) for region in joined):
-            return []  # it is one that goes on
+            return []  # it continues a reduction to further axes
         size = sum(len(region.at) for region in joined)
         origins = self._origins(loop, node.operands).union(*(self._origins(loop, region.at) for region in joined))
         for region in others:
@@ -252,14 +259,16 @@ class RegionFinder:
         return []
 
     def _origins(self, loop: tuple[int, ...], nodes: Iterable[Node]) -> set[object]:
-        """The arrays as large as a loop that nodes are or read, or the regions that give these."""
+        """The arrays as large as a loop that the nodes are or read, or the regions that compute these arrays."""
         known = [node for node in nodes if node in self.fusible]
         read = {source for node in known for source, _ in self.read_by(node, identity(node.shape))} | {*nodes}
         return {self.region_of.get(source, source) for source in read if prod(source.shape) == prod(loop)}
 
     def _places(self, node: Node) -> Iterator[tuple[tuple[int, ...], Map]]:
-        """The elements that the loop may be over, and where the node is in them: those of a reduction's operand, those
-        whose lines an operation belongs to (if it joins what reduces them), or its own."""
+        """The candidate loop shapes for a node, each with the map from the loop to the node's elements: the shape of a
+        reduction's operand; the loop of a region whose lines the operation has one element for (if it joins the region
+        that reduces them); or its own shape.
+        """
         if node in self.reductions:
             yield node.operands[0].shape, of_lines(node)
             return
@@ -275,15 +284,16 @@ class RegionFinder:
         yield node.shape, identity(node.shape)
 
     def _is_like(self, source: Node, at: Map, loop: tuple[int, ...]) -> bool:
-        """The source is computed in the same loop, and read where it is computed."""
+        """Whether a source is computed in the same loop, and read at the place where it is computed."""
         region = self.region_of.get(source)
         if region is None or source in region.unfinished:
             return False
         return region.loop == loop and region.at[source] == at
 
     def _is_shorter(self, source: Node, loop: tuple[int, ...]) -> bool:
-        """The source is of a region over fewer elements, which comes before longer ones of its stage, and so waits for
-        none of them: what it reads without a later stage is shorter still."""
+        """Whether a source belongs to a region over fewer elements. Such a region comes before the longer ones of its
+        stage and so depends on none of them: whatever it reads from the same stage is shorter still.
+        """
         region = self.region_of.get(source)
         return region is not None and prod(region.loop) < prod(loop)
 
@@ -306,7 +316,7 @@ class RegionFinder:
         self.region_of[node] = region
 
     def _join_rounds(self) -> None:
-        """All that a counted loop computes is one region, where each element has to do with itself alone."""
+        """Make everything a counted loop computes one region, where each element depends only on itself."""
         for node in self.nodes:
             if node.opcode != "loop":
                 continue
@@ -329,7 +339,7 @@ class RegionFinder:
                     return False
         return all(carry.parameter.shape == shape for carry in loop.carries if not carry.parameter.is_python_int)
 
-    # -- what one region reads and nobody else
+    # -- operations that only one region reads
 
     def _join_what_one_reads(self) -> None:
         for node in reversed(self.nodes):
@@ -364,9 +374,9 @@ class RegionFinder:
             self.region_of[node] = region
 
     def _is_worth_it(self, region: FusedRegion) -> bool:
-        """It saves enough for the target, and has no more arguments than a kernel should have."""
+        """Whether a region saves enough for the target, and has no more arguments than a kernel should have."""
         saved = len(region.nodes) - len(region.outputs)
-        saved += region.is_round  # what a loop carries is stored once, not in every round
+        saved += region.is_round  # carried values are stored once, not in every iteration
         arguments = len(region.inputs) + len(region.outputs)
         if any(is_inside(region.body, compiled) for compiled in self.compiled):
             return arguments <= self.kernels.most_arguments and any(
@@ -376,8 +386,8 @@ class RegionFinder:
         return arguments <= self.kernels.most_arguments and self.kernels.pays(region.nodes, saved, is_repeated)
 
     def close(self, region: FusedRegion) -> None:
-        """Set the operations in order, what is read by others, what is read from others, and into how many parts lines
-        are cut.
+        """Set a region's operations in order, its outputs, its inputs, and the number of parts into which its lines are
+        split.
         """
         if region.axes:
             region.parts = self._parts(region.loop, region.axes)
@@ -391,7 +401,7 @@ class RegionFinder:
         region.inputs = list(inputs)
 
     def _is_output(self, node: Node, region: FusedRegion) -> bool:
-        """Tell whether others read what a region computes, but for those that compute it again."""
+        """Whether others read a node of a region, other than those that recompute it."""
         if self.region_of[node] is not region:
             return False
         readers = (self.region_of.get(reader) for reader, _ in self.readers.get(node, []))
@@ -399,19 +409,21 @@ class RegionFinder:
 
 
 def _is_costly(node: Node) -> bool:
-    """Tell whether an operation takes many times the time of an addition; a compiler divides integers by known ones by
-    multiplying.
+    """Whether an operation takes many times as long as an addition; compilers divide integers by known ones by
+    multiplication.
     """
     by_known = node.opcode in ("divide", "remainder") and node.operands[1].is_literal and node.type.is_integral
     return node.operation.is_costly and not by_known
 
 
 def _elements(region: FusedRegion, of: Piece | None) -> int:
-    """Return how many elements a region computes, or a piece of it."""
+    """The number of elements that a region, or a piece of it, computes."""
     return prod(region.loop if of is None else pieces(of[0])[of[1]].shape)
 
 
 def _is_of_lines(own: Map, joined: Sequence[FusedRegion]) -> bool:
-    """An operation at ``own`` has an element for each of the lines along which these regions reduce, or fewer."""
+    """Whether an operation at ``own`` has at most one element for each of the lines along which these regions
+    reduce.
+    """
     axes = {axis for region in joined for axis in region.axes}
     return bool(axes) and all(index.axis not in axes for index in own)

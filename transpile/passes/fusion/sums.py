@@ -1,4 +1,6 @@
-"""Sums of rows by their numbers are added up by the kernel that computes the rows: no array of these is stored."""
+"""Segment sums of rows (sums by row index) are accumulated by the kernel that computes the rows, so no array of the
+rows is stored.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from ...target import Kernels
 
 
 def sum_in_kernels(function: Function, kernels: Kernels) -> None:
-    """Let kernels add up what they compute, where nothing but a call of the function that sums reads it."""
+    """Let kernels accumulate the values they compute, where only a call of the segment-sum function reads them."""
     live = live_nodes(function)
     rewrite(function, ("prelude",), lambda node: _summed(function.graph, live, node, kernels))
 
@@ -51,7 +53,7 @@ def _summed(graph: Graph, live: LiveNodes, node: Node, kernels: Kernels) -> Node
 
 
 def _fits(kernel: Kernel, rows: Node, values: Node, node: Node, at_once: int) -> bool:
-    """Tell whether a kernel can compute ``at_once`` neighbours in a row, which atomic functions add."""
+    """Whether a kernel can compute ``at_once`` adjacent elements per step, which atomic functions add."""
     if at_once == 1 or kernel.rows is not None or kernel.has_loop or rows.type not in (S32, S64):
         return False
     is_one_type = values.element_type is node.element_type and node.type in (F32, F64, S32)

@@ -1,4 +1,4 @@
-"""Variances of lines that kernels cut become means, which can be put together from parts."""
+"""Variances of lines that kernels split into parts become means, which can be combined from partial results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...target import Kernels
 
 
 def split_variances(function: Function, kernels: Kernels) -> None:
-    """Write variances and standard deviations as means, where kernels cut their lines."""
+    """Write variances and standard deviations in terms of means where kernels split their lines into parts."""
 
     def rule(node: Node) -> Node | None:
         return _split(function.graph, node) if _is_cut(node, kernels) else None
@@ -36,7 +36,7 @@ def _split(graph: Graph, node: Node) -> Node:
     mean = graph.typed("mean", (x,), kept, x.type, axes=axes)
     index = tuple(NEW if axis in axes else FULL for axis in range(x.ndim))
     beside = mean if axes == tuple(range(len(axes))) else graph.add("expand", (mean,), index=index)
-    difference = graph.add("subtract", (beside, x))  # not what else uses x - mean: that would be stored
+    difference = graph.add("subtract", (beside, x))  # not shared with other uses of x - mean: that would be stored
     square = graph.add("multiply", (difference, difference))
     parameters: dict[str, Any] = {"axes": axes} | ({"keepdims": True} if node.ndim == x.ndim else {})
     total = graph.typed("sum", (square,), node.shape, node.type, **parameters)

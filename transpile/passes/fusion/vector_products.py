@@ -1,7 +1,7 @@
-"""Products of matrices and vectors, a pair for each element of a batch: sums of what is multiplied element by element.
+"""Batched matrix-vector products become sums of element-wise products.
 
-Memory is all that these wait for, so a kernel is as fast as the library, takes axes in any order, and joins what is
-around: the scores of a decoding step, the mixture of a few experts.
+They are limited by memory bandwidth alone, so a kernel is as fast as the library, takes axes in any order, and is fused
+with the operations around it: the scores of a decoding step, the mixture of a few experts.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ...array.value import permute
 
 
 def vector_products(function: Function, reduces: Callable[[Node], bool]) -> None:
-    """Write contractions as sums where a factor has a vector for each element of a batch, in types of more than 16
-    bits, which sums add up as products do.
+    """Write contractions as sums where a factor has one vector per element of a batch, in types of more than 16 bits,
+    in which sums accumulate as products do.
     """
     rewrite(function, ("einsum",), lambda node: _summed(function.graph, node, reduces))
 

@@ -1,5 +1,5 @@
-"""Updates of most of an array by what kernels compute: the new array is one concatenation, of what stays and what is
-new, which a kernel computes at once. A step of a stencil then reads one array and writes another.
+"""Updates of most of an array by values that kernels compute: the new array is a concatenation of the unchanged and the
+new elements, which one kernel computes. A step of a stencil then reads one array and writes another.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ...array.program import Carry, Function
 from ...array.rewriting import rewrite
 from ...array.value import FULL, getitem
 
-_PART = 2  # the new elements are at least one in so many
+_PART = 2  # the new elements are at least one in this many
 
 Range = tuple[int, int]
 
 
 def whole_updates(function: Function, fuses: Callable[[Node], bool]) -> None:
-    """Join what is computed for most of an array with the rest of it."""
+    """Concatenate values computed for most of an array with the rest of it."""
     live = live_nodes(function)
     joined: set[Node] = set()
 
@@ -43,7 +43,7 @@ def whole_updates(function: Function, fuses: Callable[[Node], bool]) -> None:
 
 
 def _ranges(node: Node) -> list[Range] | None:
-    """The places along each axis that an update replaces, where they are known ranges."""
+    """The range along each axis that an update replaces; None if one is not known."""
     index, shape = node.parameters["index"], node.shape
     ranges = [_range(item, size, node) for item, size in zip(index, shape, strict=False)]
     found = [each for each in ranges if each is not None]
@@ -51,7 +51,9 @@ def _ranges(node: Node) -> list[Range] | None:
 
 
 def _range(item: Any, size: int, node: Node) -> Range | None:
-    """The places along an axis of an item of an index: the whole axis, or so many from a number on."""
+    """The range along an axis that an item of an index selects: the whole axis, or a number of elements from a known
+    start.
+    """
     if item == FULL:
         return 0, size
     if not isinstance(item, tuple) or not isinstance(item[0], Slot):
@@ -64,7 +66,7 @@ def _range(item: Any, size: int, node: Node) -> Range | None:
 
 
 def _joined(graph: Graph, old: Node, new: Node, ranges: list[Range]) -> Node:
-    """Put what stays of an array around what is new, along the last axis first."""
+    """Concatenate the unchanged parts of an array around the new one, along the last axis first."""
     for axis in reversed(range(old.ndim)):
         (start, stop), size = ranges[axis], old.shape[axis]
         before = [_part(graph, old, ranges[:axis], (0, start))] if start else []
@@ -75,7 +77,7 @@ def _joined(graph: Graph, old: Node, new: Node, ranges: list[Range]) -> Node:
 
 
 def _part(graph: Graph, old: Node, ranges: list[Range], last: Range) -> Node:
-    """Return the part of an array within ranges along its first axes."""
+    """The part of an array within ranges along its first axes."""
     items: list[Any] = [
         FULL if pair == (0, size) else (*pair, None) for pair, size in zip([*ranges, last], old.shape, strict=False)
     ]
@@ -83,7 +85,7 @@ def _part(graph: Graph, old: Node, ranges: list[Range], last: Range) -> Node:
 
 
 def _begin_as_given(function: Function, joined: set[Node]) -> None:
-    """Carried arrays that nothing is written into any more need not begin as copies."""
+    """Carried arrays that are no longer updated in place need not start as copies."""
 
     def is_new(carry: Carry) -> bool:
         made = carry.following
