@@ -1,1 +1,1 @@
-"""Raising rules for the functions of neural networks."""
+"""Raising rules for activation functions of neural networks."""

@@ -1,4 +1,6 @@
-"""``gelu``, from its approximation with ``tanh`` and its slope; ``exact_gelu``, by the complementary error function."""
+"""``gelu``, from its ``tanh`` approximation and the derivative of that; ``exact_gelu``, from the complementary error
+function.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ _CUBES = ("multiply(multiply(multiply(x, x), x), 0.044715)", "multiply(multiply(
 _BENT = f"add({_TANH}, 1)"
 _GATE = f"(gate := {_BENT})"
 
-# The derivative, times what comes from behind, or alone: it keeps parts of the value, which is a call then, too.
+# The derivative, alone or times the incoming gradient: it shares parts of the value, which is then a call too.
 _BENDS = (
     "add((bend := multiply({half}, subtract(1, t))), multiply(bend, t))",
     "multiply({half}, multiply(add(t, 1), subtract(1, t)))",
@@ -64,6 +66,6 @@ RULES = (
 
 
 def gelus(function: Function, supports: Support) -> None:
-    """Raise slopes to calls, and functions where nothing else reads their parts."""
+    """Raise derivatives to calls, and values where nothing else reads their parts."""
     apply_rules(function, SLOPES, supports)
     apply_rules(function, RULES, supports)

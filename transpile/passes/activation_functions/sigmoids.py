@@ -1,4 +1,4 @@
-"""``1 / (1 + exp(-x))`` is ``sigmoid(x)`` where a program has several."""
+"""``1 / (1 + exp(-x))`` is ``sigmoid(x)`` if a program contains several."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """``softmax``, ``log_softmax`` and ``logsumexp``, from the shift by the maximum that keeps them finite.
 
-The functions of the prelude do what the expressions did, in the same order: no bit changes, whatever the input.
+The prelude's functions do what the expressions did, in the same order: no bit changes, whatever the input.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SHIFTED = "subtract(x, max(x, axes=axes, keepdims=kept))"
 _EXP = f"(exp := exponential({_SHIFTED}))"
 _LOG = f"subtract((shifted := {_SHIFTED}), log((total := sum(exponential(shifted), axes=axes, keepdims=kept))))"
 
-# JAX shifts by nothing where the maximum is infinite; the magnitude is for sums with signs, of which there are none.
+# JAX does not shift where the maximum is infinite; the absolute value is for signed sums, which do not occur here.
 _FINITE = "(peak := select(is_finite((largest := max(x, axes=axes, keepdims=kept))), largest, 0))"
 _SUM = "(total := sum(exponential(subtract(x, {peak})), axes=axes, keepdims=kept))"
 _EXPANDED = "(wide := expand(peak))"
@@ -43,7 +43,7 @@ def _call(name: str) -> Make:
 
 
 def _axis(axes: tuple[int, ...], rank: int, is_sum: bool) -> dict[str, int | tuple[int, ...]]:
-    """Over all axes is the default of sums, along the last one that of the others."""
+    """The keyword for the axes: sums default to all axes, the other functions to the last one."""
     if (is_sum and len(axes) == rank) or (not is_sum and axes == (rank - 1,)):
         return {}
     return {"axis": axes if len(axes) != 1 else -1 if axes == (rank - 1,) else axes[0]}
@@ -67,8 +67,9 @@ RULES = (
 
 
 def softmaxes(function: Function, supports: Support) -> None:
-    """Raise them to calls, where nothing else reads the parts. A program that is nothing but one spells it out, unless
-    its arrays are large: the function makes fewer of them."""
+    """Raise softmaxes to calls, where nothing else reads their parts. A program that consists of only one spells it
+    out, unless its arrays are large: the function creates fewer temporaries.
+    """
     root = function.results if function.is_entry else None
     found = [pattern(rule.match).match(root) for rule in RULES] if isinstance(root, Node) else []
     alone = [bindings["x"] for bindings in found if bindings is not None and bindings["x"].opcode == "parameter"]

@@ -1,4 +1,4 @@
-"""JAX's ``logaddexp``, which softplus and log-sigmoid are made of, with its guard for equal infinities."""
+"""JAX's ``logaddexp``, from which softplus and log-sigmoid are built, with its guard for equal infinities."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Raising rules for arithmetic on numbers."""
+"""Raising rules for arithmetic."""

@@ -1,8 +1,9 @@
-"""Two numbers of which a mask leaves one 0, added up: the mask chooses between them. So it does in a difference.
+"""A sum of two numbers, of which a mask sets one or the other to 0, is a selection by the mask; likewise a difference.
 
-Gradients of ``np.where`` are made of such sums, those of ``abs`` of such differences; something else may have been
-added before the second, and slopes of lines scale what is left. Of floats the sum is never -0, as one part is +0: where
-the choice may be -0 and somebody can tell, 0 is added to it. A number taken away from 0 stays so.
+Gradients of ``np.where`` contain such sums, those of ``abs`` such differences; another term may have been added before
+the second, and slopes of lines scale what is left. A float sum is never -0, as one term is +0: if the selection may be
+-0 and something can observe it, 0 is added to it. In a selection from a difference, the second part is still subtracted
+from 0.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ...hlo.element_types import PRED
 from .magnitudes import has_no_sign
 from .signed_zeros import is_never_minus_zero, sign_is_told
 
-_DEEPEST = 3  # slopes
+_DEEPEST = 3  # nested multiplications by slopes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,13 @@ class _Part:
 
 
 def choices(function: Function, supports: Support) -> None:
-    """Raise sums of what a mask leaves to what it chooses."""
+    """Raise sums of masked values to selections."""
     made = partial(_chosen, function.graph, live_nodes(function))
     rewrite(function, ("add", "subtract"), made, supports)
 
 
 def _chosen(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
-    """Return a sum, or a difference, of two parts as a choice; None for others."""
+    """A sum or difference of two parts as a selection; None for others."""
     if node.element_type is None or node.type is PRED or node.type.is_complex:
         return None
     for before, first, second in _terms(graph, live, node):
@@ -60,7 +61,7 @@ def _chosen(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
 
 
 def _terms(graph: Graph, live: LiveNodes, node: Node) -> list[tuple[Node | None, _Part | None, _Part | None]]:
-    """Return (what was added before, the first part, the second one) in every way to read a sum or a difference."""
+    """All ways to read a sum or a difference as (what was added before, the first part, the second part)."""
     one, other = node.operands
     part = partial(_part, graph, live)
     found: list[tuple[Node | None, _Part | None, _Part | None]] = [(None, part(one), part(other))]
@@ -73,7 +74,7 @@ def _terms(graph: Graph, live: LiveNodes, node: Node) -> list[tuple[Node | None,
 
 
 def _part(graph: Graph, live: LiveNodes, node: Node, depth: int = _DEEPEST) -> _Part | None:
-    """Return what a mask leaves of a number that nothing else reads; None where none does."""
+    """A masked number that nothing else reads; None for other nodes."""
     if live.count(node) != 1 or node.is_literal:
         return None
     if node.opcode == "convert" and node.operands[0].element_type is PRED and not node.type.is_extension:
@@ -89,17 +90,17 @@ def _part(graph: Graph, live: LiveNodes, node: Node, depth: int = _DEEPEST) -> _
 
 
 def _is_zero(node: Node) -> bool:
-    """Tell whether a node is the literal 0, but not -0."""
+    """Whether a node is the literal 0, but not -0."""
     return node.is_literal and not literal_value(node).any() and not np.signbit(literal_value(node)).any()
 
 
 def _is_slope(node: Node) -> bool:
-    """Tell whether 0 stays 0 when it is multiplied by a node."""
+    """Whether multiplication by a node keeps 0, with its sign."""
     return node.is_literal and node.type.is_floating and bool(0 < literal_value(node) < np.inf)
 
 
 def _choice(graph: Graph, first: _Part, second: _Part, *, is_sum: bool) -> Node:
-    """Choose the first part, or the second with its sign."""
+    """Select the first part, or the second with its sign."""
     last = second.left if is_sum else graph.add("subtract", (graph.literal(0, second.left.type), second.left))
     sides = (first.left, last) if first.where else (last, first.left)
     return first.left if sides[0] is sides[1] else graph.add("select", (first.mask, *sides))

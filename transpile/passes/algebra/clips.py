@@ -1,4 +1,6 @@
-"""``min(high, max(low, x))`` between two constants is ``np.clip``; what it bounds becomes integers by ``astype``."""
+"""``min(high, max(low, x))`` between two constants is ``np.clip``; values bounded that way are converted to integers by
+``astype``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from ..rewriting.rules import Rule, apply_rules
 
 
 def _is_clipped(element_type: ElementType) -> bool:
-    """NumPy clips it in its own type, and all its numbers are ordered."""
+    """Whether NumPy clips in the type itself, and all its numbers are ordered."""
     return not element_type.is_extension and not element_type.is_complex and element_type is not PRED
 
 
@@ -32,7 +34,9 @@ RULES = (
 
 
 def clips(function: Function, supports: Support) -> None:
-    """Raise minima of maxima, in either order, to one clip, and cuts of what lies within an integer's range."""
+    """Raise minima of maxima, in either order, to one clip, and conversions of values within an integer's range to
+    ``astype``.
+    """
     apply_rules(function, RULES, supports)
     graph = function.graph
 

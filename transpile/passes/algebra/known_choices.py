@@ -1,9 +1,10 @@
-"""Choices that are known where they are read: by the same mask once more, or by a comparison that tells them apart.
+"""Selections whose outcome is known where they are read: by the same mask again, or by a comparison that distinguishes
+the alternatives.
 
 ``where(m, x, where(m, y, z))`` never takes ``y``, and ``m & ~m`` holds nowhere. ``where(i == 2, 2, i)`` is ``i``, an
 integer. ``where(isnan(x), 0, x) == inf`` holds where ``x == inf`` does, since neither NaN nor 0 is inf: the gradient of
-``nan_to_num`` asks so. ``where(m, a, where(n, a, x))`` is ``where(m | n, a, x)``, and
-``where(m, a, where(m, 0, b) * x)`` is ``where(m, a, b * x)``. And ``stack([a, b, False]).any()`` is ``a | b``.
+``nan_to_num`` contains this. ``where(m, a, where(n, a, x))`` is ``where(m | n, a, x)``, and ``where(m, a, where(m, 0,
+b) * x)`` is ``where(m, a, b * x)``. And ``stack([a, b, False]).any()`` is ``a | b``.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from ...hlo.element_types import PRED, ElementType
 from ..rewriting.patterns import Bindings, pattern
 from ..rewriting.rules import Rule, apply_rules
 
-_MOST_MASKS = 4  # that are joined by operators
-_DEEPEST = 4  # choices within each other
+_MOST_MASKS = 4  # that are combined by operators
+_DEEPEST = 4  # nested selections
 _JOINED_BY = {"any": "or", "all": "and"}
 
 
 def _compared(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Compare what the choice is made from, where that decides."""
+    """Compare the source of a selection instead, if that decides."""
     number = literal_value(found["B"])
     source = _source(found["choice"], number, _DEEPEST)
     if source is found["choice"] or number != number or source.shape != node.shape:
@@ -38,8 +39,8 @@ def _compared(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _source(node: Node, number: Any, depth: int) -> Node:
-    """Return the array that is a number where a node is: without choices of other numbers for its NaN, or for other
-    numbers of its.
+    """The array that equals a number exactly where a node does: without selections that replace NaN or other numbers by
+    other numbers.
     """
     while node.opcode == "select" and depth:
         mask, chosen, other = node.operands
@@ -54,7 +55,7 @@ def _source(node: Node, number: Any, depth: int) -> Node:
 
 
 def _tested(mask: Node, number: Any) -> Node | None:
-    """Return the array of which a mask tells where it is NaN, or another number than this; None for other masks."""
+    """The array that a mask tests for NaN, or for numbers other than this; None for other masks."""
     if mask.opcode == "isnan":
         return mask.operands[0]
     if mask.opcode == "or":
@@ -65,7 +66,7 @@ def _tested(mask: Node, number: Any) -> Node | None:
 
 
 def _one_or_other(graph: Graph, node: Node, found: Bindings) -> Node:
-    """Choose once where one of two masks leads to the same."""
+    """Select once if either of two masks leads to the same value."""
     masks = [*_joined_masks(found["m"]), *_joined_masks(found["n"])]
     source = _infinite_or_nan(masks)
     if source is not None:
@@ -77,17 +78,17 @@ def _one_or_other(graph: Graph, node: Node, found: Bindings) -> Node:
 
 
 def _one_and_other(graph: Graph, node: Node, found: Bindings) -> Node:
-    """Choose once where only both masks lead to something else."""
+    """Select once if only both masks together lead to the other value."""
     return graph.add("select", (graph.add("and", (found["m"], found["n"])), found["x"], found["a"]))
 
 
 def _is_integral(element_type: ElementType) -> bool:
-    """Tell whether numbers are the same where they are equal: 0 and -0 are not, of floats."""
+    """Whether equal numbers are always identical: among floats, 0 and -0 are not."""
     return element_type.is_integral
 
 
 def _joined_masks(mask: Node) -> Iterator[Node]:
-    """The masks that are joined to one by ``|``."""
+    """The masks that are combined by ``|``."""
     if mask.opcode == "or":
         for part in mask.operands:
             yield from _joined_masks(part)
@@ -96,20 +97,20 @@ def _joined_masks(mask: Node) -> Iterator[Node]:
 
 
 def _infinite_or_nan(masks: list[Node]) -> Node | None:
-    """Return the array that is not finite where one of the masks holds, or None."""
+    """The array that is not finite exactly where one of the masks holds, or None."""
     tests = [(mask.operands[0], np.nan) if mask.opcode == "isnan" else _compared_with(mask) for mask in masks]
     sources, numbers = {source for source, _ in tests}, {str(number) for _, number in tests}
     return tests[0][0] if len(sources) == 1 and len(masks) == 3 and numbers == {"nan", "inf", "-inf"} else None
 
 
 def _compared_with(mask: Node) -> tuple[Node | None, Any]:
-    """Return the array and the number that a mask compares; None for other masks."""
+    """The array and the number that a mask compares; None for other masks."""
     found = _IS_NUMBER.match(mask)
     return (found["x"], literal_value(found["C"])) if found is not None else (None, None)
 
 
 def _decided(graph: Graph, node: Node, found: Bindings) -> Node:
-    """Return what a mask and its contrary give: nothing where both must hold, else everything."""
+    """The result of combining a mask with its negation: false everywhere for "and", true everywhere for "or"."""
     is_any = node.opcode == "or"
     answer = graph.literal(is_any, PRED)
     return graph.add("ones" if is_any else "zeros", (answer,), shape=node.shape) if node.ndim else answer
@@ -133,7 +134,7 @@ RULES = (
 
 
 def known_choices(function: Function, supports: Support) -> None:
-    """Leave out choices that make no difference, and stacks of a few masks."""
+    """Remove selections that make no difference, and stacks of a few masks."""
     apply_rules(function, RULES, supports)
     graph, live = function.graph, live_nodes(function)
     rewrite(function, ("select",), lambda node: _without_same_mask(graph, live, node), supports)
@@ -141,7 +142,7 @@ def known_choices(function: Function, supports: Support) -> None:
 
 
 def _without_same_mask(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
-    """Return a choice without those of the same mask in the factors of what it chooses from."""
+    """A selection without further selections by the same mask in the factors of its operands."""
     mask, *sides = node.operands
     new = [_known(graph, live, side, mask, place) for place, side in enumerate(sides, 1)]
     made = graph.add("select", (mask, *new)) if new != sides else None
@@ -149,7 +150,7 @@ def _without_same_mask(graph: Graph, live: LiveNodes, node: Node) -> Node | None
 
 
 def _known(graph: Graph, live: LiveNodes, node: Node, mask: Node, place: int, depth: int = _DEEPEST) -> Node:
-    """Return what a product is where a mask leads to the operand at a place of each choice."""
+    """A product whose selections by a mask are replaced by their operand at a place."""
     if live.count(node) != 1 or not depth or node.opcode != "multiply":
         return node
     factors = [
@@ -162,7 +163,7 @@ def _known(graph: Graph, live: LiveNodes, node: Node, mask: Node, place: int, de
 
 
 def _joined(graph: Graph, node: Node) -> Node | None:
-    """Return a few masks joined by an operator, without those that change nothing."""
+    """A few masks combined by an operator, without those that change nothing."""
     (stack,) = node.operands
     if stack.opcode != "stack" or stack.element_type is not PRED or stack.ndim != 1 or node.ndim:
         return None

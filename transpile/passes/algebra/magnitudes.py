@@ -1,5 +1,5 @@
-"""Rules for magnitudes: what cannot be negative is its own ``abs``, and its own maximum with 0; what the greater of two
-numbers has more than the lesser is ``abs(a - b)``, and that is 0 where ``a - b`` is.
+"""Rules for magnitudes: a non-negative value is its own ``abs`` and its own maximum with 0; the difference of the
+maximum and the minimum of two numbers is ``abs(a - b)``, which is 0 where ``a - b`` is.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from ...array.node import Node, literal_value
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, is_full_float, rule_pass
 
-_DEEPEST = 8  # operations that are looked through
+_DEEPEST = 8  # nested operations that are followed
 
 
 def has_no_sign(node: Node, depth: int = _DEEPEST) -> bool:
-    """Tell whether every element is NaN or a number without a sign: -0 has one."""
+    """Whether every element is NaN or has no minus sign, which -0 does have."""
     rule = _SIGNS.get(node.opcode)
     return rule is not None and rule(node, depth)
 
@@ -47,7 +47,7 @@ def _of_part(node: Node, depth: int) -> bool:
     return node.operands[0].parameters.get("function") == "svd" and node.parameters["index"] == 1
 
 
-# Where the elements of a result cannot be negative.
+# By opcode, whether the elements of a result cannot be negative.
 _SIGNS: dict[str, Sign] = {
     **dict.fromkeys(("abs", "exponential", "square", "var", "std"), _always),
     **dict.fromkeys("sum mean prod max min add divide".split(), _of_operands),

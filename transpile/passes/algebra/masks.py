@@ -1,7 +1,7 @@
 """A mask becomes a number in one step: ``mask.astype(np.int32).astype(np.float32)`` is ``mask.astype(np.float32)``.
 
-JAX takes the mean of a mask in two steps. A choice by a mask that has turned out to be one constant is none, and
-``isclose`` asks for what is equal beside what is close.
+JAX takes the mean of a mask in two steps. A selection by a mask that is a known constant is dropped, and so is the test
+of ``isclose`` for equality beside that for closeness.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _converted(graph: Graph, node: Node, found: Bindings) -> Node | None:
     mask, number = found["mask"], found["number"]
     if mask.element_type is not PRED or node.element_type is PRED:
         return None
-    if number.type.is_extension or node.type.is_extension:  # which may have no 0, or no 1
+    if number.type.is_extension or node.type.is_extension:  # in which 0 or 1 may not be representable
         return None
     return graph.add("convert", (mask,), element_type=node.element_type, interval=node.interval)
 
@@ -32,7 +32,7 @@ def _chosen(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _near(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """What is equal to 0 is within a distance of it, too."""
+    """Numbers equal to 0 are within a distance of it too."""
     near: Node = found["near"]
     return near if literal_value(found["DISTANCE"]) >= 0 else None
 

@@ -1,7 +1,7 @@
-"""``a ** b`` of integers, which JAX writes out by squaring, and powers of 1.
+"""``a ** b`` of integers, which JAX writes out by repeated squaring, and powers of 1.
 
-The lowest six bits of ``b`` are all that JAX reads. So ``b`` is taken without the others; 0 stays 0 where one of them
-is set. Every power of 1 is 1, also one that is not a number.
+JAX reads only the lowest six bits of ``b``, so ``b`` is masked to them; 0 stays 0 if another bit is set. Every power of
+1 is 1, even for an exponent NaN.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _IS_ZERO = "(is_zero := and_(compare(a, 0, direction='EQ'), compare(b, 0, direct
 
 
 def _by_squaring(shift: str) -> str:
-    """What is written out, by how bits are shifted."""
+    """The pattern that is written out, given the opcode that shifts bits."""
     base, rest, product = "a", "b", f"(p0 := select({_IS_ZERO}, 0, 1))"
     for k in range(_BITS):
         wanted = f"compare(and_({rest}, 1), 0, direction='NE')"

@@ -15,10 +15,10 @@ _PROMOTING = [opcode for opcode, row in OPERATIONS.items() if row.promotes]
 
 
 def promotions(function: Function, supports: Support) -> None:
-    """Leave out conversions beside arrays of the type converted to."""
+    """Remove conversions beside arrays of the target type."""
     graph = function.graph
     uses = Uses(function)
-    kept: set[Node] = set()  # what other operands are promoted to
+    kept: set[Node] = set()  # nodes whose type other operands are promoted to
 
     def rule(node: Node) -> Node | None:
         first = 1 if node.opcode == "select" else 0
@@ -37,13 +37,13 @@ def promotions(function: Function, supports: Support) -> None:
 
 
 def _is_promoted(node: Node, other: Node, uses: Uses) -> bool:
-    """The node converts to the type of ``other``, an array, and so would the operation that uses it."""
+    """Whether the node converts to the type of the array ``other``, and the operation that uses it would do so too."""
     if node.opcode != "convert" or len(uses(node)) != 1 or other.element_type is not node.element_type:
         return False
     (source,) = node.operands
     if source.is_literal or source.is_python_int or source.type.is_extension or node.type.is_extension:
         return False
-    if other.is_literal:  # a Python number makes a complex array of one of floats
+    if other.is_literal:  # a Python complex number promotes an array of floats to complex
         return (
             source.type.is_floating
             and node.type.is_complex

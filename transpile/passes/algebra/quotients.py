@@ -1,4 +1,4 @@
-"""``x * (1 / s)`` is ``x / s``, as it was before XLA turned it round to divide less often."""
+"""``x * (1 / s)`` is ``x / s``, as it was before XLA rewrote it to divide less often."""
 
 from __future__ import annotations
 

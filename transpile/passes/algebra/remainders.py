@@ -1,7 +1,7 @@
-"""Remainders that have the sign of the divisor, as Python's: JAX corrects what HLO cuts towards 0.
+"""Remainders with the sign of the divisor, as in Python: JAX corrects HLO's, which are truncated towards 0.
 
-``x % y`` of integers is 0 where ``y`` is: JAX divides by 1 there. Of floats, ``np.mod`` gives 0 the divisor's sign,
-too, where JAX keeps the dividend's: it takes its place where nobody can tell, as in ``np.mod(x + 2, 4) - 2``.
+``x % y`` of integers is 0 where ``y`` is: JAX divides by 1 there. Of floats, ``np.mod`` gives 0 the divisor's sign too,
+where JAX keeps the dividend's: it is used where the sign of 0 cannot be observed, as in ``np.mod(x + 2, 4) - 2``.
 """
 
 from __future__ import annotations
@@ -60,5 +60,5 @@ def _of_floats(live: LiveNodes) -> tuple[Rule, ...]:
 
 
 def remainders(function: Function, supports: Support) -> None:
-    """Raise remainders by what may be 0, and those of floats where 0 needs no sign."""
+    """Raise integer remainders by divisors that may be 0, and float remainders where 0 needs no sign."""
     apply_rules(function, (*RULES, *_of_floats(live_nodes(function))), supports)

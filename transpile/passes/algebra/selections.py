@@ -1,7 +1,7 @@
-"""Masks choose, in place of the number of the first (or the last) that holds.
+"""Selections by masks, instead of by the index of the first (or the last) mask that holds.
 
-``jnp.select`` takes the first, by the ``argmax`` of all masks below one that never holds; ``jnp.piecewise`` the last,
-by the ``argmax`` of how many held so far.
+``jnp.select`` takes the first, by the ``argmax`` of all masks after one that never holds; ``jnp.piecewise`` the last,
+by the ``argmax`` of the running count of masks that hold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HELD_SO_FAR = pattern("cumsum(convert(masks), axis=axis)")
 
 
 def _masks(held: Node, axis: int) -> list[Node] | None:
-    """Return the masks that are stacked along an axis behind one that never holds, or None."""
+    """The masks that are stacked along an axis after one that never holds, or None."""
     if held.element_type is not PRED or held.opcode not in ("stack", "concatenate"):
         return None
     first, *masks = held.operands
@@ -35,8 +35,8 @@ def _masks(held: Node, axis: int) -> list[Node] | None:
 
 
 def _leaves(node: Node, number: Node, first: int, end: int, steps: list[Node]) -> list[Node] | None:
-    """Return what is chosen for each number from ``first`` to below ``end``, or None; ``steps`` are given the choices
-    on the way. Neighbours that choose the same are not told apart.
+    """The values selected for each number in ``range(first, end)``, or None; the selections on the way are appended to
+    ``steps``. A value may be repeated for adjacent numbers.
     """
     found = next(filter(None, (pattern(choice).match(node) for choice in _CHOICES)), None) if end - first > 1 else None
     if found is None or found["number"] is not number:
@@ -73,5 +73,5 @@ def _rules(live: LiveNodes) -> tuple[Rule, ...]:
 
 
 def selections(function: Function, supports: Support) -> None:
-    """Raise choices by the number of a mask to choices by the masks."""
+    """Raise selections by the index of a mask to selections by the masks."""
     apply_rules(function, _rules(live_nodes(function)), supports)

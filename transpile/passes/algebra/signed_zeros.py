@@ -1,6 +1,6 @@
-"""Zeros that are added, where nobody can tell -0 from +0: ``x + 0`` is ``x``, and ``0 - x`` is ``-x``.
+"""Removes added zeros where -0 and +0 cannot be distinguished: ``x + 0`` is ``x``, and ``0 - x`` is ``-x``.
 
-A sum is -0 where both of its terms are, and a difference where 0 is taken away from -0.
+A sum is -0 where both of its terms are, and a difference where 0 is subtracted from -0.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, apply_rules, is_full_float
 from .magnitudes import has_no_sign
 
-_DEEPEST = 8  # operations that are looked through
+_DEEPEST = 8  # nested operations that are followed
 
 
 def tells_signs(user: Node, node: Node) -> bool:
-    """Tell whether -0 in place of the +0 of a node may change what its user computes; parts of complex numbers meet in
-    products.
+    """Whether -0 in place of a node's +0 may change what its user computes; complex numbers always count, as their
+    parts are combined in products.
     """
     if user.element_type is None or any(operand.element_type is None for operand in user.operands):
         return True
@@ -38,7 +38,7 @@ def tells_signs(user: Node, node: Node) -> bool:
 
 
 def sign_is_told(live: LiveNodes, node: Node, steps: int = 3) -> bool:
-    """Tell whether -0 in place of +0 may change what is computed of a node, which may be scaled or chosen in a few
+    """Whether -0 in place of +0 may change what is computed from a node, following scalings and selections for a few
     steps.
     """
     if live.is_root(node):
@@ -50,14 +50,14 @@ def sign_is_told(live: LiveNodes, node: Node, steps: int = 3) -> bool:
 
 
 def _keeps(user: Node, node: Node) -> bool:
-    """Tell whether a user gives the zeros of a node with a sign of theirs, and no more."""
+    """Whether a user passes on a node's zeros, with their signs or negated, and does nothing else with them."""
     if user.opcode == "select":
         return user.operands[0] is not node and user.type.is_floating
     return _scales(user)
 
 
 def _scales(node: Node) -> bool:
-    """Tell whether a node is a real number by a literal, by which 0 stays 0 of either sign."""
+    """Whether a node multiplies or divides a real number by a literal that keeps zeros zero."""
     if node.opcode not in ("multiply", "divide") or not node.type.is_floating or node.operands[0].is_literal:
         return False
     number = literal_value(node.operands[1]) if node.operands[1].is_literal else np.float32(0)
@@ -65,7 +65,7 @@ def _scales(node: Node) -> bool:
 
 
 def is_never_minus_zero(node: Node, depth: int = _DEEPEST, totals: frozenset[Node] = frozenset()) -> bool:
-    """Tell whether no element is -0, as none is of ``totals``."""
+    """Whether no element is -0, given that no element of ``totals`` is."""
     if node.is_literal:
         number = literal_value(node)
         return bool(number != 0) or not any(map(np.signbit, (number.real, number.imag)))
@@ -84,7 +84,7 @@ def is_never_minus_zero(node: Node, depth: int = _DEEPEST, totals: frozenset[Nod
 
 
 def _enlarges(factor: Node) -> bool:
-    """Tell whether a product is no smaller than the other factor, and so is 0 only where that is."""
+    """Whether a factor makes products no smaller than the other factor, so that they are 0 only where it is."""
     return factor.is_literal and factor.type.is_floating and bool(literal_value(factor) >= 1)
 
 
@@ -92,8 +92,8 @@ _MOST_FOLLOWED = 64  # values
 
 
 def zero_is_told(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
-    """Tell whether anything but the sign of a zero may change where a node has -0 in place of +0. What a program
-    returns may have either (docs/edges.md).
+    """Whether -0 in place of a node's +0 may change anything but the sign of a zero. The zeros that a program returns
+    may have either sign (docs/edges.md).
     """
     waiting, seen = [node], {node}
     while waiting:
@@ -115,13 +115,13 @@ def zero_is_told(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
 
 
 def _passes_zeros(user: Node) -> bool:
-    """Tell whether an operation has a zero of some sign, or the same value, for a zero of either."""
+    """Whether an operation gives, for zeros of either sign, either the same value or a zero of some sign."""
     row = user.operation
     return row.is_reduction or row.is_product or user.opcode in _TERMS or user.opcode in ("multiply", "negate")
 
 
 _SUMS = ("add",)
-# Of which operands some, or all, must not be -0 so that no element of the result is.
+# By opcode, the operands of which some, or all, must not be -0 so that no element of the result is.
 _TERMS = {
     **dict.fromkeys(_SUMS, slice(2)),
     "subtract": slice(1),
@@ -155,5 +155,5 @@ def _rules(live: LiveNodes, *, is_entry: bool) -> tuple[Rule, ...]:
 
 
 def signed_zeros(function: Function, supports: Support) -> None:
-    """Leave out zeros that only change the sign of others, where nobody can tell."""
+    """Remove zeros that only change the sign of other zeros, where that cannot be observed."""
     apply_rules(function, _rules(live_nodes(function), is_entry=function.is_entry), supports)

@@ -1,8 +1,7 @@
-"""Differences in place of sums with what has a minus: ``x - y * 2`` for ``x + y * -2``. And ``x < 0`` for
-``sign(x) < 0``.
+"""Differences instead of sums with negated terms: ``x - y * 2`` for ``x + y * -2``. And ``x < 0`` for ``sign(x) < 0``.
 
-Rounding does not see signs, so that both are the same in every bit, whatever ``x`` and ``y`` are. It comes after what
-looks for like work, which differs where one copy has a minus that nothing else reads.
+Rounding is symmetric in sign, so the results are identical in every bit, whatever ``x`` and ``y`` are. This runs after
+the search for repeated code, since a minus that is read only in one copy would make copies differ.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ def _is_float(element_type: ElementType) -> bool:
 
 
 def _opposite(part: str = "") -> Make:
-    """Return what adds in place of subtracting, and the other way round, a part without the minus of its number."""
+    """A rule's result that subtracts instead of adding, or the reverse, a part without the minus of its number."""
 
     def made(graph: Graph, node: Node, found: Bindings) -> Node | None:
         value = literal_value(found["NUMBER"])
@@ -40,7 +39,7 @@ def _opposite(part: str = "") -> Make:
 
 
 def _compared(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Compare with 0 what a sign is of."""
+    """Compare the operand of ``sign`` with 0 instead of the sign."""
     x = found["x"]
     if literal_value(found["ZERO"]) != 0 or not x.type.is_floating:
         return None
@@ -48,11 +47,11 @@ def _compared(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _with_minus(graph: Graph, node: Node, found: Bindings) -> Node:
-    """Divide a number that takes the minus sign."""
+    """Divide the negated number."""
     return graph.add("divide", (graph.literal(-literal_value(found["NUMBER"]), node.type), found["y"]))
 
 
-# Products and quotients that begin with a minus, the same without it, and their parts that nothing else uses.
+# Products and quotients with a negated factor, the same without the minus, and their parts that nothing else uses.
 _WITH_MINUS = (
     ("multiply((minus := negate(y)), z)", "multiply(y, z)", ("minus",)),
     ("divide((minus := negate(y)), z)", "divide(y, z)", ("minus",)),

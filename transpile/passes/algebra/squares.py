@@ -1,4 +1,4 @@
-"""``y * y`` of a ``y`` that nothing else reads is ``np.square(y)``: no name is needed for it."""
+"""``y * y``, for a ``y`` that nothing else reads, is ``np.square(y)``, which needs no name for ``y``."""
 
 from __future__ import annotations
 

@@ -141,7 +141,9 @@ class _Moved:
         return self.operations <= _MOST_OPERATIONS and is_whole and all(map(self._fits, x.operands))
 
     def _of_rows(self, x: Node) -> list[int] | None:
-        """The axes of the result along which all of an operand's indices just count; None if it has other indices."""
+        """The axes of the result along which the indices into an operand's axes count; None if an axis is indexed
+        otherwise.
+        """
         own = range(len(self.shape) - x.ndim, len(self.shape))
         axes = [self.counted[axis] for axis, size in zip(own, x.shape, strict=True) if size != 1]
         found = [axis for axis in axes if axis is not None]

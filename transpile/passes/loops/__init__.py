@@ -1,1 +1,1 @@
-"""What loops carry, store and compute again."""
+"""Passes over what loops carry, store and recompute."""

@@ -1,8 +1,8 @@
-"""Parts of an array that are added to, where the others would get 0 added: ``total[i] += x`` for the sum with zeros of
-which one row is ``x``, and ``total[1:] += x`` where several padded parts are added.
+"""Adds only to the part of an array that changes, where the rest would get 0 added: ``total[i] += x`` for the sum with
+zeros of which one row is ``x``, and ``total[1:] += x`` where several padded parts are added.
 
-So gradients add up what elements of an array have. Adding 0 loses the sign of -0: a total that begins with zeros has
-none, and that of padded parts is left to the order in which they are added.
+So gradients accumulate the contributions to the elements of an array. Adding 0 turns -0 into +0: a total that begins
+with zeros has no -0, and for padded parts the result depends on the order of addition anyway.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ...array.value import FULL
 from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told
 from .own_arrays import own_arrays
 
-_FEWEST_PADS = 3  # in one sum, whose text is longer than the lines that add to slices
+_FEWEST_PADS = 3  # in one sum: its text is then longer than the lines that add to slices
 _ADD = Ufunc("add")
 
 
 def added_parts(function: Function, supports: Support) -> None:
-    """Add to the parts that change."""
+    """Add only to the parts that change."""
     graph, live = function.graph, live_nodes(function)
     totals = frozenset(_totals(node.parameters["loop"] for node in live.of(("loop",))))
 
@@ -44,7 +44,7 @@ def added_parts(function: Function, supports: Support) -> None:
 
 
 def _totals(loops: Iterable[Loop]) -> set[Node]:
-    """Return what loops carry that is never -0, as it begins so and stays so."""
+    """The carried values of loops that are never -0: they are not initially, and stay so."""
     carries = [carry for loop in loops for carry in loop.carries if carry.following is not None]
     found = {carry.parameter for carry in carries if is_never_minus_zero(carry.initial)}
     while True:
@@ -60,7 +60,7 @@ def _is_zeros(node: Node) -> bool:
 
 
 def _is_padded(live: LiveNodes, node: Node) -> bool:
-    """Tell whether a sum is, or is a part of, one of several padded parts."""
+    """Whether a sum is, or is part of, a sum of several padded parts."""
     while any(user.opcode == "add" and user.shape == node.shape for user in live.users(node)):
         if live.count(node) > 1:
             break
@@ -83,7 +83,7 @@ def _is_zero(fill: Node) -> bool:
 
 
 def _inside(pad: Node) -> tuple[object, ...]:
-    """Return where in a padded array the part is."""
+    """The index of the padded array that selects the original part."""
     sizes = zip(pad.parameters["widths"], pad.shape, strict=True)
     items = [
         FULL if (low, high) == (0, 0) else (low or None, size - high if high else None, None)

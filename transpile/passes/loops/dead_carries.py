@@ -1,4 +1,6 @@
-"""A loop no longer carries values that only its next iteration would read, nor does a branch give what nobody reads."""
+"""A loop no longer carries values that only its own next iteration would read, nor does a branch return results that
+nothing reads.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from ...array.traversal import dependencies
 
 
 def unread_carries(function: Function, supports: Support) -> None:
-    """Leave out the carries, and the results of branches, that no result, condition, effect or other carry needs."""
+    """Remove the carries, and the results of branches, that no result, condition, effect or other carry needs."""
     live = live_nodes(function)
     bodies = live.of(("loop", "conditional"))
     read = _read(function, bodies) if bodies else {}
@@ -22,7 +24,9 @@ def unread_carries(function: Function, supports: Support) -> None:
 
 
 def _read(function: Function, bodies: list[Node]) -> dict[Node, set[int]]:
-    """Return the results of each loop and conditional that something needs beside the carry itself."""
+    """For each loop and conditional, the indices of the results that are needed by something other than the carry
+    itself.
+    """
     loops = [node for node in bodies if node.opcode == "loop"]
     owners = {carry.parameter: (node, k) for node in loops for k, carry in enumerate(node.parameters["loop"].carries)}
     read: dict[Node, set[int]] = {node: set() for node in bodies}
@@ -55,7 +59,7 @@ def _read(function: Function, bodies: list[Node]) -> dict[Node, set[int]]:
 
 
 def _behind_result(node: Node, k: int) -> list[Node]:
-    """Return what one result of a loop or a conditional is made of."""
+    """The nodes from which one result of a loop or conditional is computed."""
     if node.opcode == "conditional":
         return [branch.results[k] for branch in node.parameters["branches"]]
     loop: Loop = node.parameters["loop"]
@@ -65,7 +69,7 @@ def _behind_result(node: Node, k: int) -> list[Node]:
 
 
 def _in_any_case(node: Node) -> list[Node]:
-    """Return what a loop or a conditional needs whoever reads its results."""
+    """The nodes that a loop or conditional needs whichever of its results are read."""
     needed = [node.parameters.get("after")]
     if node.opcode == "conditional":
         needed += [*node.operands, *(branch.effect for branch in node.parameters["branches"])]
@@ -76,7 +80,7 @@ def _in_any_case(node: Node) -> list[Node]:
 
 
 def _keep(function: Function, node: Node, kept: list[int], items: list[Node]) -> None:
-    """Let a loop or a conditional have no more than these results, whose ``items`` and parameters are counted anew."""
+    """Restrict a loop or conditional to the results ``kept``, renumbering its ``items`` and parameters."""
     graph = function.graph
     numbers = {old: new for new, old in enumerate(kept)}
     left = [item for item in items if item.parameters["index"] in numbers]

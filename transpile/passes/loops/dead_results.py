@@ -1,4 +1,6 @@
-"""Sorts by keys no longer put arrays in order that nobody reads, and the largest are found without unread places."""
+"""Unread results of calls: sorts by keys no longer reorder arrays that nothing reads, and ``top_k`` finds no indices
+that nothing reads.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,12 @@ from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
 
-_LEAST_BITS = 16  # of floats whose order is that of integers of their width
+_LEAST_BITS = 16  # of floats that can be ordered as integers of their width
 
 
 def unread_results(function: Function, supports: Support) -> None:
-    """Sort only those operands of ``sort_by_keys`` whose order something reads; ``top_k`` of which nobody reads the
-    places is ``top_values``.
+    """Sort only those operands of ``sort_by_keys`` whose sorted form is read; a ``top_k`` whose indices are unread
+    becomes ``top_values``.
     """
     live = live_nodes(function)
     results: dict[tuple[Node, int], Node] = {}
@@ -31,7 +33,7 @@ def unread_results(function: Function, supports: Support) -> None:
 
 
 def _read(live: LiveNodes, node: Node, count: int) -> list[int]:
-    """Return the numbers of the results, so many, that are read; none where these are all."""
+    """The indices of the results that are read, out of ``count``; none if all of them are."""
     users = live.users(node)
     if any(user.opcode != "item" for user in users):
         return []
@@ -40,7 +42,7 @@ def _read(live: LiveNodes, node: Node, count: int) -> list[int]:
 
 
 def _sort_of(function: Function, node: Node, read: list[int]) -> Node:
-    """Return a sort by the same keys that gives these results."""
+    """A sort by the same keys that returns only these results."""
     keys, operands, axis = node.parameters["arguments"]
     kept = [*keys, *(operands[number] for number in read)]
     slots = tuple(map(Slot, range(len(kept))))
@@ -55,7 +57,7 @@ def _sort_of(function: Function, node: Node, read: list[int]) -> Node:
 
 
 def _values_of(function: Function, node: Node) -> Node | None:
-    """Return a call that finds only the values of a ``top_k``, or None for types that it does not know."""
+    """A call that finds only the values of a ``top_k``, or None for types that it does not support."""
     (x,) = node.operands
     if x.type.bits < (_LEAST_BITS if x.type.is_floating else 8):
         return None

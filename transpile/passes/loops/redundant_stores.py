@@ -1,4 +1,6 @@
-"""What a loop stacks twice it stacks once: gradients of library code keep the same values under several names."""
+"""Equal outputs that a loop stacks are stacked once: gradients of library code save the same values under several
+names.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from ...array.support import Support
 
 
 def equal_stores(function: Function, supports: Support) -> None:
-    """Read the first of several stacked outputs of a loop that are equal, so that nothing reads the others."""
+    """Read the first of several equal stacked outputs of a loop instead of the others, so that nothing reads those."""
     first: dict[tuple[Node, int], int] = {}
     for node in live_nodes(function).of(("loop",)):
         loop: Loop = node.parameters["loop"]
@@ -26,7 +28,7 @@ def equal_stores(function: Function, supports: Support) -> None:
 
 
 def _stacked(loop: Loop, carry: Carry) -> Hashable | None:
-    """Return what is the same for carries that end as the same array; None of one that is no stacked output."""
+    """A key that is equal for carries that end as the same array; None for one that is no stacked output."""
     store = next((store for store in loop.stores if store.carry is carry), None)
     if store is None or carry.initial.opcode != "empty":
         return None

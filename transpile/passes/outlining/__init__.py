@@ -1,1 +1,1 @@
-"""Repeated code as functions and loops."""
+"""Outlining: repeated code becomes functions and loops."""

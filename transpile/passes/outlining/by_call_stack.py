@@ -18,7 +18,7 @@ from .traced_calls import Activations, Constants, Numbers, activations
 
 _WORD = re.compile(r"[A-Za-z]\w*|\d+", re.ASCII)
 
-Originals = dict[Instruction, tuple[Instruction, ...]]  # what each new instruction stands for
+Originals = dict[Instruction, tuple[Instruction, ...]]  # the instructions that each new one replaces
 _Found = tuple[Activations, Outline[Instruction]]
 
 
@@ -41,16 +41,18 @@ class _Outlining:
         self.originals: Originals = {}
 
     def stands_for(self, made: Instruction, given: Iterable[Instruction]) -> None:
-        """Note what an instruction was made from."""
+        """Record the instructions that an instruction was made from."""
         found = (original for instruction in given for original in self.originals.get(instruction, (instruction,)))
         self.originals[made] = tuple(dict.fromkeys(found))
 
     def stands_for_one(self, made: Instruction, given: Instruction) -> None:
-        """Note what an instruction was made from, where that is one."""
+        """Record the one instruction that an instruction was made from."""
         self.originals[made] = self.originals.get(given, (given,))
 
     def stand_for_called(self, given: tuple[Instruction, ...]) -> None:
-        """The computations that the first instruction calls stand for those of its likes."""
+        """Record that the computations that the first instruction calls replace those of the corresponding
+        instructions.
+        """
         for computations in zip(*(instruction.called for instruction in given), strict=True):
             if len(set(computations)) > 1:
                 for same in zip(*(computation.instructions for computation in computations), strict=True):
@@ -58,7 +60,7 @@ class _Outlining:
                     self.stand_for_called(same)
 
     def module(self) -> HloModule:
-        """Rewrite all computations, callees first, so that each finds what it calls already rewritten."""
+        """Rewrite all computations, callees first, so that each finds its callees already rewritten."""
         rewritten: dict[Computation, Computation] = {}
         called = _called_as_code(self.original)
         for computation in self.original.computations:
@@ -74,8 +76,8 @@ class _Outlining:
         return replace(self.original, computations=tuple(self.made), entry=entry)
 
     def outlined(self, computation: Computation) -> Computation:
-        """Return the program with the function that saves most outlined, and so on; then the same in the bodies of
-        those functions.
+        """A computation in which the function that saves most is outlined, then the next, and so on; and the same for
+        the bodies of those functions.
         """
         savings: dict[object, int] = {}
         while True:
@@ -92,10 +94,11 @@ class _Outlining:
             computation = replaced
 
     def outlines(self, computation: Computation, savings: dict[object, int]) -> Iterator[_Found]:
-        """Yield the outlines worth it in a computation, those that save most first; of equals the innermost function.
+        """Yield the worthwhile outlines in a computation, those that save most first; of equal ones the innermost
+        function.
 
-        An outline is worked out when no other is known to save more than it might, which is what the same copies saved
-        when they were last looked at, by ``savings``.
+        An outline is computed only when no other is known to save more than its upper bound, which is the saving of the
+        same copies when they were last computed, in ``savings``.
         """
         around = Readers(computation)
         found = list(activations(computation, self.chains, self.numbers))
@@ -119,7 +122,7 @@ class _Outlining:
     # -- writing
 
     def function(self, found: Activations, outline: Outline[Instruction]) -> Computation:
-        """The computation of the first copy over parameters for its inputs."""
+        """The computation of the first copy, over parameters for its inputs."""
         parameters = {
             column: Instruction(
                 f"{_common_name(column)}.{k}", "parameter", column[0].shape, attributes={"parameter_number": k}
@@ -164,13 +167,13 @@ class _Outlining:
         callers: Sequence[int],
         called: dict[str, Computation],
     ) -> Computation | None:
-        """The computation with a call for each copy; None where some copy needs what is made of its own results.
+        """The computation with a call for each copy; None if a copy depends on its own results through other code.
 
-        ``called`` are the attributes that all calls share: the function in it may be exchanged as long as nothing has
-        looked at them.
+        ``called`` are the attributes that all calls share: the function in it may be replaced as long as nothing has
+        read them.
         """
         function = called["to_apply"]
-        replaced: dict[Instruction, Instruction] = {}  # an output of a copy: what gives it now
+        replaced: dict[Instruction, Instruction] = {}  # an output of a copy: its replacement
         added: list[Instruction] = []
         name = function.name.replace(".", "_")
         for number, caller in enumerate(callers):
@@ -198,7 +201,7 @@ class _Outlining:
         return self.rebuilt(computation, ordered, replaced, {})
 
     def _called_at(self, caller: int, output: Instruction) -> OpMetadata:
-        """A call has the place of the line that it stands in."""
+        """The metadata of a call: the source location of the calling line."""
         frame = self.chains.frames[caller - 1]
         return OpMetadata(
             op_name=output.metadata.op_name if output.metadata is not None else "",
@@ -211,7 +214,7 @@ class _Outlining:
         )
 
     def calling(self, computation: Computation, rewritten: dict[Computation, Computation]) -> Computation:
-        """The computation with its calls going to the rewritten computations."""
+        """The computation with its calls directed to the rewritten computations."""
         if not any(called in rewritten for i in computation.instructions for called in i.called):
             return computation
         return self.rebuilt(computation, list(computation.instructions), {}, rewritten)
@@ -223,10 +226,10 @@ class _Outlining:
         replaced: dict[Instruction, Instruction],
         rewritten: dict[Computation, Computation],
     ) -> Computation:
-        """Return the computation with these instructions in this order, some operands and called computations standing
-        for others.
+        """The computation with these instructions in this order, with some operands and called computations
+        replaced.
         """
-        current: dict[Instruction, Instruction] = {}  # of those that something else takes the place of
+        current: dict[Instruction, Instruction] = {}  # of those that have been replaced
         replacing: dict[Instruction, list[Instruction]] = {}
         for old, new in replaced.items():
             replacing.setdefault(new, []).append(old)
@@ -257,9 +260,10 @@ class _Outlining:
 
 
 def _common_name(given: tuple[Instruction, ...]) -> str:
-    """Return what the arguments of all calls end in: ``w`` for ``params[0]['w']`` and ``params[1]['w']``.
+    """The words in which the argument names of all calls end, such as ``w`` for ``params[0]['w']`` and
+    ``params[1]['w']``.
 
-    Or else begin with: ``weights`` for ``weights[0]`` and ``weights[1]``.
+    If there are none, those in which they begin, such as ``weights`` for ``weights[0]`` and ``weights[1]``.
     """
     paths: list[list[str]] = []
     for instruction in given:
@@ -270,12 +274,12 @@ def _common_name(given: tuple[Instruction, ...]) -> str:
 
 
 def _common(paths: Iterable[Sequence[str]]) -> list[str]:
-    """Return what all begin with."""
+    """The common prefix of the sequences."""
     return [words[0] for words in takewhile(lambda words: len(set(words)) == 1, zip(*paths, strict=False))]
 
 
 def _called_as_code(module: HloModule) -> set[Computation]:
-    """The entry, and the computations that loops, branches and calls run: not the reducers of single elements."""
+    """The entry, and the computations that loops, branches and calls run, but not scalar reducers."""
     called = {module.entry}
     for instruction in module.instructions():
         if instruction.opcode in ("while", "conditional", "call"):
@@ -286,15 +290,15 @@ def _called_as_code(module: HloModule) -> set[Computation]:
 def _ordered(
     instructions: list[Instruction], replaced: dict[Instruction, Instruction], places: dict[Instruction, int]
 ) -> list[Instruction] | None:
-    """Operands first, else in the old order; None where that cannot be."""
+    """The instructions with operands first, otherwise in the old order; None if there is a cycle."""
     position = dict(places)
     for old, new in replaced.items():
         position[new] = places[old]
         for call in (o for o in new.operands if o not in places):
             position[call] = min(places[old], position.get(call, places[old]))
     given = sorted(instructions, key=lambda instruction: position.get(instruction, 0))
-    waiting: dict[Instruction, list[int]] = {}  # what must come before: the places of those that wait for it
-    missing: dict[int, int] = {}  # how much those that wait still need
+    waiting: dict[Instruction, list[int]] = {}  # by an instruction that must come first: the places of those after it
+    missing: dict[int, int] = {}  # how many operands each waiting instruction still lacks
     ordered: dict[Instruction, None] = {}
     for place, instruction in enumerate(given):
         needed = [operand for o in instruction.operands if (operand := replaced.get(o, o)) not in ordered]

@@ -1,10 +1,10 @@
-"""Repeats: what a program does alike to several arrays becomes one function, such as the update of each parameter of a
-model.
+"""Repeats: computations that a program applies alike to several arrays become one function, such as the update of each
+parameter of a model.
 
-An optimiser is written once and traced for every array of a tree, and outside of calls nothing tells the copies apart
-but what they compute. Here they are the connected parts of element-wise work on arrays of one shape each; as such work
-asks for no shape, parts of different shapes are one function. It gets a name where that saves the reader more than
-the calls cost.
+An optimiser is written once and traced for every array of a tree, and outside calls only the computation itself
+distinguishes the copies. Here they are the connected components of element-wise operations on arrays of one shape each;
+as such operations do not depend on shape, components of different shapes share one function. A function is made where
+it saves the reader more than the calls cost.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from .copies import Rows, connected
 from .replacing import Alike, in_a_circle, label_of, outline, readers_in
 
 _LEAST_COPIES = 3
-_LEAST_WORK = 6  # operations of a part worth a name
-_MOST_VALUES = 12  # inputs and outputs, or one for so many operations:
+_LEAST_WORK = 6  # operations of a component worth a name
+_MOST_VALUES = 12  # inputs and outputs, or one for this many operations:
 _WORK_OF_VALUE = 2
 _MOST_OF_ANY = 20
 
 
 def repeats(program: Program, *, of_one_shape: bool = False) -> None:
-    """Write parts that are alike as calls of one function; where kernels are written for shapes, those
+    """Write components that are alike as calls of one function; if kernels are written for specific shapes, only those
     ``of_one_shape``.
     """
     outline(program, lambda function: [_outlines(function, of_one_shape)], label_of)
 
 
 def _outlines(function: Function, of_one_shape: bool) -> list[Alike]:
-    """Parts that are alike and worth a function; all of them can be calls at once."""
+    """The components that are alike and worth a function; all of them can be calls at once."""
     live, order = live_nodes(function), topological(roots(function))
     alike: dict[Hashable, list[list[Node]]] = {}
     parts = [nodes for nodes in _connected(function, order) if len(nodes) >= _LEAST_WORK]
@@ -60,8 +60,8 @@ def _outlines(function: Function, of_one_shape: bool) -> list[Alike]:
 
 
 def _worth_it(copies: list[list[Node]], live: LiveNodes) -> Alike | None:
-    """Copies as an outline, with the inputs as a person would list them: arguments of the program in its order, other
-    arrays, scalars. None where they are not worth a function.
+    """Copies as an outline, with the inputs in the order in which a person would list them: arguments of the program,
+    other arrays, scalars. None if they are not worth a function.
     """
     if len(copies) < _LEAST_COPIES:
         return None
@@ -79,9 +79,9 @@ def _place(column: tuple[Node, ...]) -> tuple[bool, float]:
 
 
 def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
-    """The connected parts of element-wise work on arrays, each in the order of the program."""
+    """The connected components of element-wise operations on arrays, each in program order."""
     root = function.graph.root
-    fixed: set[Node] = set()  # positions, tables and what is computed of them with ease, which a function is given
+    fixed: set[Node] = set()  # positions, tables and cheap results of them, which are inputs of a function
     for node in order:
         is_small = node.opcode != "parameter" and not node.stands_alone and not node.operation.is_costly
         if is_small and fixed.issuperset(dependencies(node)):
@@ -101,8 +101,8 @@ def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
 
 
 def _joined(parts: list[list[Node]], members: set[Node]) -> list[list[Node]]:
-    """Join a part to the only other one that reads all arrays that it reads, where these are several: of an optimiser
-    the new weights and the new momentum, which are both made of the gradient and the old momentum.
+    """Merge a component with the only other one that reads all arrays that it reads, if these are several: an
+    optimiser's new weights and new momentum are both computed from the gradient and the old momentum.
     """
     read = [
         {operand for node in nodes for operand in node.operands if operand.ndim and operand not in members}
@@ -128,8 +128,8 @@ def _joined(parts: list[list[Node]], members: set[Node]) -> list[list[Node]]:
 
 
 def _by_use(nodes: list[Node]) -> list[Node]:
-    """Order the nodes of a part by what needs them, whenever they were made: each behind its operands, from those that
-    none of the others needs.
+    """Order the nodes of a component by dependence, whatever their original order: each after its operands, starting
+    from those that no other node of the component needs.
     """
     inside = set(nodes)
     needed = {operand for node in nodes for operand in node.operands}
@@ -148,7 +148,7 @@ def _by_use(nodes: list[Node]) -> list[Node]:
 
 
 def _form(nodes: list[Node], live: LiveNodes) -> Hashable:
-    """Return a key that is equal for parts that compute the same; None where shapes matter, or order is not clear."""
+    """A key that is equal for components that compute the same; None if shapes matter, or the order is not clear."""
     readers = readers_in(live)
     shape = nodes[0].shape
     place = {node: k for k, node in enumerate(nodes)}
@@ -179,9 +179,9 @@ def _hashable(parameters: Mapping[str, Any]) -> Hashable:
 
 
 def _needs_itself(nodes: list[Node], place: dict[Node, int]) -> bool:
-    """Something between two nodes of a part is not of it: no call can stand for all of them.
+    """Whether a path between two nodes of a component leads outside it, so that no call can replace all of them.
 
-    ``place`` numbers the nodes of the function, operands first: what comes before all of a part needs none of it.
+    ``place`` numbers the nodes of the function, operands first: nodes before the whole component do not depend on it.
     """
     inside = set(nodes)
     first = min(place[node] for node in nodes)

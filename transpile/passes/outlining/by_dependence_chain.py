@@ -1,9 +1,10 @@
-"""Layers: what a program does again and again, each time on what it gave the last time, becomes one function.
+"""Layers: computations that a program repeats, each on the result of the one before, become one function.
 
-A Python loop over layers is traced into as many copies. Before the compiler works on them the stack tables tell them
-apart (``outlining``); in other texts, and for all that a layer's gradient and its optimiser do, only what they compute
-does. Here copies are grown from anchors: like nodes, each of which needs the last one. Everything around them that
-is alike in all copies joins, step by step, so that the time grows with the number of nodes.
+A Python loop over layers is traced into that many copies. Before the compiler optimises them the stack tables
+distinguish the copies (``outlining``); in other texts, and for everything in a layer's gradient and optimiser step,
+only the computation itself does. Here copies are grown from anchors: similar nodes, each of which depends on the one
+before. Everything around them that is alike in all copies is added, step by step, so that the time is linear in the
+number of nodes.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from .tree_maps import leaf_calls
 
 _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a layer worth a name
-_LONG_CHAIN = 16  # copies that may be of a single operation, where each only works on what the last one gave
-_ALONE = 2  # values of what works on nothing but what it is given: that, and what it gives
-_MOST_VALUES = 12  # that nobody knows, or one for each operation
+_LONG_CHAIN = 16  # copies that may be a single operation, where each depends only on the one before
+_ALONE = 2  # values of a copy that depends only on the one before: its input and its output
+_MOST_VALUES = 12  # without a name, or one for each operation
 _MOST_LENGTHS = 4  # numbers of copies that are tried
 _MOST_ANCHORS = 4  # anchors that are tried for each number of copies
-_MOST_CUTS = 6  # places that are tried to cut copies anew
-_MOST_LOST = 0.95  # of what copies save, for fewer values that go over, or more copies
-_MOST_ROUNDS = 8  # functions that one function is taken apart into
+_MOST_CUTS = 6  # places that are tried to cut copies apart differently
+_MOST_LOST = 0.95  # of the saving that must remain for fewer values passed on, or more copies
+_MOST_ROUNDS = 8  # functions that one function is split into
 Anchors = tuple[Node, ...]
-_MOST_ROWS = 500  # of a layer whose cuts are looked at
+_MOST_ROWS = 500  # of a layer for which cuts are considered
 
 
 def layers(program: Program) -> None:
@@ -50,10 +51,12 @@ def layers(program: Program) -> None:
 
 
 def _label(function: Function, found: Alike, chains: CallChains, own: Container[str]) -> str:
-    """``block``, after the author's function, and ``d_block`` where it runs backward; else ``layer``."""
+    """The name of the author's function, such as ``block``, or else ``layer``; with ``d_`` before it in a gradient, as
+    in ``d_block``.
+    """
     graph = function.graph
     label = label_of(function, found, chains, own).removeprefix("part_of_") or "layer"
-    # Views may stand where what they are of is made.
+    # Views may be placed where their operand is computed.
     first = (row[0] for row in found.rows)
     origins = [graph.origins[n] for n in first if n in graph.origins and not n.operation.is_light]
     is_gradient = any(origin.metadata is not None and "transpose(" in origin.metadata.op_name for origin in origins)
@@ -61,7 +64,7 @@ def _label(function: Function, found: Alike, chains: CallChains, own: Container[
 
 
 def _left_to_trees(program: Program, function: Function) -> set[Node]:
-    """Return the calls that stand better behind all layers than in them: one for all leaves of trees."""
+    """The calls that are better written after all layers than inside them: one call per leaf of a tree."""
     trees = program.original.trees
     tree = fitting(trees.results, function.results) if trees is not None and function is program.entry else None
     if tree is None:
@@ -77,7 +80,7 @@ def _left_to_trees(program: Program, function: Function) -> set[Node]:
 
 
 def _best(function: Function, left_out: set[Node]) -> Alike | None:
-    """The copies that save the reader most; None where nothing is worth a function."""
+    """The copies that shorten the program most; None if none are worth a function."""
     around = Surroundings(function, left_out)
     known = {*function.parameters, *tree_nodes(function.results)}
     best: tuple[Copies, Alike] | None = None
@@ -91,7 +94,7 @@ def _best(function: Function, left_out: set[Node]) -> Alike | None:
         if _lists_numbers(found, copies.work, known):
             continue
         if copies.work >= _LEAST_WORK or _are_alone(found):
-            # Calls on nothing but what the last one gave are the two lines of a loop.
+            # Calls that depend only on the one before are written as a loop of two lines.
             saving = copies.saving(found) if copies.work >= _LEAST_WORK else found.count
             has_more = best is not None and found.count > best[1].count
             if saving > (_MOST_LOST * most if has_more else most):
@@ -100,22 +103,24 @@ def _best(function: Function, left_out: set[Node]) -> Alike | None:
 
 
 def _lists_numbers(found: Alike, work: int, known: set[Node]) -> bool:
-    """Tell whether a call would list more values than it saves operations, of which none is known to the author as an
-    argument, a result or what another call gave."""
+    """Whether a call would list more values than it saves operations, none of which is an argument, a result or a
+    result of another call, which the author would know.
+    """
     values = [column[0] for column in (*found.inputs, *found.outputs)]
     is_anonymous = all(node not in known and node.opcode != "item" for node in values)
     return is_anonymous and len(values) > max(_MOST_VALUES, work)
 
 
 def _are_alone(found: Alike) -> bool:
-    """Tell whether each copy works on nothing but what the last one gave, and is more than a call."""
+    """Whether each copy depends only on the result of the one before, and is more than a call."""
     return found.values == _ALONE and any(row[0].opcode != "call" for row in found.rows)
 
 
 def _recut(function: Function, around: Surroundings, best: Copies, found: Alike, most: int) -> Alike:
-    """The same copies from where fewest values go over from one to the next, if they save about as much.
+    """The same copies cut where the fewest values pass from one to the next, if they save about as much.
 
-    Best are those that read and give what stands side by side in the arguments and results: a layer's weights.
+    Preferred are cuts for which the inputs and outputs of a copy are adjacent among the function's arguments and
+    results, as a layer's weights are.
     """
     places = {node: k for k, node in enumerate([*function.parameters, *tree_nodes(function.results)])}
     pieces = _pieces(found, places)
@@ -132,15 +137,15 @@ def _recut(function: Function, around: Surroundings, best: Copies, found: Alike,
 
 
 def _pieces(found: Alike, places: dict[Node, int]) -> int:
-    """The runs of numbers that the arguments and results of a copy in the middle have."""
+    """The number of runs of consecutive places among the arguments and results that a copy in the middle uses."""
     values = (column[found.count // 2] for column in (*found.inputs, *found.outputs))
     numbers = sorted(places[node] for node in values if node in places)
     return sum(after - before > 1 for before, after in pairwise(numbers))
 
 
 def _anchors(around: Surroundings) -> Iterator[Anchors]:
-    """Like nodes to begin with, each of which may need the last one; those that stand in what has been grown are left
-    out.
+    """Similar nodes to start from, each of which may depend on the one before; nodes that are already part of grown
+    copies are left out.
     """
     classes = around.classes(_LEAST_COPIES)
     weights = Counter(dict.fromkeys(map(len, classes), 0))
@@ -154,19 +159,19 @@ def _anchors(around: Surroundings) -> Iterator[Anchors]:
                 yield anchors
 
 
-# -- where copies are best cut apart
+# -- the best places to cut copies apart
 
 
 def cuts(copies: Copies) -> list[Row]:
-    """The rows of copies that come just behind the narrowest cuts.
+    """The rows of copies just after the narrowest cuts.
 
-    A cut before a row leaves the rows before it to the copy before.
+    A cut before a row assigns the rows before it to the previous copy.
     """
     rows = sorted(_leading_on(copies), key=lambda row: copies.around.place[row[0]])
     if len(rows) > _MOST_ROWS:
         return []
     place = {node: (k, copy) for k, row in enumerate(rows) for copy, node in enumerate(row)}
-    crossed: list[set[int]] = [set() for _ in rows]  # by row: the cuts that its value goes over
+    crossed: list[set[int]] = [set() for _ in rows]  # by row: the cuts that its value crosses
     for reader, row in enumerate(rows):
         for operand in row[1].operands:
             number, copy = place.get(operand, (0, -1))
@@ -183,7 +188,7 @@ def cuts(copies: Copies) -> list[Row]:
 
 
 def _leading_on(copies: Copies) -> set[Row]:
-    """The rows that the next copy is made of: not those that only give results."""
+    """The rows on which the next copy depends, as opposed to those that only give results."""
     row_of = {node: row for row in copies.rows for node in row[:2]}
     operands = (operand for row in copies.rows for operand in row[1].operands)
     waiting = [row for operand in operands if (row := row_of.get(operand)) is not None and operand is row[0]]
@@ -197,9 +202,9 @@ def _leading_on(copies: Copies) -> set[Row]:
 
 
 def _before(copies: Copies, row: Row) -> Node | None:
-    """The node that is to the first of a row what that is to the second: it stands before all copies.
+    """The node that corresponds to a row in an imaginary copy before the first one.
 
-    It is found beside what the first copy is given in place of results of the one before.
+    It is found by following the inputs that the first copy has in place of results of a previous one.
     """
     kinds = copies.around.kinds
     waiting = [

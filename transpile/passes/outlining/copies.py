@@ -1,5 +1,5 @@
-"""Copies of code, as rows: the same place in each copy. What copies are given, what they give, and what one function
-for all of them saves. Instructions of HLO and nodes of the array dialect are alike in this.
+"""Copies of code, as rows of corresponding items: their inputs, their outputs, and the saving of one function for all
+of them. This works for HLO instructions and for nodes of the array dialect alike.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def columns(row: tuple[Item, ...]) -> Iterator[tuple[Item, ...]]:
-    """The operands of a row: the first of all copies, the second, and so on."""
+    """The operands of a row, by position: the first operand in all copies, the second, and so on."""
     return zip(*(item.operands for item in row), strict=True)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Outline(Generic[Item]):
-    """Copies that one function can replace: rows in order, the columns that it is given, and the rows that it gives."""
+    """Copies that one function can replace: rows in order, the columns that are its inputs, and the rows that are its
+    outputs.
+    """
 
     rows: list[tuple[Item, ...]]
     inputs: list[tuple[Item, ...]]
@@ -39,17 +41,17 @@ class Outline(Generic[Item]):
         return len(self.inputs) + len(self.outputs)
 
     def saving(self, work: int) -> int:
-        """Return what a reader saves: all copies but one, less the values that every call lists."""
+        """The saving for a reader: all copies but one, minus the values that every call lists."""
         return saving(self.count, work, self.values)
 
 
 def saving(copies: int, work: int, values: int) -> int:
-    """Return how much a function for copies saves its reader; an operation counts as two values of a call."""
+    """How much a function for copies saves its reader; an operation counts as two values of a call."""
     return 2 * (copies - 1) * work - copies * values
 
 
 class Rows(Generic[Item]):
-    """Rows of copies, and the place of each item in them."""
+    """Rows of copies, and the position of each item in them."""
 
     def __init__(self, rows: Iterable[tuple[Item, ...]] = ()) -> None:
         self.rows: list[tuple[Item, ...]] = []
@@ -62,23 +64,25 @@ class Rows(Generic[Item]):
         self.rows.append(row)
 
     def drop(self, numbers: set[int]) -> None:
-        """Leave out some rows."""
+        """Remove some rows."""
         kept = [row for number, row in enumerate(self.rows) if number not in numbers]
         self.rows, self.owner = [], {}
         for row in kept:
             self.add(row)
 
     def copy_of(self, item: Item | None) -> int:
-        """The copy that an item is of; -1 for what comes from outside."""
+        """The number of the copy that an item belongs to; -1 for items outside."""
         return self.owner[item][1] if item in self.owner else -1
 
     def source(self, copy: int, operand: Item) -> int:
-        """The row of an operand in its own copy; -1 for what comes from outside."""
+        """The row of an operand in the same copy; -1 for operands from outside."""
         row, owner = self.owner.get(operand, (-1, -1))
         return row if owner == copy else -1
 
     def differing(self) -> set[int]:
-        """The rows with operands of the copy in some copies only, or of different shapes from outside."""
+        """The rows with an operand that is inside the copy in only some copies, or that has different shapes from
+        outside.
+        """
         found: set[int] = set()
         for number, row in enumerate(self.rows):
             for column in columns(row):
@@ -88,7 +92,9 @@ class Rows(Generic[Item]):
         return found
 
     def outputs(self, readers: Callable[[Item], Iterable[Item | None]]) -> list[int]:
-        """The rows that something outside of their copy reads, in some copy: None reads what the program returns."""
+        """The rows that something outside their copy reads, in any copy; a reader None means that the program returns
+        the item.
+        """
         return [
             number
             for number, row in enumerate(self.rows)
@@ -98,14 +104,18 @@ class Rows(Generic[Item]):
     def outline(
         self, stands_inside: Callable[[tuple[Item, ...]], bool], readers: Callable[[Item], Iterable[Item | None]]
     ) -> Outline[Item]:
-        """All rows as an outline; columns that ``stand_inside`` need not be given: each copy has its own."""
+        """All rows as an outline; columns for which ``stands_inside`` is true need not be inputs: each copy contains
+        its own.
+        """
         outside = (column for row in self.rows for column in columns(row) if self.source(0, column[0]) < 0)
         inputs = [column for column in dict.fromkeys(outside) if not stands_inside(column)]
         return Outline(list(self.rows), inputs, [self.rows[number] for number in self.outputs(readers)])
 
 
 def connected(items: Iterable[Key], beside: Callable[[Key], Iterable[Key]]) -> list[list[Key]]:
-    """The parts of what hangs together, in order of the items: ``beside`` each are others, which may be no items."""
+    """The connected components of the items, in order: ``beside`` gives the neighbours of each, which may be no
+    items.
+    """
     leader = {item: item for item in items}
 
     def of(item: Key) -> Key:

@@ -1,4 +1,4 @@
-"""Growing copies: from like nodes of a chain to all that is alike around them."""
+"""Growing copies: from corresponding nodes of a chain to everything around them that is alike."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from .neighbours import Row, Surroundings
 from .replacing import Alike, is_leaf
 
 _MOST_SWEEPS = 8
-_LEAST_COMPLETED = 4  # copies, for the last one to compute what only the others need
+_LEAST_COMPLETED = 4  # copies, for adding nodes to the last one that only the others need
 _WORK_OF_CALL = 4
 
 
 class Copies(Rows[Node]):
-    """Rows of nodes: the same place in each of the copies, which come one after the other."""
+    """Rows of nodes, each with the same node of every copy; the copies follow one another."""
 
     def __init__(self, around: Surroundings, anchors: Row) -> None:
         super().__init__([anchors])
         self.around = around
-        self.looked_at: set[Row] = set()  # of operands whose users have been seen
+        self.looked_at: set[Row] = set()  # operand columns whose users have been visited
 
     @classmethod
     def grown(cls, around: Surroundings, anchors: Row, least_work: int, *, begins_ahead: bool = False) -> Copies | None:
-        """The largest copies around some anchors; None where these are no chain, or the copies do too little work.
+        """The largest copies around some anchors; None if the anchors are no chain, or the copies do too little work.
 
-        What may belong to one copy or the next is the former's, unless growing ``begins_ahead`` of the anchors.
+        A node that could belong to either of two successive copies is assigned to the former, unless growing
+        ``begins_ahead`` of the anchors.
         """
         steps = around.steps(anchors)
         if steps is None:
@@ -40,13 +41,13 @@ class Copies(Rows[Node]):
             copies._grow(partial(fits, *steps))
         if len(anchors) >= _LEAST_COMPLETED:
             LastCopy(copies).complete()
-        if copies.work >= least_work and not copies._settle():  # which leaves less, and looks at the whole function
+        if copies.work >= least_work and not copies._settle():  # expensive, and can only remove rows
             return None
         around.note_grown(copies.rows)
         return copies if copies.work >= least_work else None
 
     def _grow(self, fits: Callable[[Row], bool]) -> None:
-        """Add all rows beside rows, as long as they are alike in all copies and fit."""
+        """Add all adjacent rows that are alike in all copies and fit."""
         self.looked_at.clear()
         waiting = deque(self.rows)
         while waiting:
@@ -56,7 +57,7 @@ class Copies(Rows[Node]):
                     waiting.append(row)
 
     def _beside(self, row: Row) -> Iterable[Row]:
-        """The operands and the users of a row, and what else reads the operands, in all copies."""
+        """The operands and the users of a row, and the other users of the operands, in all copies."""
         operands = [*columns(row)]
         yield from operands
         yield from self._reading(row)
@@ -66,11 +67,11 @@ class Copies(Rows[Node]):
                 yield from self._reading(column)
 
     def _reading(self, row: Row) -> Iterator[Row]:
-        """The users that all nodes have alike."""
+        """The rows of users that all nodes have in common."""
         yield from self._alike([self.labelled(self.around.users.get(node, ())) for node in row])
 
     def reading_outside(self, row: Row) -> Iterator[Row]:
-        """The users that all nodes have alike among those that no copy may have."""
+        """The rows of users that all nodes have in common, among the nodes that no copy may contain."""
         yield from self._alike([self.labelled(self.around.outer_users.get(node, ())) for node in row])
 
     def _alike(self, users: Sequence[Mapping[tuple[int, int], Sequence[Node]]]) -> Iterator[Row]:
@@ -79,7 +80,7 @@ class Copies(Rows[Node]):
                 yield from zip(*(other[label] for other in users), strict=True)
 
     def labelled(self, users: Iterable[tuple[Node, int]]) -> dict[tuple[int, int], list[Node]]:
-        """Return users by what they are, and by what a value is to them."""
+        """Users by their kind and by the index at which they take the value."""
         found: dict[tuple[int, int], list[Node]] = {}
         for user, k in users:
             found.setdefault((self.around.kinds[user], k), []).append(user)
@@ -95,12 +96,14 @@ class Copies(Rows[Node]):
         )
 
     def _is_behind(self, needs: list[int], needed: list[int], row: Row) -> bool:
-        """Tell whether all nodes need the anchors of their copies, and no later ones."""
+        """Whether all nodes depend on the anchors of their own copies, and on no later ones."""
         place = self.around.place
         return all(needs[place[node]] == copy for copy, node in enumerate(row, 1))
 
     def _is_ahead(self, needs: list[int], needed: list[int], row: Row) -> bool:
-        """Tell whether the nodes need no anchors of their copies, and nothing of an earlier copy needs them."""
+        """Whether the nodes do not depend on the anchors of their own copies, and nothing in an earlier copy depends on
+        them.
+        """
         place = self.around.place
         if not all(needs[place[node]] < copy <= needed[place[node]] for copy, node in enumerate(row, 1)):
             return False
@@ -110,11 +113,11 @@ class Copies(Rows[Node]):
             for user, _ in self.around.users.get(node, ())
         )
 
-    # -- what can be a call
+    # -- restricting copies to what can be a call
 
     def _settle(self) -> bool:
-        """Leave out what is not alike in all copies, or needs something that is made of its own copy; tell whether
-        anything is left.
+        """Remove rows that are not alike in all copies, or that depend through outside nodes on their own copy; tell
+        whether anything is left.
         """
         for _ in range(_MOST_SWEEPS):
             left_out = self.differing() | self._entangled() | self._torn()
@@ -125,10 +128,10 @@ class Copies(Rows[Node]):
         return False
 
     def _entangled(self) -> set[int]:
-        """The rows that need, from outside, what is made of their own copy or of a later one."""
+        """The rows that depend, through outside nodes, on their own copy or a later one."""
         found: set[int] = set()
         owner = {self.around.place[node]: at for node, at in self.owner.items() if node in self.around.place}
-        latest = [-1] * len(self.around.order)  # copy that a node needs
+        latest = [-1] * len(self.around.order)  # copy that a node depends on
         for place in range(min(owner, default=0), max(owner, default=-1) + 1):
             needs = self.around.needs[place]
             number, copy = owner.get(place, (-1, -1))
@@ -146,7 +149,7 @@ class Copies(Rows[Node]):
         return found
 
     def _torn(self) -> set[int]:
-        """The rows of calls with several results of which not all have joined, and of results without their call."""
+        """The rows of calls whose results are not all included, and of results whose call is not."""
         found: set[int] = set()
         for number, row in enumerate(self.rows):
             if row[0].results:
@@ -161,8 +164,8 @@ class Copies(Rows[Node]):
         return found
 
     def _cheaper_outside(self) -> set[int]:
-        """The rows that only others read, and that are made of what these others read as well. Calls would read them
-        from lines of their own, one for each copy.
+        """The rows that only code outside their copy reads, and that are computed only from other outputs of the copy.
+        As results of a call they would take a line per copy anyway.
         """
         outputs = set(self.outputs(self.around.readers))
         return {
@@ -183,36 +186,37 @@ class Copies(Rows[Node]):
 
     @property
     def work(self) -> int:
-        """Return how many operations a copy has; a call is as much to read as a few."""
+        """The number of operations in a copy; a call counts as a few."""
         return sum(_WORK_OF_CALL if row[0].opcode == "call" else not row[0].operation.is_light for row in self.rows)
 
     def saving(self, found: Alike) -> int:
-        """Return how much the copies save: operations, and values that calls in them list."""
+        """How much the copies save: operations, and the values that calls in them list."""
         listed = sum(len(row[0].operands) if row[0].opcode == "call" else row[0].opcode == "item" for row in self.rows)
         return found.saving(self.work) + (found.count - 1) * listed
 
     def outlined(self) -> Alike:
-        """The copies as an outline, in the order of the program."""
+        """The copies as an outline, in program order."""
         rows = Rows(sorted(self.rows, key=lambda row: self.around.place[row[0]]))
         return rows.outline(lambda column: is_leaf(column[0]), self.around.readers)
 
 
 class LastCopy:
-    """Makes the nodes that the last copy lacks, of what it has: what all others compute because a next one needs it.
+    """Adds the nodes that the last copy lacks: values that every other copy computes only because a next one needs
+    them.
 
     The gradient of the first layer's input is such a value. With it all layers are one function, and a loop.
     """
 
     def __init__(self, copies: Copies) -> None:
         self.copies, self.around = copies, copies.around
-        self.columns: dict[Row, Node] = {}  # by what the other copies are given: what the last one is
+        self.columns: dict[Row, Node] = {}  # by the input of the other copies: that of the last one
         for row in copies.rows:
             for reading in (row, *copies.reading_outside(row)):
                 for column in columns(reading):
                     self.columns[column[:-1]] = column[-1]
 
     def complete(self) -> None:
-        """Add the rows that the last copy alone lacks, each made of rows and of what copies are given."""
+        """Add the rows that only the last copy lacks, each computed from rows and inputs of copies."""
         waiting = deque(self.copies.rows)
         while waiting:
             for short in self._beside(waiting.popleft()):
@@ -222,14 +226,14 @@ class LastCopy:
                     waiting += self.copies.rows[before:]
 
     def _beside(self, row: Row) -> Iterator[Row]:
-        """The users that the nodes of all copies but the last have, and that of the last has not."""
+        """The users that the nodes of all copies but the last have, and the last has not."""
         users = [self.copies.labelled(self.around.users.get(node, ())) for node in row]
         for label in users[0].keys() - users[-1].keys():
             if all(len(other.get(label, ())) == 1 for other in users[:-1]):
                 yield tuple(other[label][0] for other in users[:-1])
 
     def _last_of(self, short: Row) -> Node | None:
-        """The node of the last copy that is what those of the others are; None where it cannot be made."""
+        """The node of the last copy that corresponds to those of the others; None if it cannot be made."""
         first = short[0]
         if is_leaf(first) or len(set(short)) == 1:
             return first if len(set(short)) == 1 else None

@@ -1,4 +1,4 @@
-"""The nodes of a function and what is around each, by which like ones are found."""
+"""The nodes of a function and their neighbourhoods, by which similar nodes are found."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ...array.program import Function, roots
 from ...array.traversal import dependencies, topological
 from .replacing import is_leaf, readers_in
 
-_ROUNDS = 3  # how far around a node is looked at to tell it from others
+_ROUNDS = 3  # radius of the neighbourhood that distinguishes a node from others
 
-Row = tuple[Node, ...]  # the same node in each copy
+Row = tuple[Node, ...]  # corresponding nodes, one per copy
 
 
 class Surroundings:
-    """The nodes of a function: in order, what they are, and who uses them: ``users`` among what copies may have, and
-    ``outer_users`` among the nodes that are ``left_out``.
+    """The nodes of a function in order, their kinds, and their users: ``users`` among the nodes that copies may
+    contain, and ``outer_users`` among the nodes that are ``left_out``.
     """
 
     def __init__(self, function: Function, left_out: Collection[Node] = ()) -> None:
@@ -33,7 +33,7 @@ class Surroundings:
         self._numbers: dict[Hashable, int] = {}
         movable = (node for node in self.order if node.region is root and _is_movable(node))
         self.members = {node for node in movable if node not in left_out}
-        self.users: dict[Node, list[tuple[Node, int]]] = {}  # with the number of the operand
+        self.users: dict[Node, list[tuple[Node, int]]] = {}  # with the index of the operand
         self.outer_users: dict[Node, list[tuple[Node, int]]] = {}
         for node in self.order:
             if node in self.members or node in left_out:
@@ -53,8 +53,8 @@ class Surroundings:
         return self._numbers.setdefault(value, len(self._numbers))
 
     def _refined(self, known: dict[Node, int]) -> dict[Node, int]:
-        """Numbers that also tell apart what the operands and the users of nodes are; what is like no other keeps its
-        own.
+        """Refined class numbers that also distinguish the classes of operands and users; a node that is alone in its
+        class keeps its number.
         """
         found: dict[Node, int] = {}
         counts = Counter(known.values())
@@ -70,7 +70,9 @@ class Surroundings:
         return found
 
     def classes(self, least: int) -> list[Row]:
-        """Like nodes in order, each set once: those that most is known of first."""
+        """Rows of similar nodes in program order, each row once: those distinguished by the largest neighbourhoods
+        first.
+        """
         found: dict[Row, None] = {}
         heavy = [node for node in self.order if node in self.members and not node.operation.is_light]
         for known in reversed(self.hashes):
@@ -81,28 +83,30 @@ class Surroundings:
         return [nodes for nodes in found if self.may_be_chain(nodes)]
 
     def may_be_chain(self, nodes: Row) -> bool:
-        """Tell whether each is deeper than the last one: what needs another is."""
+        """Whether each node is deeper than the one before it, as a node that depends on another is."""
         if not all(node in self.place for node in nodes):
             return False
         depths = [self._depths[self.place[node]] for node in nodes]
         return all(before < depth for before, depth in pairwise(depths))
 
     def note_grown(self, rows: Iterable[Row]) -> None:
-        """Nodes that stand in copies, of so many, need not be begun with again."""
+        """Record that copies of these nodes, that many of them, exist, so that growing need not start from them
+        again.
+        """
         self._grown.update((len(row), node) for row in rows for node in row)
 
     def note_made(self, node: Node, likes: Row) -> None:
-        """A node that nobody needs, like others, may join them."""
+        """Register a node that nothing reads yet, similar to others, so that it can join them."""
         self.kinds[node] = self.kinds[likes[0]]
         self.members.add(node)
 
     def has_grown(self, row: Row) -> bool:
-        """Tell whether copies of so many have been grown to a node."""
+        """Whether that many copies have already been grown to include a node."""
         return (len(row), row[0]) in self._grown
 
     def steps(self, anchors: Row) -> tuple[list[int], list[int]] | None:
-        """For each place the number of the last anchor that its node needs (0 for none), and of the first anchor that
-        needs it (one too many for none); anchors count from 1. None where they are no chain.
+        """For each place, the number of the last anchor that its node depends on (0 for none), and of the first anchor
+        that depends on it (the number of anchors plus 1 for none); anchors count from 1. None if they are no chain.
         """
         number = {self.place[node]: k for k, node in enumerate(anchors, 1)}
         needs = [0] * len(self.order)
@@ -126,8 +130,8 @@ class Surroundings:
 
 
 def _with_unread_results(graph: Graph, order: Sequence[Node]) -> list[Node]:
-    """The nodes, with those results of calls that are read of other calls of the same function, each behind its call:
-    the last layer's gradient may be one that nobody needs.
+    """The nodes, together with the unread results of a call, after it, that are read of other calls of the same
+    function: the last layer's gradient may be one that nothing needs.
     """
     read: dict[Function, set[int]] = {}
     own: dict[Node, set[int]] = {}
@@ -156,7 +160,7 @@ def _is_movable(node: Node) -> bool:
 
 
 def _kind(node: Node) -> Hashable:
-    """Equal for nodes that do the same to like operands."""
+    """A key that is equal for nodes that apply the same operation to operands of the same types."""
     operands = tuple(
         operand if is_leaf(operand) else (operand.shape, operand.element_type) for operand in node.operands
     )

@@ -1,4 +1,4 @@
-"""Copies in a function become calls of one function."""
+"""Replaces copies in a function by calls of one function."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def outline(
     rounds: Callable[[Function], Iterable[Sequence[Alike]]],
     label: Callable[[Function, Alike, CallChains, Container[str]], str],
 ) -> None:
-    """Write copies in each function as calls: ``rounds`` gives outlines as long as it finds some in what the last round
-    has left.
+    """Write copies in each function as calls: ``rounds`` yields outlines, as long as it finds any in what the previous
+    ones have left.
     """
     chains = CallChains(program.module)
     own = own_parts([frame.function_name for frame in chains.frames], program.module.name.removeprefix("jit_"))
@@ -40,7 +40,9 @@ def outline(
 
 
 def in_a_circle(function: Function, found: Sequence[Alike]) -> Alike | None:
-    """An outline with a copy that needs its own results by way of others, if all are calls; None where none has."""
+    """An outline with a copy that would depend on its own results through other copies, if all were calls; None if
+    there is none.
+    """
     copy_of = {node: (each, copy) for each in found for row in each.rows for copy, node in enumerate(row)}
     done: set[Node | tuple[Alike, int]] = set()
     open_copies: set[tuple[Alike, int]] = set()
@@ -65,7 +67,9 @@ def in_a_circle(function: Function, found: Sequence[Alike]) -> Alike | None:
 
 
 def _function_of(function: Function, found: Alike) -> Function:
-    """The function, over the inputs of the first copy; what these are in all copies tells apart equal ones."""
+    """The function over the inputs of the first copy; its ``repeated`` inputs, in all copies, distinguish equal
+    functions.
+    """
     graph = Graph()
     made: dict[Node, Node] = {}
     parameters = {
@@ -87,8 +91,8 @@ def _function_of(function: Function, found: Alike) -> Function:
 
 
 def label_of(function: Function, found: Alike, chains: CallChains, own: Container[str]) -> str:
-    """Return a name for the copies in a function: that of the innermost function of the author's that all of them, or
-    at least their results, come from; ``part_of_it`` where other arrays do, too.
+    """A name for the copies in a function: that of the author's innermost function that all of them, or at least their
+    results, come from; ``part_of_it`` if other arrays come from it too.
 
     ``own`` are the names of the traced function, which all copies come from.
     """
@@ -104,7 +108,7 @@ def label_of(function: Function, found: Alike, chains: CallChains, own: Containe
 
 
 def _authors(graph: Graph, node: Node, chains: CallChains) -> list[tuple[str, str]]:
-    """Return the functions that a node comes from, outermost first: the file and the name of each."""
+    """The functions that a node comes from, outermost first: the file and the name of each."""
     frames = [chains.frames[frame - 1] for frame in chains.of(graph.origins[node])] if node in graph.origins else []
     return [(frame.file_name, frame.function_name) for frame in frames]
 
@@ -112,7 +116,9 @@ def _authors(graph: Graph, node: Node, chains: CallChains) -> list[tuple[str, st
 def _common(
     graph: Graph, nodes: Sequence[Node], chains: CallChains, own: Container[str]
 ) -> tuple[str, tuple[str, str] | None]:
-    """Return the innermost function with a word that all of some nodes come from, and the word; nothing for none."""
+    """The innermost function with a usable name that all of the nodes come from, and the name; empty if there is
+    none.
+    """
     found: tuple[str, tuple[str, str] | None] = "", None
     for level in zip(*(_authors(graph, node, chains) for node in nodes if node in graph.origins), strict=False):
         if len(set(level)) > 1:
@@ -123,7 +129,7 @@ def _common(
 
 
 def is_leaf(node: Node) -> bool:
-    """Tell whether a node stands in a function as it does outside: a literal, ``np.arange(n)`` and the like."""
+    """Whether a node is the same inside a function as outside: a literal, ``np.arange(n)`` and the like."""
     is_value = node.element_type is not None or node.is_python_int
     return not node.operands and node.opcode != "parameter" and not node.stands_alone and is_value
 
@@ -135,21 +141,21 @@ def _carried(graph: Graph, made: dict[Node, Node], operand: Node) -> Node:
 
 
 def _put_calls(function: Function, found: Sequence[Alike], called: Sequence[Function]) -> None:
-    """Put calls in place of copies. Their numbers follow those of all other nodes, in the order of the copies."""
+    """Replace copies by calls. The calls are numbered after all other nodes, in the order of the copies."""
     graph, live = function.graph, live_nodes(function)
     for each, new in zip(found, called, strict=True):
         for copy in range(each.count):
             outputs = [row[copy] for row in each.outputs]
             operands = tuple(graph.current(column[copy]) for column in each.inputs)
             for output, result in zip(outputs, _call(graph, new, operands, outputs), strict=True):
-                if output in live:  # another copy's is read
+                if output in live:  # only another copy's output is read
                     live.replace(output, result)
     live.flush()
-    function.live = None  # calls stand where their first result was, which may be before what they need
+    function.live = None  # calls stand where their first result was, which may be before their operands
 
 
 def _call(graph: Graph, called: Function, operands: tuple[Node, ...], outputs: Sequence[Node]) -> list[Node]:
-    """A call, or its results where it has several."""
+    """A call, or its results if it has several."""
     types = tuple((output.shape, output.element_type) for output in outputs)
     if len(types) > 1:
         made = graph.add("call", operands, results=types, function=called)
@@ -159,7 +165,9 @@ def _call(graph: Graph, called: Function, operands: tuple[Node, ...], outputs: S
 
 
 def readers_in(live: LiveNodes) -> Callable[[Node], list[Node | None]]:
-    """Return the readers of a node, and None for the caller of the function. Several results are read one by one."""
+    """A function that gives the readers of a node, with None for the caller of the function. Readers of multiple
+    results are those of the individual items.
+    """
 
     def readers(node: Node) -> list[Node | None]:
         users: list[Node | None] = [] if node.results else [*live.users(node)]

@@ -1,7 +1,7 @@
-"""Calls of one function for each leaf of trees: what an optimiser does to every weight of a model.
+"""Calls of one function for each leaf of trees, such as an optimiser's update of every weight of a model.
 
-Their results stand at the same places of trees that the program returns: those of new weights, and of what is kept
-beside each.
+Their results are at corresponding places of trees that the program returns: the new weights, and the optimiser state of
+each.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ...hlo.ir import Built
 
 _LEAST_CALLS = 3
 
-Items = Mapping[Node, Mapping[int, Node]]  # by call, the results that somebody reads by their numbers
+Items = Mapping[Node, Mapping[int, Node]]  # by call, the results that are read, by index
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LeafCalls:
-    """Calls that give leaves of some trees, or all: ``trees`` are the places of these in what is returned, one for each
-    result of a call, and ``leaves`` the places of each call's results in them, which are the same in all of them.
+    """Calls that give some or all leaves of some trees: ``trees`` are the paths of these trees in the program's result,
+    one for each result of a call, and ``leaves`` the paths of each call's results within them, the same in all of them.
     """
 
     calls: tuple[Node, ...]
@@ -33,9 +33,9 @@ class LeafCalls:
 
 
 def leaf_calls(tree: Any, items: Items, uses: Mapping[Node, int]) -> list[LeafCalls]:
-    """Return those among the calls of ``items`` whose several results are only returned, in that tree of results.
+    """The calls among ``items`` with several results that are used only in that tree of returned results.
 
-    The trees that they give are dicts, lists, tuples and objects with fields; only dicts may hold something else, too.
+    The trees that they give are dicts, lists, tuples and objects with fields; only dicts may contain other entries too.
     ``uses`` says how often a value is used.
     """
     leaves = list(leaves_of(tree))
@@ -57,7 +57,7 @@ def leaf_calls(tree: Any, items: Items, uses: Mapping[Node, int]) -> list[LeafCa
 
 
 def _inner(tree: Any, found: LeafCalls) -> LeafCalls:
-    """Return calls for the leaves of trees, where they are those of a part of each, as calls for these parts."""
+    """If all leaves are in one common part of each tree, the calls described as those for these parts."""
     while not _are_parts(tree, found) and len({path[:1] for path in found.leaves}) == 1 < min(map(len, found.leaves)):
         starts = tuple((*start, found.leaves[0][0]) for start in found.trees)
         found = replace(found, leaves=tuple(path[1:] for path in found.leaves), trees=starts)
@@ -65,12 +65,12 @@ def _inner(tree: Any, found: LeafCalls) -> LeafCalls:
 
 
 def _are_parts(tree: Any, found: LeafCalls) -> bool:
-    """Tell whether the calls give what trees are left of when keys of dicts are left out."""
+    """Whether the calls give complete trees, except that keys of dicts may be left out."""
     return all(found.leaves) and all(pruned(part_at(tree, start), found.leaves) is not None for start in found.trees)
 
 
 def pruned(tree: Any, leaves: Sequence[Path]) -> Any:
-    """Return what is left of a tree with these leaves alone; None where more than keys of dicts would be left out."""
+    """The part of a tree with only these leaves; None if anything other than keys of dicts would be left out."""
     if () in leaves:
         return tree
     by_key: dict[Any, list[Path]] = {}
@@ -88,20 +88,20 @@ def pruned(tree: Any, leaves: Sequence[Path]) -> Any:
 
 
 def part_at(tree: Any, path: Path) -> Any:
-    """Return the part of a tree at the end of a way."""
+    """The part of a tree at a path."""
     for key in path:
         tree = dict(parts_of(tree))[key]
     return tree
 
 
 def _shared_keys(paths: Sequence[Path]) -> int:
-    """The number of last keys that all ways have in common."""
+    """The length of the common suffix of all paths."""
     pairs = zip(*(reversed(path) for path in paths), strict=False)
     return next((k for k, keys in enumerate(pairs) if len(set(keys)) > 1), min(map(len, paths)))
 
 
 def _plain_keys(tree: Any, path: Path) -> int:
-    """The number of last keys of a way that lead through no object whose parts have no names."""
+    """The number of trailing keys of a path that lead through no object without field names."""
     found = 0
     for key in path:
         found = 0 if isinstance(tree, Built) and not tree.fields else found + 1

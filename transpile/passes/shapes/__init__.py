@@ -1,1 +1,1 @@
-"""Raising rules for making and moving arrays."""
+"""Raising rules for creating and rearranging arrays."""

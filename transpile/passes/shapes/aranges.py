@@ -1,4 +1,4 @@
-"""A row of integers that is converted is a row of the type: ``np.arange(24, dtype=np.float32)``."""
+"""A converted ``arange`` is an ``arange`` of the type: ``np.arange(24, dtype=np.float32)``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...hlo.element_types import ElementType
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, apply_rules
 
-_COUNTED = {"f32": 2**24, "f64": 2**53}  # so many integers from 0 on are floats
+_COUNTED = {"f32": 2**24, "f64": 2**53}  # integers below this are exactly representable
 
 
 def _is_counted(element_type: ElementType) -> bool:
-    """NumPy counts in the type itself."""
+    """Whether NumPy counts exactly in the type itself."""
     return element_type.name in _COUNTED or (element_type.is_integral and element_type.bits >= 8)
 
 
@@ -26,7 +26,9 @@ def _arange(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _of_any_size(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The row of floats however long it is: a library that does not work in chunks rounds each as a conversion does."""
+    """The float ``arange``, however long it is: a library that does not work in chunks rounds each element as a
+    conversion does.
+    """
     row, kind = found["row"], node.type
     if row.interval is None or (kind.is_integral and row.interval[1] >= int(np.iinfo(kind.dtype).max)):
         return None
@@ -39,6 +41,6 @@ OF_ANY_SIZE = (Rule(_ROW, _of_any_size, once=("row",), when=_is_counted),)
 
 
 def aranges(function: Function, supports: Support) -> None:
-    """Leave out the conversion, where nothing else reads the integers and all of them are of the type."""
+    """Remove the conversion, if nothing else reads the integers and all of them are representable in the type."""
     is_any = not supports.features.sizes_are_fixed and supports.features.arrays_fit_memory
     apply_rules(function, OF_ANY_SIZE if is_any else RULES, supports)

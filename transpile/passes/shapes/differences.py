@@ -1,4 +1,4 @@
-"""``x[1:] - x[:-1]`` is ``np.diff(x)``, and of that again ``np.diff(x, n=2)``."""
+"""``x[1:] - x[:-1]`` is ``np.diff(x)``, and the ``np.diff`` of that is ``np.diff(x, n=2)``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""All parts of an array side by side are the array: ``np.concatenate([x[:1], x[1:3], x[3:]])`` is ``x``.
+"""All parts of an array concatenated are the array: ``np.concatenate([x[:1], x[1:3], x[3:]])`` is ``x``.
 
-What flattens a tree of parameters and puts it together again cuts so, and ``jax.random.split(key, 1)``.
+Flattening and rebuilding a tree of parameters does this, and ``jax.random.split(key, 1)``.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from .rolls import part_of_axis
 
 
 def joins(function: Function, supports: Support) -> None:
-    """Read the array in place of all of its parts."""
+    """Read the array instead of the concatenation of all of its parts."""
     rewrite(function, ("concatenate", "stack"), _whole, supports)
 
 
 def _whole(node: Node) -> Node | None:
-    """Return the array whose parts along the axis are joined, in order and without gaps."""
+    """The array whose parts along the axis are joined, in order and without gaps."""
     axis, source, end = node.parameters["axis"], None, 0
     for operand in node.operands:
         part = operand
@@ -37,7 +37,9 @@ def _whole(node: Node) -> Node | None:
 
 
 def _taken(part: Node, axis: int) -> range:
-    """Return the places along an axis that a part takes; none where it takes no part of it, or not all of others."""
+    """The positions along an axis that a part selects; empty if it is no contiguous part, or does not select all of the
+    other axes.
+    """
     index, size = part.parameters["index"], part.operands[0].shape[axis] if axis < part.operands[0].ndim else 0
     if len(index) > axis and isinstance(index[axis], int) and 0 <= index[axis] < size:
         others = (*index[:axis], *index[axis + 1 :])

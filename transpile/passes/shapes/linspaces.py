@@ -1,6 +1,6 @@
-"""``linspace``, which JAX spells out: the numbers before the last, weighted by how near they are to either end, and it.
+"""``linspace``, which JAX spells out: the numbers before the last, as weighted means of the two ends, and the last.
 
-The function of the prelude keeps the weights: ``np.linspace`` computes in float64 and rounds otherwise.
+The prelude's function keeps the weights: ``np.linspace`` computes in float64 and rounds differently.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _linspace(graph: Graph, node: Node, found: Bindings) -> Node | None:
     share = dtype(1) / dtype(gaps)
     if not (end.operation.is_filled or end.opcode == "expand") or end.shape != (1,) or before.shape != (gaps,):
         return None
-    one = graph.literal(1, node.type)  # a factor that is not written
+    one = graph.literal(1, node.type)  # a factor of 1 is not written
     last = end.operands[0]
     factor = found.get("last", None if "SLOPE" in found else one)
     same_end = factor is last or (factor is None and last.is_literal and _is_slope(found, literal_value(last), gaps))
@@ -39,13 +39,13 @@ def _linspace(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _is_slope(found: Bindings, last: Any, gaps: int) -> bool:
-    """The literal is the step from one number to the next, as XLA or JAX works it out."""
+    """Whether the literal is the step from one number to the next, as XLA or JAX computes it."""
     share = last.dtype.type(1) / last.dtype.type(gaps)
     return _is(found, "SLOPE", last * share) or _is(found, "SLOPE", last / last.dtype.type(gaps))
 
 
 def _is(found: Bindings, name: str, wanted: float) -> bool:
-    """The literal of that name, if there is one, has the value."""
+    """Whether the literal of that name, if there is one, has the value."""
     return name not in found or bool(literal_value(found[name]) == wanted)
 
 

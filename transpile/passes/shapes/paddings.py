@@ -1,4 +1,4 @@
-"""``np.pad`` by modes: arrays joined with parts of themselves on both sides."""
+"""``np.pad`` with a mode: arrays concatenated with parts of themselves on both sides."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Widths = tuple[tuple[int, int], ...]
 
 
 class Run(NamedTuple):
-    """Places along an axis that go up or down by a step, or are one place several times."""
+    """Positions along an axis with a constant step, which may be negative, or one position repeated."""
 
     start: int
     step: int
     length: int
 
     def cut(self, part: slice) -> Run:
-        """Return those at some of the positions."""
+        """The positions that a slice selects from these."""
         taken = range(self.length)[part]
         return run(self.start + self.step * taken.start, self.step * taken.step, len(taken))
 
 
 def run(start: int, step: int, length: int) -> Run:
-    """Return places that are equal where they are the same ones: fewer than two have no step."""
+    """A normalised run, so that equal positions compare equal: fewer than two have step 0."""
     return Run(start, step if length > 1 else 0, length)
 
 
@@ -50,7 +50,7 @@ def _padded(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _modes(size: int, before: int, after: int) -> dict[str, list[Run]]:
-    """Return, by mode, which elements of an axis stand before and after it."""
+    """For each mode, the elements of an axis that come before and after it."""
     return {
         "edge": [run(0, 0, before), run(size - 1, 0, after)],
         "wrap": [run(size - before, 1, before), run(0, 1, after)],
@@ -60,7 +60,7 @@ def _modes(size: int, before: int, after: int) -> dict[str, list[Run]]:
 
 
 def _places(part: Node, x: Node, axis: int) -> Run | None:
-    """Return which elements along an axis of ``x`` a part of it consists of, in their order."""
+    """The elements along an axis of ``x`` that a part of it consists of, in order."""
     if part is x:
         return run(0, 1, x.shape[axis])
     if part.opcode == "broadcast_to":
@@ -86,7 +86,7 @@ def _of_one(part: Node, x: Node, axis: int) -> Run | None:
 
 
 def _only_item(node: Node, axis: int) -> Any:
-    """Return what an index takes of one axis, where it takes all of the others."""
+    """The index item for one axis, if the index selects all of the others."""
     index, ndim = node.parameters["index"], node.operands[0].ndim
     whole = (*index, *(FULL,) * (ndim - len(index)))
     if len(whole) != ndim or any(item != FULL for k, item in enumerate(whole) if k != axis):
@@ -95,7 +95,7 @@ def _only_item(node: Node, axis: int) -> Any:
 
 
 def _call(graph: Graph, x: Node, node: Node, widths: Widths, mode: str) -> Node:
-    """Widths that are the same on all sides are one number."""
+    """The call; widths that are the same on all sides are written as one number."""
     given: Any = widths[0] if len(set(widths)) == 1 else widths
     if len(set(widths)) == 1 and widths[0][0] == widths[0][1]:
         given = widths[0][0]
@@ -110,7 +110,7 @@ def _all_widths(node: Node) -> Widths:
 
 
 def _together(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """NumPy, too, pads one axis after the other."""
+    """Pads of several axes become one: NumPy, too, pads one axis after the other."""
     inner = found["inner"]
     mode = node.parameters["keywords"].get("mode")
     if mode is None or inner.parameters["keywords"].get("mode") != mode:

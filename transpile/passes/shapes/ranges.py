@@ -1,7 +1,7 @@
-"""Numbers that count up or down evenly: ``np.arange(19, -1, -1)``, and as indices the slice ``x[::-1]``.
+"""Arithmetic progressions: ``np.arange(19, -1, -1)``, and as indices the slice ``x[::-1]``.
 
-A tracer writes ``19 - np.arange(20)`` for the one, and takes elements by such numbers for the other. A row is an
-``arange``, or a ``range`` with a start and a step, as long as nothing on the way to it can wrap around.
+JAX traces ``19 - np.arange(20)`` for the former, and takes elements at such indices for the latter. A row is an
+``arange``, or a ``range`` with a start and a step, if no operation that computes it can wrap around.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL
 
-_TYPES = {"s32": 2**31, "s64": 2**63, "f32": 2**24, "f64": 2**53}  # integers below that are numbers of the type
-_LEAST_ROW = 3  # numbers that are no table
+_TYPES = {"s32": 2**31, "s64": 2**63, "f32": 2**24, "f64": 2**53}  # integers below this are exact in the type
+_LEAST_ROW = 3  # numbers of a computed row
 _LEAST_TABLE = 4  # numbers of a table that is written as a range
-_DEEPEST = 6  # operations that are looked through
-_PIECE = 1 << 12  # numbers of a table that are looked at before the next ones
+_DEEPEST = 6  # nested operations that are followed
+_PIECE = 1 << 12  # numbers of a table that are checked at a time
 _WHOLE = (None, None, None)  # a slice of all elements
 
 
 def ranges(function: Function, supports: Support) -> None:
-    """Write elements at even distances as slices, and rows of numbers by their start, stop and step."""
+    """Write evenly spaced elements as slices, and rows of numbers by their start, stop and step."""
     if not supports.features.sizes_are_fixed:
         return
     graph, live = function.graph, live_nodes(function)
@@ -37,7 +37,7 @@ def ranges(function: Function, supports: Support) -> None:
 
 
 def tables(function: Function, supports: Support) -> None:
-    """Write tables of whole numbers at even distances as ranges, and elements at known places as slices."""
+    """Write tables of evenly spaced integers as ranges, and elements at known positions as slices."""
     if supports.features.sizes_are_fixed:
         rewrite(function, ("prelude",), partial(_taken, function.graph), supports)
         rewrite(function, ("take", "setitem"), partial(_sliced, function.graph), supports)
@@ -45,7 +45,7 @@ def tables(function: Function, supports: Support) -> None:
 
 
 def row_of(node: Node, depth: int = _DEEPEST) -> range | None:
-    """The numbers of a node, where they are at even distances and none of them is rounded, wraps around or is -0."""
+    """The values of a node as a range, if they are evenly spaced and none of them is rounded, wraps around or is -0."""
     if node.ndim != 1 or node.element_type is None or node.type.name not in _TYPES or depth == 0:
         return None
     if node.interval is None and node.type.is_integral:
@@ -93,7 +93,7 @@ def _number(node: Node) -> int | None:
 
 
 def _taken(graph: Graph, node: Node) -> Node | None:
-    """Elements at places of a table that are all there: none is filled."""
+    """Elements at the positions of a table, all within bounds, so that none is filled."""
     if node.parameters["function"] != "take_or_fill" or "fill" in node.parameters["keywords"]:
         return None
     (x, index), axis = node.operands, node.parameters["keywords"].get("axis", 0)
@@ -103,7 +103,7 @@ def _taken(graph: Graph, node: Node) -> Node | None:
 
 
 def _times(row: range | None, factor: int, node: Node) -> range | None:
-    """A row times a number; 0 times a negative float is -0."""
+    """A row times a number; for floats, 0 times a negative number is -0."""
     if row is None or factor == 0 or (factor < 0 and not node.type.is_integral):
         return None
     return range(row.start * factor, row.stop * factor, row.step * factor)
@@ -125,7 +125,7 @@ def _row_of_table(node: Node) -> range | None:
 
 
 def _are_whole(values: np.ndarray[Any, np.dtype[Any]]) -> bool:
-    """Tell whether numbers are integers, though their type may have others; -0.0 is none."""
+    """Whether all numbers are integers, whatever their type; -0.0 is not."""
     if values.dtype.kind in "iu":
         return True
     return (
@@ -135,17 +135,17 @@ def _are_whole(values: np.ndarray[Any, np.dtype[Any]]) -> bool:
 
 
 def _counted(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
-    """A row that only this node is computed from, by its numbers."""
+    """A row that is computed only for this node, written by its numbers."""
     row = row_of(node)
     if node.opcode == "convert" and node.operands[0].opcode == "arange":
-        return None  # that is a pass of its own
+        return None  # handled by its own pass
     if row is None or any(live.count(part) > 1 for part in _inside(node)):
         return None
     return _made(graph, node, row)
 
 
 def _inside(node: Node) -> list[Node]:
-    """The parts of a row that are no numbers, down to where it begins."""
+    """The non-literal nodes that a row is computed from."""
     parts = [operand for operand in node.operands if not operand.is_literal]
     return [*parts, *(inner for part in parts for inner in _inside(part))]
 
@@ -197,7 +197,7 @@ def _sliced(graph: Graph, node: Node) -> Node | None:
 
 
 def slice_of(row: range, size: int) -> tuple[int | None, int | None, int | None]:
-    """Start, stop and step as one would write them; what is left out is None."""
+    """Start, stop and step as one would write them, with None for what is left out."""
     last = row[-1]
     if row.step > 0:
         start, stop = row.start or None, None if last + row.step >= size else last + 1

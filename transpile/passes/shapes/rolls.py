@@ -1,5 +1,6 @@
-"""``np.concatenate([x[k:], x[:k]])`` is ``np.roll(x, -k)``; two in a row are one of several axes; of every n-th element
-of a rolled axis, only those are rolled, if at all."""
+"""``np.concatenate([x[k:], x[:k]])`` is ``np.roll(x, -k)``; two rolls in a row are one along several axes; of a rolled
+axis sliced with a step, only the selected elements are rolled, if any need to be.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +22,15 @@ def _roll(graph: Graph, node: Node, found: Bindings) -> Node | None:
     tail, head = (part_of_axis(found[name], axis, x.shape[axis]) for name in ("tail", "head"))
     if tail is None or head is None or head.start != 0 or tail.stop != x.shape[axis] or head.stop != tail.start:
         return None
-    are_halves = len(head) > 1 and abs(len(tail) - len(head)) <= 1  # for even sizes and odd ones alike
+    are_halves = len(head) > 1 and abs(len(tail) - len(head)) <= 1  # for even and odd sizes alike
     shift = len(tail) if len(tail) < len(head) or are_halves else -len(head)
     return graph.add("roll", (x,), shift=shift, axis=axis)
 
 
 def part_of_axis(index: tuple[Any, ...], axis: int, size: int) -> range | None:
-    """Return what an index takes of one axis, if it takes all of the others and one piece of this."""
+    """The range that an index selects along one axis, if it selects all of the other axes and a contiguous part of this
+    one.
+    """
     if len(index) <= axis or any(item != FULL for k, item in enumerate(index) if k != axis):
         return None
     item = index[axis]
@@ -36,7 +39,7 @@ def part_of_axis(index: tuple[Any, ...], axis: int, size: int) -> range | None:
 
 
 def _along_several(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """One call goes over an array once, whatever the number of axes."""
+    """One call rolls an array in one pass, whatever the number of axes."""
     shifts = (
         {found["axis"]: found["shift"]}
         if isinstance(found["axis"], int)
@@ -77,5 +80,5 @@ RULES = (
 
 
 def rolls(function: Function, supports: Support) -> None:
-    """Raise arrays of which the two parts were exchanged; what is rolled of some elements depends on the size."""
+    """Raise arrays whose two parts were swapped; strided slices of rolled arrays depend on the size."""
     apply_rules(function, (_EVERY_OTHER, *RULES) if supports.features.sizes_are_fixed else RULES, supports)

@@ -1,7 +1,7 @@
-"""Small arrays whose elements are known one by one, as a person writes them: ``np.array([[c, s], [-s, c]])`` for rows
-that are joined, and for elements that are written into zeros.
+"""Small arrays whose elements are known individually, written as a person would: ``np.array([[c, s], [-s, c]])`` for
+rows that are joined, and for elements that are written into zeros.
 
-They are a row of numbers in another shape, which libraries that take numbers in lists write as a list of rows.
+They become a reshaped row of numbers, which libraries that take numbers in lists write as a list of rows.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ...array.scalars import MOST_NUMBERS
 from ...array.support import Support
 from ...array.value import getitem
 
-_DEEPEST = 4  # arrays of arrays
-_Elements = dict[tuple[int, ...], Node]  # by their places
+_DEEPEST = 4  # nested arrays
+_Elements = dict[tuple[int, ...], Node]  # by index
 
 
 def small_arrays(function: Function, supports: Support) -> None:
-    """Write what is joined of single elements, or changed one by one, as a row of its elements in its shape."""
+    """Write arrays that are joined from single elements, or modified one by one, as a row of elements, reshaped."""
     graph, live = function.graph, live_nodes(function)
 
     def rule(node: Node) -> Node | None:
@@ -41,14 +41,14 @@ def small_arrays(function: Function, supports: Support) -> None:
 
 
 def _joined(graph: Graph, node: Node) -> list[Node] | None:
-    """Return the elements of what is joined along its first axis, where none of them is a part of a longer array."""
+    """The elements of operands joined along the first axis, if none is a part of a longer array."""
     if not _is_in_order(node) or (node.opcode == "stack" and node.ndim == 1):
         return None
     return _all_of(graph, node.operands, _DEEPEST)
 
 
 def _is_in_order(node: Node) -> bool:
-    """Tell whether the elements of what is joined follow each other as those of the whole do."""
+    """Whether the elements of the operands, one operand after another, are in the order of the result's elements."""
     return prod(node.shape[: node.parameters["axis"]]) == 1
 
 
@@ -63,7 +63,7 @@ def _all_of(graph: Graph, nodes: tuple[Node, ...], depth: int) -> list[Node] | N
 
 
 def _elements(graph: Graph, node: Node, depth: int) -> list[Node] | None:
-    """Return the elements of an array in the order of its rows, or None."""
+    """The elements of an array in row-major order, or None."""
     if not node.ndim:
         return None if node.is_python_int else [node]
     if depth == 0 or not 0 < prod(node.shape) <= MOST_NUMBERS:
@@ -83,9 +83,9 @@ def _elements(graph: Graph, node: Node, depth: int) -> list[Node] | None:
 
 
 def _written(graph: Graph, live: LiveNodes, node: Node) -> list[Node] | None:
-    """Return the elements of zeros, or another number, of which at least half are written one by one."""
+    """The elements of an array of zeros, or of another number, of which at least half are written one by one."""
     if any(user.opcode == "setitem" and user.operands[0] is node for user in live.users(node)):
-        return None  # the last of them
+        return None  # only the last update is considered
     written: _Elements = {}
     for place, value in _changes(live, node):
         written.setdefault(place, value)
@@ -99,7 +99,7 @@ def _written(graph: Graph, live: LiveNodes, node: Node) -> list[Node] | None:
 
 
 def _changes(live: LiveNodes, node: Node) -> Iterator[tuple[tuple[int, ...], Node]]:
-    """Each place that is written, and its element, the last first."""
+    """The index and value of each element that is written, last one first."""
     last = node
     while node.opcode == "setitem" and (node is last or live.count(node) == 1) and node.region is last.region:
         place, value = _place(node), node.operands[1]
@@ -110,7 +110,7 @@ def _changes(live: LiveNodes, node: Node) -> Iterator[tuple[tuple[int, ...], Nod
 
 
 def _place(node: Node) -> tuple[int, ...] | None:
-    """The place of the only element that is changed, if that is known."""
+    """The index of the only element that is modified, if it is known."""
     index = node.parameters["index"]
     given = (node.operands[item.index].parameters.get("value") if isinstance(item, Slot) else item for item in index)
     place = tuple(item for item in given if isinstance(item, int))

@@ -1,7 +1,8 @@
-"""Parts of an array that were padded and added are put side by side, as gradients of what reads the parts have them:
-``np.pad(x, (2, 0)) + np.pad(y, (0, 3))`` is ``np.concatenate([y, x])``; and ``np.diff`` is what differences have.
+"""Parts of an array that were padded and added are concatenated, as in gradients of code that reads the parts:
+``np.pad(x, (2, 0)) + np.pad(y, (0, 3))`` is ``np.concatenate([y, x])``; and gradients of differences become
+``np.diff``.
 
-A part keeps the sign of a zero, which adding 0 to it loses.
+A concatenated part keeps a -0, which adding 0 to it would lose.
 """
 
 from __future__ import annotations
@@ -21,27 +22,27 @@ from ...array.support import Support
 from ...array.value import FULL, NEW
 from ..rewriting.patterns import pattern
 
-_SHORT = 8  # elements of an array that is written element by element
+_SHORT = 8  # elements of an array that is written as a list of elements
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Arrays side by side along an axis, and the place of the first of their elements in the whole."""
+    """Adjacent arrays along an axis, and the position of their first element in the whole."""
 
     start: tuple[int, ...]
     pieces: tuple[Node, ...]
-    axis: int = -1  # any, of one piece
+    axis: int = -1  # undetermined while there is one piece
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes of all pieces together."""
+        """The shape of all pieces together."""
         first = self.pieces[0].shape
         if self.axis < 0:
             return first
         return tuple(sum(p.shape[k] for p in self.pieces) if k == self.axis else n for k, n in enumerate(first))
 
     def followed_by(self, other: _Part) -> _Part | None:
-        """Both, where the other begins where this one ends, along one axis."""
+        """Both parts as one, if the other begins where this one ends, along one axis."""
         moved = [k for k, (a, b) in enumerate(zip(self.start, other.start, strict=True)) if a != b]
         if len(moved) != 1 or not {self.axis, other.axis} <= {-1, moved[0]}:
             return None
@@ -56,14 +57,14 @@ _Joining = Callable[[_Part, _Part], _Part | None]
 
 
 def sums_of_pads(function: Function, supports: Support) -> None:
-    """Put padded parts that are added side by side."""
+    """Concatenate padded parts that are added."""
     live = live_nodes(function)
     rewrite(function, ("pad",), lambda node: _padded_once(function.graph, node), supports)
     rewrite(function, ("add",), lambda node: _put_together(function.graph, live, node), supports)
 
 
 def _padded_once(graph: Graph, node: Node) -> Node | None:
-    """A pad of a pad is one."""
+    """A pad of a pad becomes one pad."""
     inner, fill = node.operands
     if inner.opcode != "pad" or inner.operands[1] is not fill:
         return None
@@ -74,7 +75,7 @@ def _padded_once(graph: Graph, node: Node) -> Node | None:
 
 def _put_together(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
     if not node.shape or node.type.is_extension or any(_is_term(live, user, node) for user in live.users(node)):
-        return None  # the whole sum is looked at
+        return None  # handled with the whole sum
     terms = list(_terms(live, node))
     parts = [_Part(_start(term), (term.operands[0],)) for term in terms if _is_part(term)]
     if len(parts) < 2:
@@ -114,7 +115,7 @@ def _start(pad: Node) -> tuple[int, ...]:
 
 
 def _merged(graph: Graph, parts: Sequence[_Part]) -> list[_Part]:
-    """Parts that stand at one place are added; then those of which one follows another are one, until none does."""
+    """Parts at the same position are added; then adjacent parts are merged, until none are adjacent."""
     found = list(parts)
     joinings = (partial(_added, graph), lambda a, b: a.followed_by(b) or b.followed_by(a))
     while (pair := next(_joined_pairs(found, joinings), None)) is not None:
@@ -137,7 +138,7 @@ def _added(graph: Graph, a: _Part, b: _Part) -> _Part | None:
 
 
 def _sum(graph: Graph, a: Node, b: Node) -> Node:
-    """The sum of two pieces, or a piece of one number that is the sum of theirs."""
+    """The sum of two pieces; for pieces of one element, a piece with the sum of the elements."""
     x, y = _number(graph, a), _number(graph, b)
     if x is None or y is None:
         return graph.add("add", (a, b))
@@ -145,7 +146,7 @@ def _sum(graph: Graph, a: Node, b: Node) -> Node:
 
 
 def _filled(graph: Graph, node: Node, parts: list[_Part]) -> list[_Part]:
-    """Single numbers in a short row are one part with the zeros beside and between them."""
+    """Single numbers in a short row become one part together with the zeros beside and between them."""
     numbers: dict[int, Node] = {}
     for part in parts:
         for place, piece in enumerate(part.pieces, part.start[0]):
@@ -161,7 +162,7 @@ def _filled(graph: Graph, node: Node, parts: list[_Part]) -> list[_Part]:
 
 
 def _number(graph: Graph, piece: Node) -> Node | None:
-    """The only element of an array, where it has a name of its own."""
+    """The only element of an array, if it is available as a scalar."""
     if set(piece.shape) != {1}:
         return None
     if piece.opcode == "expand" or piece.operation.is_filled:
@@ -198,14 +199,14 @@ def _joined(graph: Graph, part: _Part) -> Node:
 
 
 def _row(piece: Node, axis: int) -> Node | None:
-    """What an array of one row along an axis was made of, where it was."""
+    """The operand that was expanded into an array of one row along an axis; None for other arrays."""
     wanted = tuple(NEW if k == axis else FULL for k in range(piece.ndim))
     is_row = piece.opcode == "expand" and tuple(piece.parameters["index"]) == wanted[: len(piece.parameters["index"])]
     return piece.operands[0] if is_row and len(piece.parameters["index"]) > axis else None
 
 
 def _difference(graph: Graph, node: Node, parts: Sequence[_Part]) -> Node | None:
-    """Two parts that are one array and the same with a minus, of which one stands one place later."""
+    """Two parts that are the same array with opposite signs, one of them shifted by one place."""
     early, late = sorted(parts, key=lambda part: part.start)
     (a,), (b,) = early.pieces, late.pieces
     moved = [k for k, (i, j) in enumerate(zip(early.start, late.start, strict=True)) if i != j]

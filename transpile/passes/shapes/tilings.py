@@ -1,4 +1,4 @@
-"""``np.repeat`` and ``np.tile``: axes that were inserted, repeated and merged with the one beside them."""
+"""``np.repeat`` and ``np.tile``: axes that were inserted, broadcast and merged with an adjacent one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _repeated(graph: Graph, node: Node, found: Bindings) -> Node | None:
     runs = cuts(node.shape, wide.shape)
     if own is None or runs is None or x.ndim != node.ndim or 0 in node.shape:
         return None
-    before: list[int] = []  # by axis, how often the whole of it is repeated, and each element
+    before: list[int] = []  # by axis, how often it is repeated as a whole, and how often each element
     after: list[int] = []
     for axis, (_, run) in enumerate(runs):
         places = [k for k, piece in enumerate(run) if own[piece] == axis]
@@ -41,7 +41,9 @@ def _repeated(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _own_axes(inner: Node, wide: Node) -> list[int | None] | None:
-    """Return for each axis of a wide array the axis of what was expanded that it is, None where it was inserted."""
+    """For each axis of a broadcast array, the corresponding axis of the operand that was expanded; None where it was
+    inserted.
+    """
     index = inner.parameters["index"] if inner.opcode == "expand" else (":",) * inner.ndim
     own: list[int | None] = [None] * (wide.ndim - inner.ndim)
     axis = 0
@@ -62,7 +64,7 @@ def _repeated_by_position(graph: Graph, node: Node, found: Bindings) -> Node | N
 
 
 def _repeat(graph: Graph, node: Node, x: Node, count: int, axis: int) -> Node:
-    """Return the call of ``np.repeat`` in place of a node."""
+    """The call of ``np.repeat`` that replaces a node."""
     keywords = {"axis": -1 if axis == x.ndim - 1 else axis} if x.ndim > 1 else {}
     return called(graph, "np.repeat", (x,), node, count, **keywords)
 
@@ -76,5 +78,5 @@ _REPEATED = (Rule("take(x, divide(positions, NUMBER))", _repeated_by_position),)
 
 
 def repeated_positions(function: Function, supports: Support) -> None:
-    """Raise ``np.repeat`` where ``arange(n) // count`` says what is taken, as images are enlarged."""
+    """Raise takes at ``arange(n) // count`` to ``np.repeat``, as in enlarging images."""
     apply_rules(function, _REPEATED, supports)

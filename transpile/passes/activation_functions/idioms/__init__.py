@@ -1,7 +1,7 @@
-"""Functions that XLA spells out in dozens of instructions, recognised instruction by instruction.
+"""Functions that XLA expands into dozens of instructions, recognised instruction by instruction.
 
-Each ``.hlo`` file beside this one is a pattern: what XLA writes for the function of that name (up to the first dot) of
-the instruction ``x``. A new idiom is a file and a function of the prelude.
+Each ``.hlo`` file beside this one is a pattern: the instructions that XLA emits for the function with the file's name
+(up to the first dot), applied to the instruction ``x``. A new idiom is a file and a function of the prelude.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ _FOLDER = Path(__file__).parent
 
 
 def _rules(element_type: ElementType, suffix: str, root_half: str, slope: str) -> Iterator[Rule]:
-    """JAX's normal distribution, and its derivative, where JAX adds the parts of all three cases and only one is not 0.
-    ``root_half`` is ``0.5**0.5``, ``slope`` that of the error function at 0.
+    """JAX's normal distribution, and its derivative, in which JAX adds the terms of all three cases, of which only one
+    is not 0.
+
+    ``root_half`` is ``0.5**0.5``, ``slope`` the derivative of the error function at 0.
     """
     middle = f'compare(abs((w := multiply(x, {root_half}))), {root_half}, direction="LT")'
     upper = f'select(compare(w, 0, direction="GT"), subtract(2, (tail := prelude.erfc{suffix}(abs(w)))), tail)'
@@ -52,7 +54,7 @@ RULES = (
 
 
 class Idiom:
-    """The nodes of a pattern: its root, its parameter, and what the function is applied to."""
+    """The nodes of a pattern: its root, its parameter, and the argument of the function."""
 
     def __init__(self, path: Path, smaller: Sequence[Idiom]) -> None:
         self.name = path.name.partition(".")[0]
@@ -65,7 +67,7 @@ class Idiom:
         self.argument = named[0] if named else self.parameter
 
     def match(self, node: Node) -> Node | None:
-        """Return what the function is applied to, where the node computes it."""
+        """The argument of the function, if the node computes it; else None."""
         found: dict[Node, Node] = {}
         waiting = [(self.root, node)]
         while waiting:
@@ -93,12 +95,12 @@ def _is_same_operation(wanted: Node, given: Node) -> bool:
     )
 
 
-FEWEST_NUMBERS = 20  # of an idiom: a program with fewer has none, and the idioms need not be read for it
+FEWEST_NUMBERS = 20  # in any idiom: a program with fewer contains none, and the idioms need not be loaded for it
 
 
 @cache
 def library() -> tuple[Idiom, ...]:
-    """All idioms, small ones first: larger ones may contain them."""
+    """All idioms, smallest first, since larger ones may contain them."""
     found: list[Idiom] = []
     for path in sorted(_FOLDER.glob("*.hlo"), key=lambda path: (path.stat().st_size, path.name)):
         found.append(Idiom(path, found))
@@ -106,7 +108,7 @@ def library() -> tuple[Idiom, ...]:
 
 
 def idioms(function: Function, supports: Support) -> None:
-    """Raise functions that are spelt out to calls of the prelude."""
+    """Raise expanded functions to calls of the prelude."""
     if len(live_nodes(function).of(("literal",))) >= FEWEST_NUMBERS:
         _raise(function, library(), supports)
     apply_rules(function, RULES, supports)
