@@ -1,4 +1,4 @@
-"""The outline of a function that was traced several times: what its copies have in common."""
+"""The outline of a function that was traced several times: the instructions that its copies have in common."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class Readers:
-    """The users of the instructions of a computation, and where they stand."""
+    """The users of a computation's instructions, and the instructions' positions."""
 
     def __init__(self, computation: Computation) -> None:
         self.root = computation.root
         self.order = {instruction: k for k, instruction in enumerate(computation.instructions)}
-        self.users: dict[Instruction, list[tuple[Instruction, int]]] = {}  # with the number of the operand
+        self.users: dict[Instruction, list[tuple[Instruction, int]]] = {}  # with the index of the operand
         for instruction in computation.instructions:
             for k, operand in enumerate(instruction.operands):
                 self.users.setdefault(operand, []).append((instruction, k))
 
     def readers(self, instruction: Instruction) -> list[Instruction | None]:
-        """Return the instructions that read one, and None for the caller."""
+        """The users of an instruction, with None for the caller of the computation."""
         users: list[Instruction | None] = [user for user, _ in self.users.get(instruction, ())]
         return [*users, None] if instruction is self.root else users
 
 
 def most_saved(found: Activations) -> int:
-    """Return a bound of what an outline of copies saves: all their work stays, for one value."""
+    """An upper bound of what an outline of copies saves: all their operations are kept, and a call lists one value."""
     first = found.copies[0].values()
     return _saved(len(found.copies), work([*first, *found.structure]), 1)
 
 
 def saved(outline: Outline[Instruction]) -> int:
-    """Return what an outline saves; 0 where calls would list too much, or nothing is read of them."""
+    """The saving of an outline; 0 if calls would list too many values, or none of its results is read."""
     each = work(row[0] for row in outline.rows)
     return _saved(outline.count, each, outline.values) if outline.values <= _MOST_VALUES and outline.outputs else 0
 
@@ -52,7 +52,7 @@ def _saved(copies: int, each: int, values: int) -> int:
 def common_body(
     around: Readers, found: Activations, constants: Constants, numbers: Numbers
 ) -> Outline[Instruction] | None:
-    """The largest common body of the copies; None where their function has no name, or each is several calls."""
+    """The largest common body of the copies; None if their function has no name, or each copy is several calls."""
     if not _IDENTIFIER.fullmatch(short(found.function_name)):
         return None
     _absorb(around, found, numbers)
@@ -68,24 +68,25 @@ def common_body(
 
 
 def _are_several_calls(copy: Iterable[Instruction], places: Mapping[Instruction, int]) -> bool:
-    """Tell whether parts of a copy that have nothing to do with each other come from the same places: a map over a tree
-    calls its function for arrays of several shapes, and for each shape as often.
+    """Whether independent components of a copy come from the same places: a map over a tree calls its function for
+    arrays of several shapes, equally often for each shape.
     """
     parts = connected(copy, lambda instruction: instruction.operands)
     counts = Counter(frozenset(places[each] for each in part if work([each])) for part in parts)
-    del counts[frozenset()]  # parts that compute nothing
+    del counts[frozenset()]  # components that compute nothing
     return bool(counts) and min(counts.values()) > 1
 
 
 def short(function_name: str) -> str:
-    """``solve.<locals>.attempt`` is called ``attempt``."""
+    """The last part of a qualified name: ``attempt`` for ``solve.<locals>.attempt``."""
     return function_name.rsplit(".", 1)[-1]
 
 
 def _absorb(around: Readers, found: Activations, numbers: Numbers) -> None:
-    """Broadcasts, reshapes and the like that serve one copy only belong to it, under the label of what they serve.
+    """Add broadcasts, reshapes and the like that only one copy uses to that copy, under a label derived from their
+    user's.
 
-    What comes from another place than the function stays outside where it works on what is given: ``b[0]``.
+    Those from outside the function that only transform inputs, such as ``b[0]``, stay outside.
     """
     copies, order = found.copies, around.order
     owner = {instruction: n for n, copy in enumerate(copies) for instruction in copy.values()}
@@ -130,7 +131,7 @@ def _absorb(around: Readers, found: Activations, numbers: Numbers) -> None:
     common = set.intersection(*(set(copy) for copy in copies))
     differing = {
         label
-        for label in common & absorbed  # the others are alike by their labels and what their group agrees in
+        for label in common & absorbed  # the others are alike by construction of their labels and groups
         if len({(copy[label].opcode, copy[label].shape, numbers.of_attributes(copy[label])) for copy in copies}) > 1
     }
     for copy in copies:
@@ -139,7 +140,7 @@ def _absorb(around: Readers, found: Activations, numbers: Numbers) -> None:
 
 
 class _Queue:
-    """Instructions in the order of a key, each once; more may be added behind the one that is looked at."""
+    """Instructions in the order of a key, each once; more may be added after the current one during iteration."""
 
     def __init__(self, given: Iterable[Instruction], key: Callable[[Instruction], int]) -> None:
         self._key = key
