@@ -1,6 +1,6 @@
-"""``(a.T @ b.T).T`` is ``b @ a``: a matrix product is turned round where that leaves fewer transposes.
+"""``(a.T @ b.T).T`` is ``b @ a``: a matrix product is computed transposed where that leaves fewer transposes.
 
-The arithmetic between a product and the transposes that read it is turned with it. Gradients of weights are such
+The arithmetic between a product and the transposes that read it is transposed with it. Gradients of weights are such
 products: ``tensordot(d_y, x).T`` is ``tensordot(x, d_y)``, and ``(d_y[:, None] * x).T`` is ``x[:, None] * d_y``.
 """
 
@@ -24,7 +24,7 @@ _PRODUCTS = ("matmul", "tensordot")
 
 
 def products(function: Function, _: Support) -> None:
-    """Turn products round, each with what is computed from it element by element."""
+    """Compute products transposed, each with the element-wise operations on it."""
     live = live_nodes(function)
     if not live.of(("transpose",)):
         return
@@ -38,7 +38,7 @@ def products(function: Function, _: Support) -> None:
             users.setdefault(operand, []).append(node)
     for root in roots(function):
         users.setdefault(root, []).append(None)
-    turned: dict[Node, Axes] = {}  # with how to transpose what takes the place of a node to have its value
+    turned: dict[Node, Axes] = {}  # with the axes that transpose a node's replacement to the node's value
     for node in order:
         back = _back(node)
         group = _group(node, users) if back is not None else set()
@@ -77,7 +77,7 @@ def _outer(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
 
 
 def _back(node: Node) -> Axes | None:
-    """How to transpose a product that is turned round to have its value; None for what is no product to turn."""
+    """The axes that transpose the swapped product back to a node's value; None for nodes that are no such product."""
     if node.opcode == "matmul" and all(operand.ndim >= 2 for operand in node.operands):
         return last_two_swapped(node.ndim)
     if node.opcode != "tensordot":
@@ -88,8 +88,8 @@ def _back(node: Node) -> Axes | None:
 
 
 def _group(product: Node, users: Users) -> set[Node]:
-    """The product and the arithmetic on it, if all that reads them from outside are transposes, or reduces them to a
-    number; else nothing.
+    """The product and the arithmetic on it, if it is read from outside only by transposes or by sums over all elements;
+    else nothing.
     """
     group = {product}
     waiting = [product]
@@ -110,12 +110,12 @@ def _group(product: Node, users: Users) -> set[Node]:
 
 
 def _is_of_all(user: Node) -> bool:
-    """Tell whether a node reduces all elements to a number, in whatever order they are."""
+    """Whether a node reduces all elements to a number, whatever their order."""
     return user.opcode == "sum" and not user.ndim and user.type.is_floating and user.type.bits >= 32
 
 
 def _is_simpler(product: Node, back: Axes, group: set[Node], users: Users) -> bool:
-    """Fewer transposes are left."""
+    """Whether fewer transposes are left."""
     before = after = 0
     for operand in product.operands if product.opcode == "matmul" else ():
         is_turned = operand.opcode == "transpose"

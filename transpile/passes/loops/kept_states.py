@@ -1,5 +1,7 @@
-"""A carry that a loop stores before and behind each round is stored once: ``hs[i + 1] = h``, with ``hs[0] = h`` before
-the loop. Gradients keep both: the one that a step was given, and what they know the derivative of.
+"""A carry that a loop stores before and after each iteration is stored once: ``hs[i + 1] = h``, with ``hs[0] = h``
+before the loop.
+
+Gradients save both: the input of a step, and the value that the derivative is computed from.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from ..to_array.counters import from_affine
 from .dead_carries import unread_carries
 from .loop_rows import is_counted_store, is_row, row_at, stored_index
 
-_Kept = dict[tuple[Node, int], tuple[int, int]]  # by a loop and an output: that with all states, and its first row
+_Kept = dict[tuple[Node, int], tuple[int, int]]  # by loop and output: the output with all states, and the first row in it
 
 
 def kept_states(function: Function, supports: Support) -> None:
-    """Store the states before and behind all rounds of loops in one array."""
+    """Store the states before and after all iterations of a loop in one array."""
     if not supports.features.arrays_are_mutable:
         return
     kept: _Kept = {}
@@ -45,7 +47,7 @@ def kept_states(function: Function, supports: Support) -> None:
 
 
 def _with_states(graph: Graph, node: Node, loop: Loop, carry: Carry) -> int:
-    """Let a loop store all states of a carry; return which output that is."""
+    """Let a loop store all states of a carry; return the index of that output."""
     value = carry.following
     assert value is not None and loop.counter is not None
     shape, number = (loop.stop + 1, *value.shape), len(loop.carries)
@@ -65,7 +67,7 @@ def _with_states(graph: Graph, node: Node, loop: Loop, carry: Carry) -> int:
 
 
 def _of_states(graph: Graph, kept: _Kept, slices: dict[Node, tuple[Node, int]], node: Node) -> Node | None:
-    """Read what an output had, or a row of it, from the array with all states."""
+    """Read a former output, or a row of it, from the array with all states."""
     if node.opcode == "getitem":
         if node.operands[0] not in slices:
             return None
