@@ -20,7 +20,7 @@ from ..to_array.counters import from_affine
 from .dead_carries import unread_carries
 from .loop_rows import is_counted_store, is_row, row_at, stored_index
 
-_Kept = dict[tuple[Node, int], tuple[int, int]]  # by loop and output: the output with all states, and the first row in it
+_Kept = dict[tuple[Node, int], tuple[int, int]]  # by loop and output: the output with all states, and the first row
 
 
 def kept_states(function: Function, supports: Support) -> None:
