@@ -429,7 +429,7 @@ class FunctionWriter:
         is_mixed = row.is_elementwise and len(row.operands) > 1 and _has_strong_operand(node)
         is_choice = self.renderer.chooses(node, self.function)
         weak = fills or (is_mixed and not is_choice)
-        strong = node.operands[1] if node.opcode == "clamp" else None  # np.clip takes the dtype of its first argument
+        strong = node.operands[1] if node.opcode == "clamp" else None  # np.clip takes the dtype of what it clips
         operands = []
         for operand in node.operands:
             typed = operand is strong or (operand.is_literal and operand.type.is_extension and not fills)
