@@ -139,11 +139,9 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send_json(found)
 
     def _ask(self) -> None:
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > LONGEST_QUESTION:
-            self.close_connection = True
-            return self._send(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"this question is too long\n", ".txt")
-        body = self.rfile.read(int(length))
+        body = self._body()
+        if body is None:
+            return None
         try:
             question = json.loads(body)
         except (ValueError, RecursionError):
@@ -153,9 +151,18 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send_json(self.server.ask(question))
 
     def _stop(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", "0") or 0))
-        self.server.stop_question()
-        self._send_json({})
+        if self._body() is not None:
+            self.server.stop_question()
+            self._send_json({})
+
+    def _body(self) -> bytes | None:
+        """Return what was sent; None, and the answer that says so, if it is too long or of no known length."""
+        length = self.headers.get("Content-Length", "")
+        if length.isdecimal() and len(length) < 20 and int(length) <= LONGEST_QUESTION:
+            return self.rfile.read(int(length))
+        self.close_connection = True
+        self._send(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"this question is too long\n", ".txt")
+        return None
 
     def _send_json(self, found: Any) -> None:
         self._send(HTTPStatus.OK, json.dumps(found).encode(), ".json")

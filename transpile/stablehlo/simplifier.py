@@ -97,7 +97,8 @@ class Simplifier:
             elif operation.name in _WRITTEN_OUT and (parts := _written_out(operation, self.source)) is not None:
                 waiting += parts[::-1]
             else:
-                self.take_empty(operation)
+                if self.empties:
+                    self.take_empty(operation)
                 if any(map(is_empty, operation.results)):
                     self.give_empty(operation)
                 self.keep(operation)
