@@ -67,6 +67,19 @@ def test_what_intervals_select(name):
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+def gathered(a, bounds):
+    def row(i, x):
+        return x.at[i].set(jnp.where(jnp.arange(6) < i, x[bounds], 0).sum() + a[i, 0])
+
+    return lax.fori_loop(1, 5, row, a[0])
+
+
+def test_what_is_gathered_in_an_interval():
+    text = hlo(gathered, A, PLACES)
+    assert ":i]].sum()" in main(text)
+    assert_all(text, gathered)
+
+
 def stored(a, bounds):
     def row(i, a):
         return a.at[i].set(jnp.where(jnp.arange(5) > i, a[i] - a[0] * a[i, i], a[i]))
@@ -245,6 +258,7 @@ NOT_CARRIED = {
     "of what is read": (number, lambda i, x, k, b: k % jnp.abs(b[i]) == 0, 1),
     "by each other": (number, lambda i, x, k, _: (k % i == 0) & (k % (i + 1) == 0), 1),
     "two truths": (number, lambda i, x, k, _: (x[i] > 0) & (a_second(x) > 0) & (k < i), 1),
+    "an array if true": (lambda i, x, a: x + 1, lambda i, x, k, _: (x[i] > 0) & (k < i), 1),
     "truths of elements": (number, lambda i, x, k, _: (x > 0) & (k % i == 0), 1),
 }
 

@@ -9,6 +9,7 @@ from xla2py.tests.passes.raising import CHANGES, assert_agrees, cases, entry, hl
 jnp = pytest.importorskip("jax.numpy")
 jax = pytest.importorskip("jax")
 EDGES = np.array([0.0, -0.0, 0.5, 1.5, -2.5, 8.0, -100.0, 1e30, 3e38, np.inf, -np.inf, np.nan], np.float32)
+MIDDLE = np.delete(EDGES, [7, 8])  # whose multiples are exact
 X, Y = (array.ravel() for array in np.meshgrid(EDGES, EDGES))
 NEAR = np.where(np.isfinite(X), X * np.float32(1 + 1e-5), Y).astype(np.float32)
 PARTS = [0.0, -0.0, 1.0, -3.0, 88.9, 90.0, np.inf, -np.inf, np.nan]
@@ -35,8 +36,39 @@ test_functions = pytest.mark.texts_of("0.10")(
         (lambda x, y: x * jnp.conj(y), (Z[:4], Z[1:5]), "return x * np.conj(y)"),
         (lambda x, y: jnp.angle(x) + y.real, (Z, Z * 0 + 1), "np.angle(x) + "),
         (lambda x, y: (jnp.exp(x), y), (Z, Z), "return complex_exp(x), y"),
+        (lambda x, y: (jnp.exp(1j * x), y), (EDGES, X), "return np.exp(x * 1j), y"),
+        (lambda x, y: (jnp.exp(-2j * jnp.pi * x / 5), y), (MIDDLE, X), " + 0), y"),
+        (lambda x, y: (jnp.conj(jnp.exp(1j * x)), y), (EDGES, X), "return np.conj(np.exp(x * 1j)), y"),
+        (lambda x, y: (jnp.conj(jnp.exp(x)), y), (Z, Z), "return np.conj(complex_exp(x)), y"),
+        # near-misses
+        (lambda x, y: (jnp.exp((1 + 1j) * x), y), (EDGES, X), "complex_exp("),
+        (lambda x, y: (jnp.exp(1j * x / y), y), (EDGES, EDGES + 1), "complex_exp("),
+        (lambda x, y: (jnp.exp(1j * x), y), (Z, X), "complex_exp("),
+        (lambda x, y: (jnp.exp(1j * x + y), y), (EDGES, EDGES), "complex_exp("),
     )
 )
+
+TURNED = [
+    lambda x: jnp.exp(1j * x),
+    lambda x: jnp.exp(-1j * x),
+    lambda x: jnp.exp(x * x * -1j / 3),
+    lambda x: jnp.exp(jax.lax.complex(jnp.float32(-0.0), jnp.float32(2.0)) * x),
+    lambda x: jnp.exp(-2j * x / 7),
+    lambda x: jnp.conj(jnp.exp(-1j * x)),
+]
+
+
+@pytest.mark.parametrize("function", TURNED)
+def test_exponentials_of_imaginary_numbers_have_the_signs_of_zeros(function):
+    text, wanted = hlo(function, MIDDLE), np.asarray(jax.jit(function)(MIDDLE))
+    for style in ("readable", "fast"):
+        found = xla2py.emit(text, style=style).load().main(MIDDLE)
+        np.testing.assert_allclose(found[:7], wanted[:7], rtol=1e-6, atol=1e-7)
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+        zeros = wanted.imag == 0
+        assert zeros.sum() == 2
+        np.testing.assert_array_equal(np.signbit(found.imag[zeros]), np.signbit(wanted.imag[zeros]))
+
 
 test_what_is_something_else = cases("ufuncs", X, Y, says=lambda name: lacks(f"np.{name}("))(
     (lambda x, y: (x == y) | jnp.isfinite(y) & (abs(x - y) <= 1e-8 + 1e-5 * abs(x)), "isclose"),

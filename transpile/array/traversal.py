@@ -80,6 +80,12 @@ def users_of(nodes: Iterable[Node], roots: Iterable[Node]) -> dict[Node, list[No
     return users
 
 
+def is_place(node: Node, user: Node) -> bool:
+    """Tell whether another reads a node as a place in an array, and as nothing else."""
+    given = user.operands[: len(user.operation.operands) - 1]
+    return user.operation.takes_positions and node not in given
+
+
 def use_counts(nodes: Iterable[Node], roots: Iterable[Node]) -> dict[Node, int]:
     """Return the number of uses of each node by the given nodes and as a root."""
     counts: dict[Node, int] = {}

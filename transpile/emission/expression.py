@@ -13,6 +13,7 @@ import numpy as np
 from ..array.node import Constant, DeviceGroups, DevicePairs, ForeignName, HostName, Node, PreludeName, Slot, Ufunc
 from ..array.program import Function
 from ..array.scalars import is_scalar_expression
+from ..array.traversal import is_place
 from ..hlo.element_types import S64, U64, ElementType
 from ..hlo.ir import Instruction
 from ..kernels.kernel import Kernel
@@ -192,6 +193,16 @@ class Renderer:
     def choice(self, node: Node, operands: Sequence[Expression]) -> Expression:
         """Return Python's conditional expression for a select of two numbers."""
         return self.expression("choose", node, *operands)
+
+    def is_bounded_place(self, node: Node, users: Sequence[Node | None]) -> bool:
+        """Tell whether Python bounds a number that is only read as a place in arrays, whatever its type is then."""
+        if node.ndim or node.element_type is None or not node.type.is_integral or not users:
+            return False
+        return f"place_{node.opcode}" in self.macros and all(user and is_place(node, user) for user in users)
+
+    def bounded_place(self, node: Node, operands: Sequence[Expression]) -> Expression:
+        """Return a bounded place."""
+        return self.expression(f"place_{node.opcode}", node, *operands)
 
     def is_operator(self, node: Node) -> bool:
         """Return whether a node is written with a Python operator."""

@@ -61,6 +61,9 @@ class LoopRenderer(Renderer):
         """As all of numbers is, choices are written by the macros of kernels."""
         return node.is_python_int and super().chooses(node, function)
 
+    def is_bounded_place(self, node: Node, users: Sequence[Node | None]) -> bool:
+        return False
+
     def dtype(self, element_type: ElementType) -> str:
         return self.elements.stored_dtype(element_type)
 

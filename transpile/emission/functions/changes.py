@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 from ...array.affine import integer_value
 from ...array.in_place import is_own_array, is_same_part, is_view, lies_apart
 from ...array.node import Node, Slot
-from ...array.program import Store, tree_nodes
-from ...array.traversal import users_of
+from ...array.program import Store
 from ...array.value import NEW
 from ...python.templates import Expression
 from ..expression import UFUNCS
@@ -151,7 +150,7 @@ class ChangeWriter:
         waiting = [before]
         while waiting:
             looked_at = waiting.pop()
-            for user in self._users[looked_at]:
+            for user in self.writer.users[looked_at]:
                 if user is node and looked_at not in node.operands[1:]:
                     continue
                 if user in (None, node) or (is_view(user) and user in writer.plan.named):
@@ -161,11 +160,6 @@ class ChangeWriter:
                 elif not user.operation.allocates:
                     return False
         return True
-
-    @cached_property
-    def _users(self) -> dict[Node, list[Node | None]]:
-        writer = self.writer
-        return users_of(writer.plan.nodes, tree_nodes(writer.function.results))
 
     def _taken_over_by(self, node: Node) -> Node | None:
         """Return the next update of an updated array that nothing else reads, or None."""

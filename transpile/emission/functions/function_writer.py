@@ -9,6 +9,7 @@ from ...array.in_place import may_change_in_place
 from ...array.node import Node, Region, literal_value
 from ...array.program import Carry, Function, Loop, Store, Tree, tree_nodes
 from ...array.scalars import is_matrix
+from ...array.traversal import users_of
 from ...python.grammar import ATOM, SIGN
 from ...python.names import names_of
 from ...python.templates import Expression
@@ -419,8 +420,19 @@ class FunctionWriter:
         if is_matrix(node) and node.operands[0] not in self.texts and self.renderer.lists(node.operands[0]):
             return self.renderer.matrix(node, self._given(node.operands[0]))
         operands = self._given(node)
+        if self._is_bounded_place(node):
+            return self.renderer.bounded_place(node, operands)
         is_choice = self.renderer.chooses(node, self.function)
         return self.renderer.choice(node, operands) if is_choice else self.renderer.render(node, operands)
+
+    @cached_property
+    def users(self) -> dict[Node, list[Node | None]]:
+        """The users of each node; None stands for the caller."""
+        return users_of(self.plan.nodes, tree_nodes(self.function.results))
+
+    def _is_bounded_place(self, node: Node) -> bool:
+        is_number = self.function not in self.renderer.of_any_shape
+        return is_number and self.renderer.is_bounded_place(node, self.users.get(node, ()))
 
     def _given(self, node: Node) -> list[Expression]:
         """Return the texts of a node's operands; numbers are bare where they take the dtype of the other operands."""
@@ -428,8 +440,10 @@ class FunctionWriter:
         fills = "fill" in row.operands or self.renderer.lists(node)  # the dtype is given
         is_mixed = row.is_elementwise and len(row.operands) > 1 and _has_strong_operand(node)
         is_choice = self.renderer.chooses(node, self.function)
-        weak = fills or (is_mixed and not is_choice)
-        strong = node.operands[1] if node.opcode == "clamp" else None  # np.clip takes the dtype of what it clips
+        is_place = self._is_bounded_place(node)
+        weak = fills or is_place or (is_mixed and not is_choice)
+        is_clip = node.opcode == "clamp" and not is_place
+        strong = node.operands[1] if is_clip else None  # np.clip takes the dtype of what it clips
         operands = []
         for operand in node.operands:
             typed = operand is strong or (operand.is_literal and operand.type.is_extension and not fills)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -67,6 +68,56 @@ def _complex_logistic(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return called(graph, "complex_logistic", (found["z"],), node) if literal_value(found["ONE"]) == 1 else None
 
 
+def _turned(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The exponential of an imaginary number, which has length 1; adding 0 makes -0 positive."""
+    z = found["z"]
+    place = _imaginary_place(z)
+    if place is None:
+        return None
+    if place < 0:
+        z = graph.add("add", (z, graph.literal(0, z.type)), element_type=z.type)
+    return called(graph, "np.exp", (z,), node)
+
+
+def _imaginary_place(node: Node) -> float | None:
+    """Return the imaginary literal that a real number is multiplied with, and maybe divided by a positive one, in a
+    number with the real part 0, or NaN. It is negative where the imaginary part may be -0.
+    """
+    while node.opcode in ("reshape", "expand"):
+        (node, *_) = node.operands
+    if node.opcode == "divide" and node.operands[1].is_literal:
+        divisor = complex(literal_value(node.operands[1]))
+        is_positive = divisor.imag == 0 and math.copysign(1, divisor.imag) > 0 and 0 < divisor.real < math.inf
+        return _imaginary_place(node.operands[0]) if is_positive else None
+    if node.opcode != "multiply":
+        return None
+    for real, literal in (node.operands, node.operands[::-1]):
+        real = real.operands[0] if real.opcode == "convert" else real
+        if literal.is_literal and not real.is_literal and not real.type.is_complex:
+            number = complex(literal_value(literal))
+            is_imaginary = number.real == 0 and 0 < abs(number.imag) < math.inf
+            has_minus = math.copysign(1, number.real) < 0
+            return (-abs(number.imag) if has_minus else number.imag) if is_imaginary else None
+    return None
+
+
+def _turned_back(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    turned = _turned(graph, node, found)
+    return called(graph, "np.conj", (turned,), node) if turned is not None else None
+
+
+def _parts_of_turned(graph: Graph, node: Node, found: Bindings, *, is_back: bool) -> Node | None:
+    """The cosine and the sine, for kernels."""
+    y, sine, place = found["y"], found["sin"], _imaginary_place(found["z"])
+    if place is None:
+        return None
+    if place < 0:
+        zero = graph.literal(0, y.type)
+        sine = graph.add("select", (graph.add("compare", (y, zero), direction="EQ"), zero, sine))
+    sine = graph.add("negate", (sine,)) if is_back else sine
+    return called(graph, "complex_from_parts", (found["cos"], sine), node)
+
+
 _CLOSE = "or_(compare(x, y, direction='EQ'), and_(is_finite(y), compare(abs(subtract(x, y)), {}, direction='LE')))"
 _TOLERANCE = ("add(multiply(abs(y), RTOL), ATOL)", "multiply(abs(y), RTOL)")
 _NUMBERS = "(numbers := select(isnan(x), 0, x))"
@@ -80,7 +131,9 @@ _HALF = "(half := exponential(multiply((x := real(z)), 0.5)))"
 _SWELLS = "(swells := compare((e := exponential(x)), inf, direction='EQ'))"
 _REAL = f"select({_SWELLS}, multiply(multiply({_HALF}, (cos := cosine((y := imag(z))))), half), multiply(e, cos))"
 _IMAGINARY = "select(swells, multiply(multiply(half, (sin := sine(y))), half), multiply(e, sin))"
-_EXP = f"prelude.complex_from_parts({_REAL}, select(compare(y, 0, direction='EQ'), 0, {_IMAGINARY}))"
+_PARTS_OF_EXP = f"{_REAL}, {{sign}}select(compare(y, 0, direction='EQ'), 0, {_IMAGINARY}){{end}}"
+_EXP = f"prelude.complex_from_parts({_PARTS_OF_EXP.format(sign='', end='')})"
+_CONJUGATE = f"prelude.complex_from_parts({_PARTS_OF_EXP.format(sign='negate(', end=')')})"
 _EXP_OF_MINUS = _EXP.replace("(z)", "(minus)").replace("real(minus)", "real((minus := negate(z)))", 1)
 _ZERO = "(zero := compare(x, 0, direction='EQ'))"
 _ROUND = "divide(sine((safe := select(zero, 1, {pi_x}))), safe)"
@@ -93,7 +146,12 @@ RULES = (
     # complex numbers
     Rule("prelude.complex_from_parts(real(z), negate(imag(z)))", "np.conj(z)", when=_is_full_complex),
     Rule("atan2(imag(z), real(z))", "np.angle(z)", when=is_full_float),
+    Rule(_EXP, _turned, when=_is_full_complex),
+    Rule(_EXP, partial(_parts_of_turned, is_back=False), when=_is_full_complex),
+    Rule(_CONJUGATE, _turned_back, when=_is_full_complex),
+    Rule(_CONJUGATE, partial(_parts_of_turned, is_back=True), when=_is_full_complex),
     Rule(_EXP, "prelude.complex_exp(z)", when=_is_full_complex),
+    Rule(_CONJUGATE, "np.conj(prelude.complex_exp(z))", when=_is_full_complex),
     *(
         Rule(f"divide(ONE, add({exp}, ONE))", _complex_logistic, when=_is_full_complex)
         for exp in ("prelude.complex_exp(negate(z))", "exponential(negate(z))", _EXP_OF_MINUS)

@@ -130,6 +130,8 @@ class _Cut:
         )
         if stretch is None or mask.shape[-1:] != node.shape[-1:]:
             return None
+        if new.ndim and stretch.stop is not None and stretch.stop.opcode == "select":
+            return None  # which would be written for each part of the new value
         self.has_carried = True
         return self._indexed("setitem", (old, self._part(new, stretch)), (FULL,) * (node.ndim - 1), stretch)
 
@@ -163,6 +165,10 @@ class _Cut:
             index = node.parameters["index"]
             if len(index) - index.count(None) == node.operands[0].ndim:
                 return self._indexed("getitem", node.operands, index[:-1], stretch)
+        is_gather = node.opcode in ("take", "advanced_index") and [each.ndim for each in node.operands] == [1, 1]
+        if is_gather and self.live.count(node) <= 1:
+            places = self._indexed("getitem", node.operands[1:], (), stretch)
+            return self.graph.add(node.opcode, (node.operands[0], places), **node.parameters)
         return self._indexed("getitem", (node,), (FULL,) * (node.ndim - 1), stretch)
 
     def _indexed(self, opcode: str, operands: Sequence[Node], index: Sequence[Any], stretch: Stretch) -> Node:
