@@ -20,6 +20,7 @@ from ...array.node import Node, Slot, literal_value
 from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
+from ...array.traversal import is_inside
 from ...array.value import FULL
 from ...dataclass import dataclass
 from ...kernels.intervals import conjuncts
@@ -158,7 +159,8 @@ class _Cut:
             return node
         if node.opcode == "select" and node.operands[0] is stretch.mask:
             return self._part(node.operands[1], stretch)
-        if node.operation.is_elementwise and not node.is_python_int and self.live.count(node) <= 1:
+        is_made_once = is_inside(stretch.mask.region, node.region) and stretch.mask.region is not node.region
+        if node.operation.is_elementwise and not is_made_once and self.live.count(node) <= 1:
             operands = tuple(self._part(operand, stretch) for operand in node.operands)
             return self.graph.add(node.opcode, operands, element_type=node.element_type, **node.parameters)
         if node.opcode == "getitem" and node.parameters["index"][-1:] == (FULL,) and not _has_arrays(node):
