@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -185,6 +186,30 @@ def test_edits_are_kept_and_new_sources_recorded_again(sources, xla2py):
     assert init.read_text(encoding="utf-8").startswith('"""My step')
     assert recorded.read_bytes() != before
     assert python(Path("one"), "-m", "pytest", "-p", "no:cacheprovider").returncode == 0
+
+
+def test_results_are_recorded_when_conflicts_are_resolved(sources, xla2py):
+    assert xla2py("package", "step.hlo", "-o", "one")[0] == 0
+    module, recorded = Path("one/src/one/_step.py"), Path("one/tests/recorded/step-0.npz")
+    text, before = module.read_text(encoding="utf-8"), recorded.read_bytes()
+    line = next(line for line in text.splitlines() if "+ params" in line)
+    module.write_text(text.replace(line, f"{line}  # mine"), encoding="utf-8")
+    Path("step.hlo").write_text(STEP.replace("add(scaled", "subtract(scaled"), encoding="utf-8")
+    code, out, err = xla2py("package", "--update", "one")
+    assert (code, out) == (1, "src/one/_step.py: merged, with conflicts to resolve\n"), err
+    code, out, _ = xla2py("package", "--check", "one")
+    assert code == 1 and "conflict" in out
+    assert xla2py("package", "--update", "one")[0] == 2
+    marked = module.read_text(encoding="utf-8")
+    resolved = re.sub(r"<<<<<<<.*?=======\n(.*?)>>>>>>>.*?\n", r"\1", marked, flags=re.DOTALL)
+    module.write_text(resolved, encoding="utf-8")
+    code, _, err = xla2py("package", "--update", "one")
+    assert code == 0, err
+    assert recorded.read_bytes() != before
+    assert python(Path("one"), "-m", "pytest", "-p", "no:cacheprovider").returncode == 0
+    module.write_text("def main(:\n", encoding="utf-8")
+    code, _, err = xla2py("package", "--check", "one")
+    assert code == 2 and "error[XP703]: src/one/_step.py, line 1" in err
 
 
 @pytest.mark.parametrize(

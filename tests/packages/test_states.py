@@ -13,12 +13,12 @@ X = "float32", (2,)
 TREE = (("w",), *X), (("n",), "int32", ())
 
 
-def program(types, tree):
+def program(types, tree, leaves=()):
     shapes = [f"{'f32[2]' if kind == 'float32' else 's32[]'}" for kind in types]
     values = "\n".join(f"  p{k} = {shape} parameter({k})" for k, shape in enumerate(shapes))
     operands = ", ".join(f"p{k}" for k in range(len(shapes)))
     module = parse_module(f"HloModule m\nENTRY e {{\n{values}\n  ROOT r = ({', '.join(shapes)}) tuple({operands})\n}}")
-    return replace(module, trees=Trees((), frozenset(), (), tree)) if tree is not None else module
+    return replace(module, trees=Trees(leaves, frozenset(), (), tree)) if tree is not None else module
 
 
 def arguments(**trees):
@@ -46,3 +46,12 @@ STATE = {"w": 0, "n": 1}
 def test_states(given, types, tree, expected):
     kinds = ["float32" if kind == "f" else "int32" for kind in types]
     assert states_of(program(kinds, tree), arguments(**given)) == expected
+
+
+@pytest.mark.parametrize(
+    ("leaves", "expected"),
+    [((0, 2, 3), States({"state": 0}, 2)), ((0, 1, 2), None), ((1, 2, 3), None), ((1, 3, 5), States({"state": 0}, 2))],
+)
+def test_leaves_of_states_may_be_unread(leaves, expected):
+    given = arguments(params=ARRAY, state=((("n",), "int32", ()),), x=ARRAY)
+    assert states_of(program("fif", (STATE, 2), leaves), given) == expected

@@ -82,11 +82,9 @@ def _named(word: str) -> tuple[str, str]:
 
 
 def _checked(folder: Path) -> int:
-    from ..vendoring import inspect_module
-    from ..vendoring.packages import package_in
+    from ..vendoring.packages import inspect_package
 
-    project = package_in(folder)
-    found = [inspect_module(project, module) for module in project.modules]
+    found = inspect_package(folder)
     rows = [(each.module.output, each.state.value, each.module.source) for each in found]
     write_table(("file", "state", "source"), rows)
     return ACTION_NEEDED if any(each.needs_action for each in found) else 0

@@ -9,11 +9,13 @@ from typing import Any
 from ..dataclass import dataclass
 from ..emission.places import main_of
 from ..emission.trees.argument_trees import leaf_paths
+from ..errors import Diagnostic, UsageError
 from ..files import read_bytes
 from ..frontends.witnesses import Witnesses
 from ..hlo.ir import HloModule
 from ..hlo.shapes import ArrayShape, leaves
 from .manifest import Project, VendoredModule
+from .merge import has_conflicts
 from .programs import program_of
 from .text_files import TextFile
 
@@ -36,7 +38,7 @@ class ArgumentLeaf:
 
 def argument_leaves(project: Project, module: VendoredModule) -> list[ArgumentLeaf]:
     """Return the arrays that ``main`` of a module takes, in the order of the program's parameters, tuples flattened."""
-    return list(_leaves(first_program(project, module), main_of(ast.parse(source_of(project, module))).args))
+    return list(_leaves(first_program(project, module), main_of(syntax_of(project, module)).args))
 
 
 def first_program(project: Project, module: VendoredModule) -> HloModule:
@@ -72,7 +74,15 @@ def _word(key: Any) -> str:
     return "_".join(key) if isinstance(key, tuple) else str(key).removeprefix(".")
 
 
-def source_of(project: Project, module: VendoredModule) -> str:
-    """Return the text of a module's file. Raises ``UsageError`` (XP401) if it is missing."""
+def syntax_of(project: Project, module: VendoredModule) -> ast.Module:
+    """Return the syntax tree of a module's file. Raises ``UsageError``: XP401 if it is missing, XP704 if it has
+    conflicts, XP703 if it is not Python for another reason.
+    """
     path = project.place(module.output)
-    return TextFile.decode(read_bytes(path), path).text
+    text = TextFile.decode(read_bytes(path), path).text
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        code = "XP704" if has_conflicts(text) else "XP703"
+        message = f"{module.output}, line {error.lineno}: {error.msg}"
+        raise UsageError(Diagnostic(code, message, hint="edit it until Python can read it")) from error

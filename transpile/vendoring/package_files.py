@@ -29,7 +29,7 @@ from ..emission.trees.argument_trees import quoted_key, tree_of
 from ..errors import Diagnostic, UsageError
 from ..frontends.witnesses import free_sizes
 from ..version import VERSION
-from .arguments import argument_leaves, first_program, source_of
+from .arguments import argument_leaves, first_program, syntax_of
 from .manifest import Project, VendoredModule
 from .states import States, states_of
 
@@ -188,7 +188,7 @@ class StateClass:
 
 def signature(project: Project, module: VendoredModule) -> Signature:
     """Return a function of a package as it is in ``__init__``."""
-    tree = ast.parse(source_of(project, module))
+    tree = syntax_of(project, module)
     main = main_of(tree)
     name = PurePosixPath(module.output).stem
     types = _Qualified(name, tree)

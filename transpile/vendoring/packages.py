@@ -33,7 +33,8 @@ from ..hlo.printer import print_without_constants
 from ..hlo.shapes import ArrayShape, Shape, leaves
 from ..options import Value
 from ..version import VERSION
-from .arguments import argument_leaves, source_of
+from .arguments import argument_leaves, syntax_of
+from .freshness import Freshness, State, inspect_module
 from .manifest import PACKAGE, Project, VendoredModule, is_name, read_project, with_module
 from .package_files import (
     FILES,
@@ -47,7 +48,7 @@ from .package_files import (
     signature,
 )
 from .programs import PROGRAMS, is_large, program_of
-from .recordings import Agreement, record
+from .recordings import Agreement, forget, is_recorded, record
 from .update import Outcome, add_module, prepare_update, update_module, write_update
 
 _RETURNS = re.compile(r"(?:; |^)returns:? (.+?)\.?(?:\n(?! )|\Z)", re.DOTALL | re.MULTILINE)  # in a module's docstring
@@ -153,19 +154,35 @@ def _appearing(folder: Path) -> Iterator[Path]:
 def update_package(folder: Path, *, discard_edits: bool = False) -> dict[str, Outcome]:
     """Write the modules and files of a package anew if something changed; return the outcome of each, by output.
 
-    Edits are merged. The results of XLA are recorded again for modules whose text changed. Raises the errors of
-    :func:`.update.update_module`, and XP709.
+    Edits are merged. The results of XLA are recorded again for modules whose text changed. If edits conflict, the files
+    that are written from the modules are left, and the results are recorded by the update after the conflicts are
+    resolved. Raises the errors of :func:`.update.update_module`, and XP709.
     """
     project = package_in(folder)
-    outcomes = {
-        module.output: update_module(project, module, discard_edits=discard_edits) for module in project.modules
-    }
+    outcomes: dict[str, Outcome] = {}
     for module in project.modules:
-        if module.function and outcomes[module.output] is not Outcome.UNCHANGED:
+        if not (module.is_of_package and Outcome.CONFLICT in outcomes.values()):
+            outcomes[module.output] = update_module(project, module, discard_edits=discard_edits)
+    can_run = Outcome.CONFLICT not in outcomes.values()
+    for module in project.modules:
+        is_changed = outcomes.get(module.output) is not Outcome.UNCHANGED
+        if module.function and not can_run and is_changed:
+            forget(project, module)
+        elif module.function and can_run and (is_changed or not is_recorded(project, module)):
             record(project, module, package_name(project))
         elif module.is_helpers:
             SharedTensors(project.place(module.output).with_suffix(safetensors.SUFFIX)).tidy()
     return outcomes
+
+
+def inspect_package(folder: Path) -> list[Freshness]:
+    """Return the freshness of the files of a package, except those that are written from a module with conflicts."""
+    project = package_in(folder)
+    found: list[Freshness] = []
+    for module in project.modules:
+        if not (module.is_of_package and any(each.state is State.CONFLICT for each in found)):
+            found.append(inspect_module(project, module))
+    return found
 
 
 def package_in(folder: Path) -> Project:
@@ -363,7 +380,7 @@ def _imported(project: Project) -> set[str]:
 def _nodes(project: Project) -> Iterator[ast.AST]:
     for module in project.modules:
         if module.output.startswith("src/"):
-            yield from ast.walk(ast.parse(source_of(project, module)))
+            yield from ast.walk(syntax_of(project, module))
 
 
 def _is_compiled_product(node: ast.AST) -> bool:
@@ -386,7 +403,7 @@ def _row(project: Project, module: VendoredModule, agreement: Agreement) -> dict
         f"`{name}`: {types[0]}" if len(types) == 1 else f"`{name}`: {len(types)} arrays"
         for name, types in by_argument.items()
     ]
-    told = _RETURNS.search(ast.get_docstring(ast.parse(source_of(project, module))) or "")
+    told = _RETURNS.search(ast.get_docstring(syntax_of(project, module)) or "")
     gives = " ".join(told[1].split()) if told is not None else "nothing"
     if module.gradient:  # __init__ returns both in float64
         gives = re.sub(r"float\d+", "float64", gives)

@@ -88,6 +88,21 @@ def record(project: Project, module: VendoredModule, package: str) -> Agreement:
     )
 
 
+def forget(project: Project, module: VendoredModule) -> None:
+    """Remove what is recorded of a function."""
+    for path in _recorded(project, module):
+        path.unlink()
+
+
+def is_recorded(project: Project, module: VendoredModule) -> bool:
+    """Return whether results of a function are recorded."""
+    return any(_recorded(project, module))
+
+
+def _recorded(project: Project, module: VendoredModule) -> Iterator[Path]:
+    return (project.folder / FOLDER).glob(f"{module.function}-*.npz")
+
+
 def _warn_of_nonfinite(module: VendoredModule, results: Mapping[str, Sequence[Array]]) -> None:
     told = [f"{name} has {odd}" for name, arrays in results.items() if (odd := nonfinite(arrays))]
     if told:

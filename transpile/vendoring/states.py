@@ -42,8 +42,31 @@ def states_of(program: HloModule, arguments: Sequence[ArgumentLeaf]) -> States |
     if same := [name for name in names if _has_word(name, _STATES) and given[name] == whole]:
         return States({same[0]: 0}, None)
     parts = [_with_types(part, shapes) for part in tree] if isinstance(tree, tuple) else []
+    unread = _unread(program, arguments) if program.trees is not None else {}
+    for name in names:
+        given[name] = next((part for part in parts if _is_part(given[name], part, unread.get(name, 0))), given[name])
     places = dict(_places(names, given, parts))
     return States(places, len(parts)) if any(_has_word(name, _STATES) for name in places) else None
+
+
+def _is_part(given: _Tree, part: _Tree, unread: float) -> bool:
+    """Return whether an argument can have the tree of a result, all but leaves that the function does not read."""
+    return bool(given) and given < part and len(part) - len(given) <= unread
+
+
+def _unread(program: HloModule, arguments: Sequence[ArgumentLeaf]) -> dict[str, float]:
+    """Return how many leaves each argument may have that are no parameters: leaves that JAX counted between those of
+    its neighbours, and any number behind the last.
+    """
+    numbers = program.trees.leaves if program.trees is not None else ()
+    if len(numbers) != len(arguments):
+        return {}
+    own: dict[str, list[int]] = {}
+    for number, leaf in zip(numbers, arguments, strict=True):
+        own.setdefault(leaf.argument, []).append(number)
+    ends = [-1, *(max(each) for each in own.values())]
+    begins = [*(min(each) for each in own.values()), float("inf")]
+    return {name: begins[place + 1] - ends[place] - 1 - len(each) for place, (name, each) in enumerate(own.items())}
 
 
 def _places(names: list[str], given: dict[str, _Tree], parts: list[_Tree]) -> Iterator[tuple[str, int]]:
