@@ -21,7 +21,6 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "multiply": np.multiply,
     "or": np.bitwise_or,
     "subtract": np.subtract,
-    "xor": np.bitwise_xor,
 }
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "EQ": np.equal,
@@ -64,10 +63,10 @@ def _elementwise(operands: Sequence[Any], shape: ArrayShape, compute: Callable[.
 
 def _binary(operation: Operation, operands: Sequence[Any], shape: ArrayShape) -> Any:
     name = operation.name.partition(".")[2]
-    if name in ("and", "or", "xor") and not _exact(operands):
+    if name in ("and", "or") and not _exact(operands):
         return None
     is_bool = shape.element_type.name == "pred"
-    if not _real(operands) or (is_bool and name not in ("and", "or", "xor", "add", "multiply", "maximum", "minimum")):
+    if not _real(operands) or (is_bool and name not in ("and", "or", "add", "multiply", "maximum", "minimum")):
         return None
     return _arithmetic(operands, shape, _BINARY[name])
 
