@@ -9,8 +9,8 @@ import numpy as np
 
 
 def chebyshev(x: np.ndarray, coefficients: Sequence[float]) -> np.ndarray:
-    """The sum of Chebyshev's polynomials of ``x / 2``, the highest first, with half of
-    the last coefficient; by Clenshaw's recurrence.
+    """Return the sum of the Chebyshev polynomials of ``x / 2``, the highest first, with
+    half of the last coefficient; by Clenshaw's recurrence.
     """
     now = before = last = np.zeros_like(x)
     for coefficient in coefficients:
@@ -51,7 +51,9 @@ I0_FAR = (  # of 32 / x - 2, from 8 on
 
 
 def i0e(x: np.ndarray) -> np.ndarray:
-    """``exp(-abs(x)) * i0(x)`` of float32: the Bessel function of order 0, scaled."""
+    """Return ``exp(-abs(x)) * i0(x)`` of float32: the Bessel function of order 0,
+    scaled.
+    """
     size = np.abs(x)
     with np.errstate(all="ignore"):
         near = chebyshev(size * 0.5 - 2, I0_NEAR)
@@ -121,7 +123,9 @@ I0_FAR64 = (  # the same of float64
 
 
 def i0e_float64(x: np.ndarray) -> np.ndarray:
-    """``exp(-abs(x)) * i0(x)`` of float64: the Bessel function of order 0, scaled."""
+    """Return ``exp(-abs(x)) * i0(x)`` of float64: the Bessel function of order 0,
+    scaled.
+    """
     size = np.abs(x)
     with np.errstate(all="ignore"):
         near = chebyshev(size * 0.5 - 2, I0_NEAR64)
@@ -160,7 +164,9 @@ I1_FAR = (  # of 32 / x - 2, from 8 on
 
 
 def i1e(x: np.ndarray) -> np.ndarray:
-    """``exp(-abs(x)) * i1(x)`` of float32: the Bessel function of order 1, scaled."""
+    """Return ``exp(-abs(x)) * i1(x)`` of float32: the Bessel function of order 1,
+    scaled.
+    """
     size = np.abs(x)
     with np.errstate(all="ignore"):
         near = chebyshev(size * 0.5 - 2, I1_NEAR)
@@ -231,7 +237,9 @@ I1_FAR64 = (  # the same of float64
 
 
 def i1e_float64(x: np.ndarray) -> np.ndarray:
-    """``exp(-abs(x)) * i1(x)`` of float64: the Bessel function of order 1, scaled."""
+    """Return ``exp(-abs(x)) * i1(x)`` of float64: the Bessel function of order 1,
+    scaled.
+    """
     size = np.abs(x)
     with np.errstate(all="ignore"):
         near = chebyshev(size * 0.5 - 2, I1_NEAR64)

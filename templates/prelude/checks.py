@@ -139,7 +139,7 @@ def cast_floats(dtype: str, *arguments: Any) -> list[Any]:
 
 
 def with_floats(value: Any, dtype: str) -> Any:
-    """Return ``value``, cast to ``dtype`` if both are floats."""
+    """Return the ``value``, cast to ``dtype`` if both are floats."""
     given = str(getattr(value, "dtype", ""))
     is_cast = "float" in dtype and "float" in given and given != dtype
     return value.astype(dtype) if is_cast else value

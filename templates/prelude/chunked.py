@@ -98,7 +98,7 @@ def spans_of(lengths: Sequence[int]) -> list[slice]:
 
 
 def slices_along(lengths: Sequence[int]) -> da.Array:
-    """Return a lazy array with the slice of the axis that each chunk covers."""
+    """Return the slice of the axis that each chunk covers, as a lazy array."""
     name = name_for("slices", lengths)
     graph = {(name, k): span for k, span in enumerate(spans_of(lengths))}
     return da.Array(graph, name, (tuple(lengths),), meta=np.empty(0, object))

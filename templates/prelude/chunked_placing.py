@@ -115,8 +115,8 @@ def placed_in_chunks(
     *,
     task: "type[Placing] | None" = None,
 ) -> da.Array:
-    """Return an array made of placed arrays, the later ones over those before. Elements
-    that no array covers are ``fill``. All arrays go in ``steps``, which may be
+    """Return the array that placed arrays make up, the later ones over those before.
+    Elements that no array covers are ``fill``. All arrays go in ``steps``, which may be
     negative. A ``task`` makes each chunk, ``Placing`` by default.
 
     Along axes that are as long as those of the first array, the result has its chunks,

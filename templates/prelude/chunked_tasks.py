@@ -39,7 +39,7 @@ def item_of(
 
 
 def one_of(found: da.Array, number: int, meta: np.ndarray) -> da.Array:
-    """Return one of several results of each task, with the type of ``meta``."""
+    """Return the array of each task's result ``number``, of the type of ``meta``."""
     options = {"number": number, "token": phase_of(found), "meta": meta}
     one: da.Array = da.map_blocks(part_of, found, **options)
     return one

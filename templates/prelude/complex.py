@@ -4,7 +4,7 @@ import numpy as np
 
 
 def complex_from_parts(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
-    """`real + 1j * imag` without the NaN that infinite parts would cause there."""
+    """Return the number `real + 1j * imag`, without the NaN of infinite parts."""
     shape = np.broadcast_shapes(real.shape, imag.shape)
     z = np.empty(shape, np.result_type(real.dtype, np.complex64))
     z.real, z.imag = real, imag
@@ -12,24 +12,24 @@ def complex_from_parts(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
 
 
 def complex_maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """`a` or `b`, by the real part alone; `a` where it is equal in both."""
+    """Return `a` or `b`, by the real part alone; `a` where it is equal in both."""
     return np.where(a.real >= b.real, a, b)
 
 
 def complex_minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """`a` or `b`, by the real part alone; `a` where it is equal in both."""
+    """Return `a` or `b`, by the real part alone; `a` where it is equal in both."""
     return np.where(a.real <= b.real, a, b)
 
 
 def complex_sign(z: np.ndarray) -> np.ndarray:
-    """`z / abs(z)`, or `z` where it is 0; NaN for infinities, unlike `np.sign`."""
+    """Return `z / abs(z)`, or `z` if it is 0; NaN for infinities, unlike `np.sign`."""
     with np.errstate(invalid="ignore"):
         size = np.abs(z)
         return np.where(z == 0, z, complex_from_parts(z.real / size, z.imag / size))
 
 
 def complex_rsqrt(z: np.ndarray) -> np.ndarray:
-    """`1 / np.sqrt(z)`, also for infinities."""
+    """Return `1 / np.sqrt(z)`, also for infinities."""
     with np.errstate(divide="ignore", invalid="ignore"):
         size = 1 / np.sqrt(np.abs(z))
         angle = np.arctan2(z.imag, z.real + 0) / -2  # + 0 makes -0 positive
@@ -37,10 +37,10 @@ def complex_rsqrt(z: np.ndarray) -> np.ndarray:
 
 
 def complex_log1p(z: np.ndarray) -> np.ndarray:
-    """`np.log1p` that stays exact where `1 + z` is of a size near 1."""
+    """Return `np.log1p(z)`, exact also where the magnitude of `1 + z` is near 1."""
     x, y = z.real, z.imag
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        rest = x * (2 + x) + y * y  # of the square of the size of 1 + z
+        rest = x * (2 + x) + y * y  # abs(1 + z) ** 2 - 1
         near = np.log1p(rest) / 2
         far = np.log(1 + z).real
     size = np.where(np.abs(rest) < 0.5, near, far)
@@ -48,14 +48,16 @@ def complex_log1p(z: np.ndarray) -> np.ndarray:
 
 
 def complex_atan2(y: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The angle whose tangent is `y / x`; NaN where `x**2 + y**2` is 0 or overflows."""
+    """Return the angle whose tangent is `y / x`; NaN where `x**2 + y**2` is 0 or
+    overflows.
+    """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         angle: np.ndarray = -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
     return angle
 
 
 def complex_exp(z: np.ndarray) -> np.ndarray:
-    """`np.exp` that keeps real numbers real and overflows where the result does."""
+    """Return `np.exp(z)`, real for real numbers, with overflow only in the result."""
     with np.errstate(over="ignore", invalid="ignore"):
         size, half = np.exp(z.real), np.exp(z.real * 0.5)
         cos, sin = np.cos(z.imag), np.sin(z.imag)
@@ -65,14 +67,14 @@ def complex_exp(z: np.ndarray) -> np.ndarray:
 
 
 def complex_expm1(z: np.ndarray) -> np.ndarray:
-    """`np.expm1` that keeps real numbers real when they overflow."""
+    """Return `np.expm1(z)`, real for real numbers also where it overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         result = np.expm1(z)
     return complex_from_parts(result.real, np.where(z.imag == 0, z.imag, result.imag))
 
 
 def complex_logistic(z: np.ndarray) -> np.ndarray:
-    """`1 / (1 + exp(-z))` without overflow."""
+    """Return `1 / (1 + exp(-z))` without overflow."""
     is_right = z.real >= 0
     with np.errstate(invalid="ignore"):
         decay = np.exp(np.where(is_right, -z, z))
@@ -80,7 +82,7 @@ def complex_logistic(z: np.ndarray) -> np.ndarray:
 
 
 def complex_square(z: np.ndarray) -> np.ndarray:
-    """`z * z`, also where the parts or their squares are infinite."""
+    """Return `z * z`, also where the parts or their squares are infinite."""
     x, y = z.real, z.imag
     with np.errstate(over="ignore", invalid="ignore"):
         is_zero = np.isfinite(x) & (np.abs(x) == np.abs(y))
@@ -89,42 +91,42 @@ def complex_square(z: np.ndarray) -> np.ndarray:
 
 
 def complex_sqrt(z: np.ndarray) -> np.ndarray:
-    """`np.sqrt`; -0 counts as 0, which is above the branch cut."""
+    """Return `np.sqrt(z)`; -0 counts as 0, which is above the branch cut."""
     root: np.ndarray = np.sqrt(z + 0)
     return root
 
 
 def complex_sin(z: np.ndarray) -> np.ndarray:
-    """`np.sin`; NaN in both parts where the real part is not finite."""
+    """Return `np.sin(z)`; NaN in both parts where the real part is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(np.isfinite(z.real), np.sin(z), complex("nan+nanj"))
 
 
 def complex_cos(z: np.ndarray) -> np.ndarray:
-    """`np.cos`; NaN in both parts where the real part is not finite."""
+    """Return `np.cos(z)`; NaN in both parts where the real part is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(np.isfinite(z.real), np.cos(z), complex("nan+nanj"))
 
 
 def complex_arcsin(z: np.ndarray) -> np.ndarray:
-    """`np.arcsin`; an imaginary part of -0 counts as 0: above the branch cuts."""
+    """Return `np.arcsin(z)`; an imaginary part of -0 is 0, above the branch cuts."""
     angle: np.ndarray = np.arcsin(complex_from_parts(z.real, z.imag + 0))
     return angle
 
 
 def complex_arccos(z: np.ndarray) -> np.ndarray:
-    """`np.arccos`; an imaginary part of -0 counts as 0: above the branch cuts."""
+    """Return `np.arccos(z)`; an imaginary part of -0 is 0, above the branch cuts."""
     angle: np.ndarray = np.arccos(complex_from_parts(z.real, z.imag + 0))
     return angle
 
 
 def complex_arcsinh(z: np.ndarray) -> np.ndarray:
-    """`np.arcsinh`; a real part of -0 counts as 0: right of the branch cuts."""
+    """Return `np.arcsinh(z)`; a real part of -0 is 0, right of the branch cuts."""
     result: np.ndarray = np.arcsinh(complex_from_parts(z.real + 0, z.imag))
     return result
 
 
 def complex_arccosh(z: np.ndarray) -> np.ndarray:
-    """`np.arccosh`; an imaginary part of -0 counts as 0: above the branch cut."""
+    """Return `np.arccosh(z)`; an imaginary part of -0 is 0, above the branch cut."""
     result: np.ndarray = np.arccosh(complex_from_parts(z.real, z.imag + 0))
     return result

@@ -1,5 +1,5 @@
 """Matrix products with the accumulation rules of HLO, where NumPy's own are too slow,
-too narrow or not there.
+too narrow or missing.
 
 Source: the operation-semantics seed, Dot and DotGeneral; RaggedDot and ScaledDot as JAX
 defines them.
@@ -19,7 +19,7 @@ Axes = Sequence[int]
 
 
 def matmul(a: np.ndarray, b: np.ndarray, dtype: Any = None) -> np.ndarray:
-    """``a`` [.., m, k] @ ``b`` [.., k, n] in ``dtype`` (default: that of ``a``).
+    """Return ``a`` [.., m, k] @ ``b`` [.., k, n] in ``dtype`` (``a``'s by default).
 
     Integers wrap at the width of the result, predicates are or-ed, narrow floats are
     accumulated in float32.
@@ -37,8 +37,9 @@ def matmul(a: np.ndarray, b: np.ndarray, dtype: Any = None) -> np.ndarray:
 
 
 def integer_matmul(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """``a`` [.., m, k] @ ``b`` [.., k, n] of integers modulo the width of ``dtype``, by
-    exact products of floats: of 16-bit limbs in float64, which holds sums up to 2**53.
+    """Return ``a`` [.., m, k] @ ``b`` [.., k, n] of integers modulo the width of
+    ``dtype``, by exact products of floats: of 16-bit limbs in float64, which holds sums
+    up to 2**53.
     """
     if a.dtype.itemsize == b.dtype.itemsize == 1:
         return byte_matmul(a, b, dtype)
@@ -56,8 +57,8 @@ def integer_matmul(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def byte_matmul(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """``integer_matmul`` of bytes, in float32, which holds sums up to 2**24: of 1024
-    products where both are signed.
+    """Return ``integer_matmul`` of bytes, in float32, which holds sums up to 2**24: of
+    1024 products if both are signed.
     """
     step = 256 << (a.dtype.kind + b.dtype.kind).count("i")
     wide = np.int64 if dtype.itemsize > 4 else np.int32
@@ -69,14 +70,14 @@ def byte_matmul(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def matmul_in_float32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """``a`` @ ``b`` in float32."""
+    """Return ``a`` @ ``b`` in float32."""
     result: np.ndarray = np.matmul(a.astype(np.float32), b.astype(np.float32))
     return result
 
 
 def limbs(x: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """(shift, part) such that ``x`` is the sum of part << shift; parts have 16 bits,
-    the last one the sign.
+    """Return pairs (shift, part) such that ``x`` is the sum of part << shift; parts
+    have 16 bits, the last one the sign.
     """
     top = max(0, 8 * x.dtype.itemsize - 16)
     lower = [(shift, (x >> shift) & 0xFFFF) for shift in range(0, top, 16)]
@@ -91,8 +92,8 @@ def dot_general(
     batch: tuple[Axes, Axes] = ((), ()),
     dtype: Any = None,
 ) -> np.ndarray:
-    """Product summed over pairs of ``contracting`` axes: [*batch, *other axes of a,
-    *other axes of b] in ``dtype``.
+    """Return the product summed over pairs of ``contracting`` axes: [*batch, *other
+    axes of a, *other axes of b] in ``dtype``.
     """
     (contract_a, contract_b), (batch_a, batch_b) = contracting, batch
     free_a = [axis for axis in range(a.ndim) if axis not in (*contract_a, *batch_a)]
@@ -119,14 +120,14 @@ def ragged_dot(
     batch: tuple[Axes, Axes] = ((), ()),
     dtype: Any = None,
 ) -> np.ndarray:
-    """``dot_general`` of groups of consecutive positions along ``ragged_axis`` of
-    ``a``, ``group_sizes`` [.., g] long.
+    """Return ``dot_general`` of groups of consecutive positions along ``ragged_axis``
+    of ``a``, ``group_sizes`` [.., g] long.
 
-    A free ragged axis: group i is multiplied by slice i of ``b`` along ``group_axis``;
-    positions in no group give 0. A contracting one: there is one product for each
-    group, stacked first. A batch one: groups make no difference. Leading axes of
-    ``group_sizes`` are the batch axes, then the axes of the same kind before the ragged
-    one.
+    If the ragged axis is free, group i is multiplied by slice i of ``b`` along
+    ``group_axis``, and positions in no group give 0. If it is contracting, there is one
+    product for each group, stacked first. If it is a batch axis, groups make no
+    difference. Leading axes of ``group_sizes`` are the batch axes, then the axes of the
+    same kind before the ragged one.
     """
     (contract_a, contract_b), (batch_a, batch_b) = contracting, batch
     if ragged_axis in batch_a:
@@ -164,8 +165,8 @@ def ragged_dot(
 def ragged_groups(
     group_sizes: np.ndarray, n: int, ndim: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return for each group which of the ``n`` rows it needs, and a mask [.., rows] of
-    ``ndim`` axes of those in it.
+    """Return for each group the rows, of ``n``, that it needs, and a mask [.., rows] of
+    ``ndim`` axes of the rows in the group.
     """
     ends = np.cumsum(group_sizes, axis=-1)
     starts = ends - group_sizes
@@ -179,8 +180,8 @@ def ragged_groups(
 
 
 def zero_outside(x: np.ndarray, inside: np.ndarray, axes: Axes) -> np.ndarray:
-    """``x`` where ``inside``, whose dimensions lie along ``axes`` of ``x``, and 0
-    elsewhere.
+    """Return ``x`` where ``inside`` is true, and 0 elsewhere. The dimensions of
+    ``inside`` lie along ``axes`` of ``x``.
     """
     mask = inside.reshape(inside.shape + (1,) * (x.ndim - inside.ndim))
     mask = np.moveaxis(mask, range(len(axes)), axes)
@@ -197,8 +198,8 @@ def scaled_dot(
     batch: tuple[Axes, Axes] = ((), ()),
     dtype: Any = np.float32,
 ) -> np.ndarray:
-    """``dot_general`` of block-scaled operands: each scale stands for a block of n /
-    (its own size) positions.
+    """Return ``dot_general`` of block-scaled operands: each scale stands for a block of
+    n / (its own size) positions.
     """
     left = block_scaled(a, a_scale)
     right = b.astype(np.float32) if b_scale is None else block_scaled(b, b_scale)
@@ -206,8 +207,8 @@ def scaled_dot(
 
 
 def block_scaled(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """``x`` times ``scale``, whose axes are shorter by whole factors and are repeated,
-    in float32.
+    """Return ``x`` times ``scale`` in float32. The axes of ``scale`` are shorter by
+    whole factors and are repeated.
     """
     wide = scale.astype(np.float32)
     for axis, (n, blocks) in enumerate(zip(x.shape, scale.shape, strict=True)):

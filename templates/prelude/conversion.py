@@ -7,7 +7,9 @@ from numpy.typing import DTypeLike
 
 
 def to_int(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:
-    """The real numbers `x` cut to integers: too large ones saturate, NaN becomes 0."""
+    """Return the real numbers `x` truncated to integers: numbers that are too large
+    saturate, NaN becomes 0.
+    """
     dtype = np.dtype(dtype)
     width = int(dtype.name.strip("uint"))  # 4 for int4
     low, high = -(2 ** (width - 1)), 2 ** (width - 1) - 1
@@ -19,10 +21,10 @@ def to_int(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:
 
 
 def round_to(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:
-    """`x.astype(dtype)` of float64 for a type of ml_dtypes, rounded only once.
+    """Return `x.astype(dtype)` of float64 for a type of ml_dtypes, rounded once.
 
-    `astype` rounds to float32 first. Here that step cuts and makes inexact numbers odd,
-    so that they do not look like halves between two results.
+    `astype` rounds to float32 first. Here that step truncates, and makes inexact
+    numbers odd, so that they do not look like ties between two results.
     """
     with np.errstate(over="ignore"):
         near = x.astype(np.float32)
@@ -34,7 +36,9 @@ def round_to(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:
 def stochastic_convert(
     x: np.ndarray, random: np.ndarray, dtype: DTypeLike
 ) -> np.ndarray:
-    """`to_int`, but away from zero where the bits `random` lie below the fraction."""
+    """Return `to_int(x)`, but away from zero where the bits `random` lie below the
+    fraction.
+    """
     size = np.abs(x.astype(np.float64))
     whole = np.floor(size)
     with np.errstate(invalid="ignore"):  # inf - inf
@@ -44,7 +48,9 @@ def stochastic_convert(
 
 
 def bitcast_convert(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:
-    """The bytes of `x` as another type; another size adds or removes a last axis."""
+    """Return the bytes of `x` as another type; another size adds or removes a last
+    axis.
+    """
     dtype = np.dtype(dtype)
     x = np.asarray(x, order="C")
     if dtype.itemsize < x.dtype.itemsize:
@@ -55,7 +61,9 @@ def bitcast_convert(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:
 
 
 def bitcast_convert_packed(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:
-    """`bitcast_convert` to or from int4 and the like, packed with low bits first."""
+    """Return `bitcast_convert` to or from int4 and the like, packed with low bits
+    first.
+    """
     dtype = np.dtype(dtype)
     old_width, width = (int(re.findall(r"\d+", t.name)[0]) for t in (x.dtype, dtype))
     shape = x.shape[:-1] if width > old_width else x.shape

@@ -31,13 +31,13 @@ def convolution(
     layout: str | None = None,
     dtype: Any = None,
 ) -> np.ndarray:
-    """Products of ``kernel`` with every window of ``x``, summed up.
+    """Return the sums of products of ``kernel`` with every window of ``x``.
 
     ``x`` is [batch, *spatial, channels], ``kernel`` [*spatial, channels, output
     channels] and the result is like ``x``, or of another ``dtype``. ``layout`` names
     another order, as in "NCHW,OIHW->NCHW": N batch, C channels, I and O those of the
-    kernel, other letters spatial. Of ``feature_groups`` of channels, or
-    ``batch_groups`` of the batch, each meets one of the output channels.
+    kernel, other letters spatial. Each of ``feature_groups`` of channels, or of
+    ``batch_groups`` of the batch, meets its own group of output channels.
     """
     if layout:
         axes_x, axes_kernel, axes_result = layout.replace("->", ",").split(",")
@@ -86,7 +86,7 @@ def integer_convolution(
     layout: str | None = None,
     **options: Any,
 ) -> np.ndarray:
-    """``convolution`` of integers, wrapping around, by exact sums of products of
+    """Return ``convolution`` of integers, wrapping around, by exact sums of products of
     floats.
     """
     dtype = np.dtype(dtype or x.dtype)
@@ -111,7 +111,9 @@ def correlate(
     is_depthwise: bool,
     padding: Sequence[tuple[int, int]] | None = None,
 ) -> np.ndarray:
-    """The convolution of ``x`` without gaps, as matrix products of unfolded windows."""
+    """Return the convolution of ``x`` without gaps, as matrix products of unfolded
+    windows.
+    """
     if padding and min(map(min, padding)) < 0:
         x = pad(x, 0, [(0, 0), *padding, (0, 0)])
     elif padding:
@@ -176,8 +178,9 @@ def correlate_phases(
     groups: int,
     is_depthwise: bool,
 ) -> np.ndarray:
-    """The convolution of ``x`` with ``dilation - 1`` zeros between its elements, which
-    are left out: every ``dilation``-th number of the result meets the same taps.
+    """Return the convolution of ``x`` with ``dilation - 1`` zeros between its elements,
+    which are not multiplied: every ``dilation``-th number of the result meets the same
+    taps.
     """
     padding = padding or ((0, 0),) * len(dilation)
     axes = [*zip(x.shape[1:-1], kernel.shape, dilation, padding, strict=False)]
@@ -202,8 +205,8 @@ def correlate_phases(
 
 
 def correlate_by_rows(windows: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    """``correlate`` of few ``windows`` [batch, *sizes, *window, channels], of which as
-    many rows at a time as stay in the cache.
+    """Return ``correlate`` of few ``windows`` [batch, *sizes, *window, channels], of
+    which as many rows are multiplied at a time as stay in the cache.
     """
     features = kernel.shape[-1]
     shape = windows.shape[: 1 - kernel.ndim]
@@ -225,10 +228,11 @@ def depthwise(
     strides: Sequence[int] | None,
     dilation: Sequence[int] | None,
 ) -> np.ndarray:
-    """Sums of shifted images times one weight for each channel, all of them groups.
+    """Return sums of shifted images times one weight for each channel, if every channel
+    is a group.
 
-    An image shifted by a tap is the same memory from another place on, so these are
-    sums of long pieces of it. Windows that cross an edge are left out at the end.
+    An image shifted by a tap is the same memory from another offset on, so these are
+    sums of long contiguous pieces. Windows that cross an edge are dropped at the end.
     """
     *window, _, features = kernel.shape
     if groups > 1 and features > groups:
@@ -263,8 +267,8 @@ def depthwise(
 
 
 def strided_phases(x: np.ndarray, strides: Sequence[int]) -> np.ndarray:
-    """``x`` with what is ``strides`` apart side by side, as [*first position, batch,
-    *spatial, channels].
+    """Return ``x`` with elements that are ``strides`` apart side by side, as [*first
+    position, batch, *spatial, channels].
     """
     lengths = [-(-n // by) for n, by in zip(x.shape[1:-1], strides, strict=True)]
     phases = np.zeros((*strides, len(x), *lengths, x.shape[-1]), x.dtype)

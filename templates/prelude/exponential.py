@@ -4,7 +4,7 @@ import numpy as np
 
 
 def expn_series(n: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The exponential integral of order n where x is at most 1.
+    """Return the exponential integral of order n where x is at most 1.
 
     Source: NIST, Digital library of mathematical functions, 8.19.8.
     """
@@ -18,7 +18,7 @@ def expn_series(n: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def expn_fraction(n: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The exponential integral of order n where x is above 1, or n is large.
+    """Return the exponential integral of order n where x is above 1, or n is large.
 
     Source: NIST, Digital library of mathematical functions, 8.19.17, two steps in one.
     """
@@ -30,8 +30,8 @@ def expn_fraction(n: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def expn(n: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The exponential integral of order n: ``1 / n`` at x = 0, NaN for negative x, and
-    for orders that are negative or no whole numbers unless x is above 1.
+    """Return the exponential integral of order n: ``1 / n`` at x = 0, NaN for negative
+    x, and for orders that are negative or not whole unless x is above 1.
     """
     is_far = (x > 1) | (n >= 5000)
     with np.errstate(all="ignore"):
@@ -43,7 +43,7 @@ def expn(n: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def expn_with_limits(n: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """``expn`` of the whole number below n: ``1 / (n - 1)`` at x = 0."""
+    """Return ``expn`` of the whole number below n: ``1 / (n - 1)`` at x = 0."""
     order = np.floor(n)
     is_wrong = (order < 0) | (x < 0) | np.isnan(x) | ~np.isfinite(order)
     with np.errstate(all="ignore"):
@@ -53,7 +53,7 @@ def expn_with_limits(n: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def expi(x: np.ndarray) -> np.ndarray:
-    """The exponential integral from minus infinity on: NaN at 0.
+    """Return the integral of ``exp(t) / t`` from minus infinity to x: NaN at 0.
 
     Source: NIST, Digital library of mathematical functions, 6.6.2, 6.12.2.
     """
@@ -73,5 +73,5 @@ def expi(x: np.ndarray) -> np.ndarray:
 
 
 def expi_with_limits(x: np.ndarray) -> np.ndarray:
-    """``expi``, but minus infinity at 0."""
+    """Return ``expi``, but minus infinity at 0."""
     return np.where(x == 0, -np.inf, expi(x)).astype(x.dtype)

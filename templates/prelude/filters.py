@@ -22,8 +22,8 @@ def image_filter(
     kernel_dilation: Sequence[int] | None = None,
     channels_first: bool = False,
 ) -> np.ndarray:
-    """``convolution`` of ``x`` [batch, *spatial, 1] and ``kernel`` [*spatial, 1, 1], as
-    products with banded matrices if all sums are finite.
+    """Return ``convolution`` of ``x`` [batch, *spatial, 1] and ``kernel`` [*spatial, 1,
+    1], as products with banded matrices if all sums are finite.
 
     ``channels_first``: of [batch, 1, *spatial] and [1, 1, *spatial].
     """
@@ -35,7 +35,7 @@ def image_filter(
     with np.errstate(over="ignore", invalid="ignore"):
         result = banded_products(images, weights, dilation)
         is_finite = np.isfinite(result.sum())
-    if not is_finite:  # zero times infinity is in them
+    if not is_finite:  # zero times infinity is in the sums
         images, weights = images[..., None], weights[..., None, None]
         result = convolution(images, weights, kernel_dilation=dilation)[..., 0]
     return np.expand_dims(result, 1 if channels_first else -1)
@@ -44,11 +44,11 @@ def image_filter(
 def banded_products(
     images: np.ndarray, weights: np.ndarray, dilation: Sequence[int]
 ) -> np.ndarray:
-    """``weights`` over every window of finite images.
+    """Return the sums of ``weights`` times every window of finite images.
 
-    Along the first axis a filter is a matrix of few diagonals, which makes ``rows`` of
-    the result; all else that these rows come from is multiplied by zero. Along the
-    others the images are shifted: that is the same memory from another place on.
+    Along the first axis, a filter is a matrix of few diagonals, which gives ``rows`` of
+    the result; its other entries multiply by zero. Along the other axes, the images are
+    shifted: a shifted image is the same memory from another offset on.
     """
     (batch, height, *rest), by = images.shape, dilation[0]
     reach, width = (len(weights) - 1) * by + 1, prod(rest)

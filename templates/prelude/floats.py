@@ -10,7 +10,7 @@ import numpy as np
 
 
 def horner(coefficients: Sequence[float], x: np.ndarray) -> np.ndarray:
-    """``np.polyval`` in the type of ``x``, which makes one array."""
+    """Return the result of ``np.polyval`` in the type of ``x``, in a single array."""
     series = np.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
         series *= x
@@ -31,7 +31,7 @@ ERF_DENOMINATOR = (
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    """The error function, to 2 units in the last place of float32."""
+    """Return the error function, to 2 units in the last place of float32."""
     t = x.astype(np.float32).clip(-3.8325068, 3.8325068)  # beyond which it is 1
     square = t * t
     ratio = horner(ERF_NUMERATOR, square)
@@ -79,7 +79,7 @@ ERFC64_DENOMINATOR = [
 
 
 def erf_float64(x: np.ndarray) -> np.ndarray:
-    """The error function, by the approximations of the Cephes library."""
+    """Return the error function, by the approximations of the Cephes library."""
     size = np.abs(x).clip(0, 6)  # beyond which it is 1
     square = size * size
     near = np.polyval(ERF64_NUMERATOR, square) / np.polyval(ERF64_DENOMINATOR, square)
@@ -89,7 +89,7 @@ def erf_float64(x: np.ndarray) -> np.ndarray:
 
 
 def logistic(x: np.ndarray) -> np.ndarray:
-    """`1 / (1 + exp(-x))` of real numbers, rounded once."""
+    """Return `1 / (1 + exp(-x))` of real numbers, rounded once."""
     wide = x.astype(np.result_type(x.dtype, np.float32))
     with np.errstate(over="ignore"):  # exp(-x) is inf where the result is 0
         result: np.ndarray = 1 / (1 + np.exp(-wide))
@@ -97,7 +97,7 @@ def logistic(x: np.ndarray) -> np.ndarray:
 
 
 def rsqrt(x: np.ndarray) -> np.ndarray:
-    """`1 / sqrt(x)` of real numbers, rounded once."""
+    """Return `1 / sqrt(x)` of real numbers, rounded once."""
     wide = x.astype(np.result_type(x.dtype, np.float32))
     with np.errstate(divide="ignore", invalid="ignore"):
         result: np.ndarray = 1 / np.sqrt(wide)
@@ -105,12 +105,12 @@ def rsqrt(x: np.ndarray) -> np.ndarray:
 
 
 def sign(x: np.ndarray) -> np.ndarray:
-    """`np.sign` of real numbers that keeps negative zeros."""
+    """Return `np.sign` of real numbers, but keep negative zeros."""
     return np.where(x == 0, x, np.sign(x))
 
 
 def round_half_away(x: np.ndarray) -> np.ndarray:
-    """`np.rint`, but halves go away from zero: 0.5 to 1, -2.5 to -3."""
+    """Return `np.rint`, but round halves away from zero: 0.5 to 1, -2.5 to -3."""
     wide = x.astype(np.result_type(x.dtype, np.float32))
     whole: np.ndarray = np.trunc(wide)
     with np.errstate(invalid="ignore"):  # inf - inf
@@ -130,7 +130,8 @@ FLOAT_BITS = {  # of the exponent and of the mantissa
 def reduce_precision(
     x: np.ndarray, exponent_bits: int, mantissa_bits: int
 ) -> np.ndarray:
-    """`x` rounded as by a narrower float format with infinities and no subnormals.
+    """Return `x` rounded as by a narrower float format with infinities and no
+    subnormals.
 
     NaN needs a mantissa: without one it becomes an infinity.
     """

@@ -10,8 +10,8 @@ import numpy as np
 
 
 def fourier_transform(x: np.ndarray, kind: str, lengths: Sequence[int]) -> np.ndarray:
-    """The "FFT", "IFFT", "RFFT" or "IRFFT" of ``x`` over its last ``len(lengths)``
-    axes.
+    """Return the "FFT", "IFFT", "RFFT" or "IRFFT" of ``x`` over its last
+    ``len(lengths)`` axes.
 
     ``lengths`` are those of the signal: of the result for IRFFT, of ``x`` otherwise.
     RFFT keeps n // 2 + 1 terms of the last axis. float32 and complex64 keep their

@@ -4,7 +4,7 @@ same series and continued fractions.
 
 import numpy as np
 
-# Lanczos's approximation of the gamma function, with g = 7: what is divided by z + 1,
+# Lanczos's approximation of the gamma function, with g = 7: the numerators over z + 1,
 # z + 2, ..
 LANCZOS = (
     676.5203681218851,
@@ -19,10 +19,11 @@ LANCZOS = (
 
 
 def lgamma(x: np.ndarray) -> np.ndarray:
-    """The logarithm of the magnitude of the gamma function: infinite at 0, -1, -2, ..
+    """Return the logarithm of the magnitude of the gamma function: infinite at 0, -1,
+    -2, ..
 
-    Source: Lanczos, A precision approximation of the gamma function, 1964, and for
-    x < 1/2 Euler's reflection formula.
+    Source: Lanczos, A precision approximation of the gamma function, 1964, and for x <
+    1/2 Euler's reflection formula.
     """
     size, reflected = np.abs(x), x < 0.5
     z = np.where(reflected, -x, x - 1)
@@ -41,7 +42,8 @@ def lgamma(x: np.ndarray) -> np.ndarray:
 
 
 def digamma(x: np.ndarray) -> np.ndarray:
-    """The derivative of the logarithm of the gamma function: NaN at 0, -1, -2, ..
+    """Return the derivative of the logarithm of the gamma function: NaN at 0, -1, -2,
+    ..
 
     Source: that of Lanczos's approximation, and for x < 1/2 the reflection formula.
     """
@@ -62,7 +64,7 @@ def digamma(x: np.ndarray) -> np.ndarray:
 
 
 def digamma_with_limits(x: np.ndarray) -> np.ndarray:
-    """``digamma``, but -infinity at 0."""
+    """Return ``digamma``, but -infinity at 0."""
     return np.where(x == 0, -np.inf, digamma(x)).astype(x.dtype)
 
 
@@ -78,7 +80,7 @@ STIRLING = (
 
 
 def betaln(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The logarithm of the magnitude of the beta function.
+    """Return the logarithm of the magnitude of the beta function.
 
     Source: Didonato and Morris, Algorithm 708, 1992: from 8 on ``lgamma(b) - lgamma(a +
     b)`` is Stirling's series, which loses nothing where both are large.
@@ -122,8 +124,8 @@ BERNOULLI = (
 
 
 def zeta(x: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Hurwitz's zeta function, the sum of all ``(q + n) ** -x``: infinite at x = 1, NaN
-    below.
+    """Return Hurwitz's zeta function, the sum of all ``(q + n) ** -x``: infinite at x =
+    1, NaN below.
 
     Source: Cephes, zeta.c: ten terms, and the formula of Euler and Maclaurin for more.
     """
@@ -139,7 +141,7 @@ def zeta(x: np.ndarray, q: np.ndarray) -> np.ndarray:
             tail = (x + k) * (x + (k - 1)) * (inverse * (tail + number))
         tail = x / last * (tail + 0.08333333333333333) + 0.5
         least = np.finfo(total.dtype).smallest_subnormal
-        is_over = np.abs(power) < np.abs(total) * least  # what is left is nothing
+        is_over = np.abs(power) < np.abs(total) * least  # the rest is negligible
         more = total + power * last / (x - 1) + power * tail
         series = np.where(x < 1, np.nan, np.where(is_over, total, more))
         is_whole, is_even = x == np.floor(x), np.fmod(x, 2) == 0
@@ -150,7 +152,8 @@ def zeta(x: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def polygamma(n: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The n-th derivative of digamma: NaN where ``n`` is no whole number from 0 on.
+    """Return the n-th derivative of digamma: NaN unless ``n`` is a whole number from 0
+    on.
 
     Source: NIST, Digital library of mathematical functions, 25.11.12.
     """
@@ -162,13 +165,13 @@ def polygamma(n: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def polygamma_with_limits(n: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """``polygamma``, but -infinity for n = 0 at 0."""
+    """Return ``polygamma``, but -infinity for n = 0 at 0."""
     slope = polygamma(n, x)
     return np.where((n == 0) & (x == 0), -np.inf, slope).astype(slope.dtype)
 
 
 def trigamma(x: np.ndarray) -> np.ndarray:
-    """The derivative of digamma.
+    """Return the derivative of digamma.
 
     Source: NIST, Digital library of mathematical functions, 25.11.12.
     """
@@ -176,7 +179,7 @@ def trigamma(x: np.ndarray) -> np.ndarray:
 
 
 def gamma_series(a: np.ndarray, x: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """The sum of ``x**n / ((a + 1) (a + 2) .. (a + n))``, from n = 0 on."""
+    """Return the sum of ``x**n / ((a + 1) (a + 2) .. (a + n))``, from n = 0 on."""
     eps = np.finfo(x.dtype).eps
     total = term = np.ones_like(x)
     while active.any():
@@ -188,7 +191,7 @@ def gamma_series(a: np.ndarray, x: np.ndarray, active: np.ndarray) -> np.ndarray
 
 
 def gamma_fraction(a: np.ndarray, x: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """The continued fraction of ``gammaincc(a, x) / (x**a exp(-x) / gamma(a))``."""
+    """Return ``gammaincc(a, x) / (x**a exp(-x) / gamma(a))``: a continued fraction."""
     eps = np.finfo(x.dtype).eps
     y, z = 1 - a, x + (1 - a) + 1
     p, q, last_p, last_q = x + 1, z * x, np.ones_like(x), x
@@ -209,13 +212,13 @@ def gamma_fraction(a: np.ndarray, x: np.ndarray, active: np.ndarray) -> np.ndarr
 
 
 def log_gamma_density(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The logarithm of ``x**a exp(-x) / gamma(a)``."""
+    """Return the logarithm of ``x**a exp(-x) / gamma(a)``."""
     density: np.ndarray = a * np.log(x) - x - lgamma(a)
     return density
 
 
 def gammainc(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The lower incomplete gamma function over the whole: NaN for negative numbers.
+    """Return the regularised lower incomplete gamma function, NaN below 0.
 
     Source: Cephes, igam.c.
     """
@@ -233,7 +236,7 @@ def gammainc(a: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def gammaincc(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The upper incomplete gamma function over the whole: NaN for negative numbers.
+    """Return the regularised upper incomplete gamma function, NaN below 0.
 
     Source: Cephes, igam.c.
     """
@@ -251,19 +254,20 @@ def gammaincc(a: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def gammainc_with_limits(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """``gammainc``, but 0 for infinite a, where x is not infinite, too."""
+    """Return ``gammainc``, but 0 for infinite a and finite x, too."""
     probability, limit = gammainc(a, x), np.where((x >= 0) & (x < np.inf), 0, np.nan)
     return np.where(a == np.inf, limit, probability).astype(probability.dtype)
 
 
 def gammaincc_with_limits(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """``gammaincc``, but 1 for infinite a, where x is not infinite, too."""
+    """Return ``gammaincc``, but 1 for infinite a and finite x, too."""
     tail, limit = gammaincc(a, x), np.where((x >= 0) & (x < np.inf), 1, np.nan)
     return np.where(a == np.inf, limit, tail).astype(tail.dtype)
 
 
 def beta_fraction(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The continued fraction of ``betainc(a, b, x) a beta(a, b) / (x**a (1 - x)**b)``.
+    """Return ``betainc(a, b, x) a beta(a, b) / (x**a (1 - x)**b)`` by its continued
+    fraction.
 
     Source: NIST, Digital library of mathematical functions, 8.17.22, by the algorithm
     of Lentz, Thompson and Barnett.
@@ -290,8 +294,8 @@ def beta_fraction(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def betainc(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The incomplete beta function over the whole: NaN for a or b below 0, or x that is
-    not between 0 and 1.
+    """Return the regularised incomplete beta function: NaN for a or b below 0, or x
+    that is not between 0 and 1.
 
     Source: NIST, Digital library of mathematical functions, 8.17.4 and 8.17.22.
     """

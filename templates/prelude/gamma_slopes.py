@@ -13,7 +13,7 @@ from .gamma import digamma, log_gamma_density
 def gamma_series_and_slope(
     a: np.ndarray, x: np.ndarray, active: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The sum of ``gamma_series`` and its derivative by ``a``."""
+    """Return ``gamma_series(a, x)`` and its derivative by ``a``."""
     eps = np.finfo(x.dtype).eps
     total = term = np.ones_like(x)
     slopes = slope = np.zeros_like(x)
@@ -30,7 +30,7 @@ def gamma_series_and_slope(
 def gamma_fraction_and_slope(
     a: np.ndarray, x: np.ndarray, active: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The continued fraction of ``gamma_fraction`` and its derivative by ``a``."""
+    """Return ``gamma_fraction(a, x)`` and its derivative by ``a``."""
     eps = np.finfo(x.dtype).eps
     y, z = 1 - a, x + (1 - a) + 1
     p, q, last_p, last_q = x + 1, z * x, np.ones_like(x), x
@@ -60,7 +60,9 @@ def gamma_fraction_and_slope(
 
 
 def gamma_slope(a: np.ndarray, x: np.ndarray, of_samples: bool) -> np.ndarray:
-    """The derivative of ``gammainc(a, x)`` by ``a``, or of a sample that is ``x``."""
+    """Return the derivative by ``a`` of ``gammainc(a, x)``, or of a sample that is
+    ``x``.
+    """
     with np.errstate(all="ignore"):
         scale = log_gamma_density(a, x)
         is_wrong = (x < 0) | (a <= 0) | np.isnan(a) | np.isnan(x)
@@ -80,10 +82,10 @@ def gamma_slope(a: np.ndarray, x: np.ndarray, of_samples: bool) -> np.ndarray:
 
 
 def igamma_grad_a(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The derivative of ``gammainc(a, x)`` by ``a``: NaN for a <= 0 or x < 0."""
+    """Return the derivative of ``gammainc(a, x)`` by ``a``: NaN for a <= 0 or x < 0."""
     return gamma_slope(a, x, of_samples=False)
 
 
 def random_gamma_grad(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The derivative by ``a`` of a sample ``x`` of a gamma distribution."""
+    """Return the derivative by ``a`` of a sample ``x`` of a gamma distribution."""
     return gamma_slope(a, x, of_samples=True)

@@ -1,13 +1,13 @@
-"""Functions of the host that a traced program calls back."""
+"""Host functions that a traced program calls back."""
 
 from collections.abc import Callable
 from typing import Any
 
 
 def call_back(function: Callable[..., Any] | None, *arguments: Any) -> Any:
-    """Return what ``function`` gives for arrays: an array, or a tuple of several.
+    """Return the result of ``function`` for arrays: an array, or a tuple of several.
 
-    Raises RuntimeError where ``main`` was not handed one.
+    Raises RuntimeError if ``main`` was given no function.
     """
     if function is None:
         raise RuntimeError(

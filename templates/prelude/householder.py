@@ -11,8 +11,8 @@ from .linalg import triangular_solve
 
 
 def reflector(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """v [.., n] with v[0] == 1, tau and real beta [..] such that (1 - tau v v^H)^H
-    ``x`` is [beta, 0, .., 0].
+    """Return v [.., n] with v[0] == 1, tau and real beta [..] such that (1 - tau v
+    v^H)^H ``x`` is [beta, 0, .., 0].
     """
     alpha = x[..., 0]
     tail = np.linalg.norm(x[..., 1:], axis=-1)
@@ -27,7 +27,9 @@ def reflector(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def reflect(a: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """(1 - tau v v^H) @ ``a`` for ``a`` [.., m, n], ``v`` [.., m] and ``tau`` [..]."""
+    """Return (1 - tau v v^H) @ ``a`` for ``a`` [.., m, n], ``v`` [.., m] and ``tau``
+    [..].
+    """
     column = v[..., None]
     result: np.ndarray = a - tau[..., None, None] * (column @ (column.conj().mT @ a))
     return result
@@ -36,8 +38,8 @@ def reflect(a: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
 def apply_q(
     a: np.ndarray, tau: np.ndarray, c: np.ndarray, *, adjoint: bool = False
 ) -> np.ndarray:
-    """Q @ ``c`` (or Q^H @ ``c``) of the reflectors in ``a`` [.., m, k] and ``tau`` [..,
-    k], all at once.
+    """Return Q @ ``c`` (or Q^H @ ``c``) of the reflectors in ``a`` [.., m, k] and
+    ``tau`` [.., k], which are applied all at once.
     """
     k = tau.shape[-1]
     v = np.tril(a[..., :k], -1) + np.eye(a.shape[-2], k, dtype=a.dtype)
@@ -52,7 +54,8 @@ def apply_q(
 
 
 def geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """R above and reflectors of Q below the diagonal of ``a`` [.., m, n], and tau.
+    """Return R above and the reflectors of Q below the diagonal of ``a`` [.., m, n],
+    and tau.
 
     ``a`` == Q @ R; tau is [.., min(m, n)].
     """
@@ -63,8 +66,9 @@ def geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def geqp3(
     a: np.ndarray, pivots: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``geqrf`` of ``a`` with its columns in falling order of what is left of them,
-    those whose ``pivots`` are not 0 first; their numbers from 1 on; tau.
+    """Return ``geqrf`` of ``a`` with its columns in a new order, their numbers from 1
+    on, and tau. Columns whose ``pivots`` are not 0 come first, the others by the
+    falling norm of their remaining rows.
     """
     m, n = a.shape[-2:]
     order = np.broadcast_to(np.arange(n), pivots.shape).copy()
@@ -93,8 +97,8 @@ def geqp3(
 
 
 def orgqr(a: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """The first n columns of Q, whose reflectors are in ``a`` [.., m, n] and ``tau``
-    [.., k].
+    """Return the first n columns of Q, whose reflectors are in ``a`` [.., m, n] and
+    ``tau`` [.., k].
     """
     m, n = a.shape[-2:]
     return apply_q(a, tau, np.broadcast_to(np.eye(m, n, dtype=a.dtype), a.shape))
@@ -108,7 +112,7 @@ def ormqr(
     left: bool = True,
     transpose: bool = False,
 ) -> np.ndarray:
-    """Q @ ``c``, or ``c`` @ Q unless ``left``, or with Q^H in place of Q if
+    """Return Q @ ``c``, or ``c`` @ Q unless ``left``, or with Q^H in place of Q if
     ``transpose``.
     """
     if left:
@@ -119,10 +123,10 @@ def ormqr(
 def gehrd(
     a: np.ndarray, *, low: int = 1, high: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Q^H @ ``a`` @ Q, 0 below its subdiagonal in columns ``low`` to ``high`` (from 1
-    on), and tau, info.
+    """Return Q^H @ ``a`` @ Q, 0 below its subdiagonal in columns ``low`` to ``high``
+    (from 1 on), and tau, info.
 
-    Below the subdiagonal stand the reflectors of Q instead.
+    The reflectors of Q are stored below the subdiagonal.
     """
     a, n = a.copy(), a.shape[-1]
     high = n if high is None else high
@@ -142,10 +146,11 @@ def gehrd(
 def sytrd(
     a: np.ndarray, *, uplo: str = "L"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Q^H @ ``a`` @ Q, tridiagonal, of a Hermitian matrix of which one triangle is
-    read, with the real part of its diagonal.
+    """Return Q^H @ ``a`` @ Q, tridiagonal, of a Hermitian matrix of which one triangle
+    is read, with the real part of its diagonal.
 
-    Returns it packed with the reflectors, its diagonal, its off-diagonal, tau, info.
+    The results are this matrix, packed with the reflectors, its diagonal, its
+    off-diagonal, tau, and info.
     """
     if uplo == "U":  # turned by 180 degrees, it is a lower triangle
         packed, *vectors, info = sytrd(a[..., ::-1, ::-1], uplo="L")

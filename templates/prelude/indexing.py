@@ -13,8 +13,8 @@ import numpy as np
 
 
 def clamp_start(start: Any, limit: int) -> Any:
-    """``start`` moved into [0, limit]; a scalar of any integer type gives an int, an
-    array an int64 array.
+    """Return ``start`` moved into [0, limit]; a scalar of any integer type gives an
+    int, an array an int64 array.
     """
     start = np.maximum(start, 0).astype(np.uint64)
     clamped = np.minimum(start, np.uint64(limit)).astype(np.int64)
@@ -24,8 +24,8 @@ def clamp_start(start: Any, limit: int) -> Any:
 def dynamic_slice(
     x: np.ndarray, starts: Sequence[Any], sizes: Sequence[int]
 ) -> np.ndarray:
-    """View of ``sizes`` elements of ``x`` from ``starts``, which are clamped so that
-    the slice fits.
+    """Return a view of ``sizes`` elements of ``x`` from ``starts``, which are clamped
+    so that the slice fits.
     """
     index = []
     for start, n, size in zip(starts, x.shape, sizes, strict=True):
@@ -51,7 +51,7 @@ def pad(
     padding: Sequence[tuple[int, int]],
     interior: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """``x`` with (low, high) ``padding`` of ``value``; negative crops.
+    """Return ``x`` with (low, high) ``padding`` of ``value``; negative numbers crop.
 
     First, ``interior`` copies of ``value`` are put between neighbours.
     """
@@ -73,9 +73,9 @@ def pad(
 def take_or_fill(
     x: np.ndarray, indices: Any, axis: int = 0, fill: Any = np.nan
 ) -> np.ndarray:
-    """``np.take(x, indices, axis)``, and ``fill`` where an index is outside.
+    """Return ``np.take(x, indices, axis)``, and ``fill`` where an index is outside.
 
-    Negative ones count from the end.
+    Negative indices count from the end.
     """
     n = x.shape[axis]
     inside = (indices >= -n) & (indices < n)
@@ -87,9 +87,9 @@ def take_or_fill(
 def get_or_fill(
     x: np.ndarray, index: tuple[Any, ...], fill: Any = np.nan
 ) -> np.ndarray:
-    """``x[index]``, element by element, and ``fill`` where an index is outside.
+    """Return ``x[index]`` by element, and ``fill`` where an index is outside.
 
-    Negative ones count from the end.
+    Negative indices count from the end.
     """
     tests = [(i >= -n) & (i < n) for i, n in zip(index, x.shape, strict=True)]
     taken = x[tuple(np.where(test, i, 0) for i, test in zip(index, tests, strict=True))]
@@ -103,8 +103,8 @@ def window_starts(
     operand_batching_dims: Sequence[int],
     start_indices_batching_dims: Sequence[int],
 ) -> tuple[dict[int, np.ndarray], tuple[int, ...]]:
-    """Return where the windows start along each indexed operand dimension, as arrays of
-    the batch shape; and that shape.
+    """Return the starts of the windows along each indexed operand dimension, as arrays
+    of the batch shape, and that shape.
     """
     if index_vector_dim == indices.ndim:
         indices = indices[..., None]
@@ -122,8 +122,8 @@ def window_starts(
 def open_windows(
     starts: Sequence[np.ndarray], sizes: Sequence[int]
 ) -> list[np.ndarray]:
-    """Index arrays that broadcast to [*batch, *sizes], one for each of the ``starts``
-    [*batch].
+    """Return index arrays that broadcast to [*batch, *sizes], one for each of the
+    ``starts`` [*batch].
     """
     windows = []
     for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
@@ -144,8 +144,8 @@ def gather(
     start_indices_batching_dims: Sequence[int] = (),
     index_vector_dim: int = -1,
 ) -> np.ndarray:
-    """One slice of ``slice_sizes`` of ``x`` for each index vector, moved inside ``x``
-    where it would not fit.
+    """Return one slice of ``slice_sizes`` of ``x`` for each index vector, moved inside
+    ``x`` where it would not fit.
 
     ``indices`` holds vectors along ``index_vector_dim`` (``indices.ndim``: every index
     is a vector of its own), whose component k is a start along dimension
@@ -180,10 +180,10 @@ def gather(
 def scatter_at(
     x: np.ndarray, index: Any, values: Any, combine: np.ufunc | None = None
 ) -> np.ndarray:
-    """A copy of ``x`` with ``values`` at ``x[index]``; those outside are left out.
+    """Return a copy of ``x`` with ``values`` at ``x[index]``, without those outside.
 
-    A ufunc combines them with what is there, if one is given. ``index`` is an array of
-    integers or a tuple of several, one for each of the first axes of ``x``.
+    If a ufunc is given, it combines the values with the elements of ``x``. ``index`` is
+    an array of integers or a tuple of several, one for each of the first axes of ``x``.
     """
     result = x.copy()
     indices = index if isinstance(index, tuple) else (index,)
@@ -194,7 +194,7 @@ def scatter_at(
 def scatter_into(
     x: np.ndarray, indices: Sequence[Any], values: Any, combine: np.ufunc | None
 ) -> None:
-    """``scatter_at`` in place."""
+    """Apply ``scatter_at`` in place."""
     places = np.broadcast_arrays(*indices)
     kept = np.broadcast_to(values, places[0].shape + x.shape[len(places) :])
     sizes = list(zip(places, x.shape, strict=False))
@@ -212,8 +212,8 @@ def scatter_into(
 def scatter_rows(
     x: np.ndarray, index: Any, values: Any, combine: np.ufunc
 ) -> np.ndarray:
-    """``scatter_at`` of long rows, several times faster: in rounds in which none comes
-    twice, and after many of them by ``combine.at``.
+    """Return ``scatter_at`` of long rows, several times faster: in rounds in which no
+    row comes twice, and after many rounds by ``combine.at``.
     """
     places = np.broadcast_arrays(*(index if isinstance(index, tuple) else (index,)))
     row = np.zeros(places[0].shape, np.int64)
@@ -246,8 +246,8 @@ def scatter(
     scatter_indices_batching_dims: Sequence[int] = (),
     index_vector_dim: int = -1,
 ) -> Any:
-    """``operands`` with one window of ``updates`` combined in for each index vector, in
-    row-major order.
+    """Return ``operands`` with one window of ``updates`` combined in for each index
+    vector, in row-major order.
 
     ``operands`` and ``updates`` are one array each or tuples of arrays.
     ``combine(*current, *update)`` is a ufunc or a function of arrays; None replaces.
@@ -320,8 +320,8 @@ def combine_rows(
 
 
 def occurrences(keys: np.ndarray) -> list[np.ndarray]:
-    """Positions in ``keys`` [n] in rounds without repetition: first occurrences, second
-    occurrences, ..
+    """Return the positions in ``keys`` [n] in rounds without repetition: first
+    occurrences, second occurrences, ..
     """
     order = np.argsort(keys, kind="stable")
     position = np.arange(len(keys))

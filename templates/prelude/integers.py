@@ -11,7 +11,9 @@ import numpy as np
 
 
 def int_divide(a: Any, b: Any) -> np.ndarray:
-    """`a / b` rounded toward zero (`//` rounds down); all bits set where `b` is 0."""
+    """Return `a / b` rounded toward zero (`//` rounds down); all bits set where `b` is
+    0.
+    """
     with np.errstate(divide="ignore", over="ignore"):
         quotient = (a - np.fmod(a, b)) // b
     result: np.ndarray = np.where(b == 0, ~b, quotient)
@@ -19,14 +21,16 @@ def int_divide(a: Any, b: Any) -> np.ndarray:
 
 
 def int_remainder(a: Any, b: Any) -> np.ndarray:
-    """The remainder with the sign of `a`, as `np.fmod`; but `a` where `b` is 0."""
+    """Return the remainder with the sign of `a`, as `np.fmod`; `a` where `b` is 0."""
     with np.errstate(divide="ignore"):
         rest: np.ndarray = np.where(b == 0, a, np.fmod(a, b))
     return rest.astype(a.dtype)
 
 
 def int_power(base: Any, exponent: Any) -> np.ndarray:
-    """`base**exponent`; with a negative exponent 1 or -1 for those bases, else 0."""
+    """Return `base**exponent`; a negative exponent gives 1 or -1 for these bases, else
+    0.
+    """
     negative = exponent < 0
     with np.errstate(over="ignore"):
         power = base ** np.where(negative, exponent & 1, exponent)
@@ -35,13 +39,13 @@ def int_power(base: Any, exponent: Any) -> np.ndarray:
 
 
 def shift_right_logical(x: Any, amount: Any) -> np.ndarray:
-    """`x >> amount` that shifts zeros into signed integers too."""
+    """Return `x >> amount`, with zeros shifted into signed integers, too."""
     shifted: np.ndarray = unsigned_bits(x) >> unsigned_bits(amount)
     return shifted.astype(x.dtype)
 
 
 def shift_right_arithmetic(x: Any, amount: Any) -> np.ndarray:
-    """`x >> amount` that repeats the top bit of unsigned integers too."""
+    """Return `x >> amount`, with the top bit of unsigned integers repeated, too."""
     width = x.dtype.name.strip("uint")  # "4" of uint4
     signed, signed_amount = (y.astype(f"i{y.dtype.itemsize}") for y in (x, amount))
     shifted: np.ndarray = signed.astype(f"int{width}") >> signed_amount
@@ -65,7 +69,7 @@ def count_leading_zeros(x: np.ndarray) -> np.ndarray:
 
 
 def mulhi(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The upper half of the product `a * b`, which has twice as many bits."""
+    """Return the upper half of the product `a * b`, which has twice as many bits."""
     width = int(a.dtype.name.strip("uint"))
     if width < 64:
         wide = np.uint64 if a.dtype.kind == "u" else np.int64
@@ -79,7 +83,7 @@ def mulhi(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def unsigned_bits(x: np.ndarray) -> np.ndarray:
-    """The bits of the integers `x` as unsigned numbers: 255 for int8 -1."""
+    """Return the bits of the integers `x` as unsigned numbers: 255 for int8 -1."""
     width = int(x.dtype.name.strip("uint"))  # 4 for int4, which takes a whole byte
     bits: np.ndarray = x.view(f"u{x.dtype.itemsize}") & (2**width - 1)
     return bits

@@ -1,8 +1,8 @@
-"""The LAPACK routines that JAX calls on the CPU, with the results XLA's custom calls
-return.
+"""The LAPACK routines that JAX calls on the CPU, with the results that XLA's custom
+calls return.
 
 All take a batch of matrices [.., m, n]; info [..] is 0 where the routine succeeded.
-What a routine only uses as work space comes back as it was given.
+Arguments that a routine only uses as work space are returned unchanged.
 """
 
 from contextlib import suppress
@@ -16,7 +16,7 @@ LU_BLOCK = 32  # columns that are eliminated before the rest is updated
 
 
 def potrf(a: np.ndarray, *, uplo: str = "L") -> tuple[np.ndarray, np.ndarray]:
-    """``a`` with the Cholesky factor in one triangle, and info."""
+    """Return ``a`` with the Cholesky factor in one triangle, and info."""
     factor = cholesky(a, lower=uplo == "L")
     other = np.triu(a, 1) if uplo == "L" else np.tril(a, -1)
     failed = np.isnan(factor).any(axis=(-2, -1))
@@ -24,8 +24,8 @@ def potrf(a: np.ndarray, *, uplo: str = "L") -> tuple[np.ndarray, np.ndarray]:
 
 
 def getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """L (unit diagonal) and U of ``a`` with rows exchanged, the row each step exchanged
-    with (from 1 on), and info.
+    """Return L (unit diagonal) and U of ``a`` with rows exchanged, the row with which
+    each step exchanged its own (from 1 on), and info.
     """
     lu, count = a.copy(), min(a.shape[-2:])
     pivots = np.zeros((*a.shape[:-2], count), np.int32)
@@ -53,8 +53,9 @@ def getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def pivots_to_permutation(pivots: np.ndarray, size: int) -> np.ndarray:
-    """Order of ``size`` rows after exchanging row k with row ``pivots[.., k]`` (from 0
-    on), for k = 0, 1, ..; nothing is exchanged with a row that there is not.
+    """Return the order of ``size`` rows after exchanging row k with row ``pivots[..,
+    k]`` (from 0 on), for k = 0, 1, ..; a row number that is out of range exchanges
+    nothing.
     """
     order = np.arange(size, dtype=pivots.dtype)
     order = np.broadcast_to(order, (*pivots.shape[:-1], size)).copy()
@@ -69,7 +70,7 @@ def pivots_to_permutation(pivots: np.ndarray, size: int) -> np.ndarray:
 
 @np.errstate(all="ignore")
 def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """x with ``a`` @ x == ``b``; inf and NaN where the matrix ``a`` is singular."""
+    """Return x with ``a`` @ x == ``b``; inf and NaN where ``a`` is singular."""
     with suppress(np.linalg.LinAlgError):
         solution: np.ndarray = np.linalg.solve(a, b)
         if np.isfinite(a).all() and np.isfinite(solution).all():
@@ -87,7 +88,9 @@ def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @np.errstate(all="ignore")
 def solve_each(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """``solve`` for each of several matrices ``a`` [m, n, n] and ``b`` [m, n, k]."""
+    """Return ``solve`` for each of several matrices ``a`` [m, n, n] and ``b`` [m, n,
+    k].
+    """
     with suppress(np.linalg.LinAlgError):
         solution: np.ndarray = np.linalg.solve(a, b)
         if np.isfinite(a).all() and np.isfinite(solution).all():
@@ -96,7 +99,7 @@ def solve_each(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def solve_by_factors(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """``solve`` without exceptions, by the factors of ``getrf``."""
+    """Return ``solve`` without exceptions, by the factors of ``getrf``."""
     lu, pivots, _ = getrf(a)
     right = b[pivots_to_permutation(pivots - 1, len(b))]
     columns = right if b.ndim == 2 else right[:, None]
@@ -105,8 +108,8 @@ def solve_by_factors(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def eigh(a: np.ndarray, *, lower: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """Rising eigenvalues and eigenvectors, as columns, of Hermitian matrices given by
-    one triangle; NaN where a matrix is not finite.
+    """Return ascending eigenvalues and eigenvectors, as columns, of Hermitian matrices
+    given by one triangle; NaN where a matrix is not finite.
     """
     failed = ~np.isfinite(a).all(axis=(-2, -1), keepdims=True)
     finite = np.where(failed, 0, a)
@@ -115,8 +118,8 @@ def eigh(a: np.ndarray, *, lower: bool = True) -> tuple[np.ndarray, np.ndarray]:
 
 
 def eigvalsh(a: np.ndarray, *, lower: bool = True) -> np.ndarray:
-    """Rising eigenvalues of Hermitian matrices given by one triangle; NaN where a
-    matrix is not finite.
+    """Return ascending eigenvalues of Hermitian matrices given by one triangle; NaN
+    where a matrix is not finite.
     """
     failed = ~np.isfinite(a).all(axis=(-2, -1), keepdims=True)
     finite = np.where(failed, 0, a)
@@ -127,23 +130,23 @@ def eigvalsh(a: np.ndarray, *, lower: bool = True) -> np.ndarray:
 def syevd(
     a: np.ndarray, *, mode: str = "V", uplo: str = "L"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Eigenvectors as columns, rising eigenvalues of Hermitian matrices given by one
-    triangle, and info.
+    """Return eigenvectors as columns, ascending eigenvalues of Hermitian matrices given
+    by one triangle, and info.
     """
     values, vectors = eigh(a, lower=uplo == "L")
     return vectors, values, without_nan(a)[1].astype(np.int32)
 
 
 def without_nan(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``a`` with zeros in place of the matrices that are not finite, and which those
-    are.
+    """Return ``a`` with zeros in place of the matrices that are not finite, and the
+    mask of these matrices.
     """
     failed = ~np.isfinite(a).all(axis=(-2, -1))
     return np.where(failed[..., None, None], a.dtype.type(0), a), failed
 
 
 def nan_where(failed: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """``x`` with NaN for the matrices that ``failed`` [..]."""
+    """Return ``x`` with NaN for the matrices that ``failed`` [..]."""
     failed = failed.reshape(failed.shape + (1,) * (x.ndim - failed.ndim))
     return np.where(failed, x.dtype.type(np.nan), x)
 
@@ -151,7 +154,7 @@ def nan_where(failed: np.ndarray, x: np.ndarray) -> np.ndarray:
 def svd(
     a: np.ndarray, *, full_matrices: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """U, falling singular values and V^H; NaN where a matrix is not finite."""
+    """Return U, descending singular values and V^H; NaN if a matrix is not finite."""
     failed = ~np.isfinite(a).all(axis=(-2, -1), keepdims=True)
     finite = np.where(failed, 0, a)
     u, values, vh = np.linalg.svd(finite, full_matrices=full_matrices)
@@ -160,7 +163,7 @@ def svd(
 
 
 def svdvals(a: np.ndarray) -> np.ndarray:
-    """Falling singular values; NaN where a matrix is not finite."""
+    """Return descending singular values; NaN where a matrix is not finite."""
     failed = ~np.isfinite(a).all(axis=(-2, -1), keepdims=True)
     values = np.linalg.svd(np.where(failed, 0, a), compute_uv=False)
     return np.where(failed[..., 0], np.nan, values)
@@ -169,8 +172,8 @@ def svdvals(a: np.ndarray) -> np.ndarray:
 def gesdd(
     a: np.ndarray, *, mode: str = "S"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """``a``, falling singular values, U, V^H, info; ``mode`` asks for "A" all vectors,
-    "S" min(m, n) or "N" none.
+    """Return ``a``, descending singular values, U, V^H, info; ``mode`` asks for "A" all
+    vectors, "S" min(m, n) or "N" none.
     """
     failed = without_nan(a)[1]
     if mode == "N":
@@ -185,10 +188,10 @@ def gesdd(
 def geev(
     a: np.ndarray, *, compute_left: str = "V", compute_right: str = "V"
 ) -> tuple[np.ndarray, ...]:
-    """Eigenvalues (for a real ``a``, their real and imaginary parts), left and right
-    eigenvectors, info.
+    """Return eigenvalues (for a real ``a``, their real and imaginary parts), left and
+    right eigenvectors, info.
 
-    Eigenvectors are columns of length 1, zero where they were not asked for.
+    Eigenvectors are columns of length 1, or zero if they were not requested.
     """
     finite, failed = without_nan(a)
     dtype = np.result_type(a.dtype, np.complex64)
@@ -207,8 +210,8 @@ def geev(
 
 
 def gees(a: np.ndarray, *, mode: str = "V", sort: str = "N") -> tuple[np.ndarray, ...]:
-    """Schur form T and vectors Z with ``a`` == Z @ T @ Z^H, eigenvalues (as geev), 0 of
-    them sorted, info.
+    """Return the Schur form T and vectors Z with ``a`` == Z @ T @ Z^H, eigenvalues (as
+    geev), 0 as the number of sorted ones, info.
     """
     finite, failed = without_nan(a)
     forms, vectors = np.empty_like(a), np.zeros_like(a)
@@ -231,8 +234,8 @@ def gees(a: np.ndarray, *, mode: str = "V", sort: str = "N") -> tuple[np.ndarray
 def gtsv(
     lower: np.ndarray, diagonal: np.ndarray, upper: np.ndarray, b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The three diagonals [.., n], x [.., n, k] with the tridiagonal matrix times x ==
-    ``b``, and info.
+    """Return the three diagonals [.., n], x [.., n, k] with the tridiagonal matrix
+    times x == ``b``, and info.
 
     ``lower[.., 0]`` and ``upper[.., n - 1]`` are outside of the matrix.
     """
@@ -266,8 +269,9 @@ def gtsv(
 def gtsv_perturbed(
     lower: np.ndarray, diagonal: np.ndarray, upper: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
-    """x [.., n, k] with the tridiagonal matrix times x == ``b``, finite also where the
-    matrix is singular: pivots near 0 are moved by eps times the largest coefficient.
+    """Return x [.., n, k] with the tridiagonal matrix times x == ``b``, finite also
+    where the matrix is singular: pivots near 0 are moved by eps times the largest
+    coefficient.
 
     ``lower[.., 0]`` and ``upper[.., n - 1]`` are outside of the matrix. Source: xLAGTF
     and xLAGTS of LAPACK.
@@ -315,8 +319,9 @@ def gtsv_perturbed(
 def with_finite_quotient(
     pivot: np.ndarray, right: np.ndarray, step: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``pivot`` [.., 1] and ``right`` [.., k], both made larger, or the pivot moved by
-    ``step`` and its doubles, until ``right / pivot`` and ``1 / pivot`` are finite.
+    """Return ``pivot`` [.., 1] and ``right`` [.., k], both made larger, or the pivot
+    moved by ``step`` and its doubles, until ``right / pivot`` and ``1 / pivot`` are
+    finite.
     """
     least = np.finfo(right.dtype).tiny
     most = np.abs(right).max(axis=-1, keepdims=True, initial=0)

@@ -11,7 +11,7 @@ SOLVE_BLOCK = 32  # equations that are solved together
 
 
 def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
-    """Triangular factors of matrices ``a`` [.., n, n], of which a triangle is read.
+    """Return triangular factors of matrices ``a`` [.., n, n], given by one triangle.
 
     A matrix that is not positive definite gives NaN in the triangle of its factor.
     """
@@ -28,8 +28,8 @@ def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
 
 
 def small_det(a: np.ndarray) -> np.ndarray:
-    """The determinants of matrices ``a`` [.., n, n] of a few rows, by elimination below
-    the largest pivots.
+    """Return the determinants of matrices ``a`` [.., n, n] of a few rows, by
+    elimination below the largest pivots.
     """
     rows = [a[..., k, :] for k in range(a.shape[-1])]
     determinant = np.ones(a.shape[:-2], a.dtype)
@@ -54,7 +54,8 @@ def triangular_solve(
     lower: bool = False,
     unit_diagonal: bool = False,
 ) -> np.ndarray:
-    """x [.., n, k] with ``a`` @ x == ``b``, of ``a`` [.., n, n] one triangle.
+    """Return the x [.., n, k] with ``a`` @ x == ``b``, of ``a`` [.., n, n] one
+    triangle.
 
     ``unit_diagonal`` takes the diagonal as 1.
     """
@@ -78,7 +79,7 @@ def triangular_solve(
 def back_substitute(a: np.ndarray, x: np.ndarray, unit_diagonal: bool) -> np.ndarray:
     """Solve ``a`` @ y == ``x`` in place of ``x``, by the upper triangle of ``a``.
 
-    ``a`` is [.., n, n] and ``x`` [.., n, k]; division by 0 is as floats divide.
+    ``a`` is [.., n, n] and ``x`` [.., n, k]; division by 0 gives infinities or NaN.
     """
     upper = np.triu(a)
     if unit_diagonal:

@@ -70,8 +70,8 @@ NDTRI_TAIL_DENOMINATOR = (
 
 
 def ndtri(p: np.ndarray) -> np.ndarray:
-    """The number below which a standard normal one has the probability ``p``: infinite
-    at 0 and 1, NaN beyond.
+    """Return the number below which a standard normal number lies with the probability
+    ``p``: infinite at 0 and 1, NaN beyond.
 
     Source: Cephes, ndtri.c.
     """
@@ -95,8 +95,8 @@ def ndtri(p: np.ndarray) -> np.ndarray:
 
 
 def normal_log_tail(x: np.ndarray) -> np.ndarray:
-    """The logarithm of the probability of a standard normal number below ``x``, far
-    below 0: by the asymptotic series.
+    """Return the logarithm of the probability of a standard normal number below ``x``,
+    for ``x`` far below 0, by the asymptotic series.
     """
     square = x * x
     series = 3 / (square * square) + 1 - (1 / square + 15 / (square * square * square))
@@ -105,7 +105,7 @@ def normal_log_tail(x: np.ndarray) -> np.ndarray:
 
 
 def log_ndtr(x: np.ndarray) -> np.ndarray:
-    """The logarithm of the probability of a standard normal number below a float32."""
+    """Return the logarithm of the standard normal CDF of float32 numbers."""
     with np.errstate(all="ignore"):
         probability = normal_cdf(np.where(x > 5, -x, np.maximum(x, -10)))
         tail = normal_log_tail(np.minimum(x, -10))
@@ -114,7 +114,7 @@ def log_ndtr(x: np.ndarray) -> np.ndarray:
 
 
 def log_ndtr_float64(x: np.ndarray) -> np.ndarray:
-    """The logarithm of the probability of a standard normal number below a float64."""
+    """Return the logarithm of the standard normal CDF of float64 numbers."""
     with np.errstate(all="ignore"):
         probability = normal_cdf_float64(np.where(x > 8, -x, np.maximum(x, -20)))
         tail = normal_log_tail(np.minimum(x, -20))
@@ -126,7 +126,9 @@ ERFCX_FAR = (6.5625, -1.875, 0.75, -0.5, 1.0)  # of 1 / x**2
 
 
 def erfcx(x: np.ndarray) -> np.ndarray:
-    """``exp(x * x) * erfc(x)`` of float32: the complementary error function, scaled."""
+    """Return ``exp(x * x) * erfc(x)`` of float32, the scaled complementary error
+    function.
+    """
     with np.errstate(all="ignore"):
         near = np.minimum(x, 9.4192796)  # beyond which the product overflows
         far = horner(ERFCX_FAR, 1 / (x * x)) / (x * 1.7724538509055159)
@@ -147,7 +149,9 @@ ERFCX64_FAR = (  # of 1 / x**2
 
 
 def erfcx_float64(x: np.ndarray) -> np.ndarray:
-    """``exp(x * x) * erfc(x)`` of float64: the complementary error function, scaled."""
+    """Return ``exp(x * x) * erfc(x)`` of float64, the scaled complementary error
+    function.
+    """
     with np.errstate(all="ignore"):
         near = np.minimum(x, 26.64174755704633)  # beyond which the product overflows
         far = horner(ERFCX64_FAR, 1 / (x * x)) / (x * 1.7724538509055159)

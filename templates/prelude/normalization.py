@@ -12,8 +12,8 @@ from .precision import working_dtype
 
 
 def along_features(vector: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
-    """``vector`` [features] in the precision of the computation, to broadcast along
-    ``axis`` of ``x``.
+    """Return ``vector`` [features] in the precision of the computation, shaped to
+    broadcast along ``axis`` of ``x``.
     """
     wide = vector.astype(working_dtype(vector.dtype), copy=False)
     return wide.reshape([vector.size if k == axis else 1 for k in range(x.ndim)])
@@ -27,7 +27,7 @@ def batch_norm_training(
     epsilon: float = 1e-5,
     axis: int = -1,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``x`` normalised for each feature along ``axis``, the mean and the biased
+    """Return ``x`` normalised for each feature along ``axis``, the mean and the biased
     variance [features].
     """
     axis %= x.ndim
@@ -54,8 +54,8 @@ def batch_norm_inference(
     epsilon: float = 1e-5,
     axis: int = -1,
 ) -> np.ndarray:
-    """``(x - mean) / sqrt(variance + epsilon) * scale + offset``, all but ``x``
-    [features] along ``axis``.
+    """Return ``(x - mean) / sqrt(variance + epsilon) * scale + offset``, in which all
+    but ``x`` are [features] along ``axis``.
     """
     axis %= x.ndim
     scale, offset, mean, variance = (
@@ -77,7 +77,7 @@ def batch_norm_grad(
     epsilon: float = 1e-5,
     axis: int = -1,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Gradients of batch_norm_training with respect to ``x``, scale and offset."""
+    """Return the gradients of batch_norm_training by ``x``, scale and offset."""
     axis %= x.ndim
     others = tuple(k for k in range(x.ndim) if k != axis)
     grad = grad_output.astype(working_dtype(grad_output.dtype), copy=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def total_order_key(x: np.ndarray) -> np.ndarray:
-    """Integers that sort as the floats `x`: -NaN, -inf, .., -0, 0, .., inf, NaN."""
+    """Return the integers that sort as floats: -NaN, -inf, .., -0, 0, .., inf, NaN."""
     if x.dtype.itemsize == 1:
         x = x.astype(np.float32)
     bits = x.view(f"i{x.dtype.itemsize}")
@@ -16,7 +16,9 @@ def total_order_key(x: np.ndarray) -> np.ndarray:
 
 
 def sort_key(x: np.ndarray) -> np.ndarray:
-    """`total_order_key`, but one key for both zeros and one, the last, for all NaNs."""
+    """Return `total_order_key`, but one key for both zeros and one, the last, for all
+    NaNs.
+    """
     ordinary = np.where(x == 0, 0, x)
     return total_order_key(np.where(np.isnan(x), np.nan, ordinary).astype(x.dtype))
 
@@ -24,9 +26,9 @@ def sort_key(x: np.ndarray) -> np.ndarray:
 def sort_by_keys(
     keys: Sequence[np.ndarray], operands: Sequence[np.ndarray], axis: int
 ) -> tuple[np.ndarray, ...]:
-    """Stable sort of the `operands` by the first key, then by the second, and so on.
+    """Sort the `operands` stably by the first key, then by the second, and so on.
 
-    The integer key `~key` sorts downwards.
+    The integer key `~key` sorts in descending order.
     """
     order = np.lexsort(keys[::-1], axis=axis)
     return tuple(np.take_along_axis(x, order, axis) for x in operands)
@@ -35,17 +37,17 @@ def sort_by_keys(
 def sort_with(
     operands: Sequence[np.ndarray], axis: int, less: Callable[..., np.ndarray]
 ) -> tuple[np.ndarray, ...]:
-    """Stable sort of the `operands` by any comparator, merging all rows at once.
+    """Sort the `operands` stably by any comparator, merging all rows at once.
 
-    `less(a0, b0, a1, b1, ..)` gets arrays of elements of each operand and says which of
-    the a go before the b.
+    `less(a0, b0, a1, b1, ..)` takes arrays of elements of each operand and tells which
+    of the a go before the b.
     """
     rows = [np.moveaxis(x, axis, -1) for x in operands]
     *batch, size = rows[0].shape
     length = 1 << max(size - 1, 0).bit_length()
 
     def precedes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Compares elements by their indices; those past the end go last."""
+        """Compare elements by their indices; those past the end go last."""
         sides = [index.reshape(*batch, length // 2) for index in (a, b)]
         inside = [np.minimum(index, size - 1) for index in sides]
         elements = [np.take_along_axis(x, i, -1) for x in rows for i in inside]
@@ -78,7 +80,8 @@ def sort_with(
 
 
 def top_k(x: np.ndarray, k: int, largest: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """The `k` largest or smallest along the last axis, in order, and their indices.
+    """Return the `k` largest or smallest of the last axis, in order, with their
+    indices.
 
     Floats are in total order, and of equal numbers the first comes first.
     """
@@ -99,8 +102,8 @@ def top_k(x: np.ndarray, k: int, largest: bool = True) -> tuple[np.ndarray, np.n
 
 
 def top_values(x: np.ndarray, k: int, largest: bool = True) -> np.ndarray:
-    """The `k` largest or smallest along the last axis, in order; floats, of 16 bits or
-    more, in total order.
+    """Return the `k` largest or smallest along the last axis, in order; floats, of 16
+    bits or more, in total order.
     """
     is_float = "float" in x.dtype.name
     key = total_order_key(x) if is_float else x
@@ -115,10 +118,11 @@ def top_values(x: np.ndarray, k: int, largest: bool = True) -> np.ndarray:
 def search_sorted(
     table: np.ndarray, values: np.ndarray, side: str = "left"
 ) -> np.ndarray:
-    """Return where each of ``values`` belongs in the sorted ``table`` [n].
+    """Return the place of each of ``values`` in the sorted ``table`` [n].
 
-    That is before what equals it, or on the ``right`` of it; NaN belong behind all
-    else. In a table that is not sorted, by halving, with the same result as XLA's.
+    The place is before equal elements, or on the ``right`` of them; NaN belong behind
+    all others. A table that is not sorted is searched by halving, with the same result
+    as XLA's.
     """
     if np.size(values) >= len(table) and is_sorted(table, values):
         places = table.searchsorted(values, "left" if side == "left" else "right")
@@ -139,7 +143,7 @@ def search_sorted(
 def search_many(
     table: np.ndarray, values: np.ndarray, side: str = "left"
 ) -> np.ndarray:
-    """``search_sorted`` of many values, which is worth a look at the table's steps."""
+    """Return ``search_sorted`` of many values, fast if the table's steps are even."""
     if np.size(values) >= len(table) and is_sorted(table, values):
         places = places_by_steps(table, values, side)
         if places is not None:
@@ -150,12 +154,12 @@ def search_many(
 def places_by_steps(
     table: np.ndarray, values: np.ndarray, side: str
 ) -> np.ndarray | None:
-    """``np.searchsorted`` in floats of nearly even steps, many times faster: the steps
-    from the first to a value, rounded, are its place or the one before. None where the
-    table is no such.
+    """Return ``np.searchsorted`` in floats of nearly even steps, many times faster: the
+    number of steps from the first to a value, rounded, is its place or the one before.
+    Return None if the table's steps are not so even.
 
-    They grow with the value in spite of rounding. So where those of the table are its
-    places, those of all that lies between are no further off.
+    This number grows with the value in spite of rounding. So if those of the table's
+    elements are their places, those of all values between are no further off.
     """
     count, of = len(table), table.dtype.type
     if table.dtype.kind != "f" or count < 2:
@@ -186,7 +190,7 @@ def places_by_steps(
 
 
 def is_sorted(table: np.ndarray, values: np.ndarray) -> bool:
-    """Tell whether a table is sorted, and compared with ``values`` as in HLO."""
+    """Return whether a table of numbers is sorted, and has the type of ``values``."""
     if table.dtype != np.asarray(values).dtype or table.dtype.kind not in "iuf":
         return False
     return bool(np.all((table[:-1] <= table[1:]) | np.isnan(table[1:])))

@@ -1,4 +1,4 @@
-"""Runs of rows, whose numbers differ. Source: XLA's RaggedAllToAll."""
+"""Runs of rows of different lengths. Source: XLA's RaggedAllToAll."""
 
 import numpy as np
 
@@ -10,8 +10,8 @@ def copy_ragged_rows(
     sizes: np.ndarray,
     target_starts: np.ndarray,
 ) -> np.ndarray:
-    """``target`` with ``sizes[k]`` rows of ``source`` from ``source_starts[k]`` copied
-    to ``target_starts[k]``.
+    """Return ``target`` with ``sizes[k]`` rows of ``source`` from ``source_starts[k]``
+    copied to ``target_starts[k]``.
     """
     result = target.copy()
     for start, size, place in zip(source_starts, sizes, target_starts, strict=True):
@@ -22,8 +22,8 @@ def copy_ragged_rows(
 def rows_of_runs(
     x: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what a member gets of ``x``: the rows of its runs, one run after the
-    other, and the [starts, sizes, places] of the runs in these.
+    """Return the rows of ``x`` that a member gets, run after run, and the [starts,
+    sizes, places] of the runs in these rows.
     """
     runs = [x[start : start + size] for start, size in zip(starts, sizes, strict=True)]
     ends = np.cumsum(sizes)

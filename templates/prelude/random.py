@@ -13,7 +13,7 @@ THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 def threefry_2x32(
     key0: np.ndarray, key1: np.ndarray, x0: Any, x1: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The Threefry-2x32 cipher of the pairs `(x0, x1)` of uint32 words."""
+    """Return the Threefry-2x32 cipher of the pairs `(x0, x1)` of uint32 words."""
     keys = (key0, key1, key0 ^ key1 ^ np.uint32(0x1BD11BDA))
     with np.errstate(over="ignore"):
         x0, x1 = x0 + key0, x1 + key1
@@ -32,7 +32,7 @@ def threefry_2x32(
 def threefry_bits(
     state: np.ndarray, shape: Sequence[int], dtype: DTypeLike
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The next state and random bits, as XLA's Threefry generator.
+    """Return the next state and random bits, as XLA's Threefry generator.
 
     The state is a 64-bit key and counter. A count makes one 64-bit number or two small
     ones, neighbours along the first axis of even size, or else along the longest.
@@ -60,7 +60,7 @@ def threefry_bits(
 def philox_4x32(
     key0: np.ndarray, key1: np.ndarray, *words: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """The Philox-4x32 cipher of the quadruples `words` of uint32 words."""
+    """Return the Philox-4x32 cipher of the quadruples `words` of uint32 words."""
     x0, x1, x2, x3 = words
     with np.errstate(over="ignore"):
         for _ in range(10):
@@ -74,7 +74,8 @@ def philox_4x32(
 def philox_bits(
     state: np.ndarray, shape: Sequence[int], dtype: DTypeLike
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The next state and random bits, as XLA's Philox generator, its default on CPUs.
+    """Return the next state and random bits, as XLA's Philox generator, its default on
+    CPUs.
 
     The state is a 64-bit key and one or two 64-bit words of a counter, low word first;
     the key stands for a missing high word.
@@ -88,7 +89,7 @@ def philox_bits(
 def philox_numbers(
     state: np.ndarray, blocks: np.ndarray, dtype: np.dtype
 ) -> np.ndarray:
-    """The numbers that each of the ``blocks`` of 128 bits gives, counted from 0."""
+    """Return the numbers that each of the ``blocks`` of 128 bits gives, from 0 on."""
     words = np.ascontiguousarray(state).view(np.uint64)
     low = words[1] + blocks
     high = (words[2] if len(words) == 3 else words[0]) + (low < words[1])
@@ -98,7 +99,7 @@ def philox_numbers(
 
 
 def philox_next(state: np.ndarray, count: int) -> np.ndarray:
-    """The state after ``count`` blocks."""
+    """Return the state after ``count`` blocks."""
     words = np.ascontiguousarray(state).view(np.uint64)
     next_words = words.copy()
     next_words[1:2] += np.uint64(count)
@@ -109,7 +110,7 @@ def philox_next(state: np.ndarray, count: int) -> np.ndarray:
 def philox_bits_at(
     state: np.ndarray, counts: np.ndarray, dtype: DTypeLike
 ) -> np.ndarray:
-    """The bits of ``philox_bits`` that ``counts`` number, in row-major order."""
+    """Return the bits of ``philox_bits`` that ``counts`` number, in row-major order."""
     dtype = np.dtype(dtype)
     each = 2 if dtype.itemsize == 8 else 4
     blocks, where = np.unique(counts // each, return_inverse=True)
@@ -118,18 +119,18 @@ def philox_bits_at(
 
 
 def uint32_halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The low and the high 32 bits of uint64 numbers."""
+    """Return the low and the high 32 bits of uint64 numbers."""
     return x.astype(np.uint32), (x >> 32).astype(np.uint32)
 
 
 def low_bits(words: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The low bits of uint32 `words` as numbers of at most 32 bits."""
+    """Return the low bits of uint32 `words` as numbers of at most 32 bits."""
     truncated = words.astype(f"u{dtype.itemsize}")
     return truncated.view(dtype)
 
 
 class RngState:
-    """A 128-bit counter, which starts where XLA's does."""
+    """A 128-bit counter that starts where XLA's does."""
 
     def __init__(self, value: int = 0x7012395) -> None:
         self.value = value
@@ -139,7 +140,7 @@ RNG_STATE = RngState()
 
 
 def advance(state: RngState, delta: int) -> np.ndarray:
-    """The two words of the counter, low word first; then it moves on by `delta`."""
+    """Return the counter's two words, low word first, and advance it by `delta`."""
     words = np.array([state.value % 2**64, state.value >> 64], np.uint64)
     state.value = (state.value + delta) % 2**128
     return words
@@ -156,7 +157,7 @@ def rng_uniform(
     dtype: DTypeLike,
     generator: np.random.Generator,
 ) -> np.ndarray:
-    """Uniform numbers of any type from `low` up to, but not including, `high`."""
+    """Return uniform numbers of any type, at least `low` and below `high`."""
     dtype = np.dtype(dtype)
     first, end = np.array(low).astype(dtype), np.array(high).astype(dtype)
     if "float" in dtype.name:
@@ -175,6 +176,6 @@ def rng_normal(
     dtype: DTypeLike,
     generator: np.random.Generator,
 ) -> np.ndarray:
-    """Normal numbers of any floating-point type."""
+    """Return normal numbers of any floating-point type."""
     values = float(mean) + float(deviation) * generator.standard_normal(shape)
     return np.asarray(values).astype(dtype)

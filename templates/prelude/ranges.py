@@ -1,4 +1,4 @@
-"""Numbers in a row."""
+"""Evenly spaced numbers."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike
 
 
 def linspace(start: Any, stop: Any, n: int, dtype: DTypeLike) -> np.ndarray:
-    """``n`` numbers from ``start`` to ``stop``, as JAX rounds them.
+    """Return ``n`` numbers from ``start`` to ``stop``, as JAX rounds them.
 
     ``np.linspace`` computes in float64.
     """

@@ -14,7 +14,7 @@ import numpy as np
 def fold_axes(
     operands: Any, inits: Any, combine: Callable[..., Any], axes: Sequence[int]
 ) -> Any:
-    """``inits`` combined once with all elements along ``axes``, in order, by an
+    """Return ``inits`` combined once with all elements along ``axes``, in order, by an
     associative function.
 
     ``operands`` and ``inits`` are one array each or tuples; ``combine(*left, *right)``
@@ -47,7 +47,9 @@ def fold_axes(
 
 
 def map_elements(function: Callable[..., Any], *operands: np.ndarray) -> np.ndarray:
-    """``function`` of the arrays, in their shape even where it is a constant."""
+    """Return ``function`` of the arrays, in their shape even if the result is a
+    constant.
+    """
     return np.broadcast_to(function(*operands), operands[0].shape)
 
 
@@ -59,14 +61,14 @@ def scan(
     axis: int = 0,
     reverse: bool = False,
 ) -> tuple[np.ndarray, ...]:
-    """Outputs of ``step`` stacked along ``axis``, then the last carries.
+    """Return the outputs of ``step`` stacked along ``axis``, then the last carries.
 
     ``step(*slices, *carries)`` returns its outputs and the next carries, for the slices
     of ``inputs`` along ``axis`` from the first to the last (from the last if
     ``reverse``).
     """
     n, count = inputs[0].shape[axis], len(carries)
-    if n == 0:  # one step on nothing but zeros says what the outputs are like
+    if n == 0:  # one step on zeros tells the shapes and types of the outputs
         zeros = [np.zeros(np.moveaxis(x, axis, 0).shape[1:], x.dtype) for x in inputs]
         results = step(*zeros, *carries)
         empty = [np.asarray(y)[None][:0] for y in results[: len(results) - count]]

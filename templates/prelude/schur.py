@@ -4,10 +4,11 @@ import numpy as np
 
 
 def schur(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """T and unitary Z with ``a`` [n, n] == Z @ T @ Z^H, T triangular; a real T has 2x2
-    blocks for complex pairs.
+    """Return T and unitary Z with ``a`` [n, n] == Z @ T @ Z^H, T triangular; a real T
+    has 2x2 blocks for complex pairs.
 
-    One eigenvector (or pair) of what is left is turned into the first axes at a time.
+    Each step turns one eigenvector (or pair) of the remaining block into its first
+    axes.
     """
     t, z, k = a.copy(), np.eye(len(a), dtype=a.dtype), 0
     while k < len(a) - 1:

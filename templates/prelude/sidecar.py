@@ -10,7 +10,7 @@ import numpy as np
 
 @cache
 def constant(name: str, digest: str) -> np.ndarray:
-    """A constant of this module from the .npz file of its name; `digest` begins the
+    """Return a constant from this module's .npz file; `digest` is the beginning of the
     SHA-256 of its bytes.
     """
     path = Path(__file__).with_suffix(".npz")
@@ -24,15 +24,15 @@ def constant(name: str, digest: str) -> np.ndarray:
 
 @cache
 def mapped_constant(name: str, digest: str) -> np.ndarray:
-    """A constant of this module from a file of its own, which is read when it is used;
-    `digest` as in `constant`.
+    """Return a constant from a .npy file of its own, which is read when it is used;
+    `digest` is as in `constant`.
     """
     path = Path(__file__).with_suffix(".constants") / f"{name}.npy"
     return verified(np.load(path, mmap_mode="r", allow_pickle=False), digest, path)
 
 
 def verified(array: np.ndarray, digest: str, path: Path) -> np.ndarray:
-    """The array, if its bytes are those that the module was written for."""
+    """Return the array if its bytes are those that the module was written for."""
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if not sha256(octets.data).hexdigest().startswith(digest):
         raise ValueError(f"{path} has changed since the module was made")

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
-    """``exp(x)`` divided by its sum; NaN where all of ``x`` is -inf."""
+    """Return ``exp(x)`` divided by its sum; NaN where all of ``x`` is -inf."""
     weights: np.ndarray = x - x.max(axis=axis, keepdims=True)
     np.exp(weights, out=weights)
     weights /= weights.sum(axis=axis, keepdims=True)
@@ -14,7 +14,7 @@ def softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
 
 
 def log_softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
-    """The logarithm of ``softmax(x)``."""
+    """Return the logarithm of ``softmax(x)``."""
     shifted: np.ndarray = x - x.max(axis=axis, keepdims=True)
     shifted -= np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
     return shifted
@@ -23,7 +23,7 @@ def log_softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
 def logsumexp(
     x: np.ndarray, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
 ) -> Any:
-    """``log(exp(x).sum())``; -inf where all of ``x`` is -inf."""
+    """Return ``log(exp(x).sum())``; -inf where all of ``x`` is -inf."""
     peak = x.max(axis=axis, keepdims=True)
     shift = np.where(np.isfinite(peak), peak, 0)
     with np.errstate(divide="ignore"):  # the sum may be 0

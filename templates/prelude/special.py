@@ -16,21 +16,21 @@ from .floats import (
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
-    """``1 / (1 + exp(-x))``."""
+    """Return ``1 / (1 + exp(-x))``."""
     with np.errstate(over="ignore"):  # exp(-x) is inf where the result is 0
         gate: np.ndarray = 1 / (1 + np.exp(-x))
     return gate
 
 
 def gelu(x: np.ndarray) -> np.ndarray:
-    """The Gaussian error linear unit, by its approximation with ``tanh``."""
+    """Return the Gaussian error linear unit, by its approximation with ``tanh``."""
     activated: np.ndarray = np.tanh((x + x * x * x * 0.044715) * 0.7978845608028654) + 1
     activated *= x * 0.5
     return activated
 
 
 def gelu_slope(x: np.ndarray) -> np.ndarray:
-    """The derivative of ``gelu``."""
+    """Return the derivative of ``gelu``."""
     squared = x * x
     bend = np.tanh((x + squared * x * 0.044715) * 0.7978845608028654)
     inner = squared * 0.05351611220445019 + 0.3989422804014327
@@ -39,7 +39,7 @@ def gelu_slope(x: np.ndarray) -> np.ndarray:
 
 
 def logaddexp_slope(x: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """The derivative of ``total = np.logaddexp(x, y)``, JAX's where it is inf."""
+    """Return the derivative of ``total = np.logaddexp(x, y)``, JAX's if it is inf."""
     finite = np.where(x == np.inf, 0, x)
     slope: np.ndarray = np.exp(finite - np.where(total == np.inf, 0, total))
     return slope
@@ -61,11 +61,11 @@ ERFC = (
 
 
 def erfc(x: np.ndarray) -> np.ndarray:
-    """The complementary error function of float32: to 4 units in the last place up to
-    2, from there on as precise as ``exp(-x * x)``.
+    """Return the complementary error function of float32: to 4 units in the last place
+    up to 2, from there on as precise as ``exp(-x * x)``.
 
-    Source: Shepherd and Laframboise, Chebyshev approximation of (1 + 2 x) exp(x^2)
-    erfc x, 1981, for the form.
+    Source: Shepherd and Laframboise, Chebyshev approximation of (1 + 2 x) exp(x^2) erfc
+    x, 1981, for the form.
     """
     size = np.minimum(np.abs(x), 9.2)
     scale = 2 / (size + 2)
@@ -76,8 +76,8 @@ def erfc(x: np.ndarray) -> np.ndarray:
 
 
 def exact_gelu(x: np.ndarray) -> np.ndarray:
-    """The Gaussian error linear unit of float32: ``x`` times the probability of a
-    normal number below it.
+    """Return the Gaussian error linear unit of float32: ``x`` times the probability of
+    a normal number below it.
     """
     activated: np.ndarray = x * 0.5 * erfc(x * -0.7071067811865476)
     return activated
@@ -108,7 +108,7 @@ ERF_INV_TAIL = (  # of sqrt(w) - 3, from 5 on
 
 
 def erf_inv(x: np.ndarray) -> np.ndarray:
-    """The inverse error function of float32: infinite at -1 and 1, NaN beyond.
+    """Return the inverse error function of float32, infinite at -1 and 1, then NaN.
 
     Source: Giles, Approximating the erfinv function, 2011.
     """
@@ -146,7 +146,7 @@ ERFC64_FAR_DENOMINATOR = np.array(
 
 
 def erfc_float64(x: np.ndarray) -> np.ndarray:
-    """The complementary error function of float64.
+    """Return the complementary error function of float64.
 
     Source: Cephes, ndtr.c.
     """
@@ -236,7 +236,7 @@ ERF_INV64_TAIL = np.array(  # of sqrt(w) - 5, from 16 on
 
 
 def erf_inv_float64(x: np.ndarray) -> np.ndarray:
-    """The inverse error function of float64: infinite at -1 and 1, NaN beyond.
+    """Return the inverse error function of float64, infinite at -1 and 1, then NaN.
 
     Source: Giles, Approximating the erfinv function, 2011.
     """
@@ -251,32 +251,32 @@ def erf_inv_float64(x: np.ndarray) -> np.ndarray:
 
 
 def normal_cdf(x: np.ndarray) -> np.ndarray:
-    """Return the probability of a standard normal number below a float32."""
+    """Return the standard normal CDF of float32 numbers."""
     probability: np.ndarray = erfc(x * -0.70710677) * 0.5
     return probability
 
 
 def normal_cdf_float64(x: np.ndarray) -> np.ndarray:
-    """Return the probability of a standard normal number below a float64."""
+    """Return the standard normal CDF of float64 numbers."""
     probability: np.ndarray = erfc_float64(x * -0.7071067811865476) * 0.5
     return probability
 
 
 def xlogy(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """``x * log(y)``, and 0 where ``x`` is 0 and ``y`` is a number."""
+    """Return ``x * log(y)``, and 0 where ``x`` is 0 and ``y`` is not NaN."""
     with np.errstate(all="ignore"):
         return np.where((x != 0) | np.isnan(y), x * np.log(y), 0)
 
 
 def xlog1py(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """``x * log1p(y)``, and 0 where ``x`` is 0 and ``y`` is a number."""
+    """Return ``x * log1p(y)``, and 0 where ``x`` is 0 and ``y`` is not NaN."""
     with np.errstate(all="ignore"):
         return np.where((x != 0) | np.isnan(y), x * np.log1p(y), 0)
 
 
 def log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """The logarithm of p / q, exact where these are near each other, and where their
-    ratio is too large or too small for a number.
+    """Return the logarithm of p / q, exact where these are near each other, and where
+    their ratio is too large or too small for a number.
     """
     with np.errstate(all="ignore"):
         ratio = p / q
@@ -288,7 +288,7 @@ def log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def rel_entr(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """``p * log(p / q)``: 0 for p = 0, infinite where p or q is below 0."""
+    """Return ``p * log(p / q)``: 0 for p = 0, infinite for p or q below 0."""
     with np.errstate(all="ignore"):
         entropy = np.where((p > 0) & (q > 0), p * log_ratio(p, q), np.inf)
         entropy = np.where((p == 0) & (q >= 0), 0, entropy)
@@ -296,7 +296,7 @@ def rel_entr(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def kl_div(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """``p * log(p / q) - p + q``: q for p = 0, infinite where p or q is below 0.
+    """Return ``p * log(p / q) - p + q``: q for p = 0, infinite for p or q below 0.
 
     The first terms of the logarithm's series give it where p and q are near each other.
     """
@@ -311,8 +311,8 @@ def kl_div(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def sinc(x: np.ndarray) -> np.ndarray:
-    """``sin(pi * x) / (pi * x)``: 1 at 0, 0 at infinity and all other whole numbers, by
-    the sine of the distance from the nearest whole number.
+    """Return ``sin(pi * x) / (pi * x)``: 1 at 0, 0 at infinity and all other whole
+    numbers, by the sine of the distance from the nearest whole number.
     """
     nearest = np.rint(x)
     with np.errstate(all="ignore"):
@@ -323,8 +323,8 @@ def sinc(x: np.ndarray) -> np.ndarray:
 
 
 def sinc_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
-    """The slope of ``sinc`` at x, times g: near 0 by its series, elsewhere by the
-    distance from the nearest whole number. An infinite g gives NaN.
+    """Return the slope of ``sinc`` at x, times g: near 0 by its series, elsewhere by
+    the distance from the nearest whole number. An infinite g gives NaN.
     """
     nearest = np.rint(x)
     square = np.square(np.pi * np.where(nearest == 0, x, 0))
@@ -340,9 +340,9 @@ def sinc_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
 
 
 def sinc_curvature(x: np.ndarray, g: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """The second derivative of ``sinc`` at x, times g and h: near 0 by its series,
-    elsewhere by the distance from the nearest whole number. An infinite g or h gives
-    NaN.
+    """Return the second derivative of ``sinc`` at x, times g and h: near 0 by its
+    series, elsewhere by the distance from the nearest whole number. An infinite g or h
+    gives NaN.
     """
     nearest = np.rint(x)
     square = np.square(np.pi * np.where(nearest == 0, x, 0))
@@ -361,7 +361,7 @@ def sinc_curvature(x: np.ndarray, g: np.ndarray, h: np.ndarray) -> np.ndarray:
 
 
 def complex_sinc(z: np.ndarray) -> np.ndarray:
-    """``sinc`` of complex numbers: 0 where the real part alone is infinite."""
+    """Return ``sinc`` of complex numbers: 0 where the real part alone is infinite."""
     with np.errstate(all="ignore"):
         is_far = np.isinf(z.real) & np.isfinite(z.imag)
         angle = np.where(is_far | (z == 0), 1, z * np.pi)
@@ -370,7 +370,7 @@ def complex_sinc(z: np.ndarray) -> np.ndarray:
 
 
 def gaussian(x: np.ndarray) -> np.ndarray:
-    """``exp(-x * x)``, where the square is that of a shorter number and the rest."""
+    """Return ``exp(-x * x)``, as that of a shortened x times a correction."""
     size = np.minimum(np.abs(x), 28)  # beyond which it is 0
     short = size.astype(np.float32).astype(np.float64)
     with np.errstate(under="ignore"):
@@ -380,13 +380,13 @@ def gaussian(x: np.ndarray) -> np.ndarray:
 
 
 def ndtr_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
-    """The density of the standard normal distribution, times g."""
+    """Return the density of the standard normal distribution, times g."""
     slope: np.ndarray = gaussian(x * 0.7071067811865476) * 0.3989422804014327 * g
     return slope
 
 
 def entr(x: np.ndarray) -> np.ndarray:
-    """The entropy ``-x * log(x)``: 0 at 0, and infinitely small below."""
+    """Return the entropy ``-x * log(x)``: 0 at 0, -inf below."""
     with np.errstate(all="ignore"):
         entropy = -np.where(x != 0, x * np.log(x), 0)
     return np.where(x < 0, -np.inf, entropy)

@@ -26,8 +26,8 @@ class StoredTree(dict[Any, Any]):
 
 @cache
 def mapped_tensor(name: str, digest: str, dtype: Any) -> np.ndarray:
-    """A constant of this module from the .safetensors file of its name, which is read
-    where it is used; `digest` begins the SHA-256 of its bytes.
+    """Return a constant from this module's .safetensors file, which is read when it is
+    used; `digest` is the beginning of the SHA-256 of its bytes.
     """
     path = Path(__file__).with_suffix(".safetensors")
     try:

@@ -125,7 +125,7 @@ def is_in_file(argument: Any) -> bool:
 
 
 def own_block(argument: Any) -> np.ndarray:
-    """Return a copy of a block, which may be changed."""
+    """Return the copy of a block, which may be changed."""
     block = left_in_file(argument)
     result = MEMORY.room(block.shape, block.dtype)
     put_part(result, block, ())

@@ -50,7 +50,7 @@ def put_in_file(block: Any) -> Any:
 
 
 def in_files(x: da.Array) -> da.Array:
-    """Return an array whose blocks are put into files as soon as they are computed."""
+    """Return the array with blocks that are put into files once they are computed."""
     letters = "ijklmnopqr"[: x.ndim]
     meta = np.zeros((0,) * x.ndim, x.dtype)
     name = name_for(phase_of(x), "in files", x)

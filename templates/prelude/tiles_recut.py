@@ -25,9 +25,9 @@ MOST_LARGER = 16  # the ratio, at most, of chunks between two steps to the other
 
 
 def recut(x: da.Array, chunks: tuple[Sizes, ...]) -> da.Array:
-    """Return an array in other chunks. The old blocks lie in files until all tasks have
-    read their parts of them. If each task had to read very many parts, parts that lie
-    close together are put into larger files first.
+    """Return the array in other chunks. The old blocks lie in files until all tasks
+    have read their parts of them. If each task had to read very many parts, parts that
+    lie close together are put into larger files first.
     """
     stored = in_files(x)
     if pieces(x.chunks, chunks) > MOST_PARTS * max(
@@ -40,7 +40,7 @@ def recut(x: da.Array, chunks: tuple[Sizes, ...]) -> da.Array:
 def assembled(
     join: Callable[..., Any], stored: da.Array, chunks: tuple[Sizes, ...]
 ) -> da.Array:
-    """Return an array of blocks in files in other chunks, each made by ``join``."""
+    """Return the array of blocks in files in other chunks, each made by ``join``."""
     name = name_for(phase_of(stored), join, stored, chunks)
     along = [overlaps(*pair) for pair in zip(stored.chunks, chunks, strict=True)]
     tasks: dict[Any, Any] = {}

@@ -22,8 +22,8 @@ def window_taps(
     strides: Sequence[int],
     dilation: Sequence[int],
 ) -> list[np.ndarray]:
-    """Element t of every window, for each offset t in the window, in row-major order;
-    all are views of ``x``.
+    """Return element t of every window, as a view of ``x``, for each offset t in the
+    window in row-major order.
     """
     taps = []
     for offset in np.ndindex(*window):
@@ -40,8 +40,8 @@ def window_taps(
 def slide(
     x: np.ndarray, combine: np.ufunc, size: int, stride: int, dilation: int
 ) -> np.ndarray:
-    """``combine`` over ``size`` elements, ``dilation`` apart, from every ``stride``-th
-    position along axis 0.
+    """Return ``combine`` over ``size`` elements, ``dilation`` apart, from every
+    ``stride``-th position along axis 0.
     """
     count = max(0, len(x) - (size - 1) * dilation + stride - 1) // stride
     stop = (count - 1) * stride + 1
@@ -75,7 +75,7 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """``combine`` over each window of ``x``, one dimension after the other.
+    """Return ``combine`` over each window of ``x``, one dimension after the other.
 
     ``init`` is also the padding, so it must be neutral at least to itself (0 for add,
     -inf for maximum); ``base_dilation`` spreads the elements of ``x``,
@@ -106,8 +106,8 @@ def fold_windows(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """``combine`` folded over each window in row-major order, starting from ``inits``;
-    padding takes no part.
+    """Return ``combine`` folded over each window in row-major order, starting from
+    ``inits``; padding takes no part.
 
     ``operands`` and ``inits`` are one array each or tuples; ``combine(*accumulators,
     *elements)`` is a function of arrays and returns as many.
@@ -136,8 +136,8 @@ def fold_windows(
 
 
 def blend(mask: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """``np.where(mask, x, y)`` without branches, several times faster on a mask without
-    a pattern.
+    """Return ``np.where(mask, x, y)`` without branches, several times faster on a mask
+    without a pattern.
     """
     if y.dtype.itemsize > 8:
         return np.where(mask, x, y)
@@ -158,12 +158,12 @@ def select_and_scatter(
     strides: Sequence[int] | None = None,
     padding: Pairs | None = None,
 ) -> np.ndarray:
-    """Array like ``x`` of ``init`` into which each window's ``source`` is put where the
-    window's chosen element lies; by default the gradient of max pooling.
+    """Return an array like ``x`` of ``init``, with each window's ``source`` combined in
+    where the window's chosen element lies: by default the gradient of max pooling.
 
-    Scanned in row-major order, ``select(chosen, element)`` says whether the chosen
-    element stays. Cells that several windows choose become ``combine(combine(init,
-    first source), second source)``.
+    A window is scanned in row-major order; ``select(chosen, element)`` tells whether
+    the chosen element stays. Cells that several windows choose become
+    ``combine(combine(init, first source), second source)``.
     """
     ones = (1,) * x.ndim
     strides, edges = strides or ones, padding or ((0, 0),) * x.ndim
@@ -173,7 +173,7 @@ def select_and_scatter(
         is_inside = pad(np.ones(x.shape, bool), False, edges)
         inside = window_taps(is_inside, window, strides, ones)
     chosen = elements[0]
-    # Where in the window the chosen element is; -1 where all was padding so far.
+    # The place of the chosen element in the window; -1 if all was padding so far.
     position = np.zeros(source.shape, np.min_scalar_type(-len(elements)))
     if padding:
         position[~inside[0]] = -1
@@ -186,7 +186,7 @@ def select_and_scatter(
     shape = [low + n + high for n, (low, high) in zip(x.shape, edges, strict=True)]
     result = np.full(shape, init, x.dtype)
     cells = window_taps(result, window, strides, ones)
-    # The last offset first: so windows come in row-major order to each cell.
+    # The last offset first, so that each cell meets its windows in row-major order.
     for t in reversed(range(len(cells))):
         cells[t][...] = blend(position == t, combine(cells[t], source), cells[t])
     inner = [(-low, -high) for low, high in edges]
@@ -201,7 +201,7 @@ def cumulative(
     axis: int = 0,
     reverse: bool = False,
 ) -> Any:
-    """``inits`` combined with elements 0 to i along ``axis`` (i to n - 1 if
+    """Return ``inits`` combined with elements 0 to i along ``axis`` (i to n - 1 if
     ``reverse``), in that order, at every i.
 
     ``combine(*left, *right)`` is an associative function of arrays; ``operands`` and
@@ -221,10 +221,11 @@ def associative_scan(
     axis: int = 0,
     reverse: bool = False,
 ) -> list[np.ndarray]:
-    """Elements 0 to i combined in that order, at every i: neighbours first, then pairs.
+    """Return elements 0 to i combined in that order, at every i: neighbours first, then
+    pairs.
 
-    They are combined along ``axis``, from the last one if ``reverse``.
-    ``combine(*left, *right)`` is an associative function of arrays.
+    They are combined along ``axis``, from the last one if ``reverse``. ``combine(*left,
+    *right)`` is an associative function of arrays.
     """
     if axis:
         moved = [np.moveaxis(x, axis, 0) for x in operands]

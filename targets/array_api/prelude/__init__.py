@@ -1,1 +1,1 @@
-"""Functions that emitted modules for the array API carry with them."""
+"""Functions that are copied into emitted modules for the array API."""

@@ -1,4 +1,4 @@
-"""Activations, and the functions of normal numbers that the standard has not."""
+"""Activations, and functions of normal numbers that the standard lacks."""
 
 from typing import Any
 
@@ -6,14 +6,16 @@ from array_api_compat import array_namespace
 
 
 def softmax(x: Any, axis: int | tuple[int, ...] = -1) -> Any:
-    """``exp(x)`` divided by its sum along ``axis``; NaN where all of ``x`` is -inf."""
+    """Return ``exp(x)`` divided by its sum along ``axis``; NaN where all of ``x`` is
+    -inf.
+    """
     xp = array_namespace(x)
     weights = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
     return weights / xp.sum(weights, axis=axis, keepdims=True)
 
 
 def log_softmax(x: Any, axis: int | tuple[int, ...] = -1) -> Any:
-    """The logarithm of ``softmax(x, axis)``."""
+    """Return the logarithm of ``softmax(x, axis)``."""
     xp = array_namespace(x)
     shifted = x - xp.max(x, axis=axis, keepdims=True)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
@@ -22,7 +24,7 @@ def log_softmax(x: Any, axis: int | tuple[int, ...] = -1) -> Any:
 def logsumexp(
     x: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
 ) -> Any:
-    """``log(sum(exp(x)))`` along ``axis``; -inf where all of ``x`` is -inf."""
+    """Return ``log(sum(exp(x)))`` along ``axis``; -inf where all of ``x`` is -inf."""
     xp = array_namespace(x)
     peak = xp.max(x, axis=axis, keepdims=True)
     shift = xp.where(xp.isfinite(peak), peak, 0.0)
@@ -33,13 +35,13 @@ def logsumexp(
 
 
 def sigmoid(x: Any) -> Any:
-    """``1 / (1 + exp(-x))``."""
+    """Return ``1 / (1 + exp(-x))``."""
     xp = array_namespace(x)
     return 1 / (1 + xp.exp(-x))
 
 
 def gelu(x: Any) -> Any:
-    """The Gaussian error linear unit, by its approximation with ``tanh``."""
+    """Return the Gaussian error linear unit, by its approximation with ``tanh``."""
     xp = array_namespace(x)
     bend = xp.tanh((x + x * x * x * 0.044715) * 0.7978845608028654)
     return x * 0.5 * (bend + 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 @cache
 def dtype_name(dtype: Any) -> str:
-    """``float32``, which some libraries write ``torch.float32``."""
+    """Return ``float32``, which some libraries write ``torch.float32``."""
     return str(dtype).rpartition(".")[2]
 
 

@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 
 
 def clamped_slices(starts: Sequence[Any], shape: Any, sizes: Sequence[int]) -> Any:
-    """Slices of ``sizes`` from ``starts``, moved so that they fit ``shape``."""
+    """Return slices of ``sizes`` from ``starts``, moved so that they fit ``shape``."""
     firsts = [
         min(max(int(start), 0), n - size)
         for start, n, size in zip(starts, shape, sizes, strict=True)
@@ -19,8 +19,8 @@ def clamped_slices(starts: Sequence[Any], shape: Any, sizes: Sequence[int]) -> A
 
 
 def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """``sizes`` elements of ``x`` from ``starts``, which are clamped so that the slice
-    fits.
+    """Return ``sizes`` elements of ``x`` from ``starts``, which are clamped so that the
+    slice fits.
     """
     return x[clamped_slices(starts, x.shape, sizes)]
 
@@ -36,8 +36,8 @@ def dynamic_update_slice(x: Any, update: Any, starts: Sequence[Any]) -> Any:
 
 
 def take_or_fill(x: Any, indices: Any, axis: int = 0, fill: Any = None) -> Any:
-    """The elements of ``x`` at ``indices`` along ``axis``, and ``fill`` (NaN) where an
-    index lies outside; negative ones count from the end.
+    """Return the elements of ``x`` at ``indices`` along ``axis``, and ``fill`` (NaN)
+    where an index lies outside; negative indices count from the end.
     """
     xp = array_namespace(x, indices)
     n = x.shape[axis]
@@ -50,8 +50,8 @@ def take_or_fill(x: Any, indices: Any, axis: int = 0, fill: Any = None) -> Any:
 
 
 def get_or_fill(x: Any, index: tuple[Any, ...], fill: Any = None) -> Any:
-    """``x[index]``, element by element, and ``fill`` (NaN) where an index lies outside;
-    negative ones count from the end.
+    """Return ``x[index]``, element by element, and ``fill`` (NaN) where an index lies
+    outside; negative indices count from the end.
     """
     xp = array_namespace(x)
     inside, place = True, 0
@@ -65,8 +65,8 @@ def get_or_fill(x: Any, index: tuple[Any, ...], fill: Any = None) -> Any:
 
 
 def scatter_at(x: Any, index: Any, values: Any, combine: Any = None) -> Any:
-    """A copy of ``x`` with ``values`` at ``x[index]``, one after the other, combined in
-    by a function if given; those outside of ``x`` are left out.
+    """Return a copy of ``x`` with ``values`` at ``x[index]``, one after the other,
+    combined in by a function if given; values outside are left out.
 
     ``index`` is an array of integers or a tuple of several, one for each of the first
     axes of ``x``.

@@ -7,10 +7,10 @@ from array_api_compat import array_namespace, device
 
 
 def einsum(subscripts: str, x: Any, y: Any) -> Any:
-    """The product of two arrays whose axes the letters name: ``"bqd,bkd->bqk"``.
+    """Return the product of two arrays whose axes have letters: ``"bqd,bkd->bqk"``.
 
     Axes of both arrays that the result has are batches of a matrix product; those that
-    it has not are summed over.
+    the result lacks are summed over.
     """
     xp = array_namespace(x, y)
     given, wanted = subscripts.split("->")
@@ -39,7 +39,8 @@ def triangular_solve(
     lower: bool = False,
     unit_diagonal: bool = False,
 ) -> Any:
-    """x [.., n, k] with ``a`` @ x == ``b``, of ``a`` [.., n, n] one triangle.
+    """Return the x [.., n, k] with ``a`` @ x == ``b``, of ``a`` [.., n, n] one
+    triangle.
 
     ``unit_diagonal`` takes the diagonal as 1.
     """
@@ -53,8 +54,8 @@ def triangular_solve(
 
 
 def cholesky(a: Any, lower: bool = True) -> Any:
-    """Triangular factor of each matrix of ``a`` [.., n, n], of which one triangle is
-    read; a matrix that is not positive definite is what the library makes of it.
+    """Return the triangular factor of each matrix of ``a`` [.., n, n], of which one
+    triangle is read; the library decides about a matrix that is not positive definite.
     """
     xp = array_namespace(a)
     half = xp.tril(a, k=-1) if lower else xp.triu(a, k=1)

@@ -4,7 +4,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-# Lanczos's approximation of the gamma function, with g = 7: what is divided by z + 1,
+# Lanczos's approximation of the gamma function, with g = 7: the numerators over z + 1,
 # z + 2, ..
 LANCZOS = (
     676.5203681218851,
@@ -19,10 +19,11 @@ LANCZOS = (
 
 
 def lgamma(x: Any) -> Any:
-    """The logarithm of the magnitude of the gamma function: infinite at 0, -1, -2, ..
+    """Return the logarithm of the magnitude of the gamma function: infinite at 0, -1,
+    -2, ..
 
-    Source: Lanczos, A precision approximation of the gamma function, 1964, and for
-    x < 1/2 Euler's reflection formula.
+    Source: Lanczos, A precision approximation of the gamma function, 1964, and for x <
+    1/2 Euler's reflection formula.
     """
     xp = array_namespace(x)
     size, reflected = xp.abs(x), x < 0.5
@@ -41,7 +42,7 @@ def lgamma(x: Any) -> Any:
 
 
 def gaussian(x: Any) -> Any:
-    """``exp(-x * x)``, where the square is that of a shorter number and the rest."""
+    """Return ``exp(-x * x)``, as that of a shortened x times a correction."""
     xp = array_namespace(x)
     size = xp.abs(x)
     wide = xp.astype(xp.where(size > 28, 28.0, size), xp.float64)  # beyond, it is 0
@@ -51,5 +52,5 @@ def gaussian(x: Any) -> Any:
 
 
 def ndtr_slope(x: Any, g: Any) -> Any:
-    """The density of the standard normal distribution, times g."""
+    """Return the density of the standard normal distribution, times g."""
     return gaussian(x * 0.7071067811865476) * 0.3989422804014327 * g

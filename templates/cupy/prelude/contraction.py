@@ -1,4 +1,4 @@
-"""Matrix products with the accumulation rules of HLO, where CuPy's own do not go.
+"""Matrix products with the accumulation rules of HLO, where CuPy's own lack them.
 
 Source: the operation-semantics seed, Dot and DotGeneral; RaggedDot as JAX defines it.
 """
@@ -14,7 +14,7 @@ from ...prelude.precision import working_dtype
 
 
 def matmul(a: cp.ndarray, b: cp.ndarray, dtype: Any = None) -> cp.ndarray:
-    """``a`` [.., m, k] @ ``b`` [.., k, n] in ``dtype`` (default: that of ``a``).
+    """Return ``a`` [.., m, k] @ ``b`` [.., k, n] in ``dtype`` (``a``'s by default).
 
     Integers wrap at the width of the result, predicates are or-ed, narrow floats are
     accumulated in float32.
@@ -31,12 +31,12 @@ def matmul(a: cp.ndarray, b: cp.ndarray, dtype: Any = None) -> cp.ndarray:
 def gemm(
     a: cp.ndarray, b: cp.ndarray, dtype: Any = None, *, tf32: bool = False
 ) -> cp.ndarray:
-    """``a`` [*batch, m, k] @ ``b`` [*batch, k, n], of one dtype; either may be a matrix
-    for the whole batch. Narrow floats are summed in float32, which may be the result,
-    and int8 in int32, which is the result; with ``tf32``, float32 is rounded to TF32
-    before it is multiplied.
+    """Return ``a`` [*batch, m, k] @ ``b`` [*batch, k, n], of one dtype; either may be a
+    matrix for the whole batch. Narrow floats are summed in float32, which may be the
+    result, and int8 in int32, which is the result; with ``tf32``, float32 is rounded to
+    TF32 before it is multiplied.
 
-    CuPy's own ``@`` copies matrices of a batch that are turned, and casts narrow ones.
+    CuPy's own ``@`` copies transposed matrices of a batch, and casts narrow ones.
     """
     dtype = cp.dtype(dtype or a.dtype)
     batch = a.shape[:-2] or b.shape[:-2]
@@ -63,12 +63,12 @@ def gemm_into(
     tf32: bool = False,
     adds: bool = False,
 ) -> None:
-    """Write ``a`` @ ``b`` into ``result``, the elements of whose rows lie together, or
-    add it to what is there.
+    """Write ``a`` @ ``b`` into ``result``, whose rows are contiguous, or add it to the
+    elements there.
 
-    Matrices are read where they are, unless neither rows nor columns lie together.
-    Those of a batch of several axes are multiplied in turn along the first where they
-    are large and not all equally far apart.
+    Matrices are read in place, unless neither rows nor columns are contiguous. A batch
+    of several axes whose matrices are large and not evenly spaced is multiplied in turn
+    along its first axis.
     """
     layout = layout_of(result)
     is_copied = result.ndim > 2 and None in (layout_of(a), layout_of(b))
@@ -92,7 +92,7 @@ def gemm_into(
     b, layout_b = gemm_operand(b)
     kind, result_kind = cuda_type(a.dtype), cuda_type(result.dtype)
     one, before = factor(1, number), factor(1 if adds else 0, number)
-    # Row by row, a b is what cuBLAS calls b a, as it counts column by column.
+    # cuBLAS is column-major: its b a is a b in row-major order.
     cublas_gemm(
         *(layout_b.turn, layout_a.turn, b.shape[-1], *a.shape[-2:], addressof(one)),
         *(b.data.ptr, kind, layout_b.apart, layout_b.step),
@@ -103,19 +103,19 @@ def gemm_into(
 
 
 def rows_of_words(x: cp.ndarray) -> cp.ndarray:
-    """Return bytes whose rows lie together and begin at a word, copied if need be."""
+    """Return bytes whose rows are contiguous and begin at a word, copied if need be."""
     x = cp.ascontiguousarray(x)
     return x.copy() if x.data.ptr % 4 else x
 
 
 def cublas_gemm(*arguments: int) -> None:
-    """Call cuBLAS for products of matrices that lie equally far apart."""
+    """Call cuBLAS for products of evenly spaced matrices."""
     cp.cuda.cublas.gemmStridedBatchedEx(cp.cuda.get_cublas_handle(), *arguments)
 
 
 class Layout(NamedTuple):
-    """The way in which cuBLAS reads matrices: whether it turns them, and how many
-    elements their rows (or columns) and they themselves are apart.
+    """How cuBLAS reads matrices: whether it transposes them, and the distances in
+    elements of their rows (or columns) and of the matrices.
     """
 
     turn: int
@@ -124,15 +124,15 @@ class Layout(NamedTuple):
 
 
 def gemm_operand(x: cp.ndarray) -> tuple[cp.ndarray, Layout]:
-    """Return matrices [*batch, rows, columns], copied if cuBLAS cannot read them where
-    they are, and how it reads them.
+    """Return matrices [*batch, rows, columns], copied if cuBLAS cannot read them in
+    place, and their layout.
     """
     layout = layout_of(x)
     return (x, layout) if layout else gemm_operand(contiguous_copy(x))
 
 
 def contiguous_copy(x: cp.ndarray) -> cp.ndarray:
-    """Return a copy whose rows or columns lie together as before; its threads copy 16
+    """Return a copy whose rows or columns are contiguous as before; its threads copy 16
     bytes each where these consist of them.
     """
     if x.strides[-1] != x.itemsize == x.strides[-2]:
@@ -144,7 +144,7 @@ def contiguous_copy(x: cp.ndarray) -> cp.ndarray:
 
 
 def layout_of(x: cp.ndarray) -> Layout | None:
-    """``matrix_layout`` of the matrices [*batch, rows, columns] of an array."""
+    """Return ``matrix_layout`` of the matrices [*batch, rows, columns] of an array."""
     return matrix_layout(x.shape, x.strides, x.itemsize)
 
 
@@ -153,8 +153,8 @@ def matrix_layout(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
 ) -> Layout | None:
     """Return how cuBLAS reads matrices [*batch, rows, columns] in row-major order of
-    the batch; None where neither rows nor columns lie together, or they themselves are
-    not equally far apart.
+    the batch, or None if neither rows nor columns are contiguous, or the matrices are
+    not evenly spaced.
     """
     (rows, columns), (row, column) = shape[-2:], (n // itemsize for n in strides[-2:])
     step, span = 0, None
@@ -178,8 +178,8 @@ def contract(
     *,
     tf32: bool = False,
 ) -> cp.ndarray:
-    """``einsum`` of two arrays by ``gemm``: the axes that only the operands have are
-    summed over, those that all three have are a batch.
+    """Return ``einsum`` of two arrays by ``gemm``: the axes that only the operands have
+    are summed over, those that all three have are a batch.
     """
     left, right, axes = subscripts.replace("->", ",").split(",")
     sizes = dict(zip(left + right, a.shape + b.shape, strict=True))
@@ -206,7 +206,7 @@ def factor(value: int, number: Any) -> Any:
 
 @cache
 def cuda_type(dtype: Any) -> int:
-    """The number of a dtype among CUDA's."""
+    """Return CUDA's number for a dtype."""
     numbers: dict[str, int] = {
         "bfloat16": cp.cuda.runtime.CUDA_R_16BF,
         "float16": cp.cuda.runtime.CUDA_R_16F,
@@ -221,8 +221,8 @@ def cuda_type(dtype: Any) -> int:
 def ragged_groups(
     group_sizes: cp.ndarray, n: int, ndim: int
 ) -> list[tuple[cp.ndarray, cp.ndarray]]:
-    """Return for each group all of the ``n`` rows, as which it has is known on the
-    device alone, and a mask [.., rows] of ``ndim`` axes of those in it.
+    """Return for each group all of the ``n`` rows, since only the device knows which
+    are in it, and a mask [.., rows] of ``ndim`` axes of the rows in the group.
     """
     ends = cp.cumsum(group_sizes, axis=-1)
     starts = ends - group_sizes

@@ -19,12 +19,16 @@ saturate = cp.ElementwiseKernel(
 
 
 def to_int(x: cp.ndarray, dtype: Any) -> cp.ndarray:
-    """The real numbers `x` cut to integers: too large ones saturate, NaN becomes 0."""
+    """Return the real numbers `x` truncated to integers: numbers that are too large
+    saturate, NaN becomes 0.
+    """
     return saturate(x, cp.dtype(dtype).type(0), cp.empty(x.shape, dtype=dtype))
 
 
 def stochastic_convert(x: cp.ndarray, random: cp.ndarray, dtype: Any) -> cp.ndarray:
-    """`to_int`, but away from zero where the bits `random` lie below the fraction."""
+    """Return `to_int(x)`, but away from zero where the bits `random` lie below the
+    fraction.
+    """
     size = cp.abs(x.astype(cp.float64))
     whole = cp.floor(size)
     fraction = to_int((size - whole) * 2.0 ** (8 * random.dtype.itemsize), random.dtype)
@@ -33,7 +37,9 @@ def stochastic_convert(x: cp.ndarray, random: cp.ndarray, dtype: Any) -> cp.ndar
 
 
 def bitcast_convert(x: cp.ndarray, dtype: Any) -> cp.ndarray:
-    """The bytes of `x` as another type; another size adds or removes a last axis."""
+    """Return the bytes of `x` as another type; another size adds or removes a last
+    axis.
+    """
     dtype = cp.dtype(dtype)
     x = cp.ascontiguousarray(x) if x.ndim else x
     if dtype.itemsize < x.dtype.itemsize:

@@ -16,7 +16,7 @@ from ...prelude.precision import working_dtype
 from .contraction import gemm, gemm_into
 from .windows import channel_kernel, unfold_kernel, window_geometry
 
-COLUMN_BYTES = 1 << 28  # windows that lie beside each other at a time
+COLUMN_BYTES = 1 << 28  # windows that are unfolded at a time
 FEW_ROWS = 32  # of a matrix: products of more of them would leave much of a device idle
 MOST_TAPS = 64  # of one channel, which a thread adds up
 TILE = 64  # rows and columns of a product that a block of threads computes
@@ -26,8 +26,9 @@ BY_CUBLAS = ("bfloat16", "float16", "float32", "float64")
 
 
 class Axis(NamedTuple):
-    """The windows along a spatial axis: the ``size`` of one, how many there are, where
-    the first begins, and how far apart they, and the elements of one, are.
+    """The windows along a spatial axis: the ``size`` of one, how many there are, the
+    start of the first, and the distances between windows and between the elements of
+    one.
     """
 
     size: int
@@ -52,14 +53,14 @@ def convolution(
     dtype: Any = None,
     tf32: bool = False,
 ) -> cp.ndarray:
-    """Products of ``kernel`` with every window of ``x``, summed up.
+    """Return the sums of products of ``kernel`` with every window of ``x``.
 
     ``x`` is [batch, *spatial, channels], ``kernel`` [*spatial, channels, output
     channels] and the result is like ``x``, or of another ``dtype``. ``layout`` names
     another order, as in "NCHW,OIHW->NCHW": N batch, C channels, I and O those of the
-    kernel, other letters spatial. Of ``feature_groups`` of channels, or
-    ``batch_groups`` of the batch, each meets one of the output channels. With ``tf32``,
-    float32 is rounded to TF32 before it is multiplied.
+    kernel, other letters spatial. Each of ``feature_groups`` of channels, or of
+    ``batch_groups`` of the batch, meets its own group of output channels. With
+    ``tf32``, float32 is rounded to TF32 before it is multiplied.
     """
     if layout:
         x, kernel = standard_order(x, kernel, layout)
@@ -99,7 +100,7 @@ def convolution(
 def standard_order(
     x: cp.ndarray, kernel: cp.ndarray, layout: str
 ) -> tuple[cp.ndarray, cp.ndarray]:
-    """``x`` and ``kernel`` of a layout, with channels last."""
+    """Return ``x`` and ``kernel`` of a layout, with channels last."""
     axes_x, axes_kernel, _ = layout.replace("->", ",").split(",")
     spatial = [letter for letter in axes_x if letter not in "NC"]
     x = x.transpose([axes_x.index(letter) for letter in ("N", *spatial, "C")])
@@ -108,7 +109,7 @@ def standard_order(
 
 
 def in_layout(result: cp.ndarray, layout: str) -> cp.ndarray:
-    """A result with channels last, in the order that a layout has for it."""
+    """Return a result with channels last in the order that a layout has for it."""
     axes_x, _, axes_result = layout.replace("->", ",").split(",")
     letters = ("N", *(letter for letter in axes_x if letter not in "NC"), "C")
     return result.transpose([letters.index(letter) for letter in axes_result])
@@ -117,7 +118,7 @@ def in_layout(result: cp.ndarray, layout: str) -> cp.ndarray:
 def windows_along(
     n: int, size: int, hole: int, edges: tuple[int, int], step: int, gap: int
 ) -> Axis:
-    """The windows of ``n`` elements ``hole`` apart, between edges of zeros."""
+    """Return the windows of ``n`` elements ``hole`` apart, between edges of zeros."""
     whole = max(n - 1, 0) * hole + min(n, 1) + sum(edges)
     return Axis(
         size, max(0, whole - (size - 1) * gap - 1 + step) // step, -edges[0], step, gap
@@ -127,7 +128,7 @@ def windows_along(
 def integer_convolution(
     x: cp.ndarray, kernel: cp.ndarray, *, dtype: Any = None, **options: Any
 ) -> cp.ndarray:
-    """``convolution`` of integers, wrapping around, in the integers themselves."""
+    """Return ``convolution`` of integers, wrapping around, computed in integers."""
     dtype = cp.dtype(dtype or x.dtype)
     return convolution(x.astype(dtype), kernel.astype(dtype), dtype=dtype, **options)
 
@@ -139,8 +140,8 @@ def correlate_phases(
     holes: Sequence[int],
     tf32: bool,
 ) -> cp.ndarray:
-    """``correlate`` of ``x`` whose elements are ``holes`` apart, with zeros between
-    them, which are left out: every so many windows meet the same taps.
+    """Return ``correlate`` of ``x`` whose elements are ``holes`` apart, with zeros
+    between them, which are not multiplied: every so many windows meet the same taps.
     """
     counts = (axis.windows for axis in axes)
     result = cp.zeros((x.shape[1], *counts, kernel.shape[-1]), x.dtype)
@@ -161,8 +162,8 @@ def correlate_phases(
 def correlate(
     x: cp.ndarray, kernel: cp.ndarray, axes: Sequence[Axis], tf32: bool
 ) -> cp.ndarray:
-    """Sums of products of ``kernel`` [*spatial, depth, features] with all windows of
-    ``x`` [groups, batch, *spatial, depth], [batch, *spatial, features].
+    """Return sums of products of ``kernel`` [*spatial, depth, features] with all
+    windows of ``x`` [groups, batch, *spatial, depth], [batch, *spatial, features].
     """
     *window, depth, features = kernel.shape
     taps, counts = prod(window), [axis.windows for axis in axes]
@@ -183,8 +184,8 @@ def correlate(
 
 
 def is_inside(axis: Axis, n: int) -> bool:
-    """Tell whether windows of one element begin with the first of ``n``, and no other
-    lies beside them.
+    """Return whether windows of one element begin with the first of ``n``, and none
+    lies beyond the last.
     """
     return axis.first == 0 and (axis.windows - 1) * axis.step < n
 
@@ -192,9 +193,10 @@ def is_inside(axis: Axis, n: int) -> bool:
 def correlate_lines(
     x: cp.ndarray, kernel: cp.ndarray, axes: Sequence[Axis], tf32: bool
 ) -> cp.ndarray:
-    """``correlate`` of one group. Windows are unfolded along all axes but the last,
-    where elements of one lie together: the product reads those that overlap in place,
-    but in float32 itself, of which cuBLAS takes three times as long there.
+    """Return ``correlate`` of one group. Windows are unfolded along all axes but the
+    last, where the elements of a window are contiguous: the product reads overlapping
+    windows in place, except in float32 itself, for which cuBLAS takes three times as
+    long there.
     """
     others, is_float32 = prod(axis.windows for axis in axes[:-1]), x.dtype == cp.float32
     is_apart = not axes or axes[-1].gap > 1 or len(x) * others < FEW_ROWS
@@ -224,9 +226,9 @@ def correlate_lines(
 def correlate_few(
     x: cp.ndarray, kernel: cp.ndarray, axes: Sequence[Axis], tf32: bool
 ) -> cp.ndarray:
-    """``correlate`` of one group where there are fewer windows than elements in one:
-    ``correlate_lines`` with the two in each other's place, and the first axis read in
-    place. Sums of many terms are added up in parts, as there are few of them.
+    """Return ``correlate`` of one group that has fewer windows than elements in one:
+    ``correlate_lines`` with the two exchanged, and the first axis read in place. Sums
+    of many terms are added up in parts, as there are few of them.
     """
     if axes[0].gap > 1:
         x, kernel, axes = x[:, None], kernel[None], [Axis(1, 1), *axes]
@@ -287,8 +289,8 @@ def parts_of(lines: int, rows: int, columns: int, terms: int) -> int:
 def correlate_groups(
     x: cp.ndarray, kernel: cp.ndarray, axes: Sequence[Axis], tf32: bool
 ) -> cp.ndarray:
-    """``correlate`` of several groups, or of numbers that cuBLAS does not have, with
-    whole windows beside each other.
+    """Return ``correlate`` of several groups, or of types that cuBLAS does not have,
+    with whole windows unfolded.
     """
     groups, batch, features = len(x), x.shape[1], kernel.shape[-1]
     length, counts = prod(kernel.shape[:-1]), [axis.windows for axis in axes]
@@ -313,7 +315,7 @@ def correlate_groups(
 def unfold(
     x: cp.ndarray, axes: Sequence[Axis], kernel: cp.ndarray
 ) -> tuple[cp.ndarray, cp.ndarray]:
-    """Lay the windows along all ``axes`` but the last beside each other, [*windows,
+    """Return the windows along all ``axes`` but the last side by side, [*windows,
     elements of one, last axis], and ``kernel`` in the order of its own axes: both in
     one launch.
     """
@@ -330,7 +332,7 @@ def unfold(
 
 
 def geometry_of(x: cp.ndarray, axes: Sequence[Axis]) -> Any:
-    """``window_geometry`` of windows that are counted."""
+    """Return ``window_geometry`` of windows that are counted."""
     edges = tuple(
         (-a.first, a.first + (a.windows - 1) * a.step + (a.size - 1) * a.gap + 1 - n)
         for a, n in zip(axes, x.shape, strict=True)
@@ -342,7 +344,7 @@ def geometry_of(x: cp.ndarray, axes: Sequence[Axis]) -> Any:
 def correlate_channels(
     x: cp.ndarray, kernel: cp.ndarray, axes: Sequence[Axis]
 ) -> cp.ndarray:
-    """``correlate`` where every group is one channel: a thread adds up a window."""
+    """Return ``correlate`` for groups of one channel: a thread adds up a window."""
     features, image = kernel.shape[-1], cp.moveaxis(x[..., 0], 0, -1)
     ends = [Axis(1, len(x))]
     if features > len(x):  # several of each channel

@@ -27,13 +27,14 @@ def convolution_by_cudnn(
     layout: str | None = None,
     tf32: bool = False,
 ) -> cp.ndarray:
-    """Products of ``kernel`` with every window of ``x``, of one dtype, summed up.
+    """Return the sums of products of ``kernel`` with every window of ``x``, of one
+    dtype.
 
     ``x`` is [batch, *spatial, channels], ``kernel`` [*spatial, channels, output
     channels] and the result is like ``x``. ``layout`` names another order, as in
     "NCHW,OIHW->NCHW". With ``tf32``, float32 is rounded to TF32 before it is
-    multiplied. With elements of ``x`` apart, it is cuDNN's gradient of images; where
-    windows are larger than there are many, its gradient of kernels.
+    multiplied. If elements of ``x`` are apart, cuDNN's gradient of images computes it;
+    if a window has more elements than there are windows, cuDNN's gradient of kernels.
     """
     if layout:
         x, kernel = standard_order(x, kernel, layout)
@@ -83,8 +84,8 @@ def run_cudnn(
     dilations: Sequence[int],
     tf32: bool,
 ) -> cp.ndarray:
-    """The convolution of a ``kind`` on arrays whose last axis are channels, with so
-    much padding ``before`` each axis of the images.
+    """Return the convolution of a ``kind`` of arrays whose last axis are channels, with
+    so much padding ``before`` each axis of the images.
     """
     first, second = cp.ascontiguousarray(first), cp.ascontiguousarray(second)
     result = cp.empty(shape, first.dtype)
@@ -94,7 +95,7 @@ def run_cudnn(
         device, kind, name, *geometry, tuple(dilations), tf32
     )
     cudnn.set_stream(handle=handle, stream=cp.cuda.get_current_stream().ptr)
-    memory = cp.empty(max(size, 1), dtype=cp.uint8)  # to work in
+    memory = cp.empty(max(size, 1), dtype=cp.uint8)  # work space
     arrays = (array.data.ptr for array in (first, second, result))
     graph.execute(
         dict(zip(tensors, arrays, strict=True)), memory.data.ptr, handle=handle
@@ -104,7 +105,7 @@ def run_cudnn(
 
 @cache
 def cudnn_handle(device: int) -> Any:
-    """A handle of cuDNN's on the current device."""
+    """Return a handle of cuDNN's on the current device."""
     return cudnn.create_handle()
 
 
@@ -121,7 +122,9 @@ def cudnn_graph(
     dilations: tuple[int, ...],
     tf32: bool,
 ) -> tuple[Any, Any, Any, int]:
-    """The handle, a convolution as a graph, its tensors, and the bytes it works in."""
+    """Return the handle, a convolution as a graph, its tensors, and the bytes of its
+    work space.
+    """
     handle, types = cudnn_handle(device), cudnn.data_type
     number = {"float32": types.FLOAT, "float16": types.HALF, "bfloat16": types.BFLOAT16}
     graph = cudnn.pygraph(
@@ -132,7 +135,7 @@ def cudnn_graph(
     )
 
     def described(shape: tuple[int, ...]) -> dict[str, list[int]]:
-        """Sizes and strides in the order of cuDNN: channels before places."""
+        """Return sizes and strides in cuDNN's order: channels before spatial axes."""
         steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
         order = [0, len(shape) - 1, *range(1, len(shape) - 1)]
         return {

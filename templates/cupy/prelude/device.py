@@ -1,5 +1,5 @@
-"""C++ functions as texts that fused kernels share and are compiled with, and kernels of
-whole rows.
+"""C++ functions as texts that fused kernels share and are compiled with, and classes of
+kernels.
 """
 
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 import cupy as cp
 
-# Threads: a GPU does not begin CuPy's blocks of 128 as fast as it could read.
+# Threads: a GPU starts CuPy's blocks of 128 more slowly than it could read.
 LARGE_BLOCK = 512
 
 LARGER = """
@@ -253,7 +253,7 @@ template <int WIDTH, int COLUMNS, class T> __device__ T column_min(T x) {
 
 class RowKernel:
     """A kernel whose threads compute rows or columns; `results` are (shape, dtype). It
-    may want arrays that begin at a multiple of 16 bytes.
+    may require arrays that begin at a multiple of 16 bytes.
     """
 
     def __init__(
@@ -273,7 +273,7 @@ class RowKernel:
         self.results = results
 
     def __call__(self, *arrays: cp.ndarray) -> Any:
-        """New arrays with the results; a tuple of several."""
+        """Return the results as new arrays, a tuple if several."""
         made = [cp.empty(shape, dtype=dtype) for shape, dtype in self.results]
         given = [cp.ascontiguousarray(array) for array in arrays]
         if self.aligned:
@@ -283,7 +283,7 @@ class RowKernel:
 
 
 class WideKernel(RowKernel):
-    """A kernel whose threads each compute several elements beside each other."""
+    """A kernel whose threads each compute several neighbouring elements."""
 
 
 class AddingKernel(WideKernel):
@@ -327,7 +327,7 @@ class SizedRowKernel:
         self.results = results
 
     def __call__(self, *arguments: Any) -> Any:
-        """New arrays with the results, of sizes and arrays; a tuple of several."""
+        """Return the results of sizes and arrays as new arrays, a tuple if several."""
         sizes = [each for each in arguments if isinstance(each, int)]
         arrays = arguments[len(sizes) :]
         made = [cp.empty(shape, dtype=dtype) for shape, dtype in self.results(*sizes)]

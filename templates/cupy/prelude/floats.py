@@ -45,6 +45,6 @@ round_half_away = cp.ElementwiseKernel(
 
 
 def log_add_exp(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
-    """`cp.logaddexp`, which gives NaN for two infinities of the same sign."""
+    """Return `cp.logaddexp`, but no NaN for two infinities of the same sign."""
     double = a + cp.log(cp.full((), 2, dtype=a.dtype))
     return cp.where(a == b, double, cp.logaddexp(a, b))

@@ -1,4 +1,4 @@
-"""Functions of the host that a traced program calls back, with arrays of NumPy."""
+"""Host functions that a traced program calls back, with arrays of NumPy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,10 +7,10 @@ import cupy as cp
 
 
 def call_back(function: Callable[..., Any] | None, *arguments: Any) -> Any:
-    """Return what ``function`` gives for arrays of NumPy, on the device: an array, or a
-    tuple of several.
+    """Return the result of ``function`` for arrays of NumPy, on the device: an array,
+    or a tuple of several.
 
-    Raises RuntimeError where ``main`` was not handed one.
+    Raises RuntimeError if ``main`` was given no function.
     """
     if function is None:
         raise RuntimeError(

@@ -1,5 +1,5 @@
-"""Gather, scatter and dynamic slices with the bounds rules of HLO. Nothing waits for
-the device.
+"""Gather, scatter and dynamic slices with the bounds rules of HLO. The host never waits
+for the device, unless noted.
 
 Source: the operation-semantics seed, Gather, Scatter, DynamicSlice, DynamicUpdateSlice.
 """
@@ -15,14 +15,14 @@ from .ordering import running
 
 
 def copied(x: cp.ndarray) -> cp.ndarray:
-    """A copy of an array, by the device's own copying of memory."""
+    """Return the copy of an array, made by the device's own copying of memory."""
     copy = cp.empty_like(x)
     cp.copyto(copy, x)
     return copy
 
 
 def clamp_start(start: Any, limit: int) -> Any:
-    """``start`` moved into [0, limit]: a number where it is known on the host, else
+    """Return ``start`` moved into [0, limit]: a number if it is known on the host, else
     int64 on the device.
     """
     if not isinstance(start, cp.ndarray):
@@ -47,8 +47,8 @@ def slice_index(
 def dynamic_slice(
     x: cp.ndarray, starts: Sequence[Any], sizes: Sequence[int]
 ) -> cp.ndarray:
-    """``sizes`` elements of ``x`` from ``starts``, which are clamped so that the slice
-    fits.
+    """Return ``sizes`` elements of ``x`` from ``starts``, which are clamped so that the
+    slice fits.
     """
     for axis, (start, n, size) in enumerate(zip(starts, x.shape, sizes, strict=True)):
         if size < n:
@@ -74,8 +74,8 @@ def window_starts(
     operand_batching_dims: Sequence[int],
     start_indices_batching_dims: Sequence[int],
 ) -> tuple[dict[int, cp.ndarray], tuple[int, ...]]:
-    """Return where the windows start along each indexed operand dimension, as arrays of
-    the batch shape; and that shape.
+    """Return the starts of the windows along each indexed operand dimension, as arrays
+    of the batch shape, and that shape.
     """
     if index_vector_dim == indices.ndim:
         indices = indices[..., None]
@@ -94,8 +94,8 @@ def window_starts(
 def open_windows(
     starts: Sequence[cp.ndarray], sizes: Sequence[int]
 ) -> list[cp.ndarray]:
-    """Index arrays that broadcast to [*batch, *sizes], one for each of the ``starts``
-    [*batch].
+    """Return index arrays that broadcast to [*batch, *sizes], one for each of the
+    ``starts`` [*batch].
     """
     windows = []
     for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
@@ -107,10 +107,10 @@ def open_windows(
 def scatter_at(
     x: cp.ndarray, index: Any, values: Any, combine: Callable[..., Any] | None = None
 ) -> cp.ndarray:
-    """A copy of ``x`` with ``values`` at ``x[index]``; those outside are left out.
+    """Return a copy of ``x`` with ``values`` at ``x[index]``, without those outside.
 
-    A ufunc combines them with what is there, if one is given. ``index`` is an array of
-    integers or a tuple of several, one for each of the first axes of ``x``.
+    If a ufunc is given, it combines the values with the elements of ``x``. ``index`` is
+    an array of integers or a tuple of several, one for each of the first axes of ``x``.
     """
     given = index if isinstance(index, tuple) else (index,)
     arrays = [p if isinstance(p, cp.ndarray) else cp.full((), p) for p in given]
@@ -143,7 +143,8 @@ def scatter(
     scatter_indices_batching_dims: Sequence[int] = (),
     index_vector_dim: int = -1,
 ) -> Any:
-    """``operands`` with one window of ``updates`` combined in for each index vector.
+    """Return ``operands`` with one window of ``updates`` combined in for each index
+    vector.
 
     ``operands`` and ``updates`` are one array each or tuples of arrays.
     ``combine(*current, *update)`` is a function of arrays; None replaces. ``indices``
@@ -205,7 +206,7 @@ def combine_rows(
     """Combine ``values[k]`` into row ``row[k]`` of the tables, in place; the last row
     of a table is spare.
 
-    Sums go by atomic additions. For the library's other functions values are sorted by
+    Sums use atomic additions. For the library's other functions values are sorted by
     their rows, combined within each row in parallel, and written once.
     """
     inside = (slice(None), *(slice(size) for size in values[0].shape[1:]))
@@ -226,8 +227,8 @@ def combine_rows(
 def combine_in_parallel(
     table: cp.ndarray, row: cp.ndarray, total: cp.ndarray, combine: Callable[..., Any]
 ) -> None:
-    """The totals of runs of equal rows, by doubling steps; the end of a run is written,
-    the rest goes to the spare.
+    """Combine runs of equal rows by doubling steps; the total at the end of a run is
+    written to its row, the others to the spare one.
     """
     step = 1
     while step < len(row):
@@ -246,8 +247,8 @@ def combine_in_order(
     values: Sequence[cp.ndarray],
     combine: Callable[..., Any],
 ) -> None:
-    """First values of all rows, then second ones, ..: as many rounds as the longest
-    run, which each round asks for.
+    """Combine the first values of all rows, then the second ones, ..: in as many rounds
+    as the longest run. The host waits in each round, to know whether it is the last.
     """
     places = cp.arange(len(row))
     starts = cp.concatenate([cp.ones(1, dtype=cp.bool_), row[:-1] != row[1:]])

@@ -53,19 +53,19 @@ normal_kernel = cp.ElementwiseKernel(
 
 
 def split_key(key: cp.ndarray, count: int) -> cp.ndarray:
-    """``count`` new keys [count, 2], as ``jax.random.split``."""
+    """Return ``count`` new keys [count, 2], as ``jax.random.split``."""
     words = new_keys(key, cp.uint32(0), cp.empty(count, dtype=cp.uint64))
     return words.view(cp.uint32).reshape(count, 2)
 
 
 def fold_in(key: cp.ndarray, data: Any) -> cp.ndarray:
-    """A new key that depends on a number, as ``jax.random.fold_in``."""
+    """Return a new key that depends on a number, as ``jax.random.fold_in``."""
     number = data.astype(cp.uint32) if isinstance(data, cp.ndarray) else cp.uint32(data)
     return new_keys(key, number, cp.empty(1, dtype=cp.uint64)).view(cp.uint32)
 
 
 def random_bits(key: cp.ndarray, shape: Sequence[int]) -> cp.ndarray:
-    """uint32 of a shape, as ``jax.random.bits``."""
+    """Return uint32 numbers of a shape, as ``jax.random.bits``."""
     bits = cp.empty(shape, dtype=cp.uint32)
     return bits_kernel(key, bits, block_size=LARGE_BLOCK)
 
@@ -73,13 +73,13 @@ def random_bits(key: cp.ndarray, shape: Sequence[int]) -> cp.ndarray:
 def random_uniform(
     key: cp.ndarray, shape: Sequence[int], low: float = 0, high: float = 1
 ) -> cp.ndarray:
-    """float32 in [low, high), as ``jax.random.uniform``."""
+    """Return float32 numbers in [low, high), as ``jax.random.uniform``."""
     ends = cp.float32(low), cp.float32(high)
     numbers = cp.empty(shape, dtype=cp.float32)
     return uniform_kernel(key, *ends, numbers, block_size=LARGE_BLOCK)
 
 
 def random_normal(key: cp.ndarray, shape: Sequence[int]) -> cp.ndarray:
-    """float32 of the standard normal distribution, as ``jax.random.normal``."""
+    """Return standard normal float32 numbers, as ``jax.random.normal``."""
     numbers = cp.empty(shape, dtype=cp.float32)
     return normal_kernel(key, numbers, block_size=LARGE_BLOCK)

@@ -1,5 +1,5 @@
-"""The LAPACK routines that JAX calls, by way of cuSOLVER, which is not asked whether it
-succeeded: that would wait.
+"""The LAPACK routines that JAX calls, by way of cuSOLVER. Its status is not read, since
+that would wait for the device.
 """
 
 import cupy as cp
@@ -18,7 +18,8 @@ from .linalg import triangular_solve
 
 
 def geqrf(a: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray]:
-    """R above and reflectors of Q below the diagonal of ``a`` [.., m, n], and tau.
+    """Return R above and reflectors of Q below the diagonal of ``a`` [.., m, n], and
+    tau.
 
     ``a`` == Q @ R; tau is [.., min(m, n)].
     """
@@ -28,15 +29,18 @@ def geqrf(a: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray]:
 
 
 def solve(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
-    """x with ``a`` @ x == ``b``, of a matrix ``a`` [n, n] and ``b`` [n] or [n, k].
+    """Return x with ``a`` @ x == ``b``, of a matrix ``a`` [n, n] and ``b`` [n] or [n,
+    k].
 
-    Where ``a`` is singular, inf and NaN come of dividing by 0.
+    A singular ``a`` gives inf and NaN, by division by 0.
     """
     return solve_by_factors(a, b)
 
 
 def solve_each(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
-    """``solve`` for each of several matrices ``a`` [m, n, n] and ``b`` [m, n, k]."""
+    """Return ``solve`` for each of several matrices ``a`` [m, n, n] and ``b`` [m, n,
+    k].
+    """
     lu, pivots, _ = getrf(a)
     order = pivots_to_permutation(pivots - 1, a.shape[-1])
     right = cp.take_along_axis(b, order[..., None], 1)
@@ -45,8 +49,8 @@ def solve_each(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
 
 
 def eigh(a: cp.ndarray, *, lower: bool = True) -> tuple[cp.ndarray, cp.ndarray]:
-    """Rising eigenvalues and eigenvectors, as columns, of Hermitian matrices given by
-    one triangle; NaN where a matrix is not finite.
+    """Return ascending eigenvalues and eigenvectors, as columns, of Hermitian matrices
+    given by one triangle; NaN where a matrix is not finite.
     """
     finite, failed = without_nan(a)
     with cupyx.errstate(linalg="ignore"):
@@ -55,8 +59,8 @@ def eigh(a: cp.ndarray, *, lower: bool = True) -> tuple[cp.ndarray, cp.ndarray]:
 
 
 def eigvalsh(a: cp.ndarray, *, lower: bool = True) -> cp.ndarray:
-    """Rising eigenvalues of Hermitian matrices given by one triangle; NaN where a
-    matrix is not finite.
+    """Return ascending eigenvalues of Hermitian matrices given by one triangle; NaN
+    where a matrix is not finite.
     """
     finite, failed = without_nan(a)
     with cupyx.errstate(linalg="ignore"):
@@ -67,7 +71,7 @@ def eigvalsh(a: cp.ndarray, *, lower: bool = True) -> cp.ndarray:
 def svd(
     a: cp.ndarray, *, full_matrices: bool = True
 ) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
-    """U, falling singular values and V^H; NaN where a matrix is not finite."""
+    """Return U, descending singular values and V^H; NaN if a matrix is not finite."""
     finite, failed = without_nan(a)
     with cupyx.errstate(linalg="ignore"):
         u, values, vh = cp.linalg.svd(finite, full_matrices=full_matrices)
@@ -75,7 +79,7 @@ def svd(
 
 
 def svdvals(a: cp.ndarray) -> cp.ndarray:
-    """Falling singular values; NaN where a matrix is not finite."""
+    """Return descending singular values; NaN where a matrix is not finite."""
     finite, failed = without_nan(a)
     with cupyx.errstate(linalg="ignore"):
         values = cp.linalg.svd(finite, compute_uv=False)
@@ -85,10 +89,10 @@ def svdvals(a: cp.ndarray) -> cp.ndarray:
 def geev(
     a: cp.ndarray, *, compute_left: str = "V", compute_right: str = "V"
 ) -> tuple[cp.ndarray, ...]:
-    """Eigenvalues (for a real ``a``, their real and imaginary parts), left and right
-    eigenvectors, info.
+    """Return eigenvalues (for a real ``a``, their real and imaginary parts), left and
+    right eigenvectors, info.
 
-    Eigenvectors are columns of length 1, zero where they were not asked for. The left
+    Eigenvectors are columns of length 1, or zero if they were not requested. The left
     ones are the eigenvectors of the inverse of the right ones' matrix, by its singular
     values.
     """
@@ -113,8 +117,8 @@ def geev(
 
 
 def gees(a: cp.ndarray, *, mode: str = "V", sort: str = "N") -> tuple[cp.ndarray, ...]:
-    """Schur form T and vectors Z with ``a`` == Z @ T @ Z^H, eigenvalues (as geev), 0 of
-    them sorted, info.
+    """Return the Schur form T and vectors Z with ``a`` == Z @ T @ Z^H, eigenvalues (as
+    geev), 0 as the number of sorted ones, info.
 
     cuSOLVER has no Schur form: it is computed on the host, which waits for ``a``.
     """

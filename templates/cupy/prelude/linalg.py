@@ -12,11 +12,11 @@ from ...prelude.precision import working_dtype
 
 
 def cholesky(a: cp.ndarray, lower: bool = True) -> cp.ndarray:
-    """Triangular factors of matrices ``a`` [.., n, n], of which a triangle is read.
+    """Return triangular factors of matrices ``a`` [.., n, n], given by one triangle.
 
     A matrix that is not positive definite gives NaN in the triangle of its factor:
-    cuSOLVER then stops and tells nobody, so the diagonal of factor @ factor^H is
-    compared with that of ``a``.
+    cuSOLVER then stops without a sign, so the diagonal of factor @ factor^H is compared
+    with that of ``a``.
     """
     wide = (a if lower else a.conj().mT).astype(working_dtype(a.dtype))
     if wide.size == 0:
@@ -38,7 +38,8 @@ def triangular_solve(
     lower: bool = False,
     unit_diagonal: bool = False,
 ) -> cp.ndarray:
-    """x [.., n, k] with ``a`` @ x == ``b``, of ``a`` [.., n, n] one triangle.
+    """Return the x [.., n, k] with ``a`` @ x == ``b``, of ``a`` [.., n, n] one
+    triangle.
 
     ``unit_diagonal`` takes the diagonal as 1.
     """

@@ -80,7 +80,7 @@ to_float8_e5m2 = cp.ElementwiseKernel(
     preamble=NARROW_FLOATS,
 )
 
-# Without infinities: what is too large becomes NaN.
+# Without infinities: numbers that are too large become NaN.
 from_float8_e4m3fn = cp.ElementwiseKernel(
     "uint8 bits",
     "float32 x",
@@ -146,7 +146,7 @@ to_float8_e5m2fnuz = cp.ElementwiseKernel(
     preamble=NARROW_FLOATS,
 )
 
-# Without infinities and NaN: what is too large becomes the largest number, NaN a zero.
+# Without infinities and NaN: too large numbers become the largest one, NaN a zero.
 from_float4_e2m1fn = cp.ElementwiseKernel(
     "uint8 bits",
     "float32 x",
@@ -197,30 +197,30 @@ to_float8_e8m0fnu = cp.ElementwiseKernel(
 
 
 def wrap_int4(x: cp.ndarray) -> cp.ndarray:
-    """The low 4 bits of int8, as a number from -8 to 7."""
+    """Return the low 4 bits of int8, as a number from -8 to 7."""
     return cp.left_shift(x, 4) >> 4
 
 
 def wrap_uint4(x: cp.ndarray) -> cp.ndarray:
-    """The low 4 bits of uint8."""
+    """Return the low 4 bits of uint8."""
     return cp.bitwise_and(x, 15)
 
 
 def wrap_int2(x: cp.ndarray) -> cp.ndarray:
-    """The low 2 bits of int8, as a number from -2 to 1."""
+    """Return the low 2 bits of int8, as a number from -2 to 1."""
     return cp.left_shift(x, 6) >> 6
 
 
 def wrap_uint2(x: cp.ndarray) -> cp.ndarray:
-    """The low 2 bits of uint8."""
+    """Return the low 2 bits of uint8."""
     return cp.bitwise_and(x, 3)
 
 
 def wrap_int1(x: cp.ndarray) -> cp.ndarray:
-    """The lowest bit of int8, as 0 or -1."""
+    """Return the lowest bit of int8, as 0 or -1."""
     return cp.left_shift(x, 7) >> 7
 
 
 def wrap_uint1(x: cp.ndarray) -> cp.ndarray:
-    """The lowest bit of uint8."""
+    """Return the lowest bit of uint8."""
     return cp.bitwise_and(x, 1)

@@ -12,9 +12,9 @@ import cupy as cp
 def sort_by_keys(
     keys: Sequence[cp.ndarray], operands: Sequence[cp.ndarray], axis: int
 ) -> tuple[cp.ndarray, ...]:
-    """Stable sort of the `operands` by the first key, then by the second, and so on.
+    """Sort the `operands` stably by the first key, then by the second, and so on.
 
-    The integer key `~key` sorts downwards.
+    The integer key `~key` sorts in descending order.
     """
     order = cp.argsort(keys[-1], axis=axis, kind="stable")
     for key in keys[-2::-1]:
@@ -25,12 +25,12 @@ def sort_by_keys(
 
 
 def sort_vector(x: cp.ndarray) -> cp.ndarray:
-    """The numbers of a vector in order, all NaN last: `cp.sort` has -NaN first."""
+    """Sort the numbers of a vector, all NaN last; `cp.sort` puts -NaN first."""
     return cp.sort(cp.where(cp.isnan(x), cp.nan, x))
 
 
 def argsort_vector(x: cp.ndarray, dtype: Any) -> cp.ndarray:
-    """The stable order of a vector, all NaN last: `cp.argsort` has -NaN first."""
+    """Return a vector's stable order, all NaN last; `cp.argsort` puts -NaN first."""
     order = cp.argsort(cp.where(cp.isnan(x), cp.nan, x), kind="stable")
     return order.astype(dtype)
 
@@ -38,17 +38,17 @@ def argsort_vector(x: cp.ndarray, dtype: Any) -> cp.ndarray:
 def sort_with(
     operands: Sequence[cp.ndarray], axis: int, less: Callable[..., cp.ndarray]
 ) -> tuple[cp.ndarray, ...]:
-    """Stable sort of the `operands` by any comparator, merging all rows at once.
+    """Sort the `operands` stably by any comparator, merging all rows at once.
 
-    `less(a0, b0, a1, b1, ..)` gets arrays of elements of each operand and says which of
-    the a go before the b.
+    `less(a0, b0, a1, b1, ..)` takes arrays of elements of each operand and tells which
+    of the a go before the b.
     """
     rows = [cp.moveaxis(x, axis, -1) for x in operands]
     *batch, size = rows[0].shape
     length = 1 << max(size - 1, 0).bit_length()
 
     def precedes(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
-        """Compares elements by their indices; those past the end go last."""
+        """Compare elements by their indices; those past the end go last."""
         sides = [index.reshape(*batch, length // 2) for index in (a, b)]
         inside = [cp.minimum(index, size - 1) for index in sides]
         elements = [cp.take_along_axis(x, i, -1) for x in rows for i in inside]
@@ -84,32 +84,34 @@ def sort_with(
 
 
 def total_order_key(x: cp.ndarray) -> cp.ndarray:
-    """Integers that sort as the floats `x`: -NaN, -inf, .., -0, 0, .., inf, NaN."""
+    """Return the integers that sort as floats: -NaN, -inf, .., -0, 0, .., inf, NaN."""
     bits = x.view(f"i{x.dtype.itemsize}")
     return cp.where(bits < 0, bits ^ cp.iinfo(bits.dtype).max, bits)
 
 
 def sort_key(x: cp.ndarray) -> cp.ndarray:
-    """`total_order_key`, but one key for both zeros and one, the last, for all NaNs."""
+    """Return `total_order_key`, but one key for both zeros and one, the last, for all
+    NaNs.
+    """
     key = cp.where(x == 0, 0, total_order_key(x))
     return cp.where(cp.isnan(x), cp.iinfo(key.dtype).max, key)
 
 
 def first_largest(x: cp.ndarray, *, axis: int, dtype: Any) -> cp.ndarray:
-    """The first place of the largest number, or of a NaN where there is one."""
+    """Return the first place of the largest number, or of a NaN where there is one."""
     is_largest = (x == x.max(axis=axis, keepdims=True)) | cp.isnan(x)
     return is_largest.argmax(axis=axis).astype(dtype)
 
 
 def first_smallest(x: cp.ndarray, *, axis: int, dtype: Any) -> cp.ndarray:
-    """The first place of the smallest number, or of a NaN where there is one."""
+    """Return the first place of the smallest number, or of a NaN where there is one."""
     is_smallest = (x == x.min(axis=axis, keepdims=True)) | cp.isnan(x)
     return is_smallest.argmax(axis=axis).astype(dtype)
 
 
 def running(x: cp.ndarray, combine: Callable[..., cp.ndarray], axis: int) -> cp.ndarray:
-    """``combine`` of the elements 0 to i along ``axis`` at every i, for an associative
-    function.
+    """Return ``combine`` of the elements 0 to i along ``axis`` at every i, for an
+    associative function.
     """
     totals = cp.moveaxis(x, axis, 0)
     step = 1  # every total combines up to this many elements
@@ -122,8 +124,8 @@ def running(x: cp.ndarray, combine: Callable[..., cp.ndarray], axis: int) -> cp.
 def bitwise_reduce(
     x: cp.ndarray, combine: Callable[..., cp.ndarray], axes: Sequence[int], start: int
 ) -> cp.ndarray:
-    """``combine``, a bitwise function, of all elements along ``axes``, and of
-    ``start``, which changes nothing.
+    """Return ``combine``, a bitwise function, of all elements along ``axes`` and of
+    ``start``, its neutral element.
     """
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     shape = [x.shape[axis] for axis in rest]
@@ -158,11 +160,11 @@ sorted_places = cp.ElementwiseKernel(
 def search_sorted(
     table: cp.ndarray, values: cp.ndarray, side: str = "left"
 ) -> cp.ndarray:
-    """Return where each of ``values`` belongs in the sorted ``table`` [n].
+    """Return the place of each of ``values`` in the sorted ``table`` [n].
 
-    That is before what equals it, or on the ``right`` of it; NaN belong behind all
-    else. Found by halving, with the same result as XLA's also for a table that is not
-    sorted.
+    The place is before equal elements, or on the ``right`` of them; NaN belong behind
+    all others. The table is searched by halving, with the same result as XLA's also if
+    it is not sorted.
     """
     is_right = cp.bool_(side == "right")
     return sorted_places(table, values, cp.uint32(len(table)), is_right)

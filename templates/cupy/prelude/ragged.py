@@ -1,4 +1,4 @@
-"""Runs of rows, whose numbers are known on the device alone: the host does not wait."""
+"""Runs of rows of lengths that only the device knows: the host does not wait."""
 
 import cupy as cp
 
@@ -10,8 +10,8 @@ def copy_ragged_rows(
     sizes: cp.ndarray,
     target_starts: cp.ndarray,
 ) -> cp.ndarray:
-    """``target`` with ``sizes[k]`` rows of ``source`` from ``source_starts[k]`` copied
-    to ``target_starts[k]``.
+    """Return ``target`` with ``sizes[k]`` rows of ``source`` from ``source_starts[k]``
+    copied to ``target_starts[k]``.
     """
     if len(source) == 0:
         return target.copy()
@@ -29,12 +29,12 @@ def copy_ragged_rows(
 def rows_of_runs(
     x: cp.ndarray, starts: cp.ndarray, sizes: cp.ndarray, places: cp.ndarray
 ) -> tuple[cp.ndarray, cp.ndarray]:
-    """Return what a member gets of ``x``: all of it, since the host does not know the
-    sizes of its runs; and the [starts, sizes, places] of the runs.
+    """Return the rows of ``x`` that a member gets: all of them, since the host does not
+    know the sizes of its runs. Return also the [starts, sizes, places] of the runs.
     """
     return x, cp.stack([starts, sizes, places])
 
 
 def room_for_runs(x: cp.ndarray, sizes: cp.ndarray) -> cp.ndarray:
-    """Return memory for what a member sends: all of an array like ``x``."""
+    """Return memory for a member's rows: for all of an array like ``x``."""
     return cp.empty_like(x)

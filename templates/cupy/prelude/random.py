@@ -51,7 +51,7 @@ philox_4x32 = cp.ElementwiseKernel(
 def threefry_bits(
     state: cp.ndarray, shape: Sequence[int], dtype: Any
 ) -> tuple[cp.ndarray, cp.ndarray]:
-    """The next state and random bits, as XLA's Threefry generator.
+    """Return the next state and random bits, as XLA's Threefry generator.
 
     The state is a 64-bit key and counter. A count makes one 64-bit number or two small
     ones, neighbours along the first axis of even size, or else along the longest.
@@ -79,7 +79,8 @@ def threefry_bits(
 def philox_bits(
     state: cp.ndarray, shape: Sequence[int], dtype: Any
 ) -> tuple[cp.ndarray, cp.ndarray]:
-    """The next state and random bits, as XLA's Philox generator, its default on CPUs.
+    """Return the next state and random bits, as XLA's Philox generator, its default on
+    CPUs.
 
     The state is a 64-bit key and one or two 64-bit words of a counter, low word first;
     the key stands for a missing high word.
@@ -100,25 +101,27 @@ def philox_bits(
 
 
 def low_bits(words: cp.ndarray, dtype: Any) -> cp.ndarray:
-    """The low bits of uint32 `words` as numbers of at most 32 bits."""
+    """Return the low bits of uint32 `words` as numbers of at most 32 bits."""
     return words.astype(f"u{dtype.itemsize}").view(dtype)
 
 
 def advance(state: RngState, delta: int) -> cp.ndarray:
-    """The two words of the counter, low word first; then it moves on by `delta`."""
+    """Return the counter's two words, low word first, and advance it by `delta`."""
     low, high = cp.uint64(state.value % 2**64), cp.uint64(state.value >> 64)
     state.value = (state.value + delta) % 2**128
     return cp.stack([cp.full((), low), cp.full((), high)])
 
 
 class Generator:
-    """Numbers of Philox under a key; the host counts how many are gone."""
+    """Random numbers of Philox under a key; the host counts the numbers that were
+    taken.
+    """
 
     def __init__(self, key: int) -> None:
         self.key, self.count = key, 0
 
     def random(self, shape: Sequence[int]) -> tuple[cp.ndarray, cp.ndarray]:
-        """Two arrays of float64 numbers in [0, 1)."""
+        """Return two arrays of float64 numbers in [0, 1)."""
         places = cp.arange(math.prod(shape), dtype=cp.uint64) + cp.uint64(self.count)
         self.count += math.prod(shape)
         zero = cp.uint32(0)
@@ -138,7 +141,7 @@ def rng_uniform(
     dtype: Any,
     generator: Generator,
 ) -> cp.ndarray:
-    """Uniform numbers of any type from `low` up to, but not including, `high`."""
+    """Return uniform numbers of any type, at least `low` and below `high`."""
     numbers, _ = generator.random(shape)
     dtype = cp.dtype(dtype)
     if dtype.kind == "b":
@@ -159,7 +162,9 @@ def rng_normal(
     dtype: Any,
     generator: Generator,
 ) -> cp.ndarray:
-    """Normal numbers of any floating-point type, by the method of Box and Muller."""
+    """Return normal numbers of any floating-point type, by the method of Box and
+    Muller.
+    """
     first, second = generator.random(shape)
     radius = cp.sqrt(-2 * cp.log(1 - first))
     normal = radius * cp.cos(2 * math.pi * second)

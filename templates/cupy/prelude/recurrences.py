@@ -46,10 +46,11 @@ MANY_THREADS = 1 << 17  # keep a device busy
 def linear_recurrence(
     factors: cp.ndarray, terms: cp.ndarray, *, axis: int = 0
 ) -> cp.ndarray:
-    """``x[i] = factors[i] * x[i - 1] + terms[i]`` along ``axis``, from ``x[-1] = 0``.
+    """Return x with ``x[i] = factors[i] * x[i - 1] + terms[i]`` along ``axis``, from
+    ``x[-1] = 0``.
 
-    Where there are few lines each is cut in parts: of those the products and last
-    states are a recurrence, which gives the states that they begin with.
+    If there are few lines, each is cut in parts: the products and last states of the
+    parts are a recurrence, which gives the states with which the parts begin.
     """
     inner = prod(terms.shape[axis + 1 :])
     if axis and inner < 32:  # neighbouring threads read neighbouring lines

@@ -11,8 +11,8 @@ class Replay:
     every call launches: arguments are copied into the arrays of the graph, results out
     of them.
 
-    A graph works in the same memory each time: its calls have to follow each other,
-    on one stream.
+    A graph uses the same memory each time: its calls have to follow each other, on one
+    stream.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -27,10 +27,10 @@ class Replay:
 
 
 class Captured:
-    """The graph of a function on the current device, and the memory that it is in."""
+    """The graph of a function on the current device, and its memory."""
 
     def __init__(self, function: Callable[..., Any], arguments: Any) -> None:
-        self.pool = cp.cuda.MemoryPool()  # what the graph writes to is nobody else's
+        self.pool = cp.cuda.MemoryPool()  # no other array uses the graph's memory
         stream, before = cp.cuda.Stream(non_blocking=True), cp.cuda.get_current_stream()
         stream.wait_event(before.record())
         with stream, cp.cuda.using_allocator(self.pool.malloc):
@@ -44,8 +44,8 @@ class Captured:
         before.wait_event(stream.record())
 
     def launch(self, arguments: Any) -> Any:
-        """Copies of the results. Raises TypeError for arguments other than those that
-        were captured.
+        """Launch the graph, and return copies of the results. Raises TypeError for
+        arguments other than those that were captured.
         """
         each(refill, self.arguments, arguments)
         self.graph.launch()
@@ -61,7 +61,9 @@ def refill(own: cp.ndarray, given: cp.ndarray) -> None:
 
 
 def each(function: Callable[..., Any], first: Any, *others: Any) -> Any:
-    """``function`` of all arrays in nests of tuples, lists and dicts that are alike."""
+    """Apply ``function`` to all arrays in nests of tuples, lists and dicts that are
+    alike.
+    """
     if isinstance(first, dict):
         return {
             key: each(function, part, *(other[key] for other in others))

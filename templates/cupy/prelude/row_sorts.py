@@ -102,8 +102,8 @@ def row_sort(
     total: bool,
     down: bool,
 ) -> RowKernel:
-    """The kernel that gives the first ``kept`` of each of the rows of arrays of a
-    shape, and their columns.
+    """Return the kernel that gives the first ``kept`` of each of the rows of arrays of
+    a shape, and their columns.
     """
     *batch, columns = shape
     length = max(1 << (columns - 1).bit_length(), 16)
@@ -133,11 +133,11 @@ def row_sort(
 def firsts(
     x: cp.ndarray, kept: int, *, total: bool = False, down: bool = False
 ) -> tuple[cp.ndarray, cp.ndarray]:
-    """The first ``kept`` of each row of ``x``, of numbers of up to 32 bits, in a stable
-    order, and their columns: each row by a block of threads.
+    """Return the first ``kept`` of each row of ``x``, of numbers of up to 32 bits, in a
+    stable order, and their columns: each row by a block of threads.
 
     Floats are in ``total`` order, or -0 equals 0, and all NaN are equal and last;
-    ``down`` is the order turned round.
+    ``down`` reverses the order.
     """
     is_float = "float" in x.dtype.name
     numbers = x.view(f"i{x.dtype.itemsize}") if is_float else x
@@ -148,13 +148,13 @@ def firsts(
 
 
 def sort_rows(x: cp.ndarray, axis: int) -> cp.ndarray:
-    """Stable sort along ``axis`` of numbers of up to 32 bits, all NaN last."""
+    """Sort stably along ``axis`` numbers of up to 32 bits, all NaN last."""
     rows = cp.moveaxis(x, axis, -1)
     return cp.moveaxis(firsts(rows, rows.shape[-1])[0], -1, axis)
 
 
 def argsort_rows(x: cp.ndarray, axis: int, dtype: Any) -> cp.ndarray:
-    """The stable order along ``axis`` of numbers of up to 32 bits, all NaN last."""
+    """Return the stable order along ``axis`` of numbers of up to 32 bits, NaN last."""
     rows = cp.moveaxis(x, axis, -1)
     _, order = firsts(rows, rows.shape[-1])
     return cp.moveaxis(order, -1, axis).astype(dtype, copy=False)
@@ -163,7 +163,7 @@ def argsort_rows(x: cp.ndarray, axis: int, dtype: Any) -> cp.ndarray:
 def sort_rows_by_keys(
     keys: Sequence[cp.ndarray], operands: Sequence[cp.ndarray], axis: int
 ) -> tuple[cp.ndarray, ...]:
-    """``sort_by_keys`` by keys of up to 32 bits."""
+    """Return ``sort_by_keys`` by keys of up to 32 bits."""
     order = argsort_rows(keys[-1], axis, cp.int32)
     for key in keys[-2::-1]:
         again = argsort_rows(cp.take_along_axis(key, order, axis), axis, cp.int32)
@@ -199,7 +199,7 @@ firsts_of_rows = cp.ElementwiseKernel(
 def firsts_of_long_rows(
     x: cp.ndarray, kept: int, *, total: bool = False, down: bool = False
 ) -> tuple[cp.ndarray, cp.ndarray]:
-    """``firsts`` of rows of any length, by one radix sort of all rows."""
+    """Return ``firsts`` of rows of any length, by one radix sort of all rows."""
     columns = x.shape[-1]
     width = cp.uint32((columns - 1).bit_length())
     numbers, infinity = x, cp.int32(0)
@@ -217,13 +217,13 @@ def firsts_of_long_rows(
 
 
 def sort_long_rows(x: cp.ndarray, axis: int) -> cp.ndarray:
-    """Stable sort along ``axis`` of numbers of up to 32 bits, all NaN last."""
+    """Sort stably along ``axis`` numbers of up to 32 bits, all NaN last."""
     rows = cp.moveaxis(x, axis, -1)
     return cp.moveaxis(firsts_of_long_rows(rows, rows.shape[-1])[0], -1, axis)
 
 
 def argsort_long_rows(x: cp.ndarray, axis: int, dtype: Any) -> cp.ndarray:
-    """The stable order along ``axis`` of numbers of up to 32 bits, all NaN last."""
+    """Return the stable order along ``axis`` of numbers of up to 32 bits, NaN last."""
     rows = cp.moveaxis(x, axis, -1)
     _, order = firsts_of_long_rows(rows, rows.shape[-1])
     return cp.moveaxis(order, -1, axis).astype(dtype, copy=False)

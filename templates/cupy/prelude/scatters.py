@@ -122,8 +122,8 @@ set_rows = cp.ElementwiseKernel(
 def write_rows(
     kernel: Any, table: cp.ndarray, index: Any, values: Any, *, fours: Any = None
 ) -> None:
-    """``values`` into ``table[index]`` by one of the kernels above, in place; those
-    outside of ``table`` are left out.
+    """Write ``values`` into ``table[index]`` by one of the kernels above, in place;
+    values outside of ``table`` are left out.
 
     ``index`` is an array of integers or a tuple of several, one for each of the first
     axes of ``table``. ``fours`` is a kernel that takes four of float32 at once.
@@ -149,8 +149,8 @@ def write_rows(
 
 
 def scatter_add(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
-    """A copy of ``x`` with ``values`` added at ``x[index]``; narrow floats are added in
-    float32.
+    """Return a copy of ``x`` with ``values`` added at ``x[index]``; narrow floats are
+    added in float32.
     """
     table = x.astype(working_dtype(x.dtype))
     write_rows(add_to_rows, table, index, values, fours=add_fours_to_rows)
@@ -160,8 +160,8 @@ def scatter_add(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
 def scatter_sum(
     index: Any, values: Any, shape: Sequence[int], dtype: Any
 ) -> cp.ndarray:
-    """An array of a shape with the sums of the ``values`` at each ``index``, else 0;
-    narrow floats are added in float32.
+    """Return an array of a shape with the sums of the ``values`` at each ``index``,
+    else 0; narrow floats are added in float32.
     """
     table = cp.zeros(shape, dtype=working_dtype(cp.dtype(dtype)))
     write_rows(add_to_rows, table, index, values, fours=add_fours_to_rows)
@@ -169,21 +169,27 @@ def scatter_sum(
 
 
 def scatter_max(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
-    """A copy of ``x`` with ``values`` at ``x[index]`` where they are larger or NaN."""
+    """Return a copy of ``x`` with ``values`` at ``x[index]`` where they are larger or
+    NaN.
+    """
     table = x.astype(working_dtype(x.dtype))
     write_rows(raise_rows, table, index, values)
     return table.astype(x.dtype, copy=False)
 
 
 def scatter_min(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
-    """A copy of ``x`` with ``values`` at ``x[index]`` where they are smaller or NaN."""
+    """Return a copy of ``x`` with ``values`` at ``x[index]`` where they are smaller or
+    NaN.
+    """
     table = x.astype(working_dtype(x.dtype))
     write_rows(lower_rows, table, index, values)
     return table.astype(x.dtype, copy=False)
 
 
 def scatter_set(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
-    """A copy of ``x`` with ``values`` at ``x[index]``; which of several is open."""
+    """Return a copy of ``x`` with ``values`` at ``x[index]``; of several, any one
+    stays.
+    """
     table = copied(x)
     write_rows(set_rows, table, index, values)
     return table

@@ -102,8 +102,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) selection_
 def selection_kernel(
     shape: tuple[int, ...], k: int, dtype: cp.dtype, is_float: bool, largest: bool
 ) -> RowKernel:
-    """The kernel that gives the first ``k`` of each of the rows of arrays of a shape,
-    and their columns.
+    """Return the kernel that gives the first ``k`` of each of the rows of arrays of a
+    shape, and their columns.
     """
     *batch, columns = shape
     threads = min(max(1 << (-(-columns // 16) - 1).bit_length(), 32), 1024)
@@ -133,7 +133,7 @@ def selection_kernel(
 def selected(
     x: cp.ndarray, k: int, largest: bool = True
 ) -> tuple[cp.ndarray, cp.ndarray]:
-    """``top_k`` of rows that a block of threads can keep, of few numbers of each."""
+    """Return ``top_k``, for few numbers, of rows that a block of threads can keep."""
     is_float = "float" in x.dtype.name
     numbers = x.view(f"i{x.dtype.itemsize}") if is_float else x
     kernel = selection_kernel(x.shape, k, numbers.dtype, is_float, largest)
@@ -143,7 +143,7 @@ def selected(
 
 def parts_of_row(columns: int, k: int) -> int:
     """Return into how many equal parts a row is cut so that a block can keep each, and
-    ``k`` elements of all; 0 where it cannot be.
+    ``k`` elements of all; 0 if a block cannot.
     """
     most = min(columns, LONGEST_ROW) // max(k, 1)
     least = -(-columns // LONGEST_ROW)
@@ -151,7 +151,8 @@ def parts_of_row(columns: int, k: int) -> int:
 
 
 def top_k(x: cp.ndarray, k: int, largest: bool = True) -> tuple[cp.ndarray, cp.ndarray]:
-    """The `k` largest or smallest along the last axis, in order, and their indices.
+    """Return the `k` largest or smallest of the last axis, in order, with their
+    indices.
 
     Floats are in total order, and of equal numbers the first comes first.
     """

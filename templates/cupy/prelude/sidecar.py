@@ -11,7 +11,7 @@ from ...prelude.tensors import mapped_tensor
 
 @cache
 def device_constant(load: Callable[..., Any], *place: Any) -> cp.ndarray:
-    """A constant of this module, loaded and copied to the device once."""
+    """Return a constant of this module, loaded and copied to the device once."""
     return cp.asarray(load(*place))
 
 

@@ -1,5 +1,5 @@
-"""Windows laid side by side, pools and their gradients, in kernels that know the
-geometry of the windows.
+"""Unfolded windows, pools and their gradients, in kernels that know the geometry of the
+windows.
 
 Source: the operation-semantics seed, ReduceWindow and SelectAndScatter.
 """
@@ -16,14 +16,14 @@ from .device import LARGE_BLOCK, LARGER, NEIGHBOURS, SMALLER, WINDOWS
 
 
 def blend(mask: cp.ndarray, x: Any, y: cp.ndarray) -> cp.ndarray:
-    """``x`` where the mask is true, else ``y``."""
+    """Return ``x`` where the mask is true, else ``y``."""
     return cp.where(mask, x, y).astype(y.dtype, copy=False)
 
 
 class WindowKernel:
-    """An elementwise kernel that is compiled for each geometry of windows: it can ask
-    for ``TAPS``, ``TOGETHER``, ``element_of`` and ``window_of``. ``work`` is the type
-    of a number whose letter no array tells.
+    """An elementwise kernel that is compiled for each geometry of windows and may use
+    ``TAPS``, ``TOGETHER``, ``element_of`` and ``window_of``. ``work`` is the type of a
+    number whose letter no array determines.
     """
 
     def __init__(self, inputs: str, *others: str) -> None:
@@ -57,8 +57,8 @@ def window_geometry(
     padding: Pairs | None,
     dilation: tuple[int, ...] | None = None,
 ) -> Geometry:
-    """Return where the windows of ``x`` are. Threads take 16 bytes of the last axis
-    together where windows do not run along it.
+    """Return the geometry of the windows of ``x``. Threads take 16 bytes of the last
+    axis together if windows do not run along it.
     """
     if min(x.strides) < 0:
         x = cp.ascontiguousarray(x)
@@ -84,8 +84,8 @@ def geometry_at(
     padding: Pairs | None,
     dilation: tuple[int, ...] | None,
 ) -> tuple[tuple[int, ...], int, str]:
-    """The counts, neighbours and text of ``window_geometry``, of an array that begins
-    ``first`` bytes behind a multiple of 16 and has elements of ``item`` bytes.
+    """Return the counts, neighbours and text of ``window_geometry``, of an array that
+    begins ``first`` bytes behind a multiple of 16 and has elements of ``item`` bytes.
     """
     ones = (1,) * len(shape)
     strides, gaps = strides or ones, dilation or ones
@@ -198,8 +198,8 @@ def pool(
     padding: Pairs | None = None,
     window_dilation: tuple[int, ...] | None = None,
 ) -> cp.ndarray:
-    """``combine``, one of ``POOLS``, of ``init`` and the elements of each window of
-    ``x``; narrow floats are combined in float32.
+    """Return ``combine``, one of ``POOLS``, of ``init`` and the elements of each window
+    of ``x``; narrow floats are combined in float32.
     """
     counts, memory, together, geometry = window_geometry(
         x, window, strides, padding, window_dilation
@@ -267,11 +267,11 @@ def pool_gradient(
     strides: tuple[int, ...] | None = None,
     padding: Pairs | None = None,
 ) -> cp.ndarray:
-    """The gradient of max pooling: for each element of ``x``, the sum of the ``source``
-    of those windows that choose it.
+    """Return the gradient of max pooling: for each element of ``x``, the sum of the
+    ``source`` of the windows that choose it.
 
-    A window, gone through in row-major order, keeps what it has chosen while that
-    ``stays`` before the next element: ">=", ">", "<=" or "<".
+    A window, scanned in row-major order, keeps its chosen element while that ``stays``
+    before the next element: ">=", ">", "<=" or "<".
     """
     if not source.flags.c_contiguous or source.data.ptr % 16:
         source = source.copy()

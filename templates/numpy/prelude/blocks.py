@@ -1,4 +1,4 @@
-"""Large arrays a block at a time, so that what lies between stays in the cache."""
+"""Large arrays in blocks, so that intermediate results stay in the cache."""
 
 from collections.abc import Callable
 
@@ -10,8 +10,8 @@ BLOCK = 1 << 14  # elements
 def in_blocks(
     function: Callable[[np.ndarray], np.ndarray], x: np.ndarray
 ) -> np.ndarray:
-    """``function(x)`` of single elements, which is given no more of them at a time than
-    the cache holds.
+    """Return ``function(x)`` of an element-wise function, which is called for no more
+    elements at a time than the cache holds.
     """
     flat = x.reshape(-1)
     result = np.empty_like(flat)
@@ -24,8 +24,8 @@ def in_blocks(
 def rows_in_blocks(
     function: Callable[[np.ndarray], np.ndarray], x: np.ndarray
 ) -> np.ndarray:
-    """``function(x)`` of single rows along the last axis, which is given no more of
-    them at a time than the cache holds.
+    """Return ``function(x)`` of a function of rows along the last axis, which is called
+    for no more rows at a time than the cache holds.
     """
     rows = x.reshape(-1, x.shape[-1])
     result = np.empty_like(rows)

@@ -6,8 +6,9 @@ FACTOR_BLOCK = 32  # equations that are factored together
 
 
 def cholesky_by_blocks(a: np.ndarray, lower: bool = True) -> np.ndarray:
-    """Triangular factor of each matrix of ``a`` [.., n, n], of which one triangle is
-    read; ``np.linalg.cholesky`` takes twice as long, and float32 for float64.
+    """Return the triangular factor of each matrix of ``a`` [.., n, n], of which one
+    triangle is read; ``np.linalg.cholesky`` takes twice as long, and converts float32
+    to float64.
 
     A matrix that is not positive definite gives NaN in the triangle of its factor.
     """

@@ -15,13 +15,15 @@ in_any_order = njit(fastmath={"contract", "reassoc"}, nogil=True)
 
 @in_any_order
 def plus(total: Any, x: Any) -> Any:
-    """A sum, of which the order does not matter: many are added at a time."""
+    """Return a sum whose order does not matter: many numbers are added at a time."""
     return total + x
 
 
 @in_any_order
 def times(product: Any, x: Any) -> Any:
-    """A product, of which the order does not matter: many are multiplied at a time."""
+    """Return a product whose order does not matter: many numbers are multiplied at a
+    time.
+    """
     return product * x
 
 
@@ -39,27 +41,27 @@ def copy_into(target: Any, source: Any) -> None:
 
 @element
 def max_key_f32(x: np.float32) -> np.int32:
-    """An integer that orders as float32 does; that of NaN is the largest."""
+    """Return an integer that orders as float32 does, the largest for NaN."""
     bits = np.float32(x).view(np.int32)
     return np.int32(0x7FFFFFFF if np.isnan(x) else bits ^ (bits >> 31 & 0x7FFFFFFF))
 
 
 @element
 def min_key_f32(x: np.float32) -> np.int32:
-    """An integer that orders as float32 does; that of NaN is the smallest."""
+    """Return an integer that orders as float32 does, the smallest for NaN."""
     bits = np.float32(x).view(np.int32)
     return np.int32(-0x80000000 if np.isnan(x) else bits ^ (bits >> 31 & 0x7FFFFFFF))
 
 
 @element
 def float_of_key_f32(key: np.int32) -> np.float32:
-    """The float32 of a key."""
+    """Return the float32 of a key."""
     return np.int32(key ^ (key >> 31 & 0x7FFFFFFF)).view(np.float32)
 
 
 @element
 def max_key_f64(x: float) -> Any:
-    """An integer that orders as float64 does; that of NaN is the largest."""
+    """Return an integer that orders as float64 does, the largest for NaN."""
     bits = np.float64(x).view(np.int64)
     return (
         0x7FFFFFFFFFFFFFFF if np.isnan(x) else bits ^ (bits >> 63 & 0x7FFFFFFFFFFFFFFF)
@@ -68,7 +70,7 @@ def max_key_f64(x: float) -> Any:
 
 @element
 def min_key_f64(x: float) -> Any:
-    """An integer that orders as float64 does; that of NaN is the smallest."""
+    """Return an integer that orders as float64 does, the smallest for NaN."""
     bits = np.float64(x).view(np.int64)
     return (
         -0x8000000000000000 if np.isnan(x) else bits ^ (bits >> 63 & 0x7FFFFFFFFFFFFFFF)
@@ -77,19 +79,19 @@ def min_key_f64(x: float) -> Any:
 
 @element
 def float_of_key_f64(key: np.int64) -> float:
-    """The float64 of a key."""
+    """Return the float64 of a key."""
     return np.int64(key ^ (key >> 63 & 0x7FFFFFFFFFFFFFFF)).view(np.float64)
 
 
 @element
 def scalar_sign(x: Any) -> Any:
-    """-1 or 1; NaN, and zero with its sign, as they are."""
+    """Return -1 or 1; NaN and signed zeros as they are."""
     return x if x == 0 or np.isnan(x) else x / abs(x) if abs(x) < np.inf else np.sign(x)
 
 
 @element
 def scalar_round_half_away(x: Any) -> Any:
-    """The nearest whole number; halves go away from zero."""
+    """Return the nearest whole number; halves go away from zero."""
     whole = np.trunc(x)
     return whole if not abs(x - whole) >= 0.5 else whole + np.sign(x)
 
@@ -98,7 +100,9 @@ def scalar_round_half_away(x: Any) -> Any:
 def scalar_reduce_precision(
     x: np.float32, exponent_bits: int, mantissa_bits: int
 ) -> np.float32:
-    """A float32 rounded as by a narrower format with infinities and no subnormals."""
+    """Return a float32 rounded as by a narrower format with infinities and no
+    subnormals.
+    """
     if np.isnan(x):
         return x if mantissa_bits else np.float32(np.inf)
     bits, dropped = np.int64(np.float32(x).view(np.uint32)), 23 - mantissa_bits
@@ -115,7 +119,7 @@ def scalar_reduce_precision(
 
 @element
 def scalar_int_divide(a: Any, b: Any) -> Any:
-    """`a / b` of signed integers, rounded toward zero; -1 where `b` is 0."""
+    """Return `a / b` of signed integers, rounded toward zero; -1 where `b` is 0."""
     if b == 0:
         return -1
     if b == -1:
@@ -126,31 +130,31 @@ def scalar_int_divide(a: Any, b: Any) -> Any:
 
 @element
 def scalar_int_remainder(a: Any, b: Any) -> Any:
-    """The remainder of signed integers with the sign of `a`; `a` where `b` is 0."""
+    """Return the remainder of signed integers, of the sign of `a`; `a` if `b` is 0."""
     return a if b == 0 else a - scalar_int_divide(a, b) * b
 
 
 @element
 def scalar_uint_divide(a: Any, b: Any) -> Any:
-    """`a // b` of unsigned integers; all bits set where `b` is 0."""
+    """Return `a // b` of unsigned integers; all bits set where `b` is 0."""
     return ~b if b == 0 else a // b
 
 
 @element
 def scalar_uint_remainder(a: Any, b: Any) -> Any:
-    """`a % b` of unsigned integers; `a` where `b` is 0."""
+    """Return `a % b` of unsigned integers; `a` where `b` is 0."""
     return a if b == 0 else a % b
 
 
 @element
 def scalar_erf_float64(x: float) -> float:
-    """The error function."""
+    """Return the error function."""
     return math.erf(x)
 
 
 @element
 def scalar_erfc_float64(x: float) -> float:
-    """The complementary error function."""
+    """Return the complementary error function."""
     return math.erfc(x)
 
 
@@ -162,43 +166,43 @@ def scalar_normal_cdf_float64(x: float) -> float:
 
 @element
 def scalar_to_int8(x: Any) -> np.int8:
-    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    """Return a number truncated to an integer; large ones saturate, NaN becomes 0."""
     return np.int8(0 if np.isnan(x) else min(max(x, -128.0), 127.0))
 
 
 @element
 def scalar_to_uint8(x: Any) -> np.uint8:
-    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    """Return a number truncated to an integer; large ones saturate, NaN becomes 0."""
     return np.uint8(0 if np.isnan(x) else min(max(x, 0.0), 255.0))
 
 
 @element
 def scalar_to_int16(x: Any) -> np.int16:
-    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    """Return a number truncated to an integer; large ones saturate, NaN becomes 0."""
     return np.int16(0 if np.isnan(x) else min(max(x, -32768.0), 32767.0))
 
 
 @element
 def scalar_to_uint16(x: Any) -> np.uint16:
-    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    """Return a number truncated to an integer; large ones saturate, NaN becomes 0."""
     return np.uint16(0 if np.isnan(x) else min(max(x, 0.0), 65535.0))
 
 
 @element
 def scalar_to_int32(x: Any) -> np.int32:
-    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    """Return a number truncated to an integer; large ones saturate, NaN becomes 0."""
     return np.int32(0 if np.isnan(x) else min(max(x, -2147483648.0), 2147483647.0))
 
 
 @element
 def scalar_to_uint32(x: Any) -> np.uint32:
-    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    """Return a number truncated to an integer; large ones saturate, NaN becomes 0."""
     return np.uint32(0 if np.isnan(x) else min(max(x, 0.0), 4294967295.0))
 
 
 @element
 def scalar_to_int64(x: Any) -> np.int64:
-    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    """Return a number truncated to an integer; large ones saturate, NaN becomes 0."""
     if not x > -9.223372036854776e18:
         return np.int64(-9223372036854775808 if not np.isnan(x) else 0)
     return np.int64(9223372036854775807) if x >= 9.223372036854776e18 else np.int64(x)
@@ -206,7 +210,7 @@ def scalar_to_int64(x: Any) -> np.int64:
 
 @element
 def scalar_to_uint64(x: Any) -> np.uint64:
-    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    """Return a number truncated to an integer; large ones saturate, NaN becomes 0."""
     if not x > 0:
         return np.uint64(0)
     return (

@@ -11,9 +11,9 @@ from .mathematics_f64 import exp_f64
 
 @element
 def complex_divide(a: Any, b: Any) -> Any:
-    """`a / b`; where `b` is 0, each part of `a` by its real part.
+    """Return `a / b`; where `b` is 0, each part of `a` divided by `b.real`.
 
-    Smith's way, as NumPy's: Algorithm 116, Communications of the ACM 5 (1962).
+    By Smith's method, as NumPy: Algorithm 116, Communications of the ACM 5 (1962).
     """
     if b == 0:
         return complex(a.real / b.real, a.imag / b.real)
@@ -30,20 +30,20 @@ def complex_divide(a: Any, b: Any) -> Any:
 
 @element
 def complex_abs_c64(z: Any) -> np.float32:
-    """The distance from 0; NaN if a part is."""
+    """Return the magnitude; NaN if a part is NaN."""
     real, imag = np.float64(z.real), np.float64(z.imag)
     return np.float32(np.sqrt(real * real + imag * imag))
 
 
 @element
 def complex_abs_c128(z: Any) -> float:
-    """The distance from 0; NaN if a part is."""
+    """Return the magnitude; NaN if a part is NaN."""
     return abs(z) if z == z else np.nan
 
 
 @element
 def complex_of_size(size: Any, half: Any, cos: Any, sin: Any) -> Any:
-    """A number by its size, the square of `half`, and its angle."""
+    """Return a number by its magnitude, the square of `half`, and its angle."""
     is_huge = size == np.inf
     real = half * cos * half if is_huge else size * cos
     return complex(real, half * sin * half if is_huge else size * sin)
@@ -51,7 +51,7 @@ def complex_of_size(size: Any, half: Any, cos: Any, sin: Any) -> Any:
 
 @element
 def complex_exp_c64(z: Any) -> Any:
-    """`exp` that keeps real numbers real and overflows where the result does."""
+    """Return `exp(z)`, real for real numbers, with overflow only in the result."""
     x, y = z.real, z.imag
     half = exp_f32(x * np.float32(0.5))
     made = complex_of_size(exp_f32(x), half, cos_f32(y), sin_f32(y))
@@ -60,7 +60,7 @@ def complex_exp_c64(z: Any) -> Any:
 
 @element
 def complex_exp_c128(z: Any) -> Any:
-    """`exp` that keeps real numbers real and overflows where the result does."""
+    """Return `exp(z)`, real for real numbers, with overflow only in the result."""
     x, y = z.real, z.imag
     made = complex_of_size(exp_f64(x), exp_f64(x * 0.5), np.cos(y), np.sin(y))
     return complex(made.real, 0.0) if y == 0 else made

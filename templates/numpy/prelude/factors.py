@@ -1,7 +1,7 @@
 """Factors and linear equations by SciPy, whose BLAS and LAPACK routines work on one
 triangle.
 
-Arrays are handed over transposed: that is their memory in Fortran's order.
+Arrays are passed transposed: that is their memory in Fortran's order.
 """
 
 import numpy as np
@@ -12,8 +12,8 @@ from ...prelude.linalg import triangular_solve
 
 
 def cholesky_by_lapack(a: np.ndarray, lower: bool = True) -> np.ndarray:
-    """Triangular factor of the matrix ``a`` [n, n], of which one triangle is read; NaN
-    in that of the factor if it is not positive definite.
+    """Return the triangular factor of the matrix ``a`` [n, n], of which one triangle is
+    read; NaN in the factor's triangle if ``a`` is not positive definite.
     """
     potrf = get_lapack_funcs("potrf", (a,))
     factor, info = potrf(a.T, lower=not lower)
@@ -29,7 +29,7 @@ def triangular_solve_by_blas(
     lower: bool = False,
     unit_diagonal: bool = False,
 ) -> np.ndarray:
-    """``triangular_solve`` of one matrix ``a`` [n, n]."""
+    """Return ``triangular_solve`` of one matrix ``a`` [n, n]."""
     if not (np.isfinite(a).all() and np.isfinite(b).all() and np.diagonal(a).all()):
         return triangular_solve(a, b, lower=lower, unit_diagonal=unit_diagonal)
     trsm = get_blas_funcs("trsm", (a, b))
@@ -41,7 +41,7 @@ def triangular_solve_by_blas(
 
 
 def solve_by_lapack(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """x with ``a`` @ x == ``b``; inf and NaN where the matrix ``a`` is singular."""
+    """Return x with ``a`` @ x == ``b``; inf and NaN where ``a`` is singular."""
     gesv = get_lapack_funcs("gesv", (a, b))
     _, _, x, info = gesv(a, b.reshape(len(a), -1))
     if info == 0 and np.isfinite(a).all() and np.isfinite(x).all():

@@ -15,7 +15,9 @@ from .mathematics_f32 import erf_inv_f32
 
 @njit(error_model="numpy", nogil=True)
 def mixed(x0: Any, x1: Any, rotation: int) -> tuple[Any, Any]:
-    """A step of the Threefry-2x32 cipher; Numba computes in 64 bits, 32 are left."""
+    """Return the words after a step of the Threefry-2x32 cipher, cut to 32 bits: Numba
+    computes in 64.
+    """
     x0 = np.uint32(x0 + x1)
     high, low = np.uint32(x1 << rotation), np.uint32(x1) >> (32 - rotation)
     return x0, np.uint32((high | low) ^ x0)
@@ -23,7 +25,7 @@ def mixed(x0: Any, x1: Any, rotation: int) -> tuple[Any, Any]:
 
 @njit(error_model="numpy", nogil=True)
 def threefry_pair(key0: Any, key1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
-    """The Threefry-2x32 cipher of a pair of uint32."""
+    """Return the Threefry-2x32 cipher of a pair of uint32."""
     key2 = np.uint32(key0 ^ key1 ^ np.uint32(0x1BD11BDA))
     x0, x1 = np.uint32(x0 + key0), np.uint32(x1 + key1)
     for k, first, second in (
@@ -44,21 +46,21 @@ def threefry_pair(key0: Any, key1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
 
 @njit(error_model="numpy", nogil=True)
 def threefry_word(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
-    """The two words of ``threefry_pair`` as one by ``^``."""
+    """Return the exclusive or of the two words of ``threefry_pair``."""
     x0, x1 = threefry_pair(key0, key1, x0, x1)
     return x0 ^ x1
 
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def threefry_loop(key: np.ndarray, bits: np.ndarray) -> None:
-    """Fill ``bits`` with random uint32 of a key, by their numbers."""
+    """Fill ``bits`` with the random uint32 that a key gives for each position."""
     key0, key1 = key[0], key[1]
     for i in range(len(bits)):
         bits[i] = threefry_word(key0, key1, np.uint32(i >> 32), np.uint32(i))
 
 
 def compiled_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """uint32 of a shape, as ``jax.random.bits``."""
+    """Return uint32 numbers of a shape, as ``jax.random.bits``."""
     bits = np.empty(math.prod(shape), np.uint32)
     threefry_loop(key, bits)
     return bits.reshape(shape)
@@ -66,7 +68,7 @@ def compiled_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 @njit(error_model="numpy", nogil=True)
 def uniform_of_word(bits: Any, low: Any, high: Any) -> Any:
-    """A float32 in [low, high) from the upper bits of a uint32."""
+    """Return a float32 in [low, high) from the upper bits of a uint32."""
     fraction = np.uint32(bits >> 9 | 0x3F800000).view(np.float32) - np.float32(1)
     span = np.float32(high) - np.float32(low)
     return max(np.float32(low), np.float32(fraction * span) + np.float32(low))
@@ -74,7 +76,9 @@ def uniform_of_word(bits: Any, low: Any, high: Any) -> Any:
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def uniform_loop(key: np.ndarray, low: Any, high: Any, uniform: np.ndarray) -> None:
-    """Fill ``uniform`` with float32 in [low, high) of a key, by their numbers."""
+    """Fill ``uniform`` with the float32 in [low, high) that a key gives for each
+    position.
+    """
     for i in range(len(uniform)):
         word = threefry_word(key[0], key[1], np.uint32(i >> 32), np.uint32(i))
         uniform[i] = uniform_of_word(word, low, high)
@@ -83,7 +87,7 @@ def uniform_loop(key: np.ndarray, low: Any, high: Any, uniform: np.ndarray) -> N
 def compiled_uniform(
     key: np.ndarray, shape: Sequence[int], low: float = 0, high: float = 1
 ) -> np.ndarray:
-    """float32 in [low, high), as ``jax.random.uniform``."""
+    """Return float32 numbers in [low, high), as ``jax.random.uniform``."""
     if np.ndim(low) or np.ndim(high):
         return uniform_of(compiled_bits(key, shape), low, high)
     uniform = np.empty(math.prod(shape), np.float32)
@@ -93,7 +97,7 @@ def compiled_uniform(
 
 @njit(error_model="numpy", fastmath={"contract"}, forceinline=True, nogil=True)
 def normal_of_word(bits: Any) -> Any:
-    """A standard normal float32 from a uint32."""
+    """Return a standard normal float32 from a uint32."""
     low = np.float32(-0.99999994)
     fraction = np.uint32(bits >> 9 | 0x3F800000).view(np.float32) - np.float32(1)
     uniform = max(low, fraction * np.float32(2) + low)
@@ -108,7 +112,7 @@ def normal_loop(bits: np.ndarray, normal: np.ndarray) -> None:
 
 
 def compiled_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """float32 of the standard normal distribution, as ``jax.random.normal``."""
+    """Return standard normal float32 numbers, as ``jax.random.normal``."""
     bits = compiled_bits(key, (math.prod(shape),))
     normal = np.empty(bits.shape, np.float32)
     normal_loop(bits, normal)
@@ -119,7 +123,7 @@ def compiled_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 def philox_round(
     key0: Any, key1: Any, x0: Any, x1: Any, x2: Any, x3: Any
 ) -> tuple[Any, Any, Any, Any]:
-    """A step of the Philox-4x32 cipher of four uint32."""
+    """Return the words after a step of the Philox-4x32 cipher of four uint32."""
     first = np.uint64(x0) * np.uint64(0xD2511F53)
     second = np.uint64(x2) * np.uint64(0xCD9E8D57)
     high0, high2 = np.uint32(first >> np.uint64(32)), np.uint32(second >> np.uint64(32))
@@ -129,8 +133,8 @@ def philox_round(
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def philox_loop(key: Any, low: Any, high: Any, numbers: np.ndarray) -> None:
-    """Fill ``numbers`` [4 n] with the uint32 of a 64-bit key and the n counts from that
-    on whose two words are given.
+    """Fill ``numbers`` [4 n] with the uint32 of a 64-bit key and n counts, of which the
+    first is given by two words.
     """
     for i in range(len(numbers) // 4):
         word = low + np.uint64(i)
@@ -148,7 +152,7 @@ def philox_loop(key: Any, low: Any, high: Any, numbers: np.ndarray) -> None:
 def compiled_philox(
     state: np.ndarray, shape: Sequence[int], dtype: DTypeLike
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The next state and random bits, as ``philox_bits``."""
+    """Return the next state and random bits, as ``philox_bits``."""
     dtype, size = np.dtype(dtype), math.prod(shape)
     count = -(-size // (2 if dtype.itemsize == 8 else 4))
     words = np.ascontiguousarray(state).view(np.uint64)

@@ -1,4 +1,4 @@
-"""What the elementary functions are made with, which loops of Numba call.
+"""Building blocks of the elementary functions that loops of Numba call.
 
 They have no branches, so that LLVM computes many numbers at once. Sums must keep their
 order, hence flags of their own. ``error_model`` is NumPy's: 1 / 0 is infinite.
@@ -15,7 +15,7 @@ elementary = njit(
 
 @elementary
 def polynomial(x: Any, coefficients: tuple[Any, ...]) -> Any:
-    """The polynomial of ``x`` with these coefficients, the highest power first."""
+    """Return the polynomial of ``x`` with these coefficients, highest power first."""
     total = coefficients[0]
     for coefficient in coefficients[1:]:
         total = total * x + coefficient

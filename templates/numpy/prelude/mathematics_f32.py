@@ -18,19 +18,19 @@ from .mathematics_f64 import bits_f64, float_of_bits_f64, near_cbrt
 
 
 def singles(*numbers: float) -> tuple[np.float32, ...]:
-    """The numbers in float32, as constants of compiled functions."""
+    """Return the numbers in float32, as constants of compiled functions."""
     return tuple(map(np.float32, numbers))
 
 
 @elementary
 def bits_f32(x: np.float32) -> np.int32:
-    """The bits of a float32 as int32."""
+    """Return the bits of a float32 as int32."""
     return np.float32(x).view(np.int32)
 
 
 @elementary
 def float_of_bits_f32(bits: np.int32) -> np.float32:
-    """The float32 of the last 32 bits of an integer."""
+    """Return the float32 of the last 32 bits of an integer."""
     return np.int32(bits).view(np.float32)
 
 
@@ -40,7 +40,7 @@ EXP_F32 = singles(0.0013946535, 0.008366631, 0.04166628, 0.16666542, 0.5)
 
 @elementary
 def exp_steps_f32(x: np.float32) -> tuple[np.int32, np.float32]:
-    """The whole number n next to x / log(2), and e ** (x - n log(2)) - 1."""
+    """Return the whole number n next to x / log(2), and e ** (x - n log(2)) - 1."""
     # Adding 1.5 * 2**23 rounds: the last bits of the sum are n.
     shifted = x * np.float32(1.442695) + np.float32(12582912)
     n = shifted - np.float32(12582912)
@@ -51,13 +51,13 @@ def exp_steps_f32(x: np.float32) -> tuple[np.int32, np.float32]:
 
 @elementary
 def power_of_two_f32(n: np.int32) -> np.float32:
-    """2 ** n for -126 <= n <= 127."""
+    """Return 2 ** n for -126 <= n <= 127."""
     return float_of_bits_f32((n + 127) << 23)
 
 
 @elementary
 def exp_f32(x: np.float32) -> np.float32:
-    """e ** x. Error: 1.05 ulp."""
+    """Return e ** x. Error: 1.05 ulp."""
     x = min(x, np.float32(89))  # infinite
     x = max(x, np.float32(-104))  # 0
     power, e = exp_steps_f32(x)
@@ -68,7 +68,7 @@ def exp_f32(x: np.float32) -> np.float32:
 
 @elementary
 def expm1_f32(x: np.float32) -> np.float32:
-    """e ** x - 1. Error: 1.6 ulp."""
+    """Return e ** x - 1. Error: 1.6 ulp."""
     y = min(x, np.float32(89))  # infinite
     y = max(y, np.float32(-18))  # -1
     power, e = exp_steps_f32(y)
@@ -79,7 +79,7 @@ def expm1_f32(x: np.float32) -> np.float32:
 
 @elementary
 def sigmoid_f32(x: np.float32) -> np.float32:
-    """1 / (1 + e ** -x). Error: 2.5 ulp."""
+    """Return 1 / (1 + e ** -x). Error: 2.5 ulp."""
     e = exp_f32(-abs(x))
     top = np.float32(1) if x >= np.float32(0) else e
     return top / (np.float32(1) + e)
@@ -87,7 +87,7 @@ def sigmoid_f32(x: np.float32) -> np.float32:
 
 @elementary
 def tanh_f32(x: np.float32) -> np.float32:
-    """tanh(x), exactly 1 from 9.02 on. Error: 2.6 ulp."""
+    """Return tanh(x), exactly 1 from 9.02 on. Error: 2.6 ulp."""
     y = np.float32(2) * abs(x)
     y = min(y, np.float32(20))
     e = expm1_f32(y)
@@ -104,7 +104,7 @@ LOG_F32 = singles(
 
 @elementary
 def log_steps_f32(x: np.float32) -> tuple[np.float32, np.float32]:
-    """The logarithm of a positive normal number, as a sum of two."""
+    """Return the logarithm of a positive normal number, as a sum of two."""
     bits = bits_f32(x)
     power = np.int32(bits - 0x3F3504F3) >> 23  # 0 from sqrt(1 / 2) on
     f = float_of_bits_f32(bits - (power << 23)) - np.float32(1)
@@ -116,7 +116,7 @@ def log_steps_f32(x: np.float32) -> tuple[np.float32, np.float32]:
 
 @elementary
 def log_f32(x: np.float32) -> np.float32:
-    """The natural logarithm, -inf of 0 and NaN of less. Error: 0.91 ulp."""
+    """Return the natural logarithm, -inf at 0, NaN below. Error: 0.91 ulp."""
     is_subnormal = x < np.float32(1.1754944e-38)
     y = x * np.float32(8388608) if is_subnormal else x
     high, low = log_steps_f32(y)
@@ -129,7 +129,7 @@ def log_f32(x: np.float32) -> np.float32:
 
 @elementary
 def log1p_f32(x: np.float32) -> np.float32:
-    """log(1 + x), -inf of -1 and NaN of less. Error: 1.5 ulp."""
+    """Return log(1 + x), -inf at -1, NaN below. Error: 1.5 ulp."""
     u = np.float32(1) + x
     high, low = log_steps_f32(u)
     y = low + (x - (u - np.float32(1))) / u + high
@@ -145,8 +145,8 @@ ERF_INV_TAIL_F32 = singles(*ERF_INV_TAIL)
 
 @elementary
 def erf_inv_f32(x: np.float32) -> np.float32:
-    """The inverse error function: infinite at -1 and 1, NaN beyond. Error: 64.0 ulp,
-    as XLA's.
+    """Return the inverse error function: infinite at -1 and 1, NaN beyond. Error: 64.0
+    ulp, as XLA's.
 
     Source: Giles, Approximating the erfinv function, 2011.
     """
@@ -169,7 +169,7 @@ ERF_BOTTOM_F32 = singles(
 
 @elementary
 def erf_f32(x: np.float32) -> np.float32:
-    """The error function, exactly 1 from 3.92 on. Error: 6.0 ulp."""
+    """Return the error function, exactly 1 from 3.92 on. Error: 6.0 ulp."""
     square = x * x
     square = min(square, np.float32(16))
     y = x * polynomial(square, ERF_TOP_F32) / polynomial(square, ERF_BOTTOM_F32)
@@ -183,8 +183,9 @@ BITS_OF_1_OVER_PI = 0x517CC1B727220A94FE13ABE8FA9A6EE06DB14ACC9E21C820FF28B1D5EF
 
 
 def half_turns() -> np.ndarray:
-    """Return, for floats from 2**n to 2**(n + 1), n < 128, 1 / pi less what makes even
-    numbers of half turns of them, as the first 24 bits and the rest. [2, 128], float64.
+    """Return, for floats from 2**n to 2**(n + 1), n < 128, 1 / pi without the leading
+    bits that only give even numbers of half turns, as the first 24 bits and the rest.
+    [2, 128], float64.
     """
     rows = []
     for power in range(128):
@@ -206,7 +207,7 @@ SIN_F64 = (
 
 @elementary
 def sin_of_half_turns(x: np.float32, shift: float) -> float:
-    """sin(x + shift * pi) of a float32, in float64."""
+    """Return sin(x + shift * pi) of a float32, in float64."""
     exponent = np.int32(bits_f32(x) >> 23 & 0xFF)
     row = np.uint64(min(max(exponent, np.int32(127)), np.int32(254)) - 127)
     turns = np.float64(x) * HALF_TURNS[0, row]  # exact
@@ -219,19 +220,19 @@ def sin_of_half_turns(x: np.float32, shift: float) -> float:
 
 @elementary
 def sin_f32(x: np.float32) -> np.float32:
-    """The sine of a number of any size, NaN of infinities. Error: 0.51 ulp."""
+    """Return the sine of a number of any size, NaN if infinite. Error: 0.51 ulp."""
     return np.float32(sin_of_half_turns(x, 0.0))
 
 
 @elementary
 def cos_f32(x: np.float32) -> np.float32:
-    """The cosine of a number of any size, NaN of infinities. Error: 0.51 ulp."""
+    """Return the cosine of a number of any size, NaN if infinite. Error: 0.51 ulp."""
     return np.float32(sin_of_half_turns(x, 0.5))
 
 
 @elementary
 def tan_f32(x: np.float32) -> np.float32:
-    """The tangent of a number of any size, NaN of infinities. Error: 0.51 ulp."""
+    """Return the tangent of a number of any size, NaN if infinite. Error: 0.51 ulp."""
     return np.float32(sin_of_half_turns(x, 0.0) / sin_of_half_turns(x, 0.5))
 
 
@@ -250,7 +251,7 @@ EXP2_F64 = (
 
 @elementary
 def power_of_two(x: float) -> float:
-    """2 ** x to 34 bits, where it is a normal number."""
+    """Return 2 ** x to 34 bits, where it is a normal number."""
     whole = x + 6755399441055744.0  # rounds; 1.5 * 2**52
     r = x - (whole - 6755399441055744.0)
     scale = float_of_bits_f64((bits_f64(whole) + 1023) << 52)
@@ -260,7 +261,7 @@ def power_of_two(x: float) -> float:
 
 @elementary
 def pow_f32(x: np.float32, y: np.float32) -> np.float32:
-    """x ** y as IEEE 754 has it, in float64. Error: 0.51 ulp."""
+    """Return x ** y, as in IEEE 754, in float64. Error: 0.51 ulp."""
     size = np.float64(abs(x))
     bits = bits_f64(size)
     power = (bits - 0x3FE6A09E667F3BCD) >> 52
@@ -296,7 +297,7 @@ ERFC_F64 = (
 
 @elementary
 def upper_tail(x: float) -> float:
-    """erfc(x) to 28 bits, 0 from 10.2 on."""
+    """Return erfc(x) to 28 bits, 0 from 10.2 on."""
     size = abs(x)
     size = 10.2 if size > 10.2 else size
     inverse = 1.0 / ((size + 3.0) * (1.0 + 2.0 * size))
@@ -308,7 +309,7 @@ def upper_tail(x: float) -> float:
 
 @elementary
 def erfc_f32(x: np.float32) -> np.float32:
-    """The complementary error function, in float64. Error: 0.54 ulp."""
+    """Return the complementary error function, in float64. Error: 0.54 ulp."""
     return np.float32(upper_tail(np.float64(x)))
 
 
@@ -330,7 +331,7 @@ ATAN_F64 = (
 
 @elementary
 def atan2_f32(y: np.float32, x: np.float32) -> np.float32:
-    """The angle of a point as IEEE 754 has it, in float64. Error: 0.51 ulp."""
+    """Return the angle of a point, as in IEEE 754, in float64. Error: 0.51 ulp."""
     width, height = np.float64(abs(x)), np.float64(abs(y))
     low, high = min(width, height), max(width, height)
     t = low / high if low < high else np.float64(high > 0.0)  # both 0 or infinite
@@ -344,13 +345,13 @@ def atan2_f32(y: np.float32, x: np.float32) -> np.float32:
 
 @elementary
 def atan_f32(x: np.float32) -> np.float32:
-    """The angle of a slope, in float64. Error: 0.51 ulp."""
+    """Return the angle of a slope, in float64. Error: 0.51 ulp."""
     return atan2_f32(x, np.float32(1))
 
 
 @elementary
 def cbrt_f32(x: np.float32) -> np.float32:
-    """The cube root, in float64. Error: 0.51 ulp."""
+    """Return the cube root, in float64. Error: 0.51 ulp."""
     size = np.float64(abs(x))
     root = np.float32(near_cbrt(size))
     return np.copysign(root, x) if (size > 0.0) & (size < np.inf) else x

@@ -15,13 +15,13 @@ from .mathematics import elementary, polynomial
 
 @elementary
 def bits_f64(x: float) -> np.int64:
-    """The bits of a float64 as int64."""
+    """Return the bits of a float64 as int64."""
     return np.float64(x).view(np.int64)
 
 
 @elementary
 def float_of_bits_f64(bits: np.int64) -> float:
-    """The float64 of these bits."""
+    """Return the float64 of these bits."""
     return np.int64(bits).view(np.float64)
 
 
@@ -36,7 +36,7 @@ EXP_F64 = (
 
 @elementary
 def exp_steps_f64(x: float) -> tuple[np.int64, float]:
-    """The whole number n next to x / log(2), and e ** (x - n log(2)) - 1."""
+    """Return the whole number n next to x / log(2), and e ** (x - n log(2)) - 1."""
     shifted = x * 1.4426950408889634 + 6755399441055744.0  # rounds; 1.5 * 2**52
     n = shifted - 6755399441055744.0
     power = bits_f64(shifted) - 0x4338000000000000
@@ -46,13 +46,13 @@ def exp_steps_f64(x: float) -> tuple[np.int64, float]:
 
 @elementary
 def power_of_two_f64(n: np.int64) -> float:
-    """2 ** n for -1022 <= n <= 1023."""
+    """Return 2 ** n for -1022 <= n <= 1023."""
     return float_of_bits_f64((n + 1023) << 52)
 
 
 @elementary
 def exp_f64(x: float) -> float:
-    """e ** x. Error: 1.0 ulp."""
+    """Return e ** x. Error: 1.0 ulp."""
     x = min(x, 710.0)  # infinite
     x = max(x, -746.0)  # 0
     power, e = exp_steps_f64(x)
@@ -63,7 +63,7 @@ def exp_f64(x: float) -> float:
 
 @elementary
 def expm1_f64(x: float) -> float:
-    """e ** x - 1. Error: 1.9 ulp."""
+    """Return e ** x - 1. Error: 1.9 ulp."""
     y = min(x, 710.0)  # infinite
     y = max(y, -38.0)  # -1
     power, e = exp_steps_f64(y)
@@ -74,14 +74,14 @@ def expm1_f64(x: float) -> float:
 
 @elementary
 def sigmoid_f64(x: float) -> float:
-    """1 / (1 + e ** -x). Error: 2.4 ulp."""
+    """Return 1 / (1 + e ** -x). Error: 2.4 ulp."""
     e = exp_f64(-abs(x))
     return (1.0 if x >= 0.0 else e) / (1.0 + e)
 
 
 @elementary
 def tanh_f64(x: float) -> float:
-    """tanh(x), exactly 1 from 19.1 on. Error: 2.7 ulp."""
+    """Return tanh(x), exactly 1 from 19.1 on. Error: 2.7 ulp."""
     y = 2.0 * abs(x)
     y = min(y, 40.0)
     e = expm1_f64(y)
@@ -99,7 +99,7 @@ LOG_F64 = (
 
 @elementary
 def log_steps_f64(x: float) -> tuple[float, float]:
-    """The logarithm of a positive normal number, as a sum of two."""
+    """Return the logarithm of a positive normal number, as a sum of two."""
     bits = bits_f64(x)
     power = (bits - 0x3FE6A09E667F3BCD) >> 52  # 0 from sqrt(1 / 2) on
     f = float_of_bits_f64(bits - (power << 52)) - 1.0
@@ -112,7 +112,7 @@ def log_steps_f64(x: float) -> tuple[float, float]:
 
 @elementary
 def log_f64(x: float) -> float:
-    """The natural logarithm, -inf of 0 and NaN of less. Error: 0.81 ulp."""
+    """Return the natural logarithm, -inf at 0, NaN below. Error: 0.81 ulp."""
     is_subnormal = x < 2.2250738585072014e-308
     y = x * 18014398509481984.0 if is_subnormal else x  # 2**54
     high, low = log_steps_f64(y)
@@ -124,7 +124,7 @@ def log_f64(x: float) -> float:
 
 @elementary
 def log1p_f64(x: float) -> float:
-    """log(1 + x), -inf of -1 and NaN of less. Error: 1.5 ulp."""
+    """Return log(1 + x), -inf at -1, NaN below. Error: 1.5 ulp."""
     u = 1.0 + x
     high, low = log_steps_f64(u)
     y = low + (x - (u - 1.0)) / u + high
@@ -136,7 +136,7 @@ def log1p_f64(x: float) -> float:
 
 @elementary
 def near_cbrt(x: float) -> float:
-    """The cube root of a number from 1e-300 on to 40 bits: two steps of Halley."""
+    """Return the cube root to 40 bits, from 1e-300 on, by two steps of Halley."""
     third = ((bits_f64(x) >> 32) * 21845 >> 16) + 714045587
     half = float_of_bits_f64(third << 32)  # of the root, as its cube does not overflow
     cube = half * half * half
@@ -147,7 +147,7 @@ def near_cbrt(x: float) -> float:
 
 @elementary
 def cbrt_f64(x: float) -> float:
-    """The cube root. Error: 0.7 ulp."""
+    """Return the cube root. Error: 0.7 ulp."""
     size = abs(x)
     is_tiny = size < 1e-290
     scaled = size * 18014398509481984.0 if is_tiny else size  # 2**54
@@ -165,7 +165,7 @@ ERF_INV_TAIL_F64 = tuple(map(float, ERF_INV64_TAIL))
 
 @elementary
 def erf_inv_f64(x: float) -> float:
-    """The inverse error function: infinite at -1 and 1, NaN beyond.
+    """Return the inverse error function: infinite at -1 and 1, NaN beyond.
 
     Source: Giles, Approximating the erfinv function, 2011.
     """

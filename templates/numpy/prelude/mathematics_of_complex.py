@@ -18,13 +18,13 @@ from .elements_of_complex import complex_abs_c128, complex_divide, complex_exp_c
 
 @element
 def complex_log_c128(z: Any) -> Any:
-    """The natural logarithm, with an angle from -pi to pi. Error: 4.2 ulp."""
+    """Return the natural logarithm, with an angle from -pi to pi. Error: 4.2 ulp."""
     x, y = np.float64(z.real), np.float64(z.imag)
     high, low = max(abs(x), abs(y)), min(abs(x), abs(y))
     size = math.hypot(x, y)
     if 0.5 < size < 2.0:  # the sum of the squares may be next to 1
         real = 0.5 * np.log1p((high - 1.0) * (high + 1.0) + low * low)
-    elif high > 1e300:  # their root may be no float
+    elif high > 1e300:  # the magnitude may overflow
         real = np.log(math.hypot(0.25 * x, 0.25 * y)) + 1.3862943611198906
     else:
         real = np.log(size)
@@ -33,7 +33,7 @@ def complex_log_c128(z: Any) -> Any:
 
 @element
 def complex_log1p_c128(z: Any) -> Any:
-    """`log(1 + z)` that stays exact near 0. Error: 3.2 ulp."""
+    """Return `log(1 + z)`, exact near 0. Error: 3.2 ulp."""
     x, y = np.float64(z.real), np.float64(z.imag)
     if max(abs(x), abs(y)) < 0.5:
         size = 0.5 * np.log1p(x * (2.0 + x) + y * y)
@@ -44,7 +44,7 @@ def complex_log1p_c128(z: Any) -> Any:
 
 @element
 def complex_sqrt_c128(z: Any) -> Any:
-    """The square root whose real part is not negative. Error: 1.8 ulp."""
+    """Return the square root whose real part is not negative. Error: 1.8 ulp."""
     x, y = np.float64(z.real), np.float64(z.imag)
     if x == 0.0 and y == 0.0:
         return complex(0.0, y)
@@ -58,7 +58,7 @@ def complex_sqrt_c128(z: Any) -> Any:
 
 @element
 def complex_rsqrt_c128(z: Any) -> Any:
-    """`1 / sqrt(z)`, also of infinities. Error: 3.0 ulp."""
+    """Return `1 / sqrt(z)`, also of infinities. Error: 3.0 ulp."""
     x, y = np.float64(z.real), np.float64(z.imag)
     size = 1.0 / np.sqrt(math.hypot(x, y))
     angle = math.atan2(y, x + 0.0) * -0.5  # + 0 makes -0 positive
@@ -67,7 +67,7 @@ def complex_rsqrt_c128(z: Any) -> Any:
 
 @element
 def complex_expm1_c128(z: Any) -> Any:
-    """`exp(z) - 1`, real for real numbers and exact near 0. Error: 2.7 ulp."""
+    """Return `exp(z) - 1`, real for real numbers and exact near 0. Error: 2.7 ulp."""
     x, y = np.float64(z.real), np.float64(z.imag)
     if y == 0.0:
         return complex(np.expm1(x), y)
@@ -80,7 +80,7 @@ def complex_expm1_c128(z: Any) -> Any:
 
 @element
 def complex_logistic_c128(z: Any) -> Any:
-    """`1 / (1 + exp(-z))` without overflow.
+    """Return `1 / (1 + exp(-z))` without overflow.
 
     Error: 7.3 ulp where that sum is above 1 / 4; more next to its zeros, as in HLO.
     """
@@ -94,7 +94,7 @@ def complex_logistic_c128(z: Any) -> Any:
 
 @element
 def part_of_product(a: float, b: float) -> float:
-    """`a * b`, but 0 where one is and the other is infinite or NaN."""
+    """Return `a * b`, but 0 where one is 0 and the other is infinite or NaN."""
     if a == 0.0 or b == 0.0:
         return math.copysign(0.0, math.copysign(1.0, a) * math.copysign(1.0, b))
     return a * b
@@ -102,8 +102,8 @@ def part_of_product(a: float, b: float) -> float:
 
 @element
 def waves(y: float, sine: float, cosine: float) -> Any:
-    """`sine * cosh(y)` and `cosine * sinh(y)`, which may be floats where `cosh(y)` is
-    none.
+    """Return `sine * cosh(y)` and `cosine * sinh(y)`, which may be finite where
+    `cosh(y)` overflows.
     """
     if abs(y) > 700.0:
         half = np.exp(0.5 * abs(y))
@@ -116,21 +116,21 @@ def waves(y: float, sine: float, cosine: float) -> Any:
 
 @element
 def complex_sin_c128(z: Any) -> Any:
-    """The sine. Error: 2.5 ulp."""
+    """Return the sine. Error: 2.5 ulp."""
     x, y = np.float64(z.real), np.float64(z.imag)
     return waves(y, np.sin(x), np.cos(x))
 
 
 @element
 def complex_cos_c128(z: Any) -> Any:
-    """The cosine. Error: 2.5 ulp."""
+    """Return the cosine. Error: 2.5 ulp."""
     x, y = np.float64(z.real), np.float64(z.imag)
     return waves(y, np.cos(x), -np.sin(x))
 
 
 @element
 def complex_sinh_c128(z: Any) -> Any:
-    """The hyperbolic sine. Error: 2.5 ulp."""
+    """Return the hyperbolic sine. Error: 2.5 ulp."""
     if abs(z.real) == np.inf and not abs(z.imag) < np.inf:
         return complex(np.float64(z.real), np.nan)
     turned = complex_sin_c128(complex(-z.imag, z.real))
@@ -139,7 +139,7 @@ def complex_sinh_c128(z: Any) -> Any:
 
 @element
 def complex_cosh_c128(z: Any) -> Any:
-    """The hyperbolic cosine. Error: 2.5 ulp."""
+    """Return the hyperbolic cosine. Error: 2.5 ulp."""
     if abs(z.real) == np.inf and not abs(z.imag) < np.inf:
         return complex(np.inf, np.nan)
     return complex_cos_c128(complex(-z.imag, z.real))
@@ -147,7 +147,7 @@ def complex_cosh_c128(z: Any) -> Any:
 
 @element
 def complex_tanh_c128(z: Any) -> Any:
-    """The hyperbolic tangent, by Kahan's formula. Error: 4.6 ulp."""
+    """Return the hyperbolic tangent, by Kahan's formula. Error: 4.6 ulp."""
     x, y = np.float64(z.real), np.float64(z.imag)
     if abs(x) == np.inf:
         return complex(math.copysign(1.0, x), 0.0 * y if abs(y) < np.inf else 0.0)
@@ -163,14 +163,14 @@ def complex_tanh_c128(z: Any) -> Any:
 
 @element
 def complex_tan_c128(z: Any) -> Any:
-    """The tangent. Error: 4.8 ulp."""
+    """Return the tangent. Error: 4.8 ulp."""
     turned = complex_tanh_c128(complex(-z.imag, z.real))
     return complex(turned.imag, -turned.real)
 
 
 @element
 def complex_pow_c128(a: Any, b: Any) -> Any:
-    """`a ** b`: for small whole `b` by products, else by `exp(b * log(a))`.
+    """Return `a ** b`: for small whole `b` by products, else by `exp(b * log(a))`.
 
     Error: 22.0 ulp where `b * log(a)` is of size 20 or less; it grows with that size.
     """
@@ -196,7 +196,7 @@ def complex_pow_c128(a: Any, b: Any) -> Any:
 
 @element
 def complex_sign_c128(z: Any) -> Any:
-    """`z / abs(z)`, or `z` where it is 0; NaN for infinities. Error: 0.9 ulp."""
+    """Return `z / abs(z)`, or `z` where it is 0; NaN for infinities. Error: 0.9 ulp."""
     size = complex_abs_c128(np.complex128(z))
     if size == 0.0:
         return complex(np.float64(z.real), np.float64(z.imag))
@@ -205,11 +205,11 @@ def complex_sign_c128(z: Any) -> Any:
 
 @element
 def scalar_complex_maximum(a: Any, b: Any) -> Any:
-    """`a` or `b`, by the real part alone; `a` where it is equal in both."""
+    """Return `a` or `b`, by the real part alone; `a` where it is equal in both."""
     return a if a.real >= b.real else b
 
 
 @element
 def scalar_complex_minimum(a: Any, b: Any) -> Any:
-    """`a` or `b`, by the real part alone; `a` where it is equal in both."""
+    """Return `a` or `b`, by the real part alone; `a` where it is equal in both."""
     return a if a.real <= b.real else b

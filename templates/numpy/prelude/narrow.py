@@ -1,5 +1,5 @@
-"""Narrow floats for loops of Numba, which has none: arrays of their bits, numbers of
-float32 that are rounded after every step.
+"""Narrow floats for loops of Numba, which has none: arrays hold their bits, numbers are
+float32 and are rounded after every step.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from .elements import element
 
 @element
 def bf16(x: Any) -> Any:
-    """The float32 next to ``x`` that is a bfloat16, to even in the middle."""
+    """Return the bfloat16 nearest to ``x`` as a float32, ties to even."""
     bits = np.float32(x).view(np.uint32)
     rounded = np.uint32((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000)
     return np.float32(np.nan) if np.isnan(x) else rounded.view(np.float32)
@@ -19,19 +19,19 @@ def bf16(x: Any) -> Any:
 
 @element
 def float_of_bf16(bits: int) -> Any:
-    """The number of the bits of a bfloat16."""
+    """Return the number whose bits as a bfloat16 are given."""
     return np.uint32(bits << 16).view(np.float32)
 
 
 @element
 def bits_of_bf16(x: Any) -> Any:
-    """The bits of a number that is a bfloat16."""
+    """Return the bits of a number that is a bfloat16."""
     return np.uint16(np.float32(x).view(np.uint32) >> 16)
 
 
 @element
 def f16(x: Any) -> Any:
-    """The float32 next to ``x`` that is a float16, to even in the middle."""
+    """Return the float16 nearest to ``x`` as a float32, ties to even."""
     size = np.float32(abs(x))
     bits = size.view(np.uint32)
     rounded = np.uint32((bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000)
@@ -45,7 +45,7 @@ def f16(x: Any) -> Any:
 
 @element
 def float_of_f16(bits: int) -> Any:
-    """The number of the bits of a float16."""
+    """Return the number whose bits as a float16 are given."""
     rest = np.uint32((bits & 0x7FFF) << 13)
     size = rest.view(np.float32) * np.float32(2.0**112)
     is_finite = rest < np.uint32(0x0F800000)
@@ -56,7 +56,7 @@ def float_of_f16(bits: int) -> Any:
 
 @element
 def bits_of_f16(x: Any) -> Any:
-    """The bits of a number that is a float16."""
+    """Return the bits of a number that is a float16."""
     bits = np.float32(x).view(np.uint32)
     size = abs(np.float32(x))
     sign = bits >> 16 & 0x8000
@@ -69,8 +69,8 @@ def bits_of_f16(x: Any) -> Any:
 
 @element
 def odd_f32(x: float) -> np.float32:
-    """A float64 cut to float32, whose last bit tells that something was cut off: it
-    rounds to narrower floats as ``x`` does.
+    """Return a float64 truncated to float32, whose last bit tells whether anything was
+    cut off: the result rounds to narrower floats as ``x`` does.
     """
     near = np.float32(x)
     bits = near.view(np.uint32)

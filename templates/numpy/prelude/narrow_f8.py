@@ -1,5 +1,5 @@
-"""Floats of 8 and of 4 bits for loops of Numba: their bits, and what float32 they stand
-for.
+"""Floats of 8 and of 4 bits for loops of Numba: their bits, and the float32 that they
+stand for.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from .elements import element
 
 BYTES = np.arange(256, dtype=np.uint8)
 # The digits behind the point, the exponent of the smallest normal number, and the bits
-# of the largest finite number, of what is larger, and of NaN.
+# of the largest finite number, of larger numbers, and of NaN.
 F8E3M4 = (4, -2, 0x6F, 0x70, 0x78)
 F8E4M3 = (3, -6, 0x77, 0x78, 0x7C)
 F8E4M3FN = (3, -6, 0x7E, 0x7F, 0x7F)
@@ -32,8 +32,8 @@ FLOATS_OF_F8E5M2FNUZ = BYTES.view(ml_dtypes.float8_e5m2fnuz).astype(np.float32)
 
 @element
 def bits_of_f8(x: Any, kind: tuple[int, int, int, int, int]) -> Any:
-    """The bits of the number next to a float32 that is one of a kind, to even in the
-    middle.
+    """Return the bits of the number of a kind that is nearest to a float32, ties to
+    even.
     """
     digits, least, most, above, nan = kind
     bits = np.float32(x).view(np.uint32)
@@ -51,8 +51,8 @@ def bits_of_f8(x: Any, kind: tuple[int, int, int, int, int]) -> Any:
 
 @element
 def bits_of_f4e2m1fn(x: Any) -> Any:
-    """The bits of the number next to a float32 with two bits of an exponent and one
-    digit, to even in the middle: 6 for all that is larger, -0 for NaN.
+    """Return the bits of the number nearest to a float32 with two bits of an exponent
+    and one of a mantissa, ties to even: 6 for all larger numbers, -0 for NaN.
     """
     size = min(abs(x), np.float32(6))
     whole = np.rint(size + size) if size < np.float32(2) else np.rint(size) + 2
@@ -63,8 +63,8 @@ def bits_of_f4e2m1fn(x: Any) -> Any:
 
 @element
 def bits_of_f8e8m0fnu(x: Any) -> Any:
-    """The bits of the power of two next to a float32, the larger in the middle; NaN of
-    what is not positive and of what is too large.
+    """Return the bits of the power of two nearest to a float32, ties to the larger; NaN
+    for numbers that are not positive or too large.
     """
     bits = np.int64(np.float32(x).view(np.uint32))
     subnormal = bits > 0x400000  # above 2**-127 comes 2**-126, as in XLA

@@ -1,4 +1,4 @@
-"""Top k and sorts as loops of Numba: of few elements, or where few are wanted."""
+"""Top k and sorts as loops of Numba: of few elements, or for small k."""
 
 from typing import Any
 
@@ -8,8 +8,9 @@ from numba import njit
 
 @njit(error_model="numpy", nogil=True)
 def place_in_order(x: Any, i: int, is_float: bool, largest: bool) -> Any:
-    """An int64 that is the greater, the earlier element ``i`` of value ``x`` comes in
-    top k: floats are in total order, and of equal numbers the first comes first.
+    """Return an int64 that is the greater, the earlier element ``i`` of value ``x``
+    comes in top k: floats are in total order, and of equal numbers the first comes
+    first.
     """
     bits = np.int64(np.float32(x).view(np.int32)) if is_float else np.int64(x)
     key = bits ^ (bits >> 63 & 0x7FFFFFFF) if is_float else bits
@@ -35,7 +36,7 @@ def sift(heap: np.ndarray, size: int) -> None:
 def top_k_of_rows(
     x: np.ndarray, k: int, is_float: bool, largest: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The first ``k`` along the last axis, and their indices."""
+    """Return the first ``k`` along the last axis, and their indices."""
     shape = (*x.shape[:-1], k)
     values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int32)
     rows = np.ascontiguousarray(x).reshape((-1, x.shape[-1]))
@@ -60,8 +61,8 @@ def top_k_of_rows(
 def top_k_by_heap(
     x: np.ndarray, k: int, largest: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The `k` largest or smallest along the last axis of float32, in order, and their
-    indices, as ``top_k``.
+    """Return the `k` largest or smallest along the last axis of float32, in order, and
+    their indices, as ``top_k``.
     """
     return top_k_of_rows(x, k, True, largest)
 
@@ -70,20 +71,20 @@ def top_k_by_heap(
 def top_k_of_integers_by_heap(
     x: np.ndarray, k: int, largest: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``top_k_by_heap`` of integers of up to 32 bits."""
+    """Return ``top_k_by_heap`` of integers of up to 32 bits."""
     return top_k_of_rows(x, k, False, largest)
 
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_sort(x: np.ndarray) -> np.ndarray:
-    """``x`` in order along the last axis, NaN behind all else."""
+    """Return ``x`` in order along the last axis, NaN last."""
     return np.sort(x)
 
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_argsort(x: np.ndarray, dtype: Any) -> np.ndarray:
-    """The places of ``x`` in order along the last axis, of equal numbers the first
-    before the others, NaN behind all else.
+    """Return the places of ``x`` in order along the last axis, of equal numbers the
+    first before the others, NaN last.
     """
     n = x.shape[-1]
     rows, order = np.ascontiguousarray(x).reshape((-1, n)), np.empty(x.shape, dtype)
@@ -114,7 +115,7 @@ def small_argsort(x: np.ndarray, dtype: Any) -> np.ndarray:
 def small_top_k(
     x: np.ndarray, k: int, largest: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``top_k_by_heap`` of float64, by a list that is in order."""
+    """Return ``top_k_by_heap`` of float64, by an ordered list."""
     shape = (*x.shape[:-1], k)
     values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int32)
     rows = np.ascontiguousarray(x).reshape((-1, x.shape[-1]))

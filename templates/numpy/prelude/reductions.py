@@ -1,4 +1,4 @@
-"""``np.nanmax`` and its kin without ``warnings.warn`` where there is only NaN."""
+"""``np.nanmax`` and the like without ``warnings.warn`` where all elements are NaN."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ import numpy as np
 
 
 def nanmax(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    """``np.nanmax`` in silence."""
+    """Return ``np.nanmax`` without warnings."""
     return np.fmax.reduce(x, axis=axis, keepdims=keepdims)
 
 
 def nanmin(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    """``np.nanmin`` in silence."""
+    """Return ``np.nanmin`` without warnings."""
     return np.fmin.reduce(x, axis=axis, keepdims=keepdims)
 
 
 def nanmean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    """``np.nanmean`` in silence."""
+    """Return ``np.nanmean`` without warnings."""
     total = np.nansum(x, axis=axis, keepdims=keepdims)
     count = np.sum(~np.isnan(x), axis=axis, keepdims=keepdims)
     with np.errstate(all="ignore"):
@@ -24,7 +24,7 @@ def nanmean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
 
 
 def nanvar(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    """``np.nanvar`` in silence."""
+    """Return ``np.nanvar`` without warnings."""
     is_nan = np.isnan(x)
     with np.errstate(all="ignore"):
         squares = np.square(x - nanmean(x, axis, keepdims=True))
@@ -34,5 +34,5 @@ def nanvar(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
 
 
 def nanstd(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    """``np.nanstd`` in silence."""
+    """Return ``np.nanstd`` without warnings."""
     return np.sqrt(nanvar(x, axis, keepdims))

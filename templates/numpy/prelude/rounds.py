@@ -20,7 +20,7 @@ from .windows import search_loop
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def compiled_split(key: np.ndarray, count: int) -> np.ndarray:
-    """``count`` new keys [count, 2], as ``jax.random.split``."""
+    """Return ``count`` new keys [count, 2], as ``jax.random.split``."""
     keys = np.empty((count, 2), np.uint32)
     for i in range(count):
         words = threefry_pair(key[0], key[1], np.uint32(0), np.uint32(i))
@@ -30,7 +30,7 @@ def compiled_split(key: np.ndarray, count: int) -> np.ndarray:
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def compiled_fold_in(key: np.ndarray, data: Any) -> np.ndarray:
-    """A new key that depends on a number, as ``jax.random.fold_in``."""
+    """Return a new key that depends on a number, as ``jax.random.fold_in``."""
     new = np.empty(2, np.uint32)
     new[0], new[1] = threefry_pair(key[0], key[1], np.uint32(0), np.uint32(data))
     return new
@@ -38,7 +38,7 @@ def compiled_fold_in(key: np.ndarray, data: Any) -> np.ndarray:
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """uint32 of a shape, as ``jax.random.bits``."""
+    """Return uint32 numbers of a shape, as ``jax.random.bits``."""
     bits = np.empty(shape, np.uint32)
     threefry_loop(key, bits.reshape(-1))
     return bits
@@ -48,7 +48,7 @@ def small_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 def small_uniform(
     key: np.ndarray, shape: Sequence[int], low: float = 0, high: float = 1
 ) -> np.ndarray:
-    """float32 in [low, high), as ``jax.random.uniform``."""
+    """Return float32 numbers in [low, high), as ``jax.random.uniform``."""
     uniform = np.empty(shape, np.float32)
     uniform_loop(key, low, high, uniform.reshape(-1))
     return uniform
@@ -56,7 +56,7 @@ def small_uniform(
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """float32 of the standard normal distribution, as ``jax.random.normal``."""
+    """Return standard normal float32 numbers, as ``jax.random.normal``."""
     normal = np.empty(shape, np.float32)
     normal_loop(small_bits(key, shape).reshape(-1), normal.reshape(-1))
     return normal
@@ -64,25 +64,25 @@ def small_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def one_word(key: np.ndarray) -> Any:
-    """A uint32, as ``jax.random.bits``."""
+    """Return a uint32, as ``jax.random.bits``."""
     return threefry_word(key[0], key[1], np.uint32(0), np.uint32(0))
 
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def one_uniform(key: np.ndarray, low: float = 0, high: float = 1) -> Any:
-    """A float32 in [low, high), as ``jax.random.uniform``."""
+    """Return a float32 in [low, high), as ``jax.random.uniform``."""
     return uniform_of_word(one_word(key), low, high)
 
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def one_normal(key: np.ndarray) -> Any:
-    """A float32 of the standard normal distribution, as ``jax.random.normal``."""
+    """Return a standard normal float32, as ``jax.random.normal``."""
     return normal_of_word(one_word(key))
 
 
 @njit(error_model="numpy", nogil=True)
 def small_search(table: np.ndarray, values: np.ndarray, is_left: bool) -> np.ndarray:
-    """Return where each of ``values`` belongs in the sorted ``table`` [n]."""
+    """Return the place of each of ``values`` in the sorted ``table`` [n]."""
     places, halvings = np.empty(values.shape, np.uint32), 0
     while len(table) >> halvings:
         halvings += 1
@@ -93,25 +93,25 @@ def small_search(table: np.ndarray, values: np.ndarray, is_left: bool) -> np.nda
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def search_before(table: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return where each of ``values`` belongs in the sorted ``table`` [n], before what
-    equals it, as ``search_sorted``.
+    """Return the place of each of ``values`` in the sorted ``table`` [n], before equal
+    elements, as ``search_sorted``.
     """
     return small_search(table, values, True)
 
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def search_behind(table: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """``search_before``, but behind what equals a value."""
+    """Return ``search_before``, but the place behind equal elements."""
     return small_search(table, values, False)
 
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def one_before(table: np.ndarray, value: Any) -> Any:
-    """Return where a number belongs in the sorted ``table`` [n], before its equals."""
+    """Return the place of a number in the sorted ``table`` [n], before its equals."""
     return small_search(table, np.full(1, value, table.dtype), True)[0]
 
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def one_behind(table: np.ndarray, value: Any) -> Any:
-    """``one_before``, but behind what equals the number."""
+    """Return ``one_before``, but the place behind equal elements."""
     return small_search(table, np.full(1, value, table.dtype), False)[0]

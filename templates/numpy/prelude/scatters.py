@@ -1,4 +1,4 @@
-"""Scatters as loops of Numba, an update after the other."""
+"""Scatters as loops of Numba, one update after the other."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ COMBINERS = (None, np.add, np.multiply, np.maximum, np.minimum)
 
 @njit(error_model="numpy", nogil=True)
 def combined_number(a: Any, b: Any, combiner: int) -> Any:
-    """``b``, or `a` and `b` as the combiner of this number takes them together."""
+    """Return ``b``, or `a` and `b` combined as the number of a combiner says."""
     if combiner == 1:
         return a + b
     if combiner == 2:
@@ -28,7 +28,7 @@ def combined_number(a: Any, b: Any, combiner: int) -> Any:
 def scatter_loop(
     rows: np.ndarray, places: np.ndarray, values: np.ndarray, combiner: int, least: int
 ) -> None:
-    """Combine each row of ``values`` [k, m] into one of ``rows`` [n, m]; those whose
+    """Combine each row of ``values`` [k, m] into one of ``rows`` [n, m]; rows whose
     ``places`` [k] are less than ``least`` (0 or -n), or n and more, are left out.
     """
     for i in range(len(places)):
@@ -46,7 +46,7 @@ def scatter_numbers_loop(
     combiner: int,
     least: int,
 ) -> None:
-    """``scatter_loop`` of rows of one number."""
+    """Apply ``scatter_loop`` to rows of one number."""
     for i in range(len(places)):
         place = places[i]
         if least <= place < len(numbers):
@@ -56,8 +56,8 @@ def scatter_numbers_loop(
 def scatter_in_order(
     x: np.ndarray, index: Any, values: Any, combine: Any = None, from_end: bool = False
 ) -> Any:
-    """A copy of ``x`` with ``values`` at ``x[index]``, combined in by a ufunc if given,
-    one after the other; those outside of ``x`` are left out.
+    """Return a copy of ``x`` with ``values`` at ``x[index]``, combined in by a ufunc if
+    given, one after the other; values outside are left out.
 
     ``index`` is an array of integers, which count ``from_end`` where they are negative,
     or a tuple of several, one for each of the first axes of ``x``.
@@ -75,7 +75,7 @@ def scatter_on_zeros(
     combine: Any = None,
     from_end: bool = False,
 ) -> Any:
-    """``scatter_in_order`` with an array of zeros as ``x``."""
+    """Return ``scatter_in_order`` with an array of zeros as ``x``."""
     result = np.zeros(shape, dtype)
     scatter_by_loops(result, index, values, combine, from_end)
     return result
@@ -84,7 +84,7 @@ def scatter_on_zeros(
 def scatter_by_loops(
     x: np.ndarray, index: Any, values: Any, combine: Any, from_end: bool = False
 ) -> None:
-    """``scatter_in_order`` in place."""
+    """Apply ``scatter_in_order`` in place."""
     indices = index if isinstance(index, tuple) else (index,)
     window, combiner = x.shape[len(indices) :], COMBINERS.index(combine)
     if len(indices) == 1:

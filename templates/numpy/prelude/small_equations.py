@@ -1,7 +1,7 @@
 """Cholesky factors and linear equations of small matrices, in loops of Numba.
 
-A few equations are solved before LAPACK has checked its arguments, and here, as in HLO,
-no matrix is an error.
+A few equations are solved here before LAPACK would have checked its arguments. As in
+HLO, no matrix raises an error.
 """
 
 from typing import Any
@@ -12,8 +12,8 @@ from numba import njit
 
 @njit(error_model="numpy", fastmath={"contract", "reassoc"}, cache=True, nogil=True)
 def small_cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
-    """Triangular factor of the matrix ``a`` [n, n], of which one triangle is read; NaN
-    in that of the factor if it is not positive definite.
+    """Return the triangular factor of the matrix ``a`` [n, n], of which one triangle is
+    read; NaN in the factor's triangle if ``a`` is not positive definite.
     """
     n = len(a)
     factor = np.zeros((n, n), a.dtype)
@@ -40,7 +40,7 @@ def small_triangular_solve(
     lower: bool = False,
     unit_diagonal: bool = False,
 ) -> np.ndarray:
-    """x [n, k] with ``a`` @ x == ``b``, of ``a`` [n, n] one triangle."""
+    """Return x [n, k] with ``a`` @ x == ``b``, of ``a`` [n, n] one triangle."""
     x, n = b.copy(), len(a)
     for step in range(n):
         i = step if lower else n - 1 - step
@@ -56,8 +56,8 @@ def small_triangular_solve(
 
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
 def small_solve(a: np.ndarray, b: np.ndarray) -> Any:
-    """x with ``a`` @ x == ``b``, by the largest pivots; inf and NaN where the matrix
-    ``a`` is singular.
+    """Return x with ``a`` @ x == ``b``, by the largest pivots; inf and NaN where the
+    matrix ``a`` is singular.
     """
     n = len(a)
     rows, x = a.copy(), b.copy().reshape((n, -1))

@@ -1,5 +1,5 @@
 """Factors, determinants and eigenvalues of matrices in loops of Numba, whose LAPACK
-raises for what is not finite: here that gives NaN, as in HLO.
+raises for matrices that are not finite: here they give NaN, as in HLO.
 """
 
 from typing import Any
@@ -12,8 +12,8 @@ from .small_equations import small_solve
 
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
 def small_getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """L (unit diagonal) and U of ``a`` [m, n] with rows exchanged, the row each step
-    exchanged with (from 1 on), and info.
+    """Return L (unit diagonal) and U of ``a`` [m, n] with rows exchanged, the row with
+    which each step exchanged its own (from 1 on), and info.
     """
     lu, info = a.copy(), 0
     m, n = lu.shape
@@ -40,8 +40,8 @@ def small_getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_permutation(pivots: np.ndarray, size: int) -> np.ndarray:
-    """Order of ``size`` rows after exchanging row k with row ``pivots[k]`` (from 0 on),
-    for k = 0, 1, ..; nothing is exchanged with a row that there is not.
+    """Return the order of ``size`` rows after exchanging row k with row ``pivots[k]``
+    (from 0 on), for k = 0, 1, ..; a row number that is out of range exchanges nothing.
     """
     order = np.empty(size, pivots.dtype)
     for k in range(size):
@@ -57,7 +57,9 @@ def small_permutation(pivots: np.ndarray, size: int) -> np.ndarray:
 
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
 def small_slogdet(a: np.ndarray) -> tuple[Any, Any]:
-    """The sign of the determinant of ``a`` [n, n] and the logarithm of its size."""
+    """Return the sign of the determinant of ``a`` [n, n] and the logarithm of its
+    magnitude.
+    """
     lu, pivots, _ = small_getrf(a)
     sign, size = a.dtype.type(1), np.log(abs(lu[0, 0]))
     for i in range(len(a)):
@@ -73,14 +75,14 @@ def small_slogdet(a: np.ndarray) -> tuple[Any, Any]:
 
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
 def small_determinant(a: np.ndarray) -> Any:
-    """The determinant of ``a`` [n, n]."""
+    """Return the determinant of ``a`` [n, n]."""
     sign, size = small_slogdet(a)
     return sign * np.exp(size)
 
 
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
 def small_geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """R above and reflectors of Q below the diagonal of ``a`` [m, n], and tau."""
+    """Return R above, reflectors of Q below the diagonal of ``a`` [m, n], and tau."""
     packed = a.copy()
     m, n = packed.shape
     tau = np.zeros(min(m, n), a.dtype)
@@ -108,7 +110,9 @@ def small_geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
 def small_orgqr(a: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """The first n columns of Q, whose reflectors are in ``a`` [m, n] and ``tau``."""
+    """Return the first n columns of Q, whose reflectors are in ``a`` [m, n] and
+    ``tau``.
+    """
     m, n = a.shape
     q = np.zeros((m, n), a.dtype)
     for i in range(min(m, n)):
@@ -126,7 +130,9 @@ def small_orgqr(a: np.ndarray, tau: np.ndarray) -> np.ndarray:
 
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
 def small_qr(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Q [m, k] and R [k, n] with Q @ R == ``a`` [m, n], k the smaller of m and n."""
+    """Return Q [m, k] and R [k, n] with Q @ R == ``a`` [m, n], k the smaller of m and
+    n.
+    """
     packed, tau = small_geqrf(a)
     q = small_orgqr(np.ascontiguousarray(packed[:, : len(tau)]), tau)
     return q, np.triu(packed[: len(tau)])
@@ -134,8 +140,8 @@ def small_qr(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_eigh(a: np.ndarray, lower: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """Rising eigenvalues and eigenvectors, as columns, of a symmetric matrix given by
-    one triangle; NaN if it is not finite.
+    """Return ascending eigenvalues and eigenvectors, as columns, of a symmetric matrix
+    given by one triangle; NaN if it is not finite.
     """
     if not np.isfinite(a).all():
         return np.full(len(a), np.nan, a.dtype), np.full(a.shape, np.nan, a.dtype)
@@ -145,8 +151,8 @@ def small_eigh(a: np.ndarray, lower: bool = True) -> tuple[np.ndarray, np.ndarra
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_eigvalsh(a: np.ndarray, lower: bool = True) -> np.ndarray:
-    """Rising eigenvalues of a symmetric matrix given by one triangle; NaN if it is not
-    finite.
+    """Return ascending eigenvalues of a symmetric matrix given by one triangle; NaN if
+    it is not finite.
     """
     if not np.isfinite(a).all():
         return np.full(len(a), np.nan, a.dtype)
@@ -157,7 +163,7 @@ def small_eigvalsh(a: np.ndarray, lower: bool = True) -> np.ndarray:
 def small_svd(
     a: np.ndarray, full_matrices: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """U, falling singular values and V^T; NaN if the matrix is not finite."""
+    """Return U, descending singular values and V^T; NaN if the matrix is not finite."""
     matrix, is_finite = a.copy(), np.isfinite(a).all()
     if not is_finite:
         matrix[:] = 0
@@ -170,13 +176,13 @@ def small_svd(
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_svdvals(a: np.ndarray) -> np.ndarray:
-    """Falling singular values; NaN if the matrix is not finite."""
+    """Return descending singular values; NaN if the matrix is not finite."""
     return small_svd(a, False)[1]
 
 
 @njit(error_model="numpy", fastmath={"contract"}, cache=True, nogil=True)
 def small_solve_each(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """``small_solve`` of each of several matrices ``a`` [m, n, n] and ``b``."""
+    """Return ``small_solve`` of each of several matrices ``a`` [m, n, n] and ``b``."""
     x = np.empty(b.shape, b.dtype)
     for k in range(len(a)):
         x[k] = small_solve(a[k], b[k])
@@ -187,8 +193,8 @@ def small_solve_each(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def small_gtsv(
     lower: np.ndarray, diagonal: np.ndarray, upper: np.ndarray, b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
-    """The three diagonals [n], x [n, k] with the tridiagonal matrix times x == ``b``,
-    and info. ``lower[0]`` and ``upper[n - 1]`` are outside of the matrix.
+    """Return the three diagonals [n], x [n, k] with the tridiagonal matrix times x ==
+    ``b``, and info. ``lower[0]`` and ``upper[n - 1]`` are outside of the matrix.
     """
     n, info, x = len(diagonal), 0, b.copy()
     first, second, third = diagonal.copy(), upper.copy(), np.zeros(n, b.dtype)

@@ -9,7 +9,9 @@ from numba import njit
 
 @njit(error_model="numpy", nogil=True)
 def roots_of_unity(n: int, sign: int) -> np.ndarray:
-    """``exp(sign * 2j * pi * k / n)`` for k < ``n``: products of two short tables."""
+    """Return ``exp(sign * 2j * pi * k / n)`` for k < ``n``: products of two short
+    tables.
+    """
     roots = np.empty(n, np.complex128)
     step = 1
     while step * step < n:
@@ -27,7 +29,7 @@ def roots_of_unity(n: int, sign: int) -> np.ndarray:
 
 @njit(error_model="numpy", fastmath={"contract"}, nogil=True)
 def transform_line(x: np.ndarray, other: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    """The transform of ``x`` [n], in one of the arrays given.
+    """Return the transform of ``x`` [n], in one of the two arrays given.
 
     Source: Stockham's algorithm of any radix, Van Loan, Computational Frameworks for
     the Fast Fourier Transform.
@@ -61,8 +63,8 @@ def transform_line(x: np.ndarray, other: np.ndarray, roots: np.ndarray) -> np.nd
 
 @njit(error_model="numpy", nogil=True)
 def transform_lines(x: np.ndarray, sign: int) -> None:
-    """The transform of each row of ``x`` [m, n] complex128, in its place; 1 / n of it
-    where ``sign`` is 1.
+    """Transform each row of ``x`` [m, n] complex128 in place, and divide by n where
+    ``sign`` is 1.
     """
     n = x.shape[1]
     roots, line, other = (
@@ -79,7 +81,7 @@ def transform_lines(x: np.ndarray, sign: int) -> None:
 
 @njit(error_model="numpy", nogil=True)
 def lines_of(x: np.ndarray, length: int) -> np.ndarray:
-    """The rows of ``x`` [.., n] as complex128, with zeros behind up to a length."""
+    """Return the rows of ``x`` [.., n] as complex128, with zeros up to a length."""
     rows = np.ascontiguousarray(x).reshape((-1, x.shape[-1]))
     lines = np.zeros((len(rows), length), np.complex128)
     for row in range(len(rows)):
@@ -90,7 +92,7 @@ def lines_of(x: np.ndarray, length: int) -> np.ndarray:
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_fft(x: np.ndarray, sign: int) -> np.ndarray:
-    """``np.fft.fft`` where ``sign`` is -1, else ``ifft``, along the last axis."""
+    """Return ``np.fft.fft`` if ``sign`` is -1, else ``ifft``, along the last axis."""
     lines = lines_of(x, x.shape[-1])
     transform_lines(lines, sign)
     return lines.astype(x.dtype).reshape(x.shape)
@@ -98,7 +100,7 @@ def small_fft(x: np.ndarray, sign: int) -> np.ndarray:
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_rfft(x: np.ndarray, kept: int, dtype: Any) -> np.ndarray:
-    """``np.fft.rfft`` along the last axis, which gives n // 2 + 1 numbers."""
+    """Return ``np.fft.rfft`` along the last axis, which gives n // 2 + 1 numbers."""
     lines = lines_of(x, x.shape[-1])
     transform_lines(lines, -1)
     return lines[:, :kept].astype(dtype).reshape((*x.shape[:-1], kept))
@@ -106,7 +108,7 @@ def small_rfft(x: np.ndarray, kept: int, dtype: Any) -> np.ndarray:
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_irfft(x: np.ndarray, length: int, dtype: Any) -> np.ndarray:
-    """``np.fft.irfft`` along the last axis."""
+    """Return ``np.fft.irfft`` along the last axis."""
     lines, given = lines_of(x, length), x.shape[-1]
     for row in range(len(lines)):
         lines[row, 0] = lines[row, 0].real
@@ -120,7 +122,9 @@ def small_irfft(x: np.ndarray, length: int, dtype: Any) -> np.ndarray:
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_fft2(x: np.ndarray, sign: int) -> np.ndarray:
-    """``np.fft.fft2`` where ``sign`` is -1, else ``ifft2``, along the last two axes."""
+    """Return ``np.fft.fft2`` where ``sign`` is -1, else ``ifft2``, along the last two
+    axes.
+    """
     m, n = x.shape[-2:]
     lines = lines_of(x, n)
     transform_lines(lines, sign)
@@ -138,11 +142,12 @@ def small_convolution(
     steps: tuple[int, int],
     shape: tuple[int, int, int, int],
 ) -> np.ndarray:
-    """Products of ``kernel`` [h, w, channels, features] with every window of ``x``
-    [batch, h, w, channels], summed up: an array of a ``shape`` [batch, h, w, features].
+    """Return the sums of products of ``kernel`` [h, w, channels, features] with every
+    window of ``x`` [batch, h, w, channels]: an array of a ``shape`` [batch, h, w,
+    features].
 
     ``before`` are the zeros before the first element, ``steps`` the distances of the
-    taps. Of groups of channels, each meets its own features.
+    taps. Each group of channels meets its own features.
     """
     batch, height, width, channels = x.shape
     depth, features = kernel.shape[2:]

@@ -23,8 +23,8 @@ def window_steps(
     padding: Pairs | None,
     dilation: Sequence[int] | None = None,
 ) -> tuple[list[int], list[int], list[Steps]]:
-    """Return how many windows there are along each axis, the axes along which there is
-    more to do than to copy, one or two, and for these (size, stride, dilation, low).
+    """Return how many windows there are along each axis, the one or two axes along
+    which windows do more than copy, and for these (size, stride, dilation, low).
     """
     ones = (1,) * len(shape)
     edges = padding or ((0, 0),) * len(shape)
@@ -40,8 +40,8 @@ def window_steps(
 
 
 def beside_windows(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """``shape`` as [outer, height, between, width, inner], height and width being its
-    ``axes``; of one axis, the width is 1.
+    """Return ``shape`` as [outer, height, between, width, inner], height and width
+    being its ``axes``; of one axis, the width is 1.
     """
     if len(axes) == 1:
         (axis,) = axes
@@ -60,8 +60,8 @@ def pool_loop(
     columns: Steps,
     combiner: int,
 ) -> None:
-    """Fill ``pooled`` with what the windows of ``x`` [outer, height, between, width,
-    inner] give: the rows of a window are combined first, then their columns.
+    """Fill ``pooled`` with the combined windows of ``x`` [outer, height, between,
+    width, inner]: the rows of a window are combined first, then their columns.
     """
     outer, height, between, width, inner = x.shape
     lines = x.reshape((outer, height, between, width * inner))
@@ -100,8 +100,8 @@ def compiled_pool(
     padding: Pairs | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """``combine`` over each window of ``x``, along one or two axes; padding takes no
-    part.
+    """Return ``combine`` over each window of ``x``, along one or two axes; padding
+    takes no part.
     """
     counts, axes, (rows, columns) = window_steps(
         x.shape, window, strides, padding, window_dilation
@@ -119,8 +119,8 @@ def compiled_pool(
 def pool_gradient_loop(
     x: np.ndarray, source: np.ndarray, total: np.ndarray, rows: Steps, columns: Steps
 ) -> None:
-    """Add each number of ``source`` to ``total`` where the largest element of its
-    window of ``x`` [outer, height, between, width, inner] is, the first of equal ones.
+    """Add each number of ``source`` to ``total`` at the largest element of its window
+    of ``x`` [outer, height, between, width, inner], the first of equal ones.
     """
     outer, high, between, wide, inner = source.shape
     chosen, tap = np.empty(inner, x.dtype), np.empty(inner, np.int32)
@@ -158,8 +158,8 @@ def compiled_pool_gradient(
     strides: Sequence[int] | None = None,
     padding: Pairs | None = None,
 ) -> np.ndarray:
-    """The gradient of max pooling along one or two axes: for each element of ``x``, the
-    sum of the ``source`` of the windows that choose it.
+    """Return the gradient of max pooling along one or two axes: for each element of
+    ``x``, the sum of the ``source`` of the windows that choose it.
     """
     _, axes, (rows, columns) = window_steps(x.shape, window, strides, padding)
     total = np.zeros(x.shape, x.dtype)
@@ -175,8 +175,8 @@ SEARCHED_AT_ONCE = 1024
 
 @njit(error_model="numpy", nogil=True)
 def is_before(value: Any, found: Any, is_left: bool) -> Any:
-    """Tell whether ``value`` belongs before ``found``, or where they are equal, as
-    ``is_left`` says; NaN belong behind all else.
+    """Return whether the place of ``value`` is before ``found``, with ``is_left`` also
+    if they are equal; NaN belong behind all others.
     """
     if is_left:
         return (value <= found) | np.isnan(found)
@@ -191,7 +191,7 @@ def search_loop(
     halvings: int,
     is_left: bool,
 ) -> None:
-    """Fill ``places`` with where ``values`` belong in the ``table``, many at a time."""
+    """Fill ``places`` with those of ``values`` in the ``table``, many at a time."""
     last = np.uint32(len(table) - 1)
     low = np.empty(SEARCHED_AT_ONCE, np.uint32)
     high = np.empty(SEARCHED_AT_ONCE, np.uint32)
@@ -214,7 +214,7 @@ def search_loop(
 def compiled_search(
     table: np.ndarray, values: np.ndarray, side: str = "left"
 ) -> np.ndarray:
-    """Return where each of ``values`` belongs in the sorted ``table`` [n], as
+    """Return the place of each of ``values`` in the sorted ``table`` [n], as
     ``search_sorted``.
     """
     places = np.empty(values.shape, np.uint32)

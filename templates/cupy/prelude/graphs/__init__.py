@@ -1,1 +1,1 @@
-"""Functions here replace those of the same names where a program is captured."""
+"""Functions that replace those of the same names when a program is captured."""

@@ -16,9 +16,9 @@ WORKSPACE_BYTES = 32 << 20  # what cuBLAS has itself on the largest devices
 
 
 def cublas_gemm(*arguments: int) -> None:
-    """Call cuBLAS for products of matrices that lie equally far apart. CuPy's own call
-    refuses while a stream is captured. cuBLAS works in memory of the current pool,
-    which is the graph's own; it forgets it when CuPy's next call sets the stream.
+    """Call cuBLAS for products of evenly spaced matrices. CuPy's own call refuses while
+    a stream is captured. cuBLAS works in memory of the current pool, which is the
+    graph's own, until CuPy's next call sets the stream.
     """
     handle = cp.cuda.get_cublas_handle()
     workspace = cp.empty(WORKSPACE_BYTES, cp.uint8)
@@ -47,7 +47,7 @@ def call_cublas(name: str, *arguments: int) -> None:
 
 @cache
 def cublas_function(name: str) -> Any:
-    """A function of the library, by its name in C."""
+    """Return a function of the library, by its name in C."""
     function = CDLL(load_nvidia_dynamic_lib("cublas").abs_path)[name]
     function.argtypes = PARAMETERS[name]
     return function
