@@ -18,7 +18,7 @@ from xla2py.transpile.frontends.tree_files import trees_as_json, with_trees_besi
 from xla2py.transpile.hlo.ir import Built, Trees
 from xla2py.transpile.hlo.literal_values import array_sha256
 from xla2py.transpile.hlo.parser import parse_module
-from xla2py.transpile.vendoring import packages, recordings
+from xla2py.transpile.vendoring import arguments, packages, recordings
 
 pytestmark = pytest.mark.long
 
@@ -273,6 +273,11 @@ def test_trees_of_another_program_are_refused(tmp_path, text):
     (tmp_path / "step.trees.json").write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match="XP725"):
         with_trees_beside(parse_module(STEP), tmp_path / "step.hlo")
+
+
+def test_functions_that_main_calls_back_are_no_arrays():
+    (main,) = ast.parse("def main(x, *rest, y, pure_callback=None): ...").body
+    assert arguments._names(main.args) == ["x", "*rest", "y"]
 
 
 def test_docstrings_cannot_end_early():

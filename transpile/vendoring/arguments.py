@@ -66,7 +66,8 @@ def _names(arguments: ast.arguments) -> list[str]:
     """Return the names of parameters, including the stars of ``*args`` and ``**kwargs``."""
     found = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     found += [f"*{arguments.vararg.arg}"] if arguments.vararg is not None else []
-    found += [each.arg for each in arguments.kwonlyargs]
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    found += [each.arg for each, default in pairs if default is None]  # others are functions that main calls back
     return found + ([f"**{arguments.kwarg.arg}"] if arguments.kwarg is not None else [])
 
 
