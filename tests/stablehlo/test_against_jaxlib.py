@@ -16,6 +16,7 @@ from xla2py.transpile.hlo.source import SourceText
 from xla2py.transpile.hlo.verifier import verify
 from xla2py.transpile.stablehlo.reading import read_bytecode, read_text
 
+jaxlib = pytest.importorskip("jaxlib")
 pytest.importorskip("jaxlib.mlir.ir")
 EXPORTED = sorted((Path(__file__).parents[1] / "frontends" / "exported").glob("*.bin"))
 pytestmark = pytest.mark.usefixtures("forms_of_jaxlib")
@@ -112,7 +113,7 @@ def test_how_nan_is_written(operation, left, right):
 
 @pytest.mark.parametrize(("left", "right", "opcode"), [(2, 3, "xor"), (3, 3, "constant"), (0, 3, "xor")])
 def test_bits_of_constants(left, right, opcode):
-    """XLA's translation works out what equal bits give, and no other exclusive or."""
+    """What equal bits give is worked out, and no other exclusive or, which newer versions of jaxlib work out, too."""
     text = f"""func.func @main() -> tensor<i32> {{
       %0 = stablehlo.constant dense<{left}> : tensor<i32>
       %1 = stablehlo.constant dense<{right}> : tensor<i32>
@@ -121,7 +122,8 @@ def test_bits_of_constants(left, right, opcode):
     }}"""
     ours = read_text(SourceText(text))
     assert ours.entry.root.opcode == opcode
-    assert structurally_equal(ours, translated(text.encode()), labels=False)
+    if opcode == "constant" or jaxlib.version.__version_info__ < (0, 12):
+        assert structurally_equal(ours, translated(text.encode()), labels=False)
 
 
 def test_a_loop_does_not_carry_an_array_without_elements():
