@@ -160,7 +160,7 @@ RULES: dict[str, Rule] = {
 
 def hides_elements(node: Node) -> str | None:
     """Return the reason why kernels could not fuse a node with its neighbours, or None."""
-    if node.operation.hides:
+    if node.operation.blocks_fusion:
         return "it hides what kernels compute element by element"
     given = node.operands[1:] if node.opcode == "select" else node.operands
     is_mixed = node.operation.promotes and len({operand.element_type for operand in given}) > 1

@@ -175,7 +175,7 @@ class ArrayFunction:
             else:
                 arguments.setdefault(path.root, (path.stars, partial(_argument, ways[leaf], path, words)))
         main, trees = generated.load().main, (program.in_tree, program.out_tree)
-        return _Traced(generated, main, _by_places(main, arguments.values()), tuple(dtypes), *trees)
+        return _Traced(generated, main, _by_parameter(main, arguments.values()), tuple(dtypes), *trees)
 
     def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any], definition: Any) -> Any:
         """Return (args, kwargs) without the static arguments. Raises ``UsageError`` (XP722) if it is unknown which are
@@ -248,7 +248,7 @@ def _word(key: Any) -> Any:
     return next(getattr(key, word) for word in ("key", "idx", "name") if hasattr(key, word))
 
 
-def _by_places(
+def _by_parameter(
     main: Callable[..., Any], arguments: Iterable[tuple[str, Callable[..., Any]]]
 ) -> dict[int | str, Callable[..., Any]]:
     """Return the arguments by how ``main`` takes them: by position, by name if they follow ``*args``, or as stars."""

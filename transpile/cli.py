@@ -20,7 +20,7 @@ from click.shell_completion import shell_complete
 
 from .collection import collection_paused
 from .commands.options import debug_option
-from .commands.terminal import ClosedStream, Session, notes, people
+from .commands.terminal import ClosedStream, Session, notes, stderr_console
 from .errors import Diagnostic, UsageError, XlaToPythonError
 from .files import file_error
 from .version import VERSION
@@ -180,7 +180,7 @@ def _drop(stream: TextIO | ClosedStream) -> None:
 
 
 def _bug(error: Exception, session: Session) -> int:
-    console = people()
+    console = stderr_console()
     with suppress(OSError):  # stderr cannot be written
         if session.debug:
             traceback.print_exception(error)

@@ -92,7 +92,7 @@ class Kernels:
     Nodes that the style ``leaves`` to the library are never refused.
 
     Replacements: ``own_function(node)`` returns the call that replaces a node if kernels are written,
-    ``round_function(node)`` the one in a compiled loop, and ``loop_form(graph, node)`` another expression for it there.
+    ``loop_function(node)`` the one in a compiled loop, and ``loop_form(graph, node)`` another expression for it there.
 
     Limits: a loop has fewer than ``most_elements``, a kernel at most ``most_arguments``. ``parts(lines)`` is the number
     of parts that each line is cut into; the library reduces their results. ``pays(nodes, saved, is_repeated)`` is
@@ -126,7 +126,7 @@ class Kernels:
     runs: Callable[[Node], bool] = _does_nothing
     compiles: Callable[[Node], bool] = _does_nothing
     own_function: Callable[[Node], OwnCall | None] = _has_no_function
-    round_function: Callable[[Node], OwnCall | None] = _has_no_function
+    loop_function: Callable[[Node], OwnCall | None] = _has_no_function
     loop_form: Callable[[Graph, Node], Node | None] | None = None
     most_elements: int = 2**31
     most_arguments: int = 32

@@ -23,7 +23,7 @@ from ..element_rules import (
 )
 from .functions import compiled_function, takes_few
 from .loop_forms import loop_form
-from .round_functions import round_function
+from .loop_functions import loop_function
 
 _FLOATS = frozenset(("f32", "f64"))
 _INTEGERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
@@ -286,7 +286,7 @@ KERNELS = Kernels(
     leaves=stays_small,
     compiles=compiles,
     own_function=compiled_function,
-    round_function=round_function,
+    loop_function=loop_function,
     loop_form=loop_form,
     cut_lines=True,
     most_elements=2**62,

@@ -9,7 +9,7 @@ from xla2py.transpile.commands import terminal
 
 def shown(monkeypatch, is_terminal):
     console = Console(file=io.StringIO(), force_terminal=is_terminal, width=80)
-    monkeypatch.setattr(terminal, "people", lambda: console)
+    monkeypatch.setattr(terminal, "stderr_console", lambda: console)
     monkeypatch.setattr(terminal, "is_watched", lambda: is_terminal)
     with terminal.stages("emitting [b] for numpy", 3) as begin:
         for name in ("outlining", "to_array", "writing"):

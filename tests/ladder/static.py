@@ -24,7 +24,7 @@ import ml_dtypes
 import numpy as np
 from cuda.pathfinder import LoadedDL
 
-from xla2py.targets.cupy.twin.installed import VISIBLE, WAITS, cupyx_function, has_cublas
+from xla2py.targets.cupy.twin.installed import MAY_WAIT, WAITS, cupyx_function, has_cublas
 
 _SOLVERS = frozenset("cholesky qr svd eigh eig eigvalsh eigvals solve inv pinv lstsq".split())
 _WAITING_BUILTINS = frozenset("float int bool complex print list tuple".split())
@@ -48,7 +48,7 @@ def problems(source: str) -> list[str]:
         elif isinstance(node, ast.Call):
             found += _call(node, own, texts)
     for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
-        if function.name not in VISIBLE:
+        if function.name not in MAY_WAIT:
             found += _waiting(function)
     return found
 

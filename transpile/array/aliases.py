@@ -94,7 +94,7 @@ class Aliases:
         is_mutable = self._features.arrays_are_mutable
         if is_mutable and is_view(node) and not node.operation.is_read_only:
             return [node.operands[0]], []
-        return (_passed_on(node) if is_mutable else []), [node]
+        return (_returnable_operands(node) if is_mutable else []), [node]
 
     def _of_item(self, node: Node, carries: dict[Node, Carry]) -> tuple[list[Node], list[Memory]]:
         (whole,), index = node.operands, node.parameters["index"]
@@ -114,7 +114,7 @@ class Aliases:
             return self._of_call(whole, index)
         if whole.opcode == "parameter" or whole.operation.has_effect or _is_foreign(whole):
             return [], [node if _is_combined(whole) else whole]
-        return _passed_on(whole), [node]
+        return _returnable_operands(whole), [node]
 
     def _of_call(self, call: Node, index: int) -> tuple[list[Node], list[Memory]]:
         """Return the operands that a result of the called function may alias, and the memory that it may have from
@@ -169,7 +169,7 @@ def _places(item: Any, size: int) -> range:
     return places if places.step > 0 else places[::-1]
 
 
-def _passed_on(node: Node) -> list[Node]:
+def _returnable_operands(node: Node) -> list[Node]:
     """Return the operands that an operation may return instead of a new array."""
     if node.opcode == "select" and node.ndim == 0:
         return [*node.operands[1:]]  # x if mask else y

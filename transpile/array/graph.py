@@ -68,7 +68,7 @@ class Graph:
         self.results: dict[Node, list[Instruction]] = {}  # the instructions whose value a node has, innermost first
         self.called: dict[Node, str] = {}  # the inlined function whose result a node is
         self.replaced: dict[Node, Node] = {}  # by rewrites: the node that replaces a node
-        self.stand_ins: set[Node] = set()  # nodes whose replacement has another value
+        self.inexact_replacements: set[Node] = set()  # nodes whose replacement has another value
         self.turned: dict[Node, tuple[int, ...]] = {}  # by rewrites: the transpose that gives the node's value
         self.effects: dict[Region, Node] = {}  # the last node with a side effect
         self._table: dict[Any, Node] = {}
@@ -88,11 +88,11 @@ class Graph:
 
     def has_current(self, node: Node) -> bool:
         """Return whether :meth:`current` has the value of the node, and is not a stand-in of another value."""
-        while node not in self.stand_ins and node in self.replaced:
+        while node not in self.inexact_replacements and node in self.replaced:
             node = self.replaced[node]
-        return node not in self.stand_ins
+        return node not in self.inexact_replacements
 
-    def stand_in(self, node: Node, new: Node) -> None:
+    def record_replacement(self, node: Node, new: Node) -> None:
         """Record that a node replaces another."""
         if new is not node:
             self.replaced[node] = new

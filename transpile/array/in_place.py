@@ -105,7 +105,7 @@ def _place(node: Node, length: int) -> tuple[Affine, int] | None:
     return (affine(node), length) if is_known else None
 
 
-def leads_back(loop: Loop, carry: Carry) -> bool:
+def is_update_chain(loop: Loop, carry: Carry) -> bool:
     """Return whether the next value of a carry is its current value after a chain of updates, possibly in inner loops,
     so that a loop that owns the array needs no copy per iteration.
     """
@@ -118,7 +118,7 @@ def leads_back(loop: Loop, carry: Carry) -> bool:
             inner: Loop = node.operands[0].parameters["loop"]
             chain += [node, node.operands[0]]
             begun = inner.carries[node.parameters["index"]]
-            will_copy = begun.initial.opcode == "copy" or leads_back(inner, begun)
+            will_copy = begun.initial.opcode == "copy" or is_update_chain(inner, begun)
             node = begun.initial.operands[0] if begun.initial.opcode == "copy" else begun.initial
             node = node if will_copy else None
         else:
@@ -178,7 +178,7 @@ def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[N
     return not any(other in seen for other in others)
 
 
-def own_changed(graph: Graph, loop: Loop) -> None:
+def copy_updated_carries(graph: Graph, loop: Loop) -> None:
     """Make loops own the arrays that they update in place: add a copy of the initial value."""
     for carry in loop.carries:
         if may_change_in_place(loop, carry):

@@ -78,7 +78,7 @@ class LiveNodes:
             if new not in self._users:  # dropped with its only user
                 self._attach_all(new, place)
             self._move_roots(old, new)
-            self._function.graph.stand_in(old, new)
+            self._function.graph.record_replacement(old, new)
             for user in users:
                 if user not in self._users:
                     continue

@@ -95,10 +95,10 @@ class Operation:
     promotes: bool = False  # the library converts its operands to one type before it computes
     is_discontinuous: bool = False  # a tiny change of an operand may change the result a lot
     rounds: Callable[[float], int] | None = None  # how it rounds one number to an integer
-    is_blind_to_minus: bool = False  # -0 gives the same result as 0
+    ignores_sign_of_zero: bool = False  # -0 gives the same result as 0
     wraps: bool = False  # integer overflow wraps around
     is_quiet: bool = False  # on real numbers, the library never warns of overflow or invalid values
-    hides: bool = False  # as a call, it would hide operations that kernels fuse with their surroundings
+    blocks_fusion: bool = False  # as a call, it would hide operations that kernels fuse with their surroundings
     is_costly: bool = False  # it takes many times the time of an addition
     takes_arrays: bool = False  # if a library distinguishes arrays from numbers, each operand must be an array
     is_product: bool = False  # it multiplies its operands and sums over axes of both

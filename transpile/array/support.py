@@ -26,8 +26,8 @@ class Features:
     multiply 16-bit floats, accumulate in float32 and round once, one for matrices and one for subscripts of ``einsum``;
     they also return float32 sums. ``has_linear_recurrences``: the prelude has a function for linear recurrences.
     ``operations_are_passes``: each operation is a pass over memory, so common parts should be computed once.
-    ``sizes_are_fixed``: the program is not one of several at other sizes. ``chance_numbers``: numbers that are a size,
-    or derived from one, only at the sizes of this program.
+    ``sizes_are_fixed``: the program is not one of several at other sizes. ``coincidental_numbers``: numbers that are
+    a size, or derived from one, only at the sizes of this program.
     """
 
     functions_are_called: bool = True
@@ -43,7 +43,7 @@ class Features:
     has_linear_recurrences: bool = False
     operations_are_passes: bool = True
     sizes_are_fixed: bool = True
-    chance_numbers: frozenset[float] = frozenset()
+    coincidental_numbers: frozenset[float] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

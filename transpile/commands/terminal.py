@@ -36,7 +36,7 @@ class Session:
         from ..diagnostics import render
 
         self.codes += [diagnostic.code for diagnostic in error.diagnostics]
-        console = people()
+        console = stderr_console()
         with suppress(OSError):
             console.print(render(error.diagnostics, console.width), end="")
 
@@ -46,7 +46,7 @@ class Session:
 
         if self.codes:
             with suppress(OSError):
-                people().print(footer(self.codes))
+                stderr_console().print(footer(self.codes))
 
 
 def session() -> Session:
@@ -69,7 +69,7 @@ class ClosedStream(io.TextIOBase):
         return 0
 
 
-def people() -> Console:
+def stderr_console() -> Console:
     """Return the console of stderr. rich follows ``NO_COLOR``, ``FORCE_COLOR`` and whether it is a terminal."""
     from rich.console import Console
 
@@ -85,7 +85,7 @@ def note(message: str) -> None:
     from rich.text import Text
 
     with suppress(OSError):
-        people().print(Text.assemble(("note", "bold cyan"), f": {message}"))
+        stderr_console().print(Text.assemble(("note", "bold cyan"), f": {message}"))
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def working(message: str) -> Iterator[None]:
     if not is_watched():
         yield
         return
-    with people().status(message):
+    with stderr_console().status(message):
         yield
 
 
@@ -153,7 +153,7 @@ def _bar_of_stages(count: int) -> Progress:
     """Return a running progress bar, which is invisible if stderr is not a terminal."""
     from rich.progress import BarColumn, Progress
 
-    console = people()
+    console = stderr_console()
     description = "[progress.description]{task.description}"
     bar = Progress(description, BarColumn(), console=console, transient=True, disable=not is_watched())
     bar.add_task("", total=count)
@@ -177,7 +177,7 @@ def counting(total: int, what: str) -> Iterator[Callable[..., None]]:
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    console = people()
+    console = stderr_console()
     if not is_watched():
         yield lambda name, done=None: None
         return

@@ -124,7 +124,7 @@ def _support(module: HloModule, target: Target, options: Options) -> Support:
         indices_are_trusted=is_trusted,
         sizes_are_fixed=sizes_are_fixed,
         operations_are_passes=are_passes,
-        chance_numbers=module.chance_numbers,
+        coincidental_numbers=module.coincidental_numbers,
     )
     if kernels is None:
         return Support((target.refuses,), features)

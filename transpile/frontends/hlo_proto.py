@@ -13,7 +13,7 @@ import numpy as np
 
 from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError
-from ..hlo.element_types import ELEMENT_TYPES, ElementType, Kind, lack_of
+from ..hlo.element_types import ELEMENT_TYPES, ElementType, Kind, missing_dtype_message
 from .protobuf import encode, fields, malformed, messages, packed_varints
 
 # HloProto, HloSnapshot, HloModuleProto, HloComputationProto, HloInstructionProto
@@ -121,8 +121,8 @@ def read_literal(literal: memoryview) -> Any:
     if number not in _PRIMITIVE_TYPES:
         raise malformed(f"there are no literals of element type {number}")
     name, storage = _PRIMITIVE_TYPES[number]
-    if lack_of(name):
-        raise UsageError(Diagnostic("XP720", lack_of(name)))
+    if missing_dtype_message(name):
+        raise UsageError(Diagnostic("XP720", missing_dtype_message(name)))
     element_type = ELEMENT_TYPES[name]
     dimensions = _integers(shape.get(_DIMENSIONS, []))
     layout = _by_number(_message(shape.get(_LAYOUT, [])))

@@ -34,7 +34,7 @@ _NUMBER = ArrayShape(U32, ())
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
+class _Sharded:
     """An array of which each device has a shard."""
 
     part: Instruction
@@ -42,7 +42,7 @@ class _Parts:
     sharding: Sharding
 
 
-_Value = Instruction | _Parts | tuple[Any, ...]
+_Value = Instruction | _Sharded | tuple[Any, ...]
 
 
 def of_one_device(module: HloModule) -> HloModule:
@@ -111,7 +111,7 @@ class _Writer:
         self.channel = max((i.attributes.get("channel_id") or 0 for i in module.instructions()), default=0)
         self.instructions: list[Instruction] = []
         self.values: dict[Instruction, _Value] = {}
-        self.wholes: dict[_Parts, Instruction] = {}
+        self.wholes: dict[_Sharded, Instruction] = {}
         self.layout: ShardLayout | None = None
 
     def write(self, computation: Computation) -> None:
@@ -124,7 +124,7 @@ class _Writer:
         if computation is self.entry:
             results = root if isinstance(root, tuple) else (root,)
             is_flat = not any(isinstance(each, tuple) for each in results)
-            divisions = [each.sharding if isinstance(each, _Parts) else None for each in results]
+            divisions = [each.sharding if isinstance(each, _Sharded) else None for each in results]
             given = [divided.get(parameter) for parameter in computation.parameters]
             meshes = {sharding.mesh for each in self.shardings.values() for sharding in each}
             self.layout = shard_layout(
@@ -154,7 +154,7 @@ class _Writer:
             sizes = divided[old].part(old.array_shape.dimensions)
             assert sizes is not None
             part = self._add(old.name, "parameter", ArrayShape(old.array_shape.element_type, sizes), like=old)
-            return _Parts(part, old.array_shape, divided[old])
+            return _Sharded(part, old.array_shape, divided[old])
         if target == _TO_LOCAL:
             taken = [
                 self._part(value, sharding, old) for value, sharding in zip(operands, self.shardings[old], strict=True)
@@ -162,7 +162,7 @@ class _Writer:
             return tuple(taken) if isinstance(old.shape, TupleShape) else taken[0]
         if target == _TO_GLOBAL:
             made = [
-                _Parts(self._whole(value), shape, sharding)  # type: ignore[arg-type]
+                _Sharded(self._whole(value), shape, sharding)  # type: ignore[arg-type]
                 for value, shape, sharding in zip(operands, _elements(old.shape), self.shardings[old], strict=True)
             ]
             return tuple(made) if isinstance(old.shape, TupleShape) else made[0]
@@ -195,7 +195,7 @@ class _Writer:
 
     def _own(self, value: _Value, old: Instruction) -> Instruction:
         """Return one device's part of a result."""
-        if isinstance(value, _Parts):
+        if isinstance(value, _Sharded):
             return value.part
         if isinstance(value, Instruction):
             return value
@@ -216,7 +216,7 @@ class _Writer:
             self.wholes[value] = self._gathered(value)
         return self.wholes[value]
 
-    def _gathered(self, value: _Parts) -> Instruction:
+    def _gathered(self, value: _Sharded) -> Instruction:
         whole, sharding = value.part, value.sharding
         for dimension in range(len(sharding.dimensions)):
             if sharding.parts(dimension) == 1:
@@ -241,7 +241,7 @@ class _Writer:
 
     def _part(self, value: _Value, sharding: Sharding, like: Instruction) -> Instruction:
         """Return the shard of an array that belongs to the device."""
-        if isinstance(value, _Parts) and value.sharding == sharding:
+        if isinstance(value, _Sharded) and value.sharding == sharding:
             return value.part
         whole = self._whole(value)
         shape = whole.array_shape

@@ -55,16 +55,16 @@ class Witnesses:
     """A program at several sizes; ``sizes`` has the numbers of each name in the order of ``modules``.
 
     ``at`` reads the program at other sizes, if that is possible. If the sizes were chosen and not given, there are two
-    modules, each read on demand, and ``reserves`` are further sizes for when these do not suffice. ``planned`` are the
-    sizes that chunks are planned for, on targets with chunks; empty if not given. ``command`` is the part of the
-    command line behind the first source that reads the program again.
+    modules, each read on demand, and ``further_sizes`` for when these do not suffice. ``planned`` are the sizes that
+    chunks are planned for, on targets with chunks; empty if not given. ``command`` is the part of the command line
+    behind the first source that reads the program again.
     """
 
     modules: Sequence[HloModule]
     sizes: Mapping[str, tuple[int, ...]]
     at: Callable[[Assignment], HloModule] | None = None
     command: str = ""
-    reserves: tuple[Assignment, ...] = ()
+    further_sizes: tuple[Assignment, ...] = ()
     planned: Assignment = field(default_factory=dict)
 
     def planned_for(self, **sizes: int) -> Witnesses:
@@ -176,7 +176,9 @@ def witnesses(
         sizes = {name: tuple(k * factors[name] for k in numbers) for name, numbers in chosen.items()}
         first = _when_asked({name: numbers[:_FIRST] for name, numbers in sizes.items()}, at)
         others = zip(*(numbers[_FIRST:] for numbers in sizes.values()), strict=True)
-        return _per_device(replace(first, reserves=tuple(dict(zip(sizes, numbers, strict=True)) for numbers in others)))
+        return _per_device(
+            replace(first, further_sizes=tuple(dict(zip(sizes, numbers, strict=True)) for numbers in others))
+        )
     assert problem is not None
     raise problem
 
@@ -192,7 +194,9 @@ def _per_device(found: Witnesses) -> Witnesses:
         found,
         sizes={name: tuple(number // parts[name] for number in numbers) for name, numbers in found.sizes.items()},
         at=lambda sizes: whole({name: number * parts[name] for name, number in sizes.items()}),
-        reserves=tuple({name: number // parts[name] for name, number in own.items()} for own in found.reserves),
+        further_sizes=tuple(
+            {name: number // parts[name] for name, number in own.items()} for own in found.further_sizes
+        ),
     )
 
 

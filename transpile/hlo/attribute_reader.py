@@ -61,7 +61,7 @@ class AttributeReader:
             key = match[1]
             spec = allowed.get(key) or COMMON_ATTRIBUTES.get(key)
             if spec is None or (key in _WRITTEN_AS_OPERANDS and opcode in ("constant", "parameter")):
-                self._leave_out(opcode, match, allowed)
+                self._skip_unknown(opcode, match, allowed)
                 continue
             if key in attributes or (key == "metadata" and metadata is not None):
                 raise cursor.error("XP121", f"the attribute {quote(key)} is given twice", match.start(1), match.end(1))
@@ -71,7 +71,7 @@ class AttributeReader:
                 attributes[key] = self._value(scope, f"{name}.{key}", key, spec)
         return attributes, metadata
 
-    def _leave_out(self, opcode: str, match: re.Match[str], allowed: Mapping[str, AttributeSpec]) -> None:
+    def _skip_unknown(self, opcode: str, match: re.Match[str], allowed: Mapping[str, AttributeSpec]) -> None:
         """Skip an attribute that the opcode does not have, and record a note.
 
         Raises XP120 if the attribute may affect the computation: if the opcode has attributes that do, and if the name

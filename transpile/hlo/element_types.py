@@ -149,15 +149,15 @@ def find_element_type(type_: object) -> ElementType:
         return type_
     if isinstance(type_, str) and type_ in ELEMENT_TYPES:
         return ELEMENT_TYPES[type_]
-    if lack_of(str(type_)):  # NumPy takes "u1" for one byte
-        raise ValueError(lack_of(str(type_)))
+    if missing_dtype_message(str(type_)):  # NumPy takes "u1" for one byte
+        raise ValueError(missing_dtype_message(str(type_)))
     try:
         return from_dtype(type_)
     except (KeyError, TypeError):
         raise ValueError(f"{type_!r} is not an element type") from None
 
 
-def lack_of(name: str) -> str:
+def missing_dtype_message(name: str) -> str:
     """Return the message for an element type of XLA that the installed ml_dtypes lacks; "" for other names."""
     lack = f"ml_dtypes {ml_dtypes.__version__} has no dtype for {name}: a later version is needed"
     return lack if name in LACKING else ""

@@ -235,7 +235,7 @@ class HloModule:
     notes: tuple[Diagnostic, ...] = ()  # the parts that the reader skipped
     free_sizes: Mapping[str, int] = field(default_factory=_empty)  # by name: the values of this reading
     free_numbers: frozenset[float] = frozenset()  # numbers that follow from the free sizes: not folded
-    chance_numbers: frozenset[float] = frozenset()  # numbers that are a free size or its reciprocal only at these sizes
+    coincidental_numbers: frozenset[float] = frozenset()  # numbers that are a free size, or its reciprocal, by chance
     fixed_sizes: frozenset[int] = frozenset()  # sizes that axes have at all sizes of the program
     sizes_reach: int = 0  # the upper bound of free sizes, and so of positions along their axes
 

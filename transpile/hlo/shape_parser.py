@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .element_types import ELEMENT_TYPES, LACKING, lack_of
+from .element_types import ELEMENT_TYPES, LACKING, missing_dtype_message
 from .lexer import SPACE, WORD, Cursor, quote
 from .shapes import UNBOUNDED, ArrayShape, BufferShape, Layout, OpaqueShape, Shape, TokenShape, TupleShape
 from .source import SourceText
@@ -83,7 +83,7 @@ def _parse_shape(cursor: Cursor) -> Shape:
     element_type = ELEMENT_TYPES.get(name)
     if element_type is None:
         known = ", ".join(ELEMENT_TYPES)
-        problem = lack_of(name) or f"unknown element type {quote(name)}"
+        problem = missing_dtype_message(name) or f"unknown element type {quote(name)}"
         raise cursor.error("XP106", problem, start, start + len(name), f"known types: {known}")
     dimensions, dynamic = _dimensions(cursor)
     if math.prod(size for size in dimensions if size > 0) * element_type.bits >= 1 << 63:

@@ -69,7 +69,7 @@ class Sharding:
         return tuple(size * self.parts(d) for d, size in enumerate(sizes))
 
     @property
-    def is_divided(self) -> bool:
+    def is_sharded(self) -> bool:
         """Whether any dimension is sharded."""
         return any(self.dimensions)
 
@@ -108,7 +108,7 @@ def shard_layout(
     """Return the layout of some shardings; None if they are on different meshes. If nothing is sharded, all arrays are
     replicated on ``mesh``; without a ``mesh``, return None.
     """
-    divided = [one for one in (*parameters, *(results or ())) if one is not None and one.is_divided]
+    divided = [one for one in (*parameters, *(results or ())) if one is not None and one.is_sharded]
     meshes = {one.mesh for one in divided} or ({mesh} if mesh is not None else set())
     if len(meshes) != 1:
         return None

@@ -40,7 +40,7 @@ class Kernel:
     is_inline: bool = False  # its code is inlined at the call, in a loop that is compiled as a whole
     at: list[Map] = field(default_factory=list)  # where a step's element is in each result; no map for parts of lines
     parallel: str = "1"  # the number of threads of the outermost loop, or ``auto``
-    by_caller: list[int] = field(default_factory=list)  # the numbers of the results whose arrays the caller allocates
+    caller_allocated: list[int] = field(default_factory=list)  # the numbers of the results that the caller allocates
     at_once: int = 1  # neighbouring elements of a large loop that one thread computes
     rows: Node | None = None  # parameter: the row of a table of zeros to which each row of the only result is added
     cut: frozenset[int] = frozenset()  # the axes of the loop along which arrays are blocks of any size

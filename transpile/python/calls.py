@@ -9,14 +9,14 @@ from functools import lru_cache
 from itertools import accumulate
 
 from .names import words
-from .templates import Expression, Made, Template, hole, template, template_of
+from .templates import Expression, Rendered, Template, hole, template, template_of
 
 Lost = Mapping[str, Mapping[str, int]]  # by function: the removed parameters and their positions
 
 
 def uses_of(text: str, names: Collection[str]) -> Counter[tuple[str, bool]]:
     """Return the number of uses of these names in an expression or a statement, by name and whether it is called."""
-    if not isinstance(text, Made) or not text.operands:
+    if not isinstance(text, Rendered) or not text.operands:
         own = _own_uses(template_of(text)) if not words(text).isdisjoint(names) else {}
         return Counter({(name, is_called): count for (name, is_called), count in own.items() if name in names})
     found = Counter[tuple[str, bool]]()
@@ -42,7 +42,7 @@ def without_arguments(text: str, lost: Lost) -> str:
     if words(text).isdisjoint(lost):
         return text
     other = template(_shortened(template_of(text), lost))
-    if not isinstance(text, Made):
+    if not isinstance(text, Rendered):
         return other.text
     operands = [each for operand in text.operands if isinstance(each := without_arguments(operand, lost), Expression)]
     if not isinstance(text, Expression):

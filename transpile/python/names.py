@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from ..dataclass import dataclass
-from .templates import Expression, Made, Template, hole, template, template_of
+from .templates import Expression, Rendered, Template, hole, template, template_of
 
 _LATER = (ast.Lambda, ast.FunctionDef, ast.GeneratorExp)  # these may read names after their statement
 _OWN_SCOPE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.JoinedStr)  # names in format strings have no known position
@@ -47,7 +47,7 @@ def names_of(text: str) -> Names:
     if text.isidentifier():
         return Names(frozenset([text]))
     own = _own_names(template_of(text))
-    if not isinstance(text, Made) or not text.operands:
+    if not isinstance(text, Rendered) or not text.operands:
         return own
     given = {hole(text.depth, number): operand for number, operand in enumerate(text.operands)}
     parts = {name: names_of(operand) for name, operand in given.items()}
@@ -73,9 +73,9 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
         return text
     if isinstance(text, Expression):
         return renamed_expression(text, names)
-    operands = [renamed_expression(operand, names) for operand in text.operands] if isinstance(text, Made) else []
+    operands = [renamed_expression(operand, names) for operand in text.operands] if isinstance(text, Rendered) else []
     other = template(_with_names(template_of(text), names))
-    return other.statement(text.depth if isinstance(text, Made) else 0, operands)
+    return other.statement(text.depth if isinstance(text, Rendered) else 0, operands)
 
 
 def renamed_expression(text: Expression, names: Mapping[str, str]) -> Expression:

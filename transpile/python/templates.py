@@ -28,7 +28,7 @@ def hole(depth: int, number: int) -> str:
     return f"{_MARK}{depth}_{number}_"
 
 
-class Made(str):
+class Rendered(str):
     """A text with its provenance: the template, the depth of the macro call, and the operands."""
 
     template: Template | None = None
@@ -36,11 +36,11 @@ class Made(str):
     operands: Sequence[Expression] = ()
 
 
-class Statement(Made):
+class Statement(Rendered):
     """The final text of a statement, or of the head of a compound statement."""
 
 
-class Expression(Made):
+class Expression(Rendered):
     """The final text of an expression, and its precedence level."""
 
     level: int
@@ -182,7 +182,7 @@ def template(text: str) -> Template:
 
 def template_of(text: str) -> Template:
     """Return the template that a text was made of, else a template of the text itself."""
-    return (isinstance(text, Made) and text.template) or template(text)
+    return (isinstance(text, Rendered) and text.template) or template(text)
 
 
 def _whole_statement(text: str) -> ast.stmt | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..hlo.element_types import ELEMENT_TYPES, LACKING, ElementType, lack_of
+from ..hlo.element_types import ELEMENT_TYPES, LACKING, ElementType, missing_dtype_message
 from ..hlo.lexer import Cursor, quote
 from ..hlo.shapes import TOKEN, UNBOUNDED, ArrayShape, Layout, TupleShape
 from .balanced import balanced
@@ -80,7 +80,7 @@ def _no_shape(cursor: Cursor, inside: str, element: str, start: int) -> Exceptio
     elif inside.startswith("*"):
         message = f"{quote(f'tensor<{inside}>')} has no rank"
     elif _NAMES.get(element, element) in LACKING:
-        message = lack_of(_NAMES.get(element, element))
+        message = missing_dtype_message(_NAMES.get(element, element))
     elif element:
         message = f"there is no element type {quote(element)}"
     return cursor.error("XP106", message, start, cursor.position)

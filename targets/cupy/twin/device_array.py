@@ -16,7 +16,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from . import graphs
 from .cublas import address_of
 from .differences import DIFFERENT, KEEP_SUBNORMALS, astype, flushed
-from .installed import VISIBLE, WAITS
+from .installed import MAY_WAIT, WAITS
 
 _SCALARS = (bool, int, float, complex, np.generic)
 _DATA = frozenset("dtype shape ndim size itemsize nbytes strides flags".split())
@@ -54,7 +54,7 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(cupy.ndarray, name):
             raise AttributeError(f"cupy.ndarray has no {name}")
-        if name in WAITS and not any(function in VISIBLE for function in functions()):
+        if name in WAITS and not any(function in MAY_WAIT for function in functions()):
             raise HiddenWait(f".{name} waits for the device")
         if name == "get":
             return lambda: fetched(self)
@@ -113,7 +113,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         return bool(self._host)
 
     def __int__(self) -> int:
-        if not any(frame in VISIBLE for frame in functions()):
+        if not any(frame in MAY_WAIT for frame in functions()):
             raise HiddenWait("int() waits for the device")
         graphs.not_captured("the host asks for a value")
         return int(self._host)

@@ -21,7 +21,7 @@ WAITS = frozenset(
 )
 # Functions of emitted modules whose names tell that they wait (for a size, or for a matrix that the host factors), and
 # those that fetch results.
-VISIBLE = frozenset(("crop", "dynamic_reshape", "gees", "to_numpy", "run_generated"))
+MAY_WAIT = frozenset(("crop", "dynamic_reshape", "gees", "to_numpy", "run_generated"))
 
 
 @cache

@@ -19,7 +19,7 @@ from .. import held
 from . import cublas, cublas_library, cudnn, graphs, host_kernels
 from .device_array import DeviceArray, HiddenWait, call_ufunc, called, fetched, functions, written
 from .differences import DIFFERENT
-from .installed import VISIBLE, WAITS, cupyx_function
+from .installed import MAY_WAIT, WAITS, cupyx_function
 
 # Functions of cupy that accept only CuPy's arrays, and the arguments for which that holds.
 _ARRAYS_ONLY: dict[str, Callable[..., Any]] = {
@@ -53,7 +53,7 @@ class Namespace(ModuleType):
         if self._dotted == "cuda" and name in _CUDA:
             return _CUDA[name]
         real = getattr(self._real, name)  # AttributeError where CuPy has no such name
-        if name in WAITS and not any(frame in VISIBLE for frame in functions()):
+        if name in WAITS and not any(frame in MAY_WAIT for frame in functions()):
             raise HiddenWait(f"cupy.{dotted} waits for the device")
         if name == "asnumpy":
             return to_host

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....transpile.array.graph import Graph
-from ....transpile.array.in_place import own_changed
+from ....transpile.array.in_place import copy_updated_carries
 from ....transpile.array.node import Node, Region
 from ....transpile.array.program import Branch, Carry, Function, Loop, Store
 from ....transpile.array.traversal import body_and_captured, is_inside, nested_roots, topological
@@ -59,7 +59,7 @@ class Copier:
         region = self.regions.get(node.region, self.graph.root)
         with self.graph.inside(region), self.graph.coming_as(node, self.origin):
             if node.opcode == "loop":
-                own_changed(self.graph, parameters["loop"])
+                copy_updated_carries(self.graph, parameters["loop"])
                 operands = tuple(carry.initial for carry in parameters["loop"].carries)
             made = self.graph.typed(
                 node.opcode,

@@ -46,7 +46,7 @@ class MainWriter:
         self.function, self.graph = function, function.graph
         self.chunks, self.kept, self.in_pieces = chunks, kept, in_pieces
         self.made: dict[Node, Node] = {}
-        self.block_functions: dict[Hashable, Function] = {}  # by the key of what_it_does
+        self.block_functions: dict[Hashable, Function] = {}  # by the key of equivalence_key
 
     @contextmanager
     def at(self, region: Region, origin: Node | None = None) -> Iterator[Graph]:
@@ -57,7 +57,7 @@ class MainWriter:
 
     def note(self, node: Node, made: Node) -> None:
         """Record that ``main`` has another node in place of this one."""
-        self.graph.stand_in(node, made)
+        self.graph.record_replacement(node, made)
         self.made[node] = made
 
     def is_read(self, node: Node) -> bool:
@@ -91,7 +91,7 @@ class MainWriter:
 
     def block_function(self, function: Function) -> Function:
         """Return a block function, or an earlier one that computes the same."""
-        return self.block_functions.setdefault(what_it_does(function), function)
+        return self.block_functions.setdefault(equivalence_key(function), function)
 
     def call(self, node: Node, call: Call) -> None:
         """Replace a node by a call of a prelude function."""
@@ -166,7 +166,7 @@ class MainWriter:
 # -- block functions that do the same
 
 
-def what_it_does(function: Function) -> Hashable:
+def equivalence_key(function: Function) -> Hashable:
     """Return a key that is equal for functions that compute the same from arguments of the same types; the function
     itself if that is unknown.
 

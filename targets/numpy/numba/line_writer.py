@@ -138,7 +138,7 @@ class LineNestWriter(NestWriter):
 
     def _begins_filled(self, node: Node) -> bool:
         """The array is made where its sums begin: there is one line of columns only."""
-        is_given = node in self.results and self.results.index(node) in self.by_caller
+        is_given = node in self.results and self.results.index(node) in self.caller_allocated
         is_alone = not self.outer and self.buffers is None and not is_given
         return bool(self.columns) and is_alone and node in self.kernel.reductions
 

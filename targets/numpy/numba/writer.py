@@ -155,16 +155,16 @@ class NestWriter(KernelWriter):
 
     def makes(self, number: int) -> bool:
         """Tell whether the kernel makes the array of a result, which is no number."""
-        return bool(self.kernel.shapes[number]) and number not in self.by_caller
+        return bool(self.kernel.shapes[number]) and number not in self.caller_allocated
 
     @property
-    def by_caller(self) -> list[int]:
+    def caller_allocated(self) -> list[int]:
         """Return the numbers of the results whose arrays the caller makes; in a loop that has buffers, none."""
-        return self.kernel.by_caller if self.buffers is None else []
+        return self.kernel.caller_allocated if self.buffers is None else []
 
     def given_arrays(self) -> dict[int, str]:
         """Return the names of the arrays that the caller makes, by the numbers of results."""
-        return {number: self.arrays[number] for number in self.by_caller}
+        return {number: self.arrays[number] for number in self.caller_allocated}
 
     @property
     def outermost(self) -> list[int]:

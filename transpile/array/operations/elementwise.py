@@ -111,7 +111,7 @@ _define("power", "x y", "power", traits="costly")
 _define("maximum", "x y", "larger", function="maximum", interval=of_either(intervals.larger), **_choice)
 _define("minimum", "x y", "smaller", function="minimum", interval=of_either(intervals.smaller), **_choice)
 _define("atan2", "y x", "angle", function="arctan2", traits="costly")
-_define("logaddexp", "x y", function="logaddexp", traits="commutative hides")
+_define("logaddexp", "x y", function="logaddexp", traits="commutative blocks_fusion")
 _define("and", "x y", "mask", after="{}_mask", interval=of_either(intervals.both), **_logic)
 _define("or", "x y", "mask", after="{}_mask", **_logic)
 _define("xor", "x y", "mask", traits="known_on_host commutative", after="{}_mask")
@@ -127,7 +127,7 @@ _define(
     "magnitude",
     function="abs",
     after="abs_{}",
-    traits="quiet blind_to_minus",
+    traits="quiet ignores_sign_of_zero",
     magnitude=magnitudes.largest,
     element_type=_real,
 )
@@ -139,17 +139,25 @@ _define("sqrt", "x", "root", function="sqrt", after="sqrt_{}", traits="costly")
 _define("cbrt", "x", "root", function="cbrt", after="cbrt_{}", traits="costly")
 _define("rsqrt", "x", "scale", traits="costly")
 _define(
-    "square", "x", "square", function="square", after="{}_squared", traits="blind_to_minus", magnitude=magnitudes.square
+    "square",
+    "x",
+    "square",
+    function="square",
+    after="{}_squared",
+    traits="ignores_sign_of_zero",
+    magnitude=magnitudes.square,
 )
-_define("exponential", "x", "exp", function="exp", after="exp_{}", traits="costly blind_to_minus")
+_define("exponential", "x", "exp", function="exp", after="exp_{}", traits="costly ignores_sign_of_zero")
 _define("exponential-minus-one", "x", "expm1", function="expm1", traits="costly")
-_define("exp2", "x", function="exp2", after="exp2_{}", traits="costly blind_to_minus")
+_define("exp2", "x", function="exp2", after="exp2_{}", traits="costly ignores_sign_of_zero")
 _define("log2", "x", function="log2", after="log2_{}", traits="costly")
 _define("log", "x", function="log", after="log_{}", traits="costly")
 _define("log-plus-one", "x", "log1p", function="log1p", traits="costly")
-_define("logistic", "x", "gate", after="{}_gate", traits="costly blind_to_minus")
+_define("logistic", "x", "gate", after="{}_gate", traits="costly ignores_sign_of_zero")
 _define("sine", "x", "sin", function="sin", after="sin_{}", traits="costly", magnitude=magnitudes.one)
-_define("cosine", "x", "cos", function="cos", after="cos_{}", traits="costly blind_to_minus", magnitude=magnitudes.one)
+_define(
+    "cosine", "x", "cos", function="cos", after="cos_{}", traits="costly ignores_sign_of_zero", magnitude=magnitudes.one
+)
 _define("tan", "x", function="tan", after="tan_{}", traits="costly")
 _define("tanh", "x", function="tanh", after="tanh_{}", traits="costly", magnitude=magnitudes.one)
 for _function in "sinh cosh arccos arccosh arcsin arcsinh arctanh".split():
@@ -159,13 +167,19 @@ _define(
     "compare",
     "x y",
     "mask",
-    traits="quiet known_on_host blind_to_minus promotes discontinuous",
+    traits="quiet known_on_host ignores_sign_of_zero promotes discontinuous",
     element_type=pred,
     parameters={"direction": WORD, "type": WORD.optional},
     after="{}_mask",
 )
 _define(
-    "is-finite", "x", "finite", function="isfinite", traits="quiet blind_to_minus", element_type=pred, after="{}_mask"
+    "is-finite",
+    "x",
+    "finite",
+    function="isfinite",
+    traits="quiet ignores_sign_of_zero",
+    element_type=pred,
+    after="{}_mask",
 )
 _define("isnan", "x", "missing", function="isnan", traits="quiet", element_type=pred, after="{}_mask")
 _define(

@@ -19,7 +19,7 @@ The row of a function is in a file ``rows.toml`` beside it: ``softmax = { shape 
 if one word gives them together, as for functions that take one array or several and return as many. ``names`` are the
 default names of the results (by default, those of a prelude function among the arguments), ``axes`` is a word for the
 axis map if ``shape`` does not give it (:data:`WORDS`), ``discontinuous``, ``takes_arrays``, ``passes_on``,
-``read_only``, ``moves``, ``quiet`` and ``hides`` are traits.
+``read_only``, ``moves``, ``quiet`` and ``blocks_fusion`` are traits.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _row(opcode: str, declared: Mapping[str, Any]) -> Operation:
         is_read_only=declared.get("read_only", False),
         moves=declared.get("moves", False),
         is_quiet=declared.get("quiet", False),
-        hides=declared.get("hides", False),
+        blocks_fusion=declared.get("blocks_fusion", False),
         is_costly=opcode == "prelude",
         allocates=opcode == "library",  # a prelude function may return its argument
         **rules,

@@ -53,21 +53,21 @@ def emit_any_size(
 def _other_ways(first: Writer) -> Iterator[dict[str, Any]]:
     """Yield the fields of other writers to try if the first finds no common text.
 
-    With ``works_out`` False, numbers that follow from the sizes by no short expression stay in the text.
-    ``sizes_reach`` and ``is_far`` are for positions that exceed the numbers they are compared with only on long axes:
-    then small sizes prove nothing about these positions, or are left out.
+    With ``folds_sizes`` False, numbers that follow from the sizes by no short expression stay in the text.
+    ``sizes_reach`` and ``is_for_large_sizes`` are for positions that exceed the numbers they are compared with only on
+    long axes: then small sizes prove nothing about these positions, or are left out.
     """
     bounds: list[dict[str, Any]] = [{}]
     if first.may_be_far():
         reach = {"sizes_reach": MOST_POSITIONS}
-        bounds += [reach, {"is_far": True}, {**reach, "is_far": True}]
-    elif first.settles():
-        bounds += [{"is_far": True}]
+        bounds += [reach, {"is_for_large_sizes": True}, {**reach, "is_for_large_sizes": True}]
+    elif first.has_stable_skeleton():
+        bounds += [{"is_for_large_sizes": True}]
     for own in bounds:
         if own:
             yield own
         if first.has_free_numbers():
-            yield {**own, "works_out": False}
+            yield {**own, "folds_sizes": False}
 
 
 def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:

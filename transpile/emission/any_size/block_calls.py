@@ -10,7 +10,7 @@ from ...python.modules import Edit, ModuleText
 _BY_ROWS, _IN_TURN = "Tiled", "Summed"
 
 
-def handed(
+def pass_sizes(
     module: ModuleText, parents: Mapping[ast.AST, ast.AST], use: ast.Name, names: Sequence[str], *, is_first: bool
 ) -> list[Edit] | None:
     """Return the edits that pass sizes to a function at one of its uses, or None for an unknown kind of use.
@@ -41,7 +41,7 @@ def handed(
     return None
 
 
-def taking(module: ModuleText, function: ast.FunctionDef, names: Sequence[str]) -> Edit:
+def add_size_parameters(module: ModuleText, function: ast.FunctionDef, names: Sequence[str]) -> Edit:
     """Return the edit that adds sizes as parameters behind those of a function."""
     own = function.args
     parts = [*own.posonlyargs, *own.args, own.vararg, *own.kwonlyargs, own.kwarg, *own.defaults, *own.kw_defaults]

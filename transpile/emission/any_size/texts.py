@@ -23,7 +23,7 @@ from ...python.grammar import ANYWHERE, ATOM, Place, places
 from ...python.modules import Edit, ModuleText
 from ...python.names import names_of
 from ..expression import Renderer
-from .block_calls import handed, name_of, taking
+from .block_calls import add_size_parameters, name_of, pass_sizes
 from .expressions import FEWEST, Doubt, SizeExpression, integer_expression, literal_expression
 from .kernel_strings import Language, declaration, kernel_in_common, words_of
 
@@ -316,7 +316,7 @@ class Unification:
         edits: list[Edit] = []
         for caller, use in zip(callers, uses, strict=True):
             names = [caller.call(size) for size in missing] if caller is not None else []
-            found = handed(self.first, self.parents, use, names, is_first=function.is_declared) if names else None
+            found = pass_sizes(self.first, self.parents, use, names, is_first=function.is_declared) if names else None
             if found is None:
                 return
             edits += found
@@ -325,7 +325,7 @@ class Unification:
             caller.needed.update(dict.fromkeys(missing))
         self.edits += edits
         if edits and isinstance(function.node, ast.FunctionDef):
-            self.edits.append(taking(self.first, function.node, [function.call(size) for size in missing]))
+            self.edits.append(add_size_parameters(self.first, function.node, [function.call(size) for size in missing]))
             for size in missing:
                 del function.needed[size]
 

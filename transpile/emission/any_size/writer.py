@@ -48,10 +48,10 @@ class Writer:
 
     ``emitted`` are the modules at the sizes so far, ``sizes`` has the value of each name in them, and ``common`` is
     their common text. A target that arranges programs does so for the ``planned`` sizes, and keeps that arrangement at
-    all sizes. Unless it ``works_out``, nothing is folded from numbers that follow from sizes: the computation stays in
-    the text. If ``sizes_reach`` is not 0, the intervals of positions assume free sizes up to this bound. If it
-    ``is_far``, the text is that of large sizes, and the module's minimum is the least at which the program has it. The
-    text is ``known_to`` be right below these sizes.
+    all sizes. Unless it ``folds_sizes``, nothing is folded from numbers that follow from sizes: the computation stays
+    in the text. If ``sizes_reach`` is not 0, the intervals of positions assume free sizes up to this bound. If it
+    ``is_for_large_sizes``, the text is that of large sizes, and the module's minimum is the least at which the program
+    has it. The text is ``known_to`` be right below these sizes.
     """
 
     witnesses: Witnesses
@@ -61,9 +61,9 @@ class Writer:
     emitted: list[GeneratedModule] = field(default_factory=list)
     sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     common: Common = field(default_factory=lambda: Common(""))
-    works_out: bool = True
+    folds_sizes: bool = True
     sizes_reach: int = 0
-    is_far: bool = False
+    is_for_large_sizes: bool = False
     known_to: Assignment = field(default_factory=dict)
 
     @cached_property
@@ -75,7 +75,7 @@ class Writer:
         """Return the module; ``observe`` gets the passes of the program at the first sizes."""
         if self.planned:
             self.options = {**self.options, "target": self._arranging()}
-        if self.is_far:
+        if self.is_for_large_sizes:
             self._add_large()
         else:
             self._add_small(observe)
@@ -118,13 +118,13 @@ class Writer:
     def _emitted(
         self, module: HloModule, sizes: Assignment, observe: Callable[[str, str], None] | None = None
     ) -> GeneratedModule:
-        numbers = frozenset() if self.works_out else self._free_numbers(module)
+        numbers = frozenset() if self.folds_sizes else self._free_numbers(module)
         fixed = self.fixed_sizes - {*sizes.values()}
         given = replace(
             module,
             free_sizes=dict(sizes),
             free_numbers=numbers,
-            chance_numbers=numbers_by_chance(module, self._another(module), {*sizes.values()} - self.fixed_sizes),
+            coincidental_numbers=numbers_by_chance(module, self._another(module), {*sizes.values()} - self.fixed_sizes),
             fixed_sizes=fixed,
             sizes_reach=self.sizes_reach,
         )
@@ -164,9 +164,9 @@ class Writer:
         """Return whether the program can be read at large sizes: its skeleton is the same at two sizes."""
         return self.witnesses.at is not None and skeleton(self.witnesses.modules[0]) == skeleton(self.second[1])
 
-    def settles(self) -> bool:
+    def has_stable_skeleton(self) -> bool:
         """Return whether the program has the same skeleton at the largest reserve sizes and at twice these."""
-        larger = self.witnesses.reserves[-1:]
+        larger = self.witnesses.further_sizes[-1:]
         if self.witnesses.at is None or not larger:
             return False
         twice = {name: 2 * number for name, number in larger[0].items()}
@@ -307,9 +307,9 @@ class Writer:
             raise UnsupportedError(Diagnostic("XP424", message, hint=hint))
 
     def _reserves(self) -> Sequence[Assignment]:
-        """Return further sizes: large ones if ``is_far``."""
-        if not self.is_far:
-            return self.witnesses.reserves
+        """Return further sizes: large ones if ``is_for_large_sizes``."""
+        if not self.is_for_large_sizes:
+            return self.witnesses.further_sizes
         most = min(
             numbers[0] // step for numbers, step in zip(self.sizes.values(), self.witnesses.steps.values(), strict=True)
         )
@@ -321,7 +321,7 @@ class Writer:
         kept = list(self.emitted), self.sizes, self.common
         with suppress(XlaToPythonError):
             module = self.witnesses.at(tried)
-            is_possible = self.is_far or skeleton(module) == skeleton(self.witnesses.modules[0])
+            is_possible = self.is_for_large_sizes or skeleton(module) == skeleton(self.witnesses.modules[0])
             if is_possible and self._is_alike(module, tried):
                 self._add_what_is_needed()
                 return True

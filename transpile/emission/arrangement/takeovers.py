@@ -43,7 +43,7 @@ class Takeovers:
         for node in self._nodes:
             for found in self._candidates(node) if node.region is region else ():
                 x = found.array
-                looking = self._looking(x, found) if x.ndim and x.region is region and self._is_own(x) else None
+                looking = self._aliases_if_dead(x, found) if x.ndim and x.region is region and self._is_own(x) else None
                 if looking is not None:
                     yield found, looking
 
@@ -87,7 +87,7 @@ class Takeovers:
         others = [each.following for each in loop.carries]
         return others.count(following) > 1 or any(node in self._kept for node in seen - {following})
 
-    def _looking(self, array: Node, found: Takeover) -> set[Node] | None:
+    def _aliases_if_dead(self, array: Node, found: Takeover) -> set[Node] | None:
         """Return an array and the nodes that may be views of it, or None if one of them outlives the statement."""
         seen, waiting = {array}, [array]
         while waiting:

@@ -113,7 +113,7 @@ class ArgumentWriter:
         origin = self.function.origin
         names = argument_names(self.function.computation.parameters)
         if origin is not None:
-            main, loop = self.writer.callers[0], self.function.loop
+            main, loop = self.writer.earlier_writers[0], self.function.loop
             carried = main.wanted.of_carries(self.function.block_of[0], loop) if loop is not None else {}
             carries = {carry.parameter: name for carry, name in carried.items()}
             return [
@@ -160,7 +160,7 @@ class ArgumentWriter:
                 word = caller.wanted.of_argument(operand)
                 names.append("" if 0 < len(saying) < len(calls) and word in operation_words() else word)
         words = dict(enumerate(common_words(given)))
-        for caller in self.writer.callers:
+        for caller in self.writer.earlier_writers:
             words |= caller.leaf_maps.words(self.function)
         return [*words.values()]
 
@@ -177,7 +177,7 @@ class ArgumentWriter:
 
     def _calls(self) -> Iterator[tuple[Writing, Node]]:
         """Yield the calls of the function, each with the writer of its caller."""
-        for caller in self.writer.callers:
+        for caller in self.writer.earlier_writers:
             for node in caller.plan.nodes:
                 if node.opcode == "call" and node.parameters["function"] is self.function:
                     yield caller, node
@@ -186,7 +186,7 @@ class ArgumentWriter:
         """Return a parameter's own name, or the operands' name if its own is only a number or ``x``."""
         if not _NAMELESS.fullmatch(name):
             return name
-        return given or ("x" if name == "x" and not self.writer.callers else "")
+        return given or ("x" if name == "x" and not self.writer.earlier_writers else "")
 
     def prepare(self) -> str:
         """Write how some libraries prepare their arguments; return the statement that plans the chunks of these."""

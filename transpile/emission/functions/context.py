@@ -44,7 +44,7 @@ class Wanted(Protocol):
     """The part that knows the best name of each value (:class:`..naming.hints.WantedNames`)."""
 
     is_explained: bool
-    heard: dict[Node, list[tuple[str, str]]]
+    all_hints: dict[Node, list[tuple[str, str]]]
 
     @property
     def gradients(self) -> Mapping[Node, Node]: ...
@@ -101,7 +101,7 @@ class Writing(Protocol):
     results: Any
 
     @property
-    def callers(self) -> Sequence[Writing]: ...
+    def earlier_writers(self) -> Sequence[Writing]: ...
     @property
     def arguments(self) -> ArgumentNames: ...
     @property

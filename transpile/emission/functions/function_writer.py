@@ -50,7 +50,7 @@ class FunctionWriter:
         annotate: str,
         constants: ModuleConstants,
         source_names: SourceNames,
-        callers: Sequence[FunctionWriter] = (),
+        earlier_writers: Sequence[FunctionWriter] = (),
         *,
         with_chains: bool = True,
     ) -> None:
@@ -60,7 +60,7 @@ class FunctionWriter:
         self.annotate = annotate
         self.constants = constants
         self.source_names = source_names
-        self.callers = callers  # all writers before this one, callers among them
+        self.earlier_writers = earlier_writers  # all writers before this one, callers among them
         self.with_chains = with_chains
         self.chains: dict[Node, Chain] = {}
         self.graph = function.graph
@@ -344,7 +344,7 @@ class FunctionWriter:
         named: NamedResults = self.renderer.named_results[function]
         if not named.words:
             named.words = ("",) * len(function.flat_results)  # for results that are passed to the next call
-            around = (self.constants, self.source_names, [*self.callers, self])
+            around = (self.constants, self.source_names, [*self.earlier_writers, self])
             inside = FunctionWriter(function, self.renderer, Names(set(self.names.reserved)), "none", *around)
             inside.arguments.name(())
             named.words = tuple(map(inside.wanted.of, function.flat_results))

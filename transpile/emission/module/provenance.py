@@ -17,19 +17,19 @@ from ..lines import Line, WrittenFunction
 
 SIGNATURE = -1  # the number of the line with a function's parameters; the lines of its body count from 0
 
-Spot = tuple[int, int]  # function, line
-Spots = dict[Spot, None]  # without repeats, in order
+LineRef = tuple[int, int]  # function, line
+LineRefs = dict[LineRef, None]  # without repeats, in order
 
 # Opcodes that compute nothing: they belong to the lines of their users.
 _TRANSPARENT = frozenset(("constant", "parameter", "tuple", "get-tuple-element"))
 
 
-def instructions_by_line(functions: Sequence[WrittenFunction]) -> dict[Spot, tuple[Instruction, ...]]:
+def instructions_by_line(functions: Sequence[WrittenFunction]) -> dict[LineRef, tuple[Instruction, ...]]:
     """Return the instructions of each line that computes any: callees' first, then in the module's order."""
     order = [i for computation in _computations(functions[0].function.computation) for i in computation.instructions]
     spots = _all_spots(functions, order)
     originals = functions[0].function.originals
-    by_line: dict[Spot, dict[Instruction, None]] = {}
+    by_line: dict[LineRef, dict[Instruction, None]] = {}
     for instruction in order:
         for spot in spots[instruction]:
             by_line.setdefault(spot, {}).update(dict.fromkeys(originals.get(instruction, (instruction,))))
@@ -50,7 +50,7 @@ def _computations(entry: Computation) -> list[Computation]:
     return list(order)
 
 
-def _all_spots(functions: Sequence[WrittenFunction], order: list[Instruction]) -> dict[Instruction, Spots]:
+def _all_spots(functions: Sequence[WrittenFunction], order: list[Instruction]) -> dict[Instruction, LineRefs]:
     """Return the lines of each instruction: its own, or those of its users."""
     values, steps = _own_spots(functions)
     users: dict[Instruction, list[Instruction]] = {}
@@ -61,7 +61,7 @@ def _all_spots(functions: Sequence[WrittenFunction], order: list[Instruction]) -
         for called in instruction.called:
             callers.setdefault(called, []).append(instruction)
     roots = {computation.root: found for computation, found in callers.items()}
-    spots: dict[Instruction, Spots] = {}
+    spots: dict[Instruction, LineRefs] = {}
     for instruction in reversed(order):
         found = values.get(instruction) or steps.get(instruction)
         if not found:
@@ -74,10 +74,10 @@ def _all_spots(functions: Sequence[WrittenFunction], order: list[Instruction]) -
     return spots
 
 
-def _own_spots(functions: Sequence[WrittenFunction]) -> tuple[dict[Instruction, Spots], dict[Instruction, Spots]]:
+def _own_spots(functions: Sequence[WrittenFunction]) -> tuple[dict[Instruction, LineRefs], dict[Instruction, LineRefs]]:
     """Return the lines that compute the value of each instruction, and those with an intermediate step of it."""
-    values: dict[Instruction, Spots] = {}
-    steps: dict[Instruction, Spots] = {}
+    values: dict[Instruction, LineRefs] = {}
+    steps: dict[Instruction, LineRefs] = {}
     for number, written in enumerate(functions):
         function = written.function
         instructions = _instructions_by_node(function)

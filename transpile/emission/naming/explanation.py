@@ -18,12 +18,12 @@ def _lines(writer: Writing) -> Iterator[str]:
     yield f"{writer.renderer.function_names[writer.function]}:"
     named = {
         node: str(writer.texts[node])
-        for node, hints in writer.wanted.heard.items()
+        for node, hints in writer.wanted.all_hints.items()
         if hints and node in writer.plan.named and writer.texts.get(node, "").isidentifier()
     }
     width = max(map(len, named.values()), default=0)
     for node, name in named.items():
-        (source, word), *others = writer.wanted.heard[node]
+        (source, word), *others = writer.wanted.all_hints[node]
         beaten = dict.fromkeys(f"{other} ({why})" for why, other in others if other != word)
         wanted = "" if name == word else f" wants {word}"
         yield f"  {name:{width}}  {source}{wanted}{'; not ' if beaten else ''}{', '.join(beaten)}"

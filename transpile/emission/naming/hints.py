@@ -45,14 +45,14 @@ class WantedNames:
         self.subjects = SubjectNames(writer)
         self.is_of_arguments = writer.function.origin is None and not writer.function.repeated
         self.is_explained = False
-        self.heard: dict[Node, list[tuple[str, str]]] = {}  # for explanations: all hints for each value
+        self.all_hints: dict[Node, list[tuple[str, str]]] = {}  # for explanations: all hints for each value
         self.layers = layer_names(writer.function, plan.nodes) if self.is_of_arguments else {}
 
     def of(self, node: Node) -> str:
         """Return the best name of a value."""
         value = _Value(self, node)
         if self.is_explained:
-            self.heard[node] = self._all_of(value)
+            self.all_hints[node] = self._all_of(value)
         return next((word for hint in HINTS if (word := hint.of(self, value))), "")
 
     def _all_of(self, value: _Value) -> list[tuple[str, str]]:

@@ -38,13 +38,13 @@ class Returned:
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class ReturnedVariable:
     """The last value of a returned variable with an uninformative ``name``: the caller's name goes first."""
 
     name: str
 
 
-Target = str | tuple[str, ...] | Returned | Handed  # a tuple: the names that a value is unpacked into
+Target = str | tuple[str, ...] | Returned | ReturnedVariable  # a tuple: the names that a value is unpacked into
 Targets = dict[Place, Target]
 TakenApart = tuple[tuple[str, ...], Place, int]  # the names, where the assignment is, and the frame around it
 
@@ -100,7 +100,7 @@ class SourceNames:
         if not metadata.stack_frame_id:
             place = (metadata.source_file, metadata.source_line, metadata.source_column)
             name = table.get(place)
-            name = name.name if isinstance(name, Handed) else name
+            name = name.name if isinstance(name, ReturnedVariable) else name
             return (prefix + name, place, 0) if isinstance(name, str) else None
         index: int | None = None  # in the tuple that the inner function returns
         inner: Site | None = None  # used if no caller has a better name
@@ -114,7 +114,7 @@ class SourceNames:
                 return inner
             if isinstance(target, str):
                 return inner if inner is not None and is_empty_word(target) else (prefix + target, place, frame.parent)
-            if isinstance(target, Handed):
+            if isinstance(target, ReturnedVariable):
                 inner = inner or (prefix + target.name, place, frame.parent)
             elif index is None:
                 index = target.index
@@ -322,7 +322,7 @@ def _add_handed(found: Targets, file_name: str, function: ast.FunctionDef) -> No
             if any(isinstance(target, ast.Name) and target.id == name for target in targets):
                 last = node
     if last is not None:
-        found[_place(file_name, last if isinstance(last, ast.AugAssign) else last.value)] = Handed(name)
+        found[_place(file_name, last if isinstance(last, ast.AugAssign) else last.value)] = ReturnedVariable(name)
 
 
 @lru_cache(MOST_FILES)

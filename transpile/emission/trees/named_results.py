@@ -60,8 +60,8 @@ class NamedResults:
         for number, maker in makers.items():
             if counts[words[number]] > 1 and not words[number].startswith(maker):
                 words[number] = f"{maker}_{words[number]}".rstrip("_")
-        wholes = [_Whole.of_group(group, given) for group in groups]
-        wholes += [_Whole.of_object(*each) for each in self.nested]
+        wholes = [_CombinedField.of_group(group, given) for group in groups]
+        wholes += [_CombinedField.of_object(*each) for each in self.nested]
         held = {number: at for at, whole in enumerate(wholes) for number in whole.steps}
         found: dict[int, str] = {}
         parts: list[tuple[str, Any]] = []
@@ -91,7 +91,7 @@ class NamedResults:
 
 
 @dataclass(frozen=True, slots=True)
-class _Whole:
+class _CombinedField:
     """Several results in one field: its name, the ``tree`` of their numbers, and the steps to each of them."""
 
     word: str
@@ -99,13 +99,13 @@ class _Whole:
     steps: Mapping[int, str]
 
     @classmethod
-    def of_group(cls, group: ResultGroup, given: Sequence[Sequence[str]]) -> _Whole:
+    def of_group(cls, group: ResultGroup, given: Sequence[Sequence[str]]) -> _CombinedField:
         members = zip(*(given[each] for each in group.keys), strict=True)
         word = group.word or outer_words([*map(common_start, members)]) or "part"
         return cls(word, group.tree, {number: field_path("", keys) for number, keys in group.keys.items()})
 
     @classmethod
-    def of_object(cls, word: str, nested: NestedResults, named: NamedResults) -> _Whole:
+    def of_object(cls, word: str, nested: NestedResults, named: NamedResults) -> _CombinedField:
         steps = {number: f".{named.fields[index]}" for number, index in nested.indices.items()}
         return cls(word, Built("", named.class_name, tuple(steps)), steps)
 

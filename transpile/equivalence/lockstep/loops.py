@@ -27,7 +27,7 @@ from ..shrinking.cases import (
     ordered,
     tree_of,
 )
-from .steps import Moment, StepMaker, known_instructions, state_nodes, typed_leaves
+from .steps import BodyEnd, StepMaker, known_instructions, state_nodes, typed_leaves
 
 State = list[Array | None]
 Evaluate = Callable[[str, Sequence[Array]], list[Array]]
@@ -50,8 +50,8 @@ class LoopRun:
     scope: Scope  # the scope of the instruction
     graph: Graph
     loop: Loop
-    outer: Moment
-    moments: Sequence[Moment]
+    outer: BodyEnd
+    moments: Sequence[BodyEnd]
     like: HloModule
     evaluate: Evaluate = field(repr=False)
 
@@ -82,11 +82,11 @@ class LoopRun:
         for k in self._changed(before, final, is_first=not self.moments):
             yield LoopFault(f"element {k} of its result is not what {name} left", end)
 
-    def _inside(self, moment: Moment) -> State:
+    def _inside(self, moment: BodyEnd) -> State:
         (parameter,) = self.body.computation.parameters
         return typed_leaves(parameter, self.body, self.graph, moment.values)
 
-    def _following(self, moment: Moment) -> State:
+    def _following(self, moment: BodyEnd) -> State:
         return typed_leaves(self.body.computation.root, self.body, self.graph, moment.values)
 
     def _changed(self, before: State, after: State, *, is_first: bool) -> Iterator[int]:

@@ -38,9 +38,9 @@ from .loops import LoopFault, LoopRun
 from .probes import Instrumented, instrument
 from .recorder import Event, record
 from .steps import (
+    BodyEnd,
     Check,
     Expected,
-    Moment,
     Step,
     StepMaker,
     checkable,
@@ -130,7 +130,7 @@ class _Frame:
     times: dict[Node, int] = field(default_factory=dict)
     lines: dict[Node, int] = field(default_factory=dict)
     loops: list[tuple[int, int, int]] = field(default_factory=list)  # loop, iteration, time of its start
-    runs: dict[int, list[Moment]] = field(default_factory=dict)  # the finished iterations of each loop
+    runs: dict[int, list[BodyEnd]] = field(default_factory=dict)  # the finished iterations of each loop
 
 
 class _Judge:
@@ -142,7 +142,7 @@ class _Judge:
         self.found: list[tuple[tuple[int, int], Divergence]] = []
         self.checked = 0
         self.unchecked: list[str] = []
-        self.moments: list[Moment] = []
+        self.moments: list[BodyEnd] = []
         self._frames: list[_Frame] = []
         self._steps: dict[Any, tuple[Step, str]] = {}
         self._budgets: dict[tuple[Instruction, tuple[Instruction, ...]], list[Budget]] = {}
@@ -191,17 +191,17 @@ class _Judge:
         frame.times[probe.node] = time
         frame.lines[probe.node] = probe.line
 
-    def _moment(self, time: int, frame: _Frame, region: Region, begun: int, inside: set[int]) -> Moment:
+    def _moment(self, time: int, frame: _Frame, region: Region, begun: int, inside: set[int]) -> BodyEnd:
         iterations = tuple(iteration for _, iteration, _ in frame.loops)
         runs = {self.probed.loops[loop].region: frame.runs.pop(loop) for loop in inside}
         values, times, lines = dict(frame.values), dict(frame.times), dict(frame.lines)
-        return Moment(frame.number, region, values, times, lines, begun, time, iterations, runs)
+        return BodyEnd(frame.number, region, values, times, lines, begun, time, iterations, runs)
 
     # -- the comparison
 
     def judge(self) -> None:
         """Check every moment. Moments that need the same module are checked one after the other."""
-        work: dict[str, list[tuple[Moment, Scope, Step]]] = {}
+        work: dict[str, list[tuple[BodyEnd, Scope, Step]]] = {}
         for moment in self.moments:
             graph = self._graph(moment)
             for scope in self._scopes[moment.function].get(moment.region, []):
@@ -214,19 +214,19 @@ class _Judge:
             for moment, scope, step in jobs:
                 self._check(moment, scope, step, text)
 
-    def _graph(self, moment: Moment) -> Graph:
+    def _graph(self, moment: BodyEnd) -> Graph:
         return self.probed.functions[moment.function].function.graph
 
-    def _step(self, scope: Scope, graph: Graph, moment: Moment) -> tuple[Step, str]:
+    def _step(self, scope: Scope, graph: Graph, moment: BodyEnd) -> tuple[Step, str]:
         known = known_instructions(scope, graph, moment.values)
         key = (scope, known)
         if key not in self._steps:
-            wanted = [i for i in checkable(scope) if self._is_told(i, scope, graph, moment)]
+            wanted = [i for i in checkable(scope) if self._has_values(i, scope, graph, moment)]
             step = StepMaker(scope, known, self.module).step(wanted)
             self._steps[key] = (step, print_module(step.module))
         return self._steps[key]
 
-    def _is_told(self, instruction: Instruction, scope: Scope, graph: Graph, moment: Moment) -> bool:
+    def _has_values(self, instruction: Instruction, scope: Scope, graph: Graph, moment: BodyEnd) -> bool:
         """Return whether an array of an instruction's result is known, and the instruction is not a loop checked in
         parts.
         """
@@ -235,7 +235,7 @@ class _Judge:
         leaves = emitted_leaves(scope.values[instruction], graph, moment.values)
         return any(leaf is not None for leaf in leaves)
 
-    def _check(self, moment: Moment, scope: Scope, step: Step, text: str) -> None:
+    def _check(self, moment: BodyEnd, scope: Scope, step: Step, text: str) -> None:
         graph = self._graph(moment)
         arrays = [
             array
@@ -263,7 +263,7 @@ class _Judge:
             if wrong is not None:
                 self._report(moment, scope, check.instruction, check.inside, wrong)
 
-    def _check_halves(self, moment: Moment, scope: Scope, step: Step) -> None:
+    def _check_halves(self, moment: BodyEnd, scope: Scope, step: Step) -> None:
         """Check each half of a step alone, since the reference refuses some instruction of it."""
         instructions = [check.instruction for check in step.checks]
         if len(instructions) == 1:
@@ -310,7 +310,7 @@ class _Judge:
             self._budgets[key] = allowances(check)
         return self._budgets[key]
 
-    def _loops(self, scope: Scope, moment: Moment) -> None:
+    def _loops(self, scope: Scope, moment: BodyEnd) -> None:
         graph = self._graph(moment)
         for instruction in scope.values:
             inner = [inner for inner in _loop_scopes(instruction, scope) if inner.region in self._regions]
@@ -323,7 +323,7 @@ class _Judge:
 
     def _report(
         self,
-        moment: Moment,
+        moment: BodyEnd,
         scope: Scope,
         instruction: Instruction,
         inside: tuple[Instruction, ...],
@@ -350,7 +350,7 @@ def _loops(function: WrittenFunction) -> list[Loop]:
     return [node.parameters["loop"] for node in nodes if node.opcode == "loop"]
 
 
-def _fits(scope: Scope, graph: Graph, moment: Moment) -> bool:
+def _fits(scope: Scope, graph: Graph, moment: BodyEnd) -> bool:
     """Return whether the arguments have the shapes of the computation: a combiner of scalars is called with whole
     arrays.
     """

@@ -107,7 +107,7 @@ def state_nodes(lowered: Any) -> list[Node]:
 
 
 @dataclass(slots=True)
-class Moment:
+class BodyEnd:
     """All values at the end of the body of a loop or function, each with the number of its event."""
 
     function: int
@@ -118,7 +118,7 @@ class Moment:
     begun: int
     ended: int
     iterations: tuple[int, ...]
-    runs: dict[Region, list[Moment]] = field(default_factory=dict)  # the iterations of inner loops
+    runs: dict[Region, list[BodyEnd]] = field(default_factory=dict)  # the iterations of inner loops
 
 
 @dataclass(frozen=True, slots=True)

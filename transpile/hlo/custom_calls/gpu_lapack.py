@@ -95,13 +95,13 @@ def _cholesky(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
 _TRIANGLES = {"\0": "L", "\1": "U", "z": "L", "y": "U"}
 
 
-def _check_memory(call: Call) -> None:
+def _check_struct(call: Call) -> None:
     """Check the C structure of 32-bit integers: element type, triangle, batch, size, scratch memory."""
     if call[TEXT][4:5] not in _TRIANGLES:
         raise ConfigError("has a configuration that does not tell which triangle is given")
 
 
-def _eigh_of_memory(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
+def _eigh_from_struct(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
     """Define the call of older versions, whose configuration is a C structure."""
     results = [call.result(k) for k in range(3)]
     made = lapack_call(b, "syevd", (a,), results, mode="V", uplo=_TRIANGLES[call[TEXT][4]])
@@ -212,7 +212,7 @@ def _times_q(call: Call) -> dict[str, Any]:
 
 
 _EIGH_OF_MEMORY = CustomCall(
-    (f"{HERMITIAN} T[s]",), _eigh_of_memory, config={TEXT: Field(Kind.WORD)}, check=_check_memory
+    (f"{HERMITIAN} T[s]",), _eigh_from_struct, config={TEXT: Field(Kind.WORD)}, check=_check_struct
 )
 
 # By name without the prefix ``cu`` or ``hip``.

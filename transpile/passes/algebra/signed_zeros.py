@@ -27,7 +27,7 @@ def tells_signs(user: Node, node: Node) -> bool:
         return True
     if any(operand.type.is_complex for operand in user.operands):
         return True
-    if user.operation.is_blind_to_minus:
+    if user.operation.ignores_sign_of_zero:
         return user.parameters.get("type") == "TOTALORDER"
     others = [operand for operand in user.operands if operand is not node]
     if user.opcode not in ("add", "subtract"):
@@ -103,7 +103,7 @@ def zero_is_told(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
         for user in live.users(node):
             is_numerator = user.opcode == "divide" and user.operands[1] is not node
             is_square = user.opcode == "multiply" and user.operands[0] is user.operands[1]
-            if is_square or (user.operation.is_blind_to_minus and not tells_signs(user, node)):
+            if is_square or (user.operation.ignores_sign_of_zero and not tells_signs(user, node)):
                 continue
             passes = is_numerator or _passes_zeros(user)
             if not passes or user.element_type is None or user.type.is_complex:

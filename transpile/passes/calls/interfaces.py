@@ -49,7 +49,7 @@ def _drop(program: Program, called: Function, moved: set[Node]) -> bool:
     has_axes = any(_without_axes(called, node) is not node for node in called.flat_results)
     if arguments or results or has_axes:
         moved.update(arguments.values())
-        take_less(program, called, arguments, results)
+        drop_from_interface(program, called, arguments, results)
     return bool(arguments or results or has_axes)
 
 
@@ -193,7 +193,7 @@ def _made(graph: Graph, node: Node, known: Mapping[Node, Node], of: Graph) -> No
 # -- calls
 
 
-def take_less(program: Program, called: Function, arguments: Arguments, results: Results) -> Function:
+def drop_from_interface(program: Program, called: Function, arguments: Arguments, results: Results) -> Function:
     """Replace a function by one without some parameters and results, whose results have no added axes; return it."""
     left = {
         place: _without_axes(called, node) for place, node in enumerate(called.flat_results) if place not in results

@@ -14,7 +14,7 @@ from ...array.node import Node, literal_value
 from ...array.program import Function, Program
 from ...array.rewriting import rewrite
 from ..calls.inline_one import calls_of, handed_on, used_functions
-from ..calls.interfaces import take_less
+from ..calls.interfaces import drop_from_interface
 from .constants import chosen
 from .interpreter import value_of
 
@@ -67,7 +67,7 @@ def _move(program: Program, called: Function, arguments: _Constants, results: _C
     """Replace a function by one without these constants as parameters and results."""
     made = {place: _made(called, constant) for place, constant in arguments.items()}
     callers = [caller for caller in program.functions if any(calls_of(caller, called))]
-    function = take_less(program, called, made, results)
+    function = drop_from_interface(program, called, made, results)
     for changed in (*([function] if arguments else ()), *(callers if results else ())):
         _fold(changed)
 

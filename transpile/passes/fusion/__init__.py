@@ -58,7 +58,7 @@ def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None
         for region, kernel in zip(regions, kernels_made, strict=True):
             if kernels.parallel_from is not None and prod(kernel.loop) >= kernels.parallel_from:
                 kernel.parallel = parallel
-            kernel.by_caller = _made_by_caller(kernel, kernels.bytes_by_caller)
+            kernel.caller_allocated = _made_by_caller(kernel, kernels.bytes_by_caller)
             if stacked.isdisjoint(kernel.outputs):
                 kernel.at_once = kernels.at_once(kernel)
             call_kernel(function, region, kernel)

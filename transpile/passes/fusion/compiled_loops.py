@@ -151,7 +151,7 @@ def _stores_narrow(loop: Loop) -> bool:
 
 
 def _is_beside_kernels(node: Node, kernels: Kernels) -> bool:
-    return kernels.compiles(node) or kernels.round_function(node) is not None
+    return kernels.compiles(node) or kernels.loop_function(node) is not None
 
 
 def mark_compiled(function: Function, loops: list[Node], kernels: Kernels) -> None:
@@ -165,8 +165,8 @@ def mark_compiled(function: Function, loops: list[Node], kernels: Kernels) -> No
         for part in body:
             if loop.is_compiled and part.opcode == "kernel":
                 part.parameters["kernel"].is_inline = True
-            elif loop.is_compiled and kernels.round_function(part) is not None:
+            elif loop.is_compiled and kernels.loop_function(part) is not None:
                 called.append(part)
     if called:
         wanted = frozenset(called)
-        own_functions_of(function, lambda node: kernels.round_function(node) if node in wanted else None)
+        own_functions_of(function, lambda node: kernels.loop_function(node) if node in wanted else None)

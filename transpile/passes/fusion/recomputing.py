@@ -23,7 +23,7 @@ def compute_again(finder: RegionFinder, found: Sequence[FusedRegion]) -> list[Fu
     """Let regions that become kernels recompute the values they would read from others, if that is cheap and they read
     no more arrays than before. Return the regions that still have outputs.
     """
-    kernels = frozenset(region for region in found if not region.is_round)
+    kernels = frozenset(region for region in found if not region.is_loop_body)
     for region in finder.regions:
         is_changed = False
         for output in region.outputs:

@@ -46,7 +46,7 @@ class FusedRegion:
     parts: int = 1  # into which the target splits each line along these axes
     unfinished: set[Node] = field(default_factory=set)  # reductions whose kernel gives partial results
     pieces: dict[Node, Piece] = field(default_factory=dict)  # operations computed for only a part of the elements
-    is_round: bool = False  # everything that a loop computes in one iteration
+    is_loop_body: bool = False  # everything that a loop computes in one iteration
 
 
 class RegionFinder:
@@ -324,7 +324,7 @@ class RegionFinder:
             inside = [other for other in self.nodes if other.region is loop.region and other in self.fusible]
             if loop.stores or loop.counter is None or not inside or not self._is_round(loop, inside[0].shape):
                 continue
-            whole = FusedRegion(inside[0].shape, loop.region, is_round=True)
+            whole = FusedRegion(inside[0].shape, loop.region, is_loop_body=True)
             whole.at = {member: identity(whole.loop) for member in inside}
             self.region_of.update(dict.fromkeys(inside, whole))
 
@@ -376,7 +376,7 @@ class RegionFinder:
     def _is_worth_it(self, region: FusedRegion) -> bool:
         """Whether a region saves enough for the target, and has no more arguments than a kernel should have."""
         saved = len(region.nodes) - len(region.outputs)
-        saved += region.is_round  # carried values are stored once, not in every iteration
+        saved += region.is_loop_body  # carried values are stored once, not in every iteration
         arguments = len(region.inputs) + len(region.outputs)
         if any(is_inside(region.body, compiled) for compiled in self.compiled):
             return arguments <= self.kernels.most_arguments and any(

@@ -46,7 +46,7 @@ def _summed(graph: Graph, live: LiveNodes, node: Node, kernels: Kernels) -> Node
         shapes=[node.shape],
         rows=parameter,
         at_once=at_once,
-        by_caller=[],
+        caller_allocated=[],
     )
     operands = (*call.operands, rows)
     return graph.typed("kernel", operands, node.shape, node.element_type, kernel=adding, stands_for=node)

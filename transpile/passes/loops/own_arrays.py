@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ...array.graph import Graph
-from ...array.in_place import are_apart, is_own_array, is_view, leads_back
+from ...array.in_place import are_apart, is_own_array, is_update_chain, is_view
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node
 from ...array.program import Function, Loop
@@ -28,7 +28,7 @@ def own_arrays(function: Function, supports: Support) -> None:
         for carry in loop.carries:
             initial = carry.initial
             is_its_own = is_own_array(initial) and live.count(initial) == 1 and not live.is_root(initial)
-            if not is_its_own and leads_back(loop, carry):
+            if not is_its_own and is_update_chain(loop, carry):
                 with function.graph.inside(node.region):
                     carry.initial = function.graph.add("copy", (carry.initial,), pinned=True)
         initials = tuple(carry.initial for carry in loop.carries)

@@ -20,7 +20,7 @@ from ...array.program import Function, Program, roots
 from ...array.traversal import dependencies, topological
 from ...hlo.element_types import PRED
 from .copies import Rows, connected
-from .replacing import Alike, in_a_circle, label_of, outline, readers_in
+from .replacing import Alike, cyclic_outline, label_of, outline, readers_in
 
 _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a component worth a name
@@ -54,7 +54,7 @@ def _outlines(function: Function, of_one_shape: bool) -> list[Alike]:
         if _worth_it(copies, live) is not None:
             outline = _worth_it([nodes for nodes in copies if not _needs_itself(nodes, place)], live)
             found += [outline] if outline is not None else []
-    while found and (entangled := in_a_circle(function, found)) is not None:
+    while found and (entangled := cyclic_outline(function, found)) is not None:
         found = [each for each in found if each is not entangled]
     return found
 

@@ -31,7 +31,7 @@ _MOST_VALUES = 12  # without a name, or one for each operation
 _MOST_LENGTHS = 4  # numbers of copies that are tried
 _MOST_ANCHORS = 4  # anchors that are tried for each number of copies
 _MOST_CUTS = 6  # places that are tried to cut copies apart differently
-_MOST_LOST = 0.95  # of the saving that must remain for fewer values passed on, or more copies
+_LEAST_KEPT = 0.95  # of the saving that must remain for fewer values passed on, or more copies
 _MOST_ROUNDS = 8  # functions that one function is split into
 Anchors = tuple[Node, ...]
 _MOST_ROWS = 500  # of a layer for which cuts are considered
@@ -97,7 +97,7 @@ def _best(function: Function, left_out: set[Node]) -> Alike | None:
             # Calls that depend only on the one before are written as a loop of two lines.
             saving = copies.saving(found) if copies.work >= _LEAST_WORK else found.count
             has_more = best is not None and found.count > best[1].count
-            if saving > (_MOST_LOST * most if has_more else most):
+            if saving > (_LEAST_KEPT * most if has_more else most):
                 best, most = (copies, found), saving
     return _recut(function, around, *best, most) if best is not None else None
 
@@ -131,7 +131,7 @@ def _recut(function: Function, around: Surroundings, best: Copies, found: Alike,
         other = copies.outlined()
         own = _pieces(other, places)
         is_better = (own, other.values, -other.count) < (pieces, found.values, -found.count)
-        if is_better and copies.saving(other) > _MOST_LOST * most:
+        if is_better and copies.saving(other) > _LEAST_KEPT * most:
             found, pieces = other, own
     return found
 

@@ -39,7 +39,7 @@ def outline(
     program.functions[:] = made
 
 
-def in_a_circle(function: Function, found: Sequence[Alike]) -> Alike | None:
+def cyclic_outline(function: Function, found: Sequence[Alike]) -> Alike | None:
     """An outline with a copy that would depend on its own results through other copies, if all were calls; None if
     there is none.
     """

@@ -230,7 +230,7 @@ def _word(graph: Graph, item: Node, call: Node) -> Node | None:
     """Return the replacement of one of the two words of the cipher, or None if it stays a result of the call."""
     number = item.parameters["index"]
     if call.parameters["function"] == "random_bits":
-        graph.stand_ins.add(item)
+        graph.inexact_replacements.add(item)
         return call if number else graph.literal(0, U32)  # the xor of both words stays the same
     if call.parameters["function"] == "split_key":
         return getitem(graph, call, [FULL, number])

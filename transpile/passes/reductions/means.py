@@ -19,7 +19,7 @@ def means(function: Function, supports: Support) -> None:
     graph, uses = function.graph, live_nodes(function).count
 
     def rule(node: Node) -> Node | None:
-        position = _sum_of_mean(node, uses, supports.features.chance_numbers)
+        position = _sum_of_mean(node, uses, supports.features.coincidental_numbers)
         if position is None:
             return None
         total = node.operands[position]

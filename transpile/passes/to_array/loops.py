@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...array.affine import affine, integer_value
 from ...array.graph import Graph
-from ...array.in_place import own_changed
+from ...array.in_place import copy_updated_carries
 from ...array.node import Node
 from ...array.program import Carry, Loop, Store
 from ...array.traversal import body_nodes, use_counts
@@ -135,7 +135,7 @@ def _finished(lowering: FunctionLowering, attempt: Attempt, leaves: list[Value],
     loop.effect = graph.effects.get(loop.region)
     _find_stores(graph, loop)
     if lowering.module.options.in_place:
-        own_changed(graph, loop)
+        copy_updated_carries(graph, loop)
     initials = tuple(carry.initial for carry in loop.carries)
     node = placed(graph, "loop", initials, loop.effect is not None, loop=loop)
     items = dict(zip(by_parameter, _items(graph, node, loop), strict=True))

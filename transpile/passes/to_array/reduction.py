@@ -33,7 +33,7 @@ def reduce(lowering: FunctionLowering, instruction: Instruction, *operands: Valu
     computation = instruction["to_apply"]
     if count == 1:
         opcode = simple_reducer(computation)
-        spelling = spelling_of(opcode, arrays[0].node.type)
+        spelling = reduction_name(opcode, arrays[0].node.type)
         if opcode is not None and spelling is not None:
             result = reduced(lowering, opcode, spelling, arrays[0], initials[0], dimensions)
             return (result,) if isinstance(instruction.shape, TupleShape) else result
@@ -44,7 +44,7 @@ def reduce(lowering: FunctionLowering, instruction: Instruction, *operands: Valu
     return general_reduce(lowering, instruction, computation, arrays, initials, dimensions)
 
 
-def spelling_of(opcode: str | None, element_type: ElementType) -> str | None:
+def reduction_name(opcode: str | None, element_type: ElementType) -> str | None:
     """Return NumPy's name of the reduction by a binary operation, or None if there is none."""
     if opcode is None or (element_type.is_complex and opcode in ("maximum", "minimum")):
         return None

@@ -14,7 +14,7 @@ from ...hlo.shapes import ArrayShape, TupleShape
 from ..rewriting.patterns import is_number
 from .lowering import FunctionLowering, Lowered, lowers
 from .reducers import canonical, simple_reducer
-from .reduction import is_identity, reduced, running, spelling_of
+from .reduction import is_identity, reduced, reduction_name, running
 from .structure import reshaped
 
 POOLING = {"select": Ufunc("greater-equal"), "combine": Ufunc("add")}  # the defaults of the prelude's function
@@ -92,7 +92,7 @@ def _cumulative(lowering: FunctionLowering, opcode: str, array: Value, initial: 
 
 def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Value, window: Window) -> Value | None:
     """Return a reduction of blocks, made by a reshape, for adjacent windows without padding; or None."""
-    spelling = spelling_of(opcode, array.node.type)
+    spelling = reduction_name(opcode, array.node.type)
     usual = all(
         d.stride == d.size and d.padding_low == d.padding_high == 0 and d.base_dilation == d.window_dilation == 1
         for d in window

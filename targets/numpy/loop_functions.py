@@ -23,7 +23,7 @@ _SUMS = frozenset(("add", "multiply"))
 Rule = Callable[[Node], OwnCall | None]
 
 
-def round_function(node: Node) -> OwnCall | None:
+def loop_function(node: Node) -> OwnCall | None:
     """Return the call that replaces a node in a loop that Numba compiles, or None."""
     rule = _RULES.get(node.parameters["function"] if node.opcode in ("prelude", "library") else node.opcode)
     return rule(node) if rule is not None else None
