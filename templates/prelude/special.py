@@ -3,6 +3,7 @@ them with.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,14 @@ def gelu_slope(x: np.ndarray) -> np.ndarray:
     inner = squared * 0.05351611220445019 + 0.3989422804014327
     slope: np.ndarray = (bend + 1) * 0.5 + x * (1 - bend) * (1 + bend) * inner
     return slope
+
+
+def greater_or_half(x: Any, y: Any) -> np.ndarray:
+    """1 where ``x > y``, 0.5 where they are equal, else 0, as slopes of maxima are."""
+    number = np.result_type(x, y).type
+    ties = np.where(x == y, number(0.5), number(0))
+    share: np.ndarray = np.where(x > y, number(1), ties)
+    return share
 
 
 def logaddexp_slope(x: np.ndarray, total: np.ndarray) -> np.ndarray:

@@ -111,3 +111,20 @@ def test_a_variable_of_flax_is_its_array():
 
     tree = {"kernel": Variable(PARAMS["layers"][0]["w"])}
     assert named_constants(lambda x: x @ tree["kernel"].value)[0] == {"tree.kernel"}
+
+
+def test_of_long_paths_the_end_that_tells_them_apart_is_the_name():
+    layers = [{"weight": generator.normal(size=(100, 100)).astype(np.float32)} for _ in range(2)]
+    flow = {"bijections_of_a_flow": [{"conditioner": {"layers_of_it": layers}, "scale_of_the_transformer": ROW * 9}]}
+
+    def apply(x):
+        (bijection,) = flow["bijections_of_a_flow"]
+        for layer in bijection["conditioner"]["layers_of_it"]:
+            x = x @ layer["weight"]
+        return x * bijection["scale_of_the_transformer"]
+
+    names, source = named_constants(apply)
+    assert "flow.bijections_of_a_flow.0.conditioner.layers_of_it.1.weight" in names
+    assert "    layers_of_it_0_weight = constant(" in source
+    assert "    layers_of_it_1_weight = constant(" in source
+    assert "    scale_of_the_transformer = " in source

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import assert_agrees, cases, entry, main
+from xla2py.tests.passes.raising import assert_agrees, cases, entry, lacks, main
+from xla2py.tests.recording.lazy_jax import jnp, lax
 
 X = np.float32([0.1, -0.0, 7, 1e30, -np.inf, np.nan])
 
@@ -84,4 +85,25 @@ test_numbers_in_factors = cases("factors", X, np.float32([3, -0.0, 0, 1e30, np.i
         derivative("d = f32[6] multiply(y, two)", "q = f32[6] multiply(x, half)", "r = f32[6] divide(q, d)"),
         "return x * 0.5 / (y * 2)",
     ),
+)
+
+
+ROWS = np.float32([[1, -0.0, np.nan], [np.inf, 1e-40, 3]])
+OUTER = ((), ()), ((), ())
+
+
+def of_ones(*shape):
+    return lambda x: lax.dot_general(jnp.ones(shape), x, OUTER)
+
+
+test_arrays_of_ones_are_no_factors = cases("factors", ROWS, claims=[lacks("np.ones")])(
+    (of_ones(4), "np.broadcast_to(x, (4, 2, 3))"),
+    (of_ones(1, 1), "return x[None, None]"),
+    (of_ones(0), (ROWS,)),
+    (lambda x: of_ones(1)(x[:, 0])[0, 1:] + 1, "return x[None, 1, 0] + 1"),
+    (lambda x: jnp.zeros((2, 3, 4)).transpose(2, 0, 1) + x, (ROWS,)),
+)
+test_ones_stay_where_a_number_is_repeated = cases("factors", ROWS)(
+    lambda x: jnp.ones(3) * x[0, 0],
+    lambda x: jnp.full(3, 2.0) * x,
 )

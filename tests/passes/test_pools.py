@@ -57,3 +57,21 @@ test_other_pools_are_reductions = cases(
 def test_where_slices_are_slow_lines_are_reduced(target):
     source = xla2py.emit(hlo(pool((1, 2, 2, 1)), X), target).source
     assert "::2" not in source
+
+
+ODD = np.random.default_rng(5).normal(size=(3, 11, 7)).astype(np.float32)
+ODD[0, 2, 1], ODD[1, 10, 6], ODD[2, :4], ODD[2, 1, 0] = np.nan, np.nan, -0.0, 0.0
+
+
+test_elements_behind_the_last_whole_window_are_cut_off = cases("pools", ODD, claims=[lacks("window")])(
+    (pool((1, 2, 1)), "x[:, :-1].reshape(3, 5, 2, 7).max(axis=2)"),
+    (pool((1, 4, 3), np.inf, jax.lax.min), "x[:, :8, :6].reshape(3, 2, 4, 2, 3).min(axis=(2, 4))"),
+    (pool((2, 11, 5), 0.0, jax.lax.add), "x[:2, :, :5].sum(keepdims=True)"),
+    (lambda x: pool((1, 1, 2), 0.0, jax.lax.add)(x) / 2, ".mean(axis=-1)"),
+)
+test_windows_that_are_longer_than_the_array_or_padded_stay = cases("pools", ODD)(
+    (lambda x: jax.lax.reduce_window(x, -np.inf, jax.lax.max, (1, 3, 1), (1, 2, 1), "VALID"), "reduce_window"),
+    (lambda x: jax.lax.reduce_window(x, -np.inf, jax.lax.max, (1, 2, 1), (1, 2, 1), "SAME"), "reduce_window"),
+    pool((1, 12, 1)),
+    pool((4, 1, 1)),
+)

@@ -79,3 +79,21 @@ def test_names_of_what_a_loop_carries_stay(tmp_path, live_xla):
     exec(compile(source.read_text(), source, "exec"), names)
     text = xla2py.emit(jax.jit(jax.grad(names["loss"], 1)).lower(X, W)).source
     assert "hidden, cell = " in text
+
+
+def columns(x, w):
+    def step(h, column):
+        h = column[:, None] * h + (1 - column)[:, None] * w
+        return jnp.tanh(h), h
+
+    return (lax.scan(step, jnp.ones(w.shape, w.dtype), x.T)[1] ** 2).sum()
+
+
+@pytest.mark.texts_of("0.10")
+@pytest.mark.parametrize("width", [7, 1, 0])
+def test_columns_of_what_a_loop_reads_are_not_stored(width):
+    x, w = X[:, 0, :3].T[:, :width], W[:3]
+    text = hlo(jax.grad(columns, (0, 1)), x, w)
+    if width > 1:
+        assert buffers(text) < buffers(text, disable_passes=[WITHOUT])
+    assert_agrees(text, x, w, without=WITHOUT)

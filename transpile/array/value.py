@@ -57,10 +57,14 @@ class Value:
 
 
 def permute(graph: Graph, node: Node, order: Sequence[int]) -> Node:
-    """Return the transpose of a node. The identity adds no node, a transpose of a transpose adds one."""
+    """Return the transpose of a node. The identity adds no node, a transpose of a transpose one, a filled array its
+    like.
+    """
     order = tuple(order)
     if order == tuple(range(node.ndim)):
         return node
+    if is_of_one_number(node):
+        return filled(graph, node.operands[0], tuple(node.shape[axis] for axis in order))
     if node.opcode == "transpose":
         inner = node.parameters["axes"]
         return permute(graph, node.operands[0], tuple(inner[axis] for axis in order))
@@ -113,8 +117,7 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
     node = strong(graph, node)
     opcode = "expand" if all(item is NEW or item == FULL for item in items) else "getitem"
     part = graph.add(opcode, (node,), index=items)
-    is_constant = node.operation.is_filled and bool(node.operands) and node.operands[0].is_literal
-    return filled(graph, node.operands[0], part.shape) if is_constant and part.ndim else part
+    return filled(graph, node.operands[0], part.shape) if is_of_one_number(node) and part.ndim else part
 
 
 def _of_part(graph: Graph, node: Node, items: tuple[Any, ...]) -> Node | None:
@@ -232,6 +235,11 @@ def materialise(graph: Graph, value: Value) -> Node:
     if all(value.shape[d] == 1 for d in range(lead)) and node.shape == value.shape[lead:]:
         return getitem(graph, node, (NEW,) * lead + (FULL,) * node.ndim)
     return graph.add("broadcast_to", (node,), shape=value.shape)
+
+
+def is_of_one_number(node: Node) -> bool:
+    """Return whether a node is an array filled with one constant."""
+    return node.operation.is_filled and bool(node.operands) and node.operands[0].is_literal
 
 
 def filled(graph: Graph, literal: Node, shape: tuple[int, ...]) -> Node:

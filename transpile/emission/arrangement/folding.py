@@ -6,7 +6,7 @@ from dataclasses import field
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot
-from ...array.program import Function, roots, tree_nodes
+from ...array.program import Function, Loop, roots, tree_nodes
 from ...array.scalars import is_matrix
 from ...array.traversal import is_inside, topological, users_of
 from ...array.value import FULL
@@ -19,6 +19,7 @@ from ..naming.source import SourceNames, is_empty_word
 MOST_FOLDED = 8  # operations in one statement
 MOST_SUMMED = 20  # operations in a sum, which may have a line for each of its terms
 _OFTEN = 3  # reads from which on a part of an array is assigned to the author's name for it
+_MOST_STORED = 2  # operations of a row that has no name of its own beside that of the array
 DEEPEST = 12  # levels of nesting in one expression
 
 
@@ -97,6 +98,8 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
     most = MOST_SUMMED if _continues_chain(node, users) else MOST_FOLDED
     if made.work[node] > most:
         return True
+    if len(readers) == 1 and made.work[node] <= _MOST_STORED and _is_stored_row(node, readers[0]):
+        return False
     if node in made.user_names and not _is_condition(node, made) and not _takes_its_name(node, users, made):
         return True
     if node.opcode == "call" and any(user.opcode == "call" for user in readers):
@@ -123,6 +126,15 @@ def _takes_its_name(node: Node, users: list[Node | None], made: Plan) -> bool:
     own = made.user_names[node]
     is_same = user in made.user_names and made.user_names[user] == own
     return is_product and user is not None and user.opcode == "add" and (is_same or is_empty_word(own))
+
+
+def _is_stored_row(node: Node, user: Node) -> bool:
+    """Return whether a value of a round is only stored, ``losses[i] = ..``, in an array that is called after it."""
+    if user.opcode != "loop":
+        return False
+    loop: Loop = user.parameters["loop"]
+    is_read = loop.condition is node or any(carry.following is node for carry in loop.carries)
+    return not is_read and sum(store.value is node for store in loop.stores) == 1
 
 
 def _is_inline(user: Node) -> bool:

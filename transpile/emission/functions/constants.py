@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from itertools import chain, count
 
 import numpy as np
@@ -24,11 +24,20 @@ _DIGITS_OF_NAME = 8  # digits of the hash that make an array's name unique among
 LONGEST_INLINE = 48  # characters of a table within an expression
 
 
-def constant_word(origin: str) -> str:
-    """Return the name of a constant by its origin: ``dense_0_kernel`` for ``params.dense_0.kernel``."""
+_LONGEST_WORD = 40  # characters of the name of a constant that has all of its path
+
+
+def constant_word(origin: str, among: Collection[str]) -> str:
+    """Return the name of a constant by its origin: ``dense_0_kernel`` for ``params.dense_0.kernel``. Of a long path,
+    only the end is the name, as much as tells it from the others ``among`` which it is.
+    """
     words = origin.split(".")
     while len(words) > 1 and words[0].lower() in ("params", "self", "variables"):
         words = words[1:]
+    if len("_".join(words)) > _LONGEST_WORD:
+        others = [other.split(".") for other in among if other != origin]
+        ends = (words[k:] for k in range(len(words) - 1, -1, -1) if not words[k].isdigit())
+        words = next((end for end in ends if not any(other[-len(end) :] == end for other in others)), words)
     return identifier("_".join(words).lower())
 
 
@@ -84,7 +93,7 @@ class ModuleConstants:
         element_type = node.type
         dtype = self.renderer.dtype(element_type)
         origin = self.origins.get(constant.sha256, "")
-        word = constant_word(origin) if origin else self._literal_word(constant)
+        word = self.word(constant) if origin else self._literal_word(constant)
         name = self._fresh(word.upper()) if word else f"TABLE_{number}"
         table = self._spaced(name, constant, dtype)
         is_small = constant.array.size <= LARGEST_INLINE and not (self.as_tensors and origin)
@@ -104,6 +113,11 @@ class ModuleConstants:
         self.renderer.used_prelude[function] = None
         bits = dtype if element_type.is_extension else ""
         return self.renderer.expression("stored", function, name, constant.sha256[:DIGEST_DIGITS], bits)
+
+    def word(self, constant: Constant) -> str:
+        """Return the name of a constant by its origin, or an empty string if that is unknown."""
+        origin = self.origins.get(constant.sha256, "")
+        return constant_word(origin, self.origins.values()) if origin else ""
 
     def _literal_word(self, constant: Constant) -> str:
         """Return the author's name of the literal that a constant is, or an empty string if it says nothing."""

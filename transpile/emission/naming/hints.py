@@ -14,7 +14,6 @@ from ...dataclass import dataclass
 from ...hlo.element_types import PRED
 from ...hlo.function_words import word_of
 from ...hlo.ir import Instruction
-from ..functions.constants import constant_word
 from ..functions.context import Writing
 from ..value_gradients import value_gradients
 from .identifiers import base_name, is_argument, is_operation, plural
@@ -65,8 +64,7 @@ class WantedNames:
     def of_constant(self, node: Node) -> str:
         """Return a name by the origin of a constant: ``layers_0_w`` in a tree that the function closes over."""
         constant = node.parameters.get("constant")
-        origin = self.writer.constants.origins.get(constant.sha256) if isinstance(constant, Constant) else None
-        return constant_word(origin) if origin else ""
+        return self.writer.constants.word(constant) if isinstance(constant, Constant) else ""
 
     def in_called(self, node: Node) -> str:
         """Return the name of one of a function's many results inside the function."""

@@ -6,7 +6,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.rewriting import called
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import Make, Rule, is_full_float, rule_pass
 from .magnitudes import has_no_sign
 
 
@@ -14,6 +14,11 @@ def _of_known_sign(graph: Graph, node: Node, found: Bindings) -> Node | None:
     """A quotient that is NaN where its divisor has no sign that is known."""
     ratio: Node = found["ratio"]
     return ratio if has_no_sign(found["size"]) else None
+
+
+def _greater(one: str, other: str) -> Make:
+    """Return what makes a call that tells how much of the larger of two numbers the first one is."""
+    return lambda graph, node, found: called(graph, "greater_or_half", (found[one], found[other]), node)
 
 
 def _of_logaddexp(graph: Graph, node: Node, found: Bindings) -> Node:
@@ -30,6 +35,8 @@ _SOFTPLUS = _FINITE.format("(sum := logaddexp(x, 0))", "sum")
 _SUM = _FINITE.format("(sum := logaddexp(a, b))", "sum")
 
 RULES = (
+    Rule(_SHARE.format("maximum"), _greater("x", "y"), when=is_full_float),
+    Rule(_SHARE.format("minimum"), _greater("y", "x"), when=is_full_float),
     Rule(_SHARE.format("maximum"), _LARGER.format("x, y"), when=is_full_float),
     Rule(_SHARE.format("minimum"), _LARGER.format("y, x"), when=is_full_float),
     Rule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SOFTPLUS}))", "logistic(x)", when=is_full_float),

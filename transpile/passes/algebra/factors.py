@@ -19,12 +19,14 @@ from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
+from ...array.value import FULL, NEW, getitem
 from ...dataclass import dataclass
 from ..rewriting.rules import Rule, apply_rules, is_full_float
 
 _DEEPEST = 6  # operations that are looked through
 _FACTOR, _DIVISOR, _NUMERATOR, _MINUS = range(4)
 _MINUS_ONE = np.array(-1, np.float32)
+_PARTS = ("getitem", "expand")
 _Path = tuple[int, ...]  # which operands lead to an operation
 
 RULES = (Rule("multiply(x, (r := divide(1, y)))", "divide(x, y)", once=("r",), when=is_full_float),)
@@ -43,8 +45,24 @@ class _Number:
 def factors(function: Function, supports: Support) -> None:
     """Raise chains of factors."""
     graph, live = function.graph, live_nodes(function)
+    if live.of(("ones",)):
+        rewrite(function, ("multiply", "getitem", "expand"), lambda node: _without_ones(graph, node), supports)
     rewrite(function, ("multiply", "divide", "negate"), lambda node: _gathered(graph, live, node), supports)
     apply_rules(function, RULES, supports)
+
+
+def _without_ones(graph: Graph, node: Node) -> Node | None:
+    """``x``, or as many of it as there are, in place of ``np.ones(..) * x``; a part of a part is one."""
+    if node.opcode != "multiply":
+        is_part = len(node.operands) == len(node.operands[0].operands) == 1 and node.operands[0].opcode in _PARTS
+        return getitem(graph, node.operands[0], node.parameters["index"]) if is_part else None
+    for ones, other in permutations(node.operands):
+        further = node.ndim - other.ndim
+        if ones.opcode == "ones" and other.ndim and node.shape == (1,) * further + other.shape:
+            return getitem(graph, other, (*(NEW,) * further, *(FULL,) * other.ndim))
+        if ones.opcode == "ones" and other.ndim:
+            return graph.add("broadcast_to", (other,), shape=node.shape)
+    return None
 
 
 def _gathered(graph: Graph, live: LiveNodes, node: Node) -> Node | None:

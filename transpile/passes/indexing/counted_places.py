@@ -1,17 +1,21 @@
 """Positions that a loop counts: ``x[i // 2]``. HLO's counter has an integer type, which a library's index does not
-need.
+need. Elements at positions along several axes are read at once: ``best[i, state]`` for ``best[i][state]``.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...array.graph import Graph
 from ...array.intervals import fits
-from ...array.node import Node, literal_value
+from ...array.live import LiveNodes, live_nodes
+from ...array.node import Node, Slot, literal_value
 from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
-from ..rewriting.users import index_places
+from ...array.value import FULL, NEW
+from ..rewriting.users import Uses, index_places
 
 _INDEXED = tuple(name for name, row in OPERATIONS.items() if row.takes_positions)
 _CUT = ("divide", "remainder")  # truncate, as Python does for numbers that are not negative
@@ -33,6 +37,38 @@ def counted_places(function: Function, supports: Support) -> None:
         return with_operands(graph, node, operands) if changed else None
 
     rewrite(function, _INDEXED, rule, supports)
+    uses = Uses(function)
+
+    def stored_at(node: Node) -> Node | None:
+        """The counter in place of a number that only says where loops store something."""
+        return _python_int(graph, node) if all(use.kind == "index" for use in uses(node)) else None
+
+    rewrite(function, ("scalar",), stored_at, supports)
+    if supports.features.elements_are_numbers:
+        live = live_nodes(function)
+        rewrite(function, ("getitem",), lambda node: _at_once(graph, live, node), supports)
+
+
+def _at_once(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
+    """``x[i, k]`` in place of ``x[i][k]``, where all places are numbers."""
+    inner = node.operands[0]
+    if inner.opcode != "getitem" or live.count(inner) != 1 or inner.region is not node.region:
+        return None
+    places = (*inner.operands[1:], *node.operands[1:])
+    outer = list(node.parameters["index"])
+    if not node.operands[1:] or any(place.ndim for place in places) or NEW in (*inner.parameters["index"], *outer):
+        return None
+    index: list[Any] = []
+    operands: list[Node] = []
+    for item in inner.parameters["index"]:
+        reader, item = (node, outer.pop(0)) if item == FULL and outer else (inner, item)
+        if isinstance(item, tuple):
+            return None
+        if isinstance(item, Slot):
+            operands.append(reader.operands[item.index])
+            item = Slot(len(operands))
+        index.append(item)
+    return graph.add("getitem", (inner.operands[0], *operands), index=(*index, *outer))
 
 
 def _python_int(graph: Graph, node: Node) -> Node | None:

@@ -28,6 +28,13 @@ def is_row(node: Node) -> bool:
     return bool(node.parameters["index"] == (Slot(1), *(FULL,) * node.ndim))
 
 
+def is_line(node: Node) -> bool:
+    """Return whether a node is the slice of its operand at one Python int along one axis: ``x[:, i]``."""
+    if node.opcode != "getitem" or len(node.operands) != 2 or not node.operands[1].is_python_int:
+        return False
+    return [item for item in node.parameters["index"] if item != FULL] == [Slot(1)]
+
+
 def is_counted_row(node: Node, loop: Loop) -> bool:
     """Tell whether a node is, in each round, the row at the loop's counter of an array from outside of the loop."""
     is_at_counter = is_row(node) and node.operands[1] is loop.counter

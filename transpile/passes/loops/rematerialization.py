@@ -18,7 +18,7 @@ from ...array.traversal import is_inside
 from ...dataclass import dataclass
 from ..to_array.counters import from_affine
 from .dead_carries import unread_carries
-from .loop_rows import is_counted_store, is_row, row_at
+from .loop_rows import is_counted_store, is_line, is_row, row_at
 
 _MOST_OPERATIONS = 3  # of one row
 
@@ -65,8 +65,8 @@ class _Rows:
         return not is_inside(value.region, self.loop.region)
 
     def _is_input(self, value: Node) -> bool:
-        """Tell whether a value is the row at the counter, or one beside it, of an array from outside of the loop."""
-        return is_row(value) and self._is_outside(value.operands[0]) and self._is_counted(value.operands[1])
+        """Tell whether a value is the row or column at the counter, or one beside it, of an array from outside."""
+        return is_line(value) and self._is_outside(value.operands[0]) and self._is_counted(value.operands[1])
 
     def _is_counted(self, number: Node) -> bool:
         """Tell whether an integer of Python is arithmetic on the counter alone."""

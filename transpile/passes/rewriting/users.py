@@ -32,10 +32,12 @@ class Uses:
         found = [Use(None, "operand")] if self._live.is_root(node) else []
         for user in self._live.users(node):
             kinds = _kinds(user)
-            stored = [store.value for store in user.parameters["loop"].stores] if user.opcode == "loop" else []
+            stores = user.parameters["loop"].stores if user.opcode == "loop" else []
+            stored = [store.value for store in stores].count(node)
+            places = [index for store in stores for index in store.indices].count(node)
             found += (Use(user, kinds.get(place, "operand")) for place, one in enumerate(user.operands) if one is node)
-            nested = nested_roots(user).count(node) - stored.count(node)
-            found += [Use(user, "stored")] * stored.count(node) + [Use(user, "operand")] * nested
+            nested = nested_roots(user).count(node) - stored - places
+            found += [Use(user, "stored")] * stored + [Use(user, "index")] * places + [Use(user, "operand")] * nested
         return found
 
 

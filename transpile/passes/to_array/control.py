@@ -21,7 +21,8 @@ from .lowering import FunctionLowering, Lowered, lowers
 
 # Functions of JAX that a reader knows by name: called once they stay functions, but where kernels join what is around.
 _KNOWN = frozenset(
-    "_interp _map_coordinates bessel_jn expm expm_frechet funm hyp1f1 hyp2f1 polar poly polyfit rankdata sqrtm".split()
+    "_interp _map_coordinates bessel_jn expm expm_frechet funm hyp1f1 hyp2f1 polar poly polyfit rankdata "
+    "sqrtm unwrap".split()
 )
 _SMALL = 4  # nodes that a computation may make and still be written in place at every call
 _MOST_INSTRUCTIONS = 20_000  # of a computation and what it calls, written in place to learn from them

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...array.node import Slot, Ufunc, literal_value
-from ...array.value import Value
+from ...array.value import FULL, Value, getitem
 from ...hlo.attributes import Window, WindowDimension
 from ...hlo.ir import Computation, Instruction
 from ...hlo.shapes import ArrayShape, TupleShape
@@ -91,7 +91,9 @@ def _cumulative(lowering: FunctionLowering, opcode: str, array: Value, initial: 
 
 
 def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Value, window: Window) -> Value | None:
-    """Return a reduction of blocks, made by a reshape, for adjacent windows without padding; or None."""
+    """Return a reduction of blocks, made by a reshape, for adjacent windows without padding; or None. Elements behind
+    the last whole block are cut off, where arrays are in memory.
+    """
     spelling = reduction_name(opcode, array.node.type)
     usual = all(
         d.stride == d.size and d.padding_low == d.padding_high == 0 and d.base_dilation == d.window_dilation == 1
@@ -99,11 +101,15 @@ def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Valu
     )
     module = lowering.module.module  # at other sizes, blocks may not divide the axis
     free = set(array.shape) - module.fixed_sizes if module.free_sizes else ()
-    whole = all(
-        size % d.size == 0 and (d.size == 1 or size not in free) for size, d in zip(array.shape, window, strict=True)
-    )
-    if spelling is None or not usual or not whole or 0 in array.shape:
+    sizes = list(zip(array.shape, window, strict=True))
+    are_known = all(d.size == 1 or size not in free for size, d in sizes)
+    if spelling is None or not usual or not are_known or any(size < d.size for size, d in sizes) or 0 in array.shape:
         return None
+    if any(size % d.size for size, d in sizes):
+        if not lowering.module.options.support.features.arrays_fit_memory:
+            return None
+        whole = [(None, size - size % d.size, None) if size % d.size else FULL for size, d in sizes]
+        array = Value.of(getitem(lowering.graph, lowering.plain(array), whole))
     shape: list[int] = []
     reduced_dimensions: list[int] = []
     for size, d in zip(array.shape, window, strict=True):
