@@ -107,3 +107,18 @@ def test_the_result_of_an_inner_loop_outlives_the_value_it_began_with():
     x = np.linspace(-3, 3, 8, dtype=np.float32)
     for own, expected in zip(xla2py.emit(xla2py.from_jax(program, x)).load().main(x), jax.jit(program)(x), strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-6)
+
+
+def test_what_an_inner_loop_reads_has_another_name_than_what_it_carries():
+    """The carry of the inner loop has the name of the outer one's from its first iteration on."""
+
+    def program(x):
+        def row(i, c):
+            c = jnp.clip(x[i], -2, 2)
+            return jax.lax.fori_loop(0, 3, lambda j, s: jnp.clip(c * j + jnp.cos(s), -1, 1), jnp.clip(x[i] * 3, -1, 1))
+
+        return jax.lax.fori_loop(0, 5, row, jnp.clip(x[0], -1, 1))
+
+    x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    actual = xla2py.emit(xla2py.from_jax(program, x)).load().main(x)
+    np.testing.assert_allclose(actual, jax.jit(program)(x), rtol=1e-5)

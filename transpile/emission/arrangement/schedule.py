@@ -154,6 +154,8 @@ def _take_over(
         ending = named_again.get(takeover.array, statement)
         if ending is not statement and (taker in read_at_the_end or _is_read_behind_copy(ending, taker, reads)):
             continue
+        if ending is not statement and ending.opcode == "loop" and taker in reads.of_bodies(ending):
+            continue
         if _reads_in_its_body(statement, takeover, looking, reads):
             continue
         readers = [member for member in edges if member is not statement and reading[member] & looking]

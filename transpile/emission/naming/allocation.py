@@ -122,8 +122,15 @@ class NameAllocation:
             following = carry.following
             if following is None or following is carry.parameter:
                 continue
-            written = place[statement_of(following)] if following in body.in_place else end
+            written, read_inside = end, set[Node]()
+            if following in body.in_place:
+                statement = statement_of(following)
+                written = place[statement]
+                if statement.opcode == "loop":  # its own carry has the name from the first iteration on
+                    read_inside = self.reads.of_bodies(statement)
             self.hold(texts[carry.parameter], carry.parameter)
             self._taken_until[carry.parameter] = {
-                node for node in self.plan.named if node.region is loop.region and read_last.get(node, -1) <= written
+                node
+                for node in self.plan.named - read_inside
+                if node.region is loop.region and read_last.get(node, -1) <= written
             }
