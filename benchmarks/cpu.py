@@ -7,8 +7,8 @@ Programs (``cpu_kit``) work on 4 KB to 256 MB. Each runs in a fresh process, whe
 arguments, each time in another order, so that none always comes behind the same one; results are compared first. A turn
 begins with a call that is not timed, so that none pays for memory that another gave back. A figure is the least time
 of a call: of CPU on one core, of the clock on more. Means are geometric, with each ratio counted as at least 0.5, so
-that one great gain hides no loss. ``--tuned`` takes NumPy's kernels for AVX-512 where the CPU has it, and lets the
-allocator keep the memory that is given back.
+that one great gain hides no loss. OpenBLAS picks its kernels itself, whatever the environment says. ``--tuned`` lets
+the allocator keep the memory that is given back.
 ``--write`` puts the table into ``docs/speed.md``. ``--statements`` counts those of the modules in place of all that:
 imports, checks and kernels among them, but no function that is copied from the prelude.
 """
@@ -42,9 +42,8 @@ KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 34)}
 def environment(cores: int, tuned: bool) -> dict[str, str]:
     """The environment in which a program is timed."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), str(cores))
-    has_avx512 = "avx512f" in Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else False
-    kernels = {"OPENBLAS_CORETYPE": "SkylakeX"} if has_avx512 else {}
-    return {**os.environ, **threads, "JAX_PLATFORMS": "cpu", **(kernels | KEEP_MEMORY if tuned else {})}
+    given = {name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS_")}
+    return {**given, **threads, "JAX_PLATFORMS": "cpu", **(KEEP_MEMORY if tuned else {})}
 
 
 def variants(name: str) -> dict[str, Callable[[], Any]]:

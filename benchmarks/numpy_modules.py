@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
+os.environ.pop("OPENBLAS_CORETYPE", None)  # OpenBLAS picks its kernels itself
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
 os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 

@@ -21,7 +21,7 @@ def _advice() -> tuple[str, ...]:
     """Return all advice that applies here."""
     texts = (
         advice_on_numba(find_spec("numba") is not None),
-        advice_on_kernels(_kernels(), _processor()),
+        advice_on_kernels(_kernels(), _processor(), os.environ),
         advice_on_memory(platform.libc_ver()[0], os.environ),
     )
     return tuple(text for text in texts if text)
@@ -32,14 +32,13 @@ def advice_on_numba(is_installed: bool) -> str:
     return "" if is_installed else "--style fast needs Numba: pip install 'xla2py[fast]'"
 
 
-def advice_on_kernels(kernels: str, processor: frozenset[str]) -> str:
+def advice_on_kernels(kernels: str, processor: frozenset[str], environment: Mapping[str, str]) -> str:
     """Return how to choose wider kernels; "" unless OpenBLAS's kernels do not use the processor's AVX-512."""
     if not kernels or kernels in _WIDE_KERNELS or "avx512f" not in processor:
         return ""
-    return (
-        f"NumPy's OpenBLAS multiplies by its kernels for {kernels}, and the processor has AVX-512: "
-        "set OPENBLAS_CORETYPE=SkylakeX before Python starts"
-    )
+    is_asked_for = "OPENBLAS_CORETYPE" in environment
+    way = "unset OPENBLAS_CORETYPE" if is_asked_for else "set OPENBLAS_CORETYPE=SkylakeX before Python starts"
+    return f"NumPy's OpenBLAS multiplies by its kernels for {kernels}, and the processor has AVX-512: {way}"
 
 
 def advice_on_memory(libc: str, environment: Mapping[str, str]) -> str:
