@@ -18,8 +18,8 @@ STEPS = {
     "of both axes": (lambda x: x.at[1:8:3, ::2].multiply(x[:3, :4]), "[1::3, ::2] = "),
     "the least": (lambda x: x.at[::3].min(0.25), "[::3] = "),
     "behind an axis": (lambda x: jnp.stack([x, x]).at[:, 1:-1:2, ::2].set(x[1:-1:2, ::2]), "[:, 1:9:2, ::2] = "),
-    "in a loop": (lambda x: lax.fori_loop(0, 5, lambda k, x: x.at[1:-1:2].add(x[:-2:2] * k), x), "[1:9:2] = "),
-    "one column": (lambda x: lax.fori_loop(0, 7, lambda k, x: x.at[:, k].add(x[:, k + 1] * 2), x), "x[:, i] = "),
+    "in a loop": (lambda x: lax.fori_loop(0, 5, lambda k, x: x.at[1:-1:2].add(x[:-2:2] * k), x), "[1:9:2] += "),
+    "one column": (lambda x: lax.fori_loop(0, 7, lambda k, x: x.at[:, k].add(x[:, k + 1] * 2), x), "x[:, i] += "),
     "of zeros": (lambda x: lax.fori_loop(0, 7, lambda k, c: c + jnp.zeros(8).at[k].add(x[0, k]), x[1]), "[i] = "),
     # near misses
     "places that run over": (lambda x: x.at[jnp.arange(5) * 3].add(x[:5], mode="drop"), "scatter_at("),

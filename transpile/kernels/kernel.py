@@ -39,11 +39,11 @@ class Kernel:
     stands_for: Function | None = None  # the fused operations, in the array dialect
     is_inline: bool = False  # its code is inlined at the call, in a loop that is compiled as a whole
     at: list[Map] = field(default_factory=list)  # where a step's element is in each result; no map for parts of lines
-    parallel: str = "1"  # the number of threads of the outermost loop, or ``auto``
+    parallel: str = "1"  # how many parts of the outermost loop run at once, or ``auto``
     caller_allocated: list[int] = field(default_factory=list)  # the numbers of the results that the caller allocates
-    at_once: int = 1  # neighbouring elements of a large loop that one thread computes
+    at_once: int = 1  # neighbouring elements of a large loop that one iteration computes
     rows: Node | None = None  # parameter: the row of a table of zeros to which each row of the only result is added
-    cut: frozenset[int] = frozenset()  # the axes of the loop along which arrays are blocks of any size
+    cut: frozenset[int] = frozenset()  # the axes of the loop along which arrays are parts of any size
 
     @property
     def has_loop(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import field
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function, Loop, roots, tree_nodes
-from ...array.scalars import is_matrix
+from ...array.scalars import is_matrix, is_row
 from ...array.traversal import is_inside, topological, users_of
 from ...array.value import FULL
 from ...dataclass import dataclass
@@ -130,7 +130,7 @@ def _takes_its_name(node: Node, users: list[Node | None], made: Plan) -> bool:
 
 def _is_stored_row(node: Node, user: Node) -> bool:
     """Return whether a value of a round is only stored, ``losses[i] = ..``, in an array that is called after it."""
-    if user.opcode != "loop":
+    if user.opcode != "loop" or is_row(node):  # compiled loops write the numbers of a row into an array that they keep
         return False
     loop: Loop = user.parameters["loop"]
     is_read = loop.condition is node or any(carry.following is node for carry in loop.carries)

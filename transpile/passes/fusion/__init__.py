@@ -36,7 +36,7 @@ def _made_by_caller(kernel: Kernel, least: int | None) -> list[int]:
 
 
 def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None:
-    """Fuse, in each function, the operations that a target has kernels for; large loops run on ``parallel`` threads."""
+    """Fuse, in each function, the operations that a target has kernels for; large loops run in ``parallel`` parts."""
     # Functions passed to other functions may be given arrays of another shape than in the program.
     handed = set() if kernels.take_any_shape else handed_on(functions)
     for function in functions:

@@ -1,8 +1,8 @@
 """Python functions that were traced several times: the copies of their instructions in one computation.
 
-A tracer inlines every call of a plain Python function. The stack tables still say which call an instruction comes
-from; the instructions of one call are a copy of those of another where they agree in everything but what they are
-given. A call in a Python loop has the same frames each time round: there copies are told apart by their order.
+JAX inlines every call of a plain Python function. The stack tables still say which call an instruction comes from; the
+instructions of two calls are copies if they agree in everything but their inputs. A call in a Python loop has the same
+frames in every iteration: there copies are distinguished by their order.
 """
 
 from __future__ import annotations
@@ -21,44 +21,45 @@ from ...hlo.stack_frames import CallChains
 
 Label = tuple[
     Any, ...
-]  # equal for what is at the same place in every copy: number of a place, number of the instruction
+]  # equal for corresponding instructions of all copies: number of a place, number of the instruction
 Copy = dict[Label, Instruction]
-_Traced = tuple[str, str, bool]  # the file and the name of a function, and whether it is run backward
-_Inside = tuple[list[tuple[Label, Instruction]], list[Instruction]]  # a call: its work, and its structure
+_Traced = tuple[str, str, bool]  # the file and the name of a function, and whether this is its gradient
+_Inside = tuple[list[tuple[Label, Instruction]], list[Instruction]]  # of a call: those that compute, and the structure
 
-# What must stay where it is, or says nothing by itself.
+# Instructions that cannot be moved, or are not characteristic by themselves.
 _STAYING = frozenset(("parameter", "domain", "after-all", "add-dependency", "rng", "rng-get-and-update-state"))
 _LEAVES = frozenset(("constant", "iota"))
 STRUCTURE = _LEAVES | frozenset(("broadcast", "reshape", "transpose", "bitcast", "tuple", "get-tuple-element"))
 _AROUND_CONVOLUTIONS = frozenset(("reshape", "transpose"))
-_REPEATED = frozenset(("broadcast", "reshape", "convert"))  # of a constant: as cheap as the constant
+_REPEATED = frozenset(("broadcast", "reshape", "convert"))  # on a constant, as cheap as the constant
 
 
 @dataclass(frozen=True, slots=True)
 class Activations:
-    """One Python function: its name, and what its calls became.
+    """One Python function: its name, and the instructions of its calls.
 
-    ``is_gradient``: of the code that runs it backward. ``structure`` are broadcasts, reshapes and the like that come
-    from inside the calls: they belong to the copy that they serve.
+    ``is_gradient``: whether they are of its gradient. ``structure`` are broadcasts, reshapes and the like from inside
+    the calls: they belong to the copy that uses them.
     """
 
     function_name: str
     is_gradient: bool
     copies: list[Copy]
-    callers: list[int]  # the frame that each call stands in
+    callers: list[int]  # the frame that contains each call
     structure: frozenset[Instruction]
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What is equal for the same copies in a computation of which other parts were written anew."""
+        """A key that stays equal for the same copies when other parts of the computation are rewritten."""
         names = frozenset(instruction.name for copy in self.copies for instruction in copy.values())
         return self.function_name, self.is_gradient, names
 
 
 def work(instructions: Iterable[Instruction]) -> int:
-    """Return how many of the instructions compute something, including those of called computations.
+    """The number of instructions that compute something, including those of called computations.
 
-    A convolution is a call of several lines, and each reshape or transpose around it one more: these count, too.
+    A convolution is written as a call of several lines, and each reshape or transpose around it as one more: these
+    count, too.
     """
     opcodes = _opcodes(instructions)
     uncounted = STRUCTURE - _AROUND_CONVOLUTIONS if opcodes["convolution"] else STRUCTURE
@@ -66,7 +67,7 @@ def work(instructions: Iterable[Instruction]) -> int:
 
 
 def _opcodes(instructions: Iterable[Instruction]) -> Counter[str]:
-    """Return how often each opcode runs; a ``call`` counts as the instructions of its computation."""
+    """How often each opcode runs; a ``call`` counts as the instructions of its computation."""
     given = list(instructions)
     of_computations: dict[Computation, Counter[str]] = {}
     for computation in callees_first(*_called_by(given), called=lambda each: _called_by(each.instructions)):
@@ -87,8 +88,8 @@ def _counted(instructions: list[Instruction], of_computations: Mapping[Computati
 
 
 def is_movable(instruction: Instruction) -> bool:
-    """Return whether an instruction can move into a function, with all that it calls: sizes known, no side effect, no
-    communication with other replicas.
+    """Whether an instruction can be moved into a function, with everything that it calls: static sizes, no side effect,
+    no communication with other replicas.
     """
     inner = (i for computation in callees_first(*instruction.called) for i in computation.instructions)
     return _is_movable_alone(instruction) and all(_is_movable_alone(i) for i in inner if i.opcode != "parameter")
@@ -104,7 +105,7 @@ def _is_movable_alone(instruction: Instruction) -> bool:
 
 
 class Numbers:
-    """Numbers in place of what is long to compare: equal values get equal numbers."""
+    """Numbers in place of values that are expensive to compare: equal values get equal numbers."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
@@ -112,8 +113,9 @@ class Numbers:
         self._kinds: dict[tuple[int, ...], tuple[Instruction, int | None, bool]] = {}
 
     def kind(self, instruction: Instruction) -> tuple[int | None, bool]:
-        """The number of what an instruction does and where it was traced, None where it must stay where it is; and
-        whether it is of a gradient."""
+        """The number of an instruction's operation and traced name, None if it cannot be moved; and whether it belongs
+        to a gradient.
+        """
         key = id(instruction.shape), id(instruction.attributes), id(instruction.metadata)
         known = self._kinds.get(key)
         if known is None or known[0].opcode != instruction.opcode:
@@ -124,7 +126,7 @@ class Numbers:
                 instruction,
                 number,
                 "transpose(" in op_name,
-            )  # kept, so that no other has its ids
+            )  # kept alive, so that its ids stay unique
         return known[1:]
 
     def of(self, value: Any) -> int:
@@ -132,29 +134,29 @@ class Numbers:
         return self._numbers.setdefault(value, len(self._numbers))
 
     def of_attributes(self, instruction: Instruction) -> int:
-        """The number of what the attributes of an instruction say."""
+        """The number of the value of an instruction's attributes."""
         attributes = instruction.attributes
         known = self._of_attributes.get(id(attributes))
-        if known is None:  # the mapping is kept, so that no other one gets its id
+        if known is None:  # the mapping is kept alive, so that its id stays unique
             known = self._of_attributes[id(attributes)] = attributes, self.of(described(attributes))
         return known[1]
 
 
 class Constants:
-    """Instructions that are cheap and depend on nothing; equal ones have equal keys."""
+    """Cheap instructions that depend on no inputs; equal ones have equal keys."""
 
     def __init__(self, numbers: Numbers) -> None:
         self._numbers = numbers
         self._keys: dict[Instruction, Any] = {}
 
     def key(self, instruction: Instruction) -> Any:
-        """A hashable description, None where the instruction is no such thing."""
+        """A hashable description, or None if the instruction is not a cheap constant."""
         if instruction not in self._keys:
             self._keys[instruction] = self._described(instruction)
         return self._keys[instruction]
 
     def are_one(self, column: tuple[Instruction, ...]) -> bool:
-        """Tell whether all are the same constant."""
+        """Whether all are the same constant."""
         keys = {self.key(instruction) for instruction in column}
         return len(keys) == 1 and None not in keys
 
@@ -173,7 +175,7 @@ class Constants:
 
 
 def described(value: Any) -> Any:
-    """The value of an attribute as something to compare; computations by what they compute."""
+    """A comparable form of an attribute's value; computations are described by their instructions."""
     if isinstance(value, Mapping):
         return tuple((key, described(item)) for key, item in sorted(value.items()))
     if isinstance(value, tuple | list):
@@ -191,7 +193,7 @@ def described(value: Any) -> Any:
 
 
 def activations(computation: Computation, chains: CallChains, numbers: Numbers) -> Iterator[Activations]:
-    """The functions called in a computation whose instructions come more than once, in alike copies."""
+    """The functions called in a computation whose instructions occur more than once, in matching copies."""
     for (_, name, is_gradient), calls in _by_function(computation, chains, numbers).items():
         found = [
             (copy, caller) for caller, (labelled, _) in calls.items() for copy in _split(labelled) if _may_save(copy)
@@ -209,12 +211,12 @@ def activations(computation: Computation, chains: CallChains, numbers: Numbers) 
 
 
 def _may_save(copy: Copy) -> bool:
-    """Tell whether a function may be worth its name: one operation is not, unless it is a convolution."""
+    """Whether a function may be worth its name: a single operation is not, unless it is a convolution."""
     return len(copy) > 1 or "convolution" in _opcodes(copy.values())
 
 
 def _by_function(computation: Computation, chains: CallChains, numbers: Numbers) -> dict[_Traced, dict[int, _Inside]]:
-    """The functions that were traced: by the frame of the caller, the instructions inside the call."""
+    """The functions that were traced: for each, the instructions inside the call, by the caller's frame."""
     found: dict[_Traced, dict[int, _Inside]] = {}
     calls_of: dict[tuple[tuple[int, ...], bool], list[tuple[_Inside, int]]] = {}
     for instruction in _by_depth(computation):
@@ -240,8 +242,9 @@ def _by_function(computation: Computation, chains: CallChains, numbers: Numbers)
 def _calls(
     chain: tuple[int, ...], is_gradient: bool, chains: CallChains, numbers: Numbers
 ) -> Iterator[tuple[_Traced, int, int]]:
-    """The functions that a chain of frames goes through, each at its outermost call: the frame of the caller, and the
-    number of the places inside the call."""
+    """The functions that a chain of frames passes through, each at its outermost call: the caller's frame, and the
+    number that identifies the source locations inside the call.
+    """
     seen: set[_Traced] = set()
     for k in range(1, len(chain)):
         frame = chains.frames[chain[k] - 1]
@@ -254,8 +257,8 @@ def _calls(
 
 
 def _by_depth(computation: Computation) -> list[Instruction]:
-    """Order by the longest way from a parameter: what one copy makes for the next one comes first, however it is
-    written.
+    """The instructions ordered by the longest path from a parameter: one copy's results come before the next copy,
+    whatever the order of the text.
     """
     depth: dict[Instruction, int] = {}
     for instruction in computation.instructions:
@@ -268,7 +271,7 @@ def _by_depth(computation: Computation) -> list[Instruction]:
 
 
 def _split(labelled: list[tuple[Label, Instruction]]) -> list[Copy]:
-    """The copies that one place of call left: as many as most labels come."""
+    """The copies that one call site produced: their number is the most common count of a label."""
     counts = Counter([label for label, _ in labelled])
     if not counts:
         return []

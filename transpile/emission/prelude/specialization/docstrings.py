@@ -35,7 +35,8 @@ def with_short_docstrings(source: str) -> str:
 
 def _written(paragraph: str, indent: str) -> str:
     line = f"{indent}{_QUOTES}{paragraph}{_QUOTES}"
-    return line if "\n" not in line else f"{indent}{_QUOTES}{paragraph}\n{indent}{_QUOTES}"
+    is_one = "\n" not in line and len(line) <= LINE_LENGTH
+    return line if is_one else f"{indent}{_QUOTES}{paragraph}\n{indent}{_QUOTES}"
 
 
 def _docstrings(tree: ast.AST) -> Iterator[ast.Expr]:

@@ -324,7 +324,8 @@ class _Merger(Printer):
         text = (ast.get_docstring(self.called) or "").split(".\n")[0].split(". ")[0].rstrip(".")
         for name, own in self.taken.names.items():
             text = text.replace(f"`{name}`", f"`{own}`")
-        text = text.replace("Return the", "The", 1)
+        text = text.removeprefix("Return ")
+        text = text[:1].upper() + text[1:]
         line = f"{indent}# {' '.join(text.replace('`', '').split())}:"
         is_all = self.function.body[-1] is node and len(_body(self.function)) == 1
         is_told = text and self.function.name not in text and len(self.body) > 2 and not is_all
