@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from math import prod
 from typing import Any
 
-from ....transpile.array.graph import Graph, frozen
+from ....transpile.array.graph import Graph
 from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.program import Function, Loop, roots
+from ....transpile.array.structure import structure
 from ....transpile.array.traversal import topological
 from ....transpile.dataclass import dataclass
 from ..planning.chunks import Chunks
@@ -172,7 +173,7 @@ def equivalence_key(function: Function) -> Hashable:
 
     For products, the key does not depend on sizes, since they are written alike for all.
     """
-    parameters = {node: k for k, node in enumerate(function.parameters)}
+    parameters = {*function.parameters}
     nodes = [node for node in topological(roots(function)) if node not in parameters]
     if any(node.stands_alone for node in nodes):
         return function
@@ -182,9 +183,4 @@ def equivalence_key(function: Function) -> Hashable:
         shape = tuple(min(size, 2) for size in node.shape) if any_size else node.shape
         return shape, node.element_type, node.is_python_int, node.interval, node.results
 
-    place = parameters | {node: len(parameters) + k for k, node in enumerate(nodes)}
-    steps = [
-        (node.opcode, tuple(place[x] for x in node.operands), frozen(node.parameters), form(node)) for node in nodes
-    ]
-    results = tuple(place[node] for node in roots(function))
-    return tuple(map(form, parameters)), tuple(steps), results, function.note
+    return structure(function, form), function.note

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import partial
-from typing import Any
 
-from ...array.graph import Graph, frozen
+from ...array.graph import Graph
 from ...array.node import Node
-from ...array.program import Function, Program, roots
+from ...array.program import Function, Program
 from ...array.rewriting import rewrite
-from ...array.traversal import topological
+from ...array.structure import structure
 from .inline_one import handed_on
 
 
 def same_functions(program: Program) -> None:
     """Call the first of several functions of one name that compute the same, and drop the others."""
     fixed = {program.entry, *handed_on(program.functions)}
-    first: dict[Any, Function] = {}
+    first: dict[Hashable, Function] = {}
     replaced: dict[Function, Function] = {}
     for function in program.functions:  # callees first
         if replaced:
@@ -34,16 +34,9 @@ def _called(graph: Graph, replaced: dict[Function, Function], call: Node) -> Nod
     return graph.add("call", call.operands, function=same) if same is not None else None
 
 
-def _computes(function: Function) -> Any:
+def _computes(function: Function) -> Hashable:
     """Return a key that is equal for functions of one name with the same operations. Loops and branches are never
     equal.
     """
-    places: dict[Node, int] = {node: k for k, node in enumerate(function.parameters)}
-    rows: list[Any] = [(node.shape, node.element_type) for node in function.parameters]
-    for node in topological(roots(function)):
-        if node not in places:
-            places[node] = len(places)
-            operands = tuple(places[operand] for operand in node.operands)
-            rows.append((node.opcode, operands, node.shape, node.element_type, node.results, frozen(node.parameters)))
-    single = isinstance(function.results, Node)
-    return function.name.split(".")[0], single, tuple(places[node] for node in function.flat_results), tuple(rows)
+    steps = structure(function, lambda node: (node.shape, node.element_type, node.results))
+    return function.name.split(".")[0], isinstance(function.results, Node), steps
