@@ -9,7 +9,8 @@ Multiples of a counter are a slice, too: ``np.where(np.arange(n) % j == 0, 0, x)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ...array.affine import affine, integer_value
@@ -44,20 +45,22 @@ class Stretch:
 
 def interval_masks(function: Function, supports: Support) -> None:
     """Cut what is summed, multiplied or stored to the positions that a mask selects."""
-    if not supports.features.arrays_are_mutable:
-        return
-    cut = _Cut(function.graph, live_nodes(function), supports)
-    rewrite(function, ("sum", "prod", "matmul", "setitem", "select"), cut.rewritten, supports)
-    if cut.has_carried:
-        own_arrays(function, supports)
+    _cut(function, supports, ("sum", "prod", "matmul", "setitem", "select"), _Cut.rewritten)
 
 
 def multiples(function: Function, supports: Support) -> None:
     """Store a number at the multiples of a counter alone, where the loops of kernels would visit all positions."""
+    _cut(function, supports, ("select",), _Cut.at_multiples)
+
+
+def _cut(
+    function: Function, supports: Support, opcodes: tuple[str, ...], rule: Callable[[_Cut, Node], Node | None]
+) -> None:
+    """Rewrite the nodes of these opcodes, and let loops own the carries that are then changed in place."""
     if not supports.features.arrays_are_mutable:
         return
     cut = _Cut(function.graph, live_nodes(function), supports)
-    rewrite(function, ("select",), cut.at_multiples, supports)
+    rewrite(function, opcodes, partial(rule, cut), supports)
     if cut.has_carried:
         own_arrays(function, supports)
 
