@@ -43,10 +43,8 @@ def test_a_single_blur_stays_where_it_is():
     assert "blur" not in functions(xla2py.emit(lowered(blur, IMAGES[0]), checks=False))
 
 
-FUNCTIONS = """
-HloModule m
-
-step.1 {
+STEP = """
+{name} {{
   x = f32[5] parameter(0)
   y = f32[5] parameter(1)
   a = f32[5] sine(x)
@@ -54,20 +52,10 @@ step.1 {
   c = f32[5] multiply(a, b)
   d = f32[5] tanh(c)
   e = f32[5] add(d, x)
-  ROOT f = f32[5] exponential(e)
-}
-
-NAME.2 {
-  x = f32[5] parameter(0)
-  y = f32[5] parameter(1)
-  a = f32[5] sine(x)
-  b = f32[5] cosine(y)
-  c = f32[5] multiply(a, b)
-  d = f32[5] tanh(c)
-  e = f32[5] add(d, x)
-  ROOT f = f32[5] LAST(e)
-}
-
+  ROOT f = f32[5] {last}(e)
+}}
+"""
+CALLS = """
 ENTRY main {
   p = f32[5] parameter(0)
   q = f32[5] parameter(1)
@@ -81,7 +69,8 @@ ENTRY main {
 
 
 def kept(name, last):
-    emitted = xla2py.emit(FUNCTIONS.replace("NAME", name).replace("LAST", last), checks=False)
+    steps = STEP.format(name="step.1", last="exponential") + STEP.format(name=f"{name}.2", last=last)
+    emitted = xla2py.emit("HloModule m\n" + steps + CALLS.replace("NAME", name), checks=False)
     p, q = np.linspace(-1, 1, 5, dtype=np.float32), np.linspace(0, 3, 5, dtype=np.float32)
 
     def step(x, y, outer=np.exp):
