@@ -58,7 +58,7 @@ _SPECIAL = {
     **dict.fromkeys(("erfcx", "erfcx_float64"), "erfcx"),
     **{name: name for name in ("entr", "ndtri", "xlogy", "xlog1py")},
 }
-# Those that differ at infinities and poles.
+# These functions differ from HLO at infinities and poles.
 _SPECIAL_INSIDE = {
     "lgamma": "gammaln",
     **{name: name for name in ("digamma", "gammainc", "gammaincc", "betainc", "zeta")},

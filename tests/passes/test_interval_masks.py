@@ -199,7 +199,7 @@ def number(i, x, a):
     return 7.0
 
 
-# What each round stores, where, and the statement in modules of both styles.
+# Each row has the stored value, the mask of its positions, and the statement in the modules of both styles.
 CARRIED = {
     "below": (number, lambda i, x, k, _: k < i * 2, "updated[: 2 * i + 2] = 7"),
     "from a bound": (number, lambda i, x, k, _: k >= i, "updated[i:] = 7"),

@@ -1,4 +1,4 @@
-"""What the jaxlib at hand writes otherwise than that of which our reader has the forms."""
+"""The forms of the installed jaxlib where they differ from those of jaxlib 0.10, which the reader writes."""
 
 from functools import cache
 

@@ -101,7 +101,7 @@ def test_a_text_of_mhlo(name):
     ],
 )
 def test_how_nan_is_written(operation, left, right):
-    """What becomes NaN has no sign on any processor; what is NaN stays as it is."""
+    """A NaN that folding produces has no sign on any processor; a NaN operand keeps its bits."""
     text = f"""func.func @main() -> tensor<f32> {{
       %0 = stablehlo.constant dense<{left}> : tensor<f32>
       %1 = stablehlo.constant dense<{right}> : tensor<f32>
@@ -113,7 +113,7 @@ def test_how_nan_is_written(operation, left, right):
 
 @pytest.mark.parametrize(("left", "right", "opcode"), [(2, 3, "xor"), (3, 3, "constant"), (0, 3, "xor")])
 def test_bits_of_constants(left, right, opcode):
-    """What equal bits give is worked out, and no other exclusive or, which newer versions of jaxlib work out, too."""
+    """The reader folds an exclusive or of equal operands only; newer versions of jaxlib fold all of constants."""
     text = f"""func.func @main() -> tensor<i32> {{
       %0 = stablehlo.constant dense<{left}> : tensor<i32>
       %1 = stablehlo.constant dense<{right}> : tensor<i32>

@@ -60,7 +60,7 @@ def is_same_part(change: Node, view: Node) -> bool:
 
 
 def _places(node: Node) -> list[Any]:
-    """What an index takes along each axis: a range of numbers, or nodes in place of slots."""
+    """Return the part of each axis that an index selects: a range of known positions, or nodes in place of slots."""
     sizes, places = iter(node.operands[0].shape), list[Any]()
     for item in node.parameters["index"]:
         if item is None:

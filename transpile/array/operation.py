@@ -59,7 +59,7 @@ class Parameter:
 
     @property
     def optional(self) -> Parameter:
-        """The same parameter, but optional."""
+        """This parameter as an optional one."""
         return Parameter(self.kind, self.accepts, True)
 
 

@@ -1,4 +1,4 @@
-"""What a target supports: the interface that passes query."""
+"""The interface by which passes query what a target supports."""
 
 from __future__ import annotations
 

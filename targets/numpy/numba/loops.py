@@ -58,7 +58,7 @@ class LoopRenderer(Renderer):
         return self.elements.loaded(text, node.operands[0]) if is_element else text
 
     def chooses(self, node: Node, function: Function) -> bool:
-        """As all of numbers is, choices are written by the macros of kernels."""
+        """Return whether a choice of Python ints is a conditional expression; macros of kernels write all others."""
         return node.is_python_int and super().chooses(node, function)
 
     def is_bounded_place(self, node: Node, users: Sequence[Node | None]) -> bool:
