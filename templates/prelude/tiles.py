@@ -9,8 +9,9 @@ import numpy as np
 from .arrays_in_files import MAPPED_BYTES
 from .memory import MEMORY
 
-# Of one argument in a call: few enough to stay in the cache, and enough that threads
-# seldom wait for the interpreter. Windows need more: they read neighbouring rows again.
+# A call reads so many bytes of one argument: few enough to stay in the cache, enough
+# that threads seldom wait for the interpreter. Windows need more, since they read
+# neighbouring rows again.
 TILE_BYTES = 1 << 20
 WINDOW_BYTES = 1 << 22
 LINE_CHUNKS = 8  # chunks, at most, of a line that one task sorts as a whole

@@ -286,7 +286,7 @@ class Writer:
 
         Raises ``UnsupportedError`` (XP424) if no further sizes are available.
         """
-        for sizes in self._reserves():
+        for sizes in self._further_sizes():
             if len(self.emitted) < self.common.needed:
                 self._add(self.witnesses.program(sizes), sizes)
                 self.common = self._in_common()
@@ -306,7 +306,7 @@ class Writer:
             hint = f"{self.common.needed} sizes would tell more"
             raise UnsupportedError(Diagnostic("XP424", message, hint=hint))
 
-    def _reserves(self) -> Sequence[Assignment]:
+    def _further_sizes(self) -> Sequence[Assignment]:
         """Return further sizes: large ones if ``is_for_large_sizes``."""
         if not self.is_for_large_sizes:
             return self.witnesses.further_sizes

@@ -322,13 +322,13 @@ class RegionFinder:
                 continue
             loop: Loop = node.parameters["loop"]
             inside = [other for other in self.nodes if other.region is loop.region and other in self.fusible]
-            if loop.stores or loop.counter is None or not inside or not self._is_round(loop, inside[0].shape):
+            if loop.stores or loop.counter is None or not inside or not self._is_loop_body(loop, inside[0].shape):
                 continue
             whole = FusedRegion(inside[0].shape, loop.region, is_loop_body=True)
             whole.at = {member: identity(whole.loop) for member in inside}
             self.region_of.update(dict.fromkeys(inside, whole))
 
-    def _is_round(self, loop: Loop, shape: tuple[int, ...]) -> bool:
+    def _is_loop_body(self, loop: Loop, shape: tuple[int, ...]) -> bool:
         for node in self.nodes:
             if not is_inside(node.region, loop.region) or node.opcode == "parameter" or node in self.on_host:
                 continue
