@@ -252,9 +252,11 @@ def carry_constants(names: dict[str, Any]) -> None:
     stored = {file.stem: np.load(file, allow_pickle=False) for file in files}
     if not stored or path.with_suffix(".npz").is_file():
         stored.update(np.load(path.with_suffix(".npz"), allow_pickle=False))
-    names["constant"] = names["mapped_constant"] = lambda name, digest: verified(
-        stored[name], digest, path
-    )
+
+    def carried(name: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
+        return verified(stored[name], digest, shape, f"{path}: {name}")
+
+    names["constant"] = names["mapped_constant"] = carried
 
 
 def on_devices(

@@ -89,6 +89,17 @@ def test_a_file_that_is_no_archive_names_the_array(tmp_path, content):
         imported(path).main(*ARGUMENTS)
 
 
+def test_another_shape_is_told(saved):
+    if saved[1].suffix == ".npz":
+        with np.load(saved[1]) as stored:
+            np.savez(saved[1], **{name: x.reshape(100, 1) for name, x in stored.items()})
+    else:
+        np.save(saved[1], np.load(saved[1]).reshape(100, 1))
+    module = imported(saved[0])
+    with pytest.raises(ValueError, match=r"constant_1.* has the shape \[100, 1\], not \[100\]"):
+        module.main(*ARGUMENTS)
+
+
 def test_one_changed_bit_is_told(saved):
     content = bytearray(saved[1].read_bytes())
     at = content.index(np.float32(50).tobytes())
@@ -101,8 +112,8 @@ def test_one_changed_bit_is_told(saved):
 def test_large_constants_are_mapped(saved):
     module = imported(saved[0])
     if saved[1].suffix == ".npy":
-        expected = NUMBERS.astype(np.float32)
-        assert isinstance(module.mapped_constant("constant_1", array_sha256(expected)[:DIGEST_DIGITS]), np.memmap)
+        digest = array_sha256(NUMBERS.astype(np.float32))[:DIGEST_DIGITS]
+        assert isinstance(module.mapped_constant("constant_1", digest, (100,)), np.memmap)
 
 
 def test_current_and_stale_files_are_told_apart(saved):
@@ -139,6 +150,9 @@ def test_constants_in_a_safetensors_file(tmp_path):
     (tmp_path / "shift.safetensors").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     assert not all(sidecar.is_current() for sidecar in generated.sidecars(path))
     with pytest.raises(ValueError, match="constant_2 has changed"):
+        imported(path).main(*ARGUMENTS)
+    (tmp_path / "shift.safetensors").write_bytes(content.replace(b'"shape":[100]', b'"shape":[ 50]', 1))
+    with pytest.raises(ValueError, match=r"constant_1 has the shape \[50\], not \[100\]"):
         imported(path).main(*ARGUMENTS)
     for other in (content.replace(b"constant_2", b"constant_9"), content[:4], content[:20], b"", b"\x10" * 99):
         (tmp_path / "shift.safetensors").write_bytes(other)

@@ -1,5 +1,6 @@
 """Checkpoints in place of arguments: files, names, and what does not fit."""
 
+import shutil
 import sys
 from types import SimpleNamespace
 
@@ -45,6 +46,21 @@ def test_arguments_are_the_arrays_of_a_checkpoint(tmp_path, kind, before):
     path = written(tmp_path, kind, {f"{before}{name}": array for name, array in BOTH.items()})
     found = library.emit(HLO, weights=path)
     np.testing.assert_array_equal(found.load().main(X), W * X + B)
+
+
+def test_a_folder_of_steps_is_its_only_tree(tmp_path):
+    """What orbax's manager and flax's ``save_checkpoint`` write: ``7/default``, ``7/state``, ``checkpoint_7``."""
+    step = written(tmp_path, "orbax", {"dense.w": W, "dense.b": B}).rename(tmp_path / "default")
+    (tmp_path / "run" / "7").mkdir(parents=True)
+    step.rename(tmp_path / "run" / "7" / "default")
+    for path in ("run", "run/7", "run/7/default"):
+        np.testing.assert_array_equal(library.emit(HLO, weights=tmp_path / path).load().main(X), W * X + B)
+    shutil.copytree(tmp_path / "run" / "7", tmp_path / "run" / "8")
+    with pytest.raises(UsageError, match=r"XP727.*run holds several trees: run/7/default, run/8/default"):
+        library.emit(HLO, weights=tmp_path / "run")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=r"XP727.*empty holds no tree of orbax"):
+        library.emit(HLO, weights=tmp_path / "empty")
 
 
 def test_names_without_metadata(tmp_path):

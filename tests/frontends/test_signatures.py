@@ -11,7 +11,7 @@ from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.transpile.errors import XlaToPythonError
 from xla2py.transpile.frontends import free_arrays
 from xla2py.transpile.frontends.functions import load_function
-from xla2py.transpile.frontends.signatures import leaves, parse_arguments
+from xla2py.transpile.frontends.signatures import Argument, leaves, parse_arguments
 from xla2py.transpile.frontends.witnesses import function_at_sizes
 
 FUNCTIONS = """
@@ -20,6 +20,9 @@ TABLE = jnp.arange(3)
 def scaled(x, n): return jnp.sin(x) * n
 def product(x, y): return x @ y
 def layer(p, x): return x @ p["w"] + p["b"][0]
+class Cell:
+    parameters = {"w": jnp.ones((3, 2)), "b": [jnp.ones(2)]}
+    def initial(batch=4, width=3): return jnp.zeros((batch, width))
 """
 
 
@@ -44,10 +47,11 @@ def functions(tmp_path):
         ("{'w': f32[3,2], \"b\": [f32, s32[N]],}, []", [("f32", (3, 2)), ("f32", ()), ("s32", ("N",))]),
         ("float8_e4m3fn[0]", [("f8e4m3fn", (0,))]),
         ("", []),
+        ("params, (f32[2], state()), init(B, 4), weights", [("f32", (2,))]),
     ],
 )
 def test_types_have_the_names_of_hlo_numpy_and_jax(text, expected):
-    found = leaves(parse_arguments(text, 0, len(text)))
+    found = [each for each in leaves(parse_arguments(text, 0, len(text))) if isinstance(each, Argument)]
     assert [(each.element_type.name, each.sizes) for each in found] == expected
 
 
@@ -62,6 +66,7 @@ def test_types_have_the_names_of_hlo_numpy_and_jax(text, expected):
         ("scaled({'a' f32}, f32)", "XP102", 6, "expected `:` behind a key, found `f32`"),
         ("scaled({a: f32}, f32)", "XP102", 2, "expected a key in quotes, found `a`"),
         ("scaled([f32, s32}, f32)", "XP102", 10, "expected `]` to close the list, found `}`"),
+        ("scaled(initial(-1), f32)", "XP102", 9, "expected a size, or the name of one, found `-1`"),
         ("scaled(f32[4], f32[)", "XP102", 13, "expected a size, or the name of one, found `)`"),
     ],
 )
@@ -119,3 +124,18 @@ def test_trees_of_arguments(functions, tmp_path):
     )
     p, x = {"w": np.ones((3, 2), np.float32), "b": [np.float32([1, 2])]}, np.ones((4, 3), np.float32)
     np.testing.assert_array_equal(module.load().main(p, x), x @ p["w"] + p["b"][0])
+
+
+@pytest.mark.parametrize("given", ["Cell.initial(N, 3)", "Cell.initial()", "Cell.initial(4)"])
+def test_objects_of_the_module_stand_for_their_types(functions, tmp_path, given):
+    module = load_function(f"{functions}:layer(Cell.parameters, {given})", tmp_path, {"N": 4})
+    wanted = load_function(f"{functions}:layer({{'w': f32[3,2], 'b': [f32[2]]}}, f32[4,3])", tmp_path)
+    assert xla2py.emit(module).source == xla2py.emit(wanted).source
+
+
+@pytest.mark.parametrize(
+    ("given", "code"), [("floaf32", "XP721"), ("Cell.initial(1, 2, 3)", "XP721"), ("f(N)", "XP425")]
+)
+def test_objects_that_the_module_lacks_are_named(functions, tmp_path, given, code):
+    with pytest.raises(XlaToPythonError, match=code):
+        load_function(f"{functions}:layer({given}, f32[4,3])", tmp_path)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import xla2py as library
-from xla2py.transpile.errors import UsageError
+from xla2py.transpile.errors import UsageError, XlaToPythonWarning
 from xla2py.transpile.frontends import safetensors
 from xla2py.transpile.frontends.tree_files import trees_as_json, with_trees_beside
 from xla2py.transpile.hlo.ir import Built, Trees
@@ -365,6 +365,18 @@ def test_a_gradient_is_what_scipy_takes(tmp_path, wrong_types, monkeypatch):
     np.testing.assert_array_equal(gradient, -2 * wanted.ravel(order="F"))
     assert fitted.value_and_grad(np.zeros((3, 2)), wanted)[1].shape == (3, 2)
     assert wrong_types(tmp_path / "fitted/src", "-p", "fitted") == ""
+
+
+def test_functions_that_return_no_number_have_no_gradient(tmp_path):
+    jax = pytest.importorskip("jax")
+    x = jax.ShapeDtypeStruct((3,), "float32")
+    scale = lambda x: 2 * x  # noqa: E731
+    with pytest.warns(XlaToPythonWarning, match=r"scale has no gradient: it returns float32\[3\], not a number"):
+        packages.package({"fit": (fit, x, x), "scale": (scale, x)}, to=tmp_path / "both", value_and_grad=0)
+    init = (tmp_path / "both/src/both/__init__.py").read_text(encoding="utf-8")
+    assert re.findall(r"^def (\w+)", init, re.MULTILINE) == ["fit", "scale", "fit_value_and_grad"]
+    with pytest.raises(UsageError, match=r"XP710.*scale has no gradient"):
+        packages.package({"scale": (scale, x)}, to=tmp_path / "one", value_and_grad=0)
 
 
 def test_a_gradient_by_a_tree_is_refused(tmp_path):

@@ -11,6 +11,9 @@ import numpy as np
 
 from ..errors import Diagnostic, UsageError
 from . import safetensors
+from .jax import required_jax
+
+_MOST_TOLD = 8  # folders in a message
 
 
 def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
@@ -57,13 +60,29 @@ def _with_lists(tree: Any) -> Any:
 
 
 def _restored(path: Path) -> Any:
+    """Return the tree of a folder of orbax, read into the memory of the host, on whatever devices it was saved."""
     try:
         from orbax import checkpoint
     except ImportError:
         message = f"{path} is a folder, and orbax, which reads such, is not installed"
         raise UsageError(Diagnostic("XP430", message, hint="pip install orbax-checkpoint")) from None
+    path = _saved_tree(path.resolve())
     with checkpoint.PyTreeCheckpointer() as reader:
-        return reader.restore(path.resolve())
+        stored = reader.metadata(path).item_metadata.tree
+        on_host = checkpoint.RestoreArgs(restore_type=np.ndarray)
+        return reader.restore(path, restore_args=required_jax().tree.map(lambda _: on_host, stored))
+
+
+def _saved_tree(path: Path) -> Path:
+    """Return the folder of the only tree in a checkpoint, which may be a folder of steps (``7``) and of items
+    (``7/default``). Raises ``UsageError`` (XP727) if it has none or several.
+    """
+    found = [place.parent for depth in ("", "*/", "*/*/") for place in sorted(path.glob(f"{depth}_METADATA"))]
+    if len(found) == 1:
+        return found[0]
+    own = ", ".join(place.relative_to(path.parent).as_posix() for place in found[-_MOST_TOLD:])
+    message = f"{path.name} holds several trees: {own}" if found else f"{path} holds no tree of orbax"
+    raise UsageError(Diagnostic("XP727", message, hint="name one with --weights" if found else ""))
 
 
 def _leaves(name: str, tree: Any) -> Iterator[tuple[str, np.ndarray]]:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +22,7 @@ from ..hlo.ir import HloModule
 from .checkpoints import as_tree, read_checkpoint
 from .jax import WIDE, required_jax, wide_types
 from .loading import is_function, of_object
-from .signatures import WEIGHTS, Arguments, Sizes, filled, leaves, parse_arguments, shown_sizes
+from .signatures import WEIGHTS, Argument, Arguments, Named, Sizes, filled, leaves, parse_arguments, shown_sizes
 
 _REFERENCE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)(?:\((?P<arguments>.*)\))?")
 
@@ -61,18 +62,20 @@ def load_function(
     assert match is not None
     has_arguments = match["arguments"] is not None
     arguments = parse_arguments(reference, *match.span("arguments")) if has_arguments else ()
-    if missing := next((name for each in leaves(arguments) for name in each.names if name not in sizes), ""):
+    parts = [each for each in leaves(arguments) if each != WEIGHTS]
+    if missing := next((name for each in parts for name in each.names if name not in sizes), ""):
         raise UsageError(Diagnostic("XP425", f"{reference} has no number for {missing}"))
     name = f"{reference} at {shown_sizes(sizes)}" if sizes else reference
-    tree = _tree_of(weights) if WEIGHTS in arguments else None
-    is_wide = any(each.is_wide for each in leaves(arguments)) or _is_wide(tree)
+    tree = _tree_of(weights) if WEIGHTS in leaves(arguments) else None
+    is_wide = any(isinstance(each, Argument) and each.is_wide for each in parts) or _is_wide(tree)
     with _importing_from(folder), wide_types(is_wide):
         found = _object(match["module"], match["name"])
         if not has_arguments and is_function(found):
             hint = "say what it takes: 'module:function(f32[4,8], s32[])', or 'module:function()'"
             raise UsageError(Diagnostic("XP722", "the shapes of the function's arguments are not known", hint=hint))
         found = with_gradient(found, gradient) if gradient else found
-        module = of_object(found, _examples(arguments, sizes, tree) if has_arguments else (), name)
+        examples = _examples(arguments, match["module"], sizes, tree) if has_arguments else ()
+        module = of_object(found, examples, name)
     return module if module.source is None else replace(module, source=replace(module.source, name=reference))
 
 
@@ -103,12 +106,31 @@ def _is_wide(tree: Any) -> bool:
     return any(leaf.dtype in WIDE for leaf in required_jax().tree_util.tree_leaves(tree)) if tree is not None else False
 
 
-def _examples(arguments: Arguments, sizes: Sizes, tree: Any = None) -> Any:
-    """Return the abstract values with which JAX traces the function; ``tree`` replaces the weights."""
+def _examples(arguments: Arguments, module: str, sizes: Sizes, tree: Any = None) -> Any:
+    """Return the values with which JAX traces the function, abstract ones for types; ``tree`` replaces the weights."""
     shape = required_jax().ShapeDtypeStruct
-    return filled(
-        arguments, lambda each: tree if each == WEIGHTS else shape(each.shape(sizes), each.element_type.dtype)
-    )
+
+    def example(each: Any) -> Any:
+        if each == WEIGHTS:
+            return tree
+        return (
+            _named(each, module, sizes)
+            if isinstance(each, Named)
+            else shape(each.shape(sizes), each.element_type.dtype)
+        )
+
+    return filled(arguments, example)
+
+
+def _named(each: Named, module: str, sizes: Sizes) -> Any:
+    """Return an object of the user's module, or what it returns. Raises ``UsageError`` (XP721)."""
+    way = each.way if each.sizes is None else f"{each.way}({', '.join(map(str, each.sizes))})"
+    try:
+        found = attrgetter(each.way)(importlib.import_module(module))
+        return found if each.sizes is None else found(*(sizes.get(str(size), size) for size in each.sizes))
+    except Exception as error:  # whatever the user's module raises
+        message = f"{way} is neither an element type nor an object of {module}: {type(error).__name__}: {error}"
+        raise UsageError(Diagnostic("XP721", message)) from error
 
 
 @contextmanager

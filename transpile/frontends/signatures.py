@@ -1,7 +1,9 @@
 """The notation for arguments of a function: ``f32[B,64], (int32[], {'w': bfloat16[8]})``.
 
 Element types have HLO's names, NumPy's or JAX's short ones; sizes are numbers, or names of free sizes. A type without
-brackets is a number. Tuples, lists and dicts nest. ``weights`` is the pytree of the arrays of a checkpoint.
+brackets is a number. Tuples, lists and dicts nest. Any other word is an object of the function's module that has the
+types, or a call that returns one: ``params``, ``Cell.initial_state(B, 64)``. ``weights`` is the pytree of the arrays
+of a checkpoint.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ _NAMES: dict[str, ElementType] = {
     **ELEMENT_TYPES,
 }
 _WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_WAY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _KEY = re.compile(r"""'[^'\\\n]*'|"[^"\\\n]*\"""")
 
 Sizes = Mapping[str, int]  # numbers by the names of free sizes
-Arguments = tuple[Any, ...]  # of :class:`Argument`, ``WEIGHTS``, and tuples, lists and dicts of such
+Arguments = tuple[Any, ...]  # of :class:`Argument`, :class:`Named`, ``WEIGHTS``, and tuples, lists and dicts of such
 WEIGHTS = "weights"
 
 
@@ -52,6 +55,19 @@ class Argument:
         return self.element_type.dtype in WIDE
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An object of the function's module, or what it returns when it is called with these sizes."""
+
+    way: str
+    sizes: tuple[int | str, ...] | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the free sizes."""
+        return tuple(size for size in self.sizes or () if isinstance(size, str))
+
+
 def shown_sizes(sizes: Sizes) -> str:
     """Return sizes for people: ``B = 3, T = 5``."""
     return ", ".join(f"{name} = {number}" for name, number in sizes.items())
@@ -70,17 +86,17 @@ def parse_arguments(text: str, start: int, end: int) -> Arguments:
     return found
 
 
-def leaves(arguments: Arguments) -> Iterator[Argument]:
-    """Yield the arrays of the arguments, in order, except those of a checkpoint."""
+def leaves(arguments: Arguments) -> Iterator[Any]:
+    """Yield the leaves of the arguments, in order: :class:`Argument`, :class:`Named` or ``WEIGHTS``."""
     for each in arguments:
-        if isinstance(each, Argument):
-            yield each
-        elif each != WEIGHTS:
+        if isinstance(each, tuple | list | dict):
             yield from leaves(tuple(each.values() if isinstance(each, dict) else each))
+        else:
+            yield each
 
 
 def filled(argument: Any, fill: Callable[[Any], Any]) -> Any:
-    """Return an argument with ``fill(each)`` in place of each array and ``WEIGHTS``."""
+    """Return an argument with ``fill(each)`` in place of each leaf (:func:`leaves`)."""
     if isinstance(argument, dict):
         return {key: filled(each, fill) for key, each in argument.items()}
     if isinstance(argument, tuple | list):
@@ -102,7 +118,7 @@ def _argument(cursor: Cursor) -> Any:
     start = cursor.skip()
     found = next((each for each in _CONTAINERS if cursor.accept(each)), None)
     if found is None:
-        return _array(cursor)
+        return _leaf(cursor)
     close, name, parsed = _CONTAINERS[found]
     cursor.enter(start)
     parts = parsed(cursor)
@@ -132,28 +148,35 @@ _CONTAINERS: dict[str, tuple[str, str, Callable[[Cursor], Any]]] = {
 }
 
 
-def _array(cursor: Cursor) -> Any:
+def _leaf(cursor: Cursor) -> Any:
     start = cursor.skip()
-    name = cursor.expect_match(_WORD, "an element type")
+    name = cursor.expect_match(_WAY, "an element type")
     if name == WEIGHTS:
         return WEIGHTS
     element_type = _NAMES.get(name)
+    if element_type is None and not cursor.looking_at("["):
+        return Named(name, _sizes(cursor, ")") if cursor.accept("(") else None)
     if element_type is None:
         hint = f"known types: {', '.join(ELEMENT_TYPES)}; or NumPy's and JAX's names: float32, int32, i32, bool, .."
         raise cursor.error("XP106", f"unknown element type {quote(name)}", start, start + len(name), hint)
     if not cursor.accept("["):
         return Argument(element_type, ())
-    sizes = [] if cursor.looking_at("]") else [_size(cursor)]
-    while cursor.accept(","):
-        sizes.append(_size(cursor))
-    cursor.expect("]")
+    sizes = _sizes(cursor, "]")
     if cursor.looking_at("{"):
         parse_layout(cursor, len(sizes))
-    return Argument(element_type, tuple(sizes))
+    return Argument(element_type, sizes)
+
+
+def _sizes(cursor: Cursor, close: str) -> tuple[int | str, ...]:
+    sizes = [] if cursor.looking_at(close) else [_size(cursor)]
+    while cursor.accept(","):
+        sizes.append(_size(cursor))
+    cursor.expect(close)
+    return tuple(sizes)
 
 
 def _size(cursor: Cursor) -> int | str:
-    number = cursor.match(INTEGER)
-    if number is not None and not number.group().startswith("-"):
+    number = None if cursor.looking_at("-") else cursor.match(INTEGER)
+    if number is not None:
         return int(number.group())
     return cursor.expect_match(_WORD, "a size, or the name of one")

@@ -233,7 +233,11 @@ def _gradient(project: Project, module: VendoredModule) -> Gradient:
         problem = f"is {first.type}"
     if problem:
         hint = "have the function take a flat array; jax.flatten_util.ravel_pytree gives one, and the way back"
-        raise UsageError(Diagnostic("XP710", f"SciPy gives a flat array of floats, and {name} {problem}", hint=hint))
+        raise UsageError(
+            Diagnostic(
+                "XP710", f"{module.function}: SciPy gives a flat array of floats, and {name} {problem}", hint=hint
+            )
+        )
     return Gradient(name, first.type, first.shape)
 
 

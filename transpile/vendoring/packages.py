@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,13 +22,13 @@ from ..emission.functions.sidecars import SharedTensors
 from ..emission.module.description import type_text
 from ..emission.module.shared_helpers import SHARED
 from ..emission.naming.identifiers import identifier
-from ..errors import Diagnostic, UsageError
+from ..errors import Diagnostic, UsageError, XlaToPythonWarning
 from ..files import file_error, write_atomically
 from ..frontends import from_jax, load, safetensors
-from ..frontends.functions import is_reference, reference_parts, referenced, with_gradient
+from ..frontends.functions import is_reference, load_function, reference_parts, referenced, with_gradient
 from ..frontends.jax import source_folder
 from ..frontends.tree_files import SUFFIX, trees_as_json
-from ..frontends.witnesses import Assignment, Witnesses
+from ..frontends.witnesses import Assignment, Witnesses, free_sizes, function_at_sizes
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_without_constants
 from ..hlo.shapes import ArrayShape, Shape, leaves
@@ -122,10 +123,8 @@ def package_all(
     require_empty(folder)
     parts = [_part(word, each, arguments) for word, each in sources]
     if value_and_grad is not None:
-        parts += [
-            _part_with_gradient(part, each, arguments, str(value_and_grad), len(parts) == 1)
-            for part, (_, each) in zip(parts, sources, strict=True)
-        ]
+        weights = str(options.get("weights", ""))
+        parts += _parts_with_gradient(parts, [each for _, each in sources], arguments, str(value_and_grad), weights)
     require_distinct(parts)
     with _appearing(folder.resolve()) as project:
         write_package(project, parts, name, target, options)
@@ -240,15 +239,44 @@ def _part(name: str, source: Any, arguments: Sequence[Any]) -> Part:
     return part
 
 
-def _part_with_gradient(part: Part, source: Any, arguments: Sequence[Any], number: str, is_only: bool) -> Part:
-    """Return the function of a part's value and gradient. Raises ``UsageError`` (XP710) unless it is JAX's."""
-    name = "value_and_grad" if is_only else f"{part.name}_value_and_grad"
-    if isinstance(source, tuple):
-        source, *arguments = source
-    program = _program(with_gradient(source, number), arguments) if callable(source) else None
-    if program is None and not is_reference(part.source):
-        raise UsageError(Diagnostic("XP710", f"{part.name} has no gradient: it is no function of JAX"))
-    return replace(part, name=name, program=program, gradient=number)
+def _parts_with_gradient(
+    parts: Sequence[Part], sources: Sequence[Any], arguments: Sequence[Any], number: str, weights: str
+) -> list[Part]:
+    """Return a function of value and gradient for each part that is a function of JAX and returns a number; warn of the
+    others. Raises ``UsageError`` (XP710) if there is none.
+    """
+    problems = [_problem_of_gradient(part, source, weights) for part, source in zip(parts, sources, strict=True)]
+    told = [f"{part.name} has no gradient: {why}" for part, why in zip(parts, problems, strict=True) if why]
+    if all(problems):
+        raise UsageError(*(Diagnostic("XP710", message) for message in told))
+    for message in told:
+        warnings.warn(message, XlaToPythonWarning, stacklevel=4)
+    found = []
+    for part, source, why in zip(parts, sources, problems, strict=True):
+        function, *own = source if isinstance(source, tuple) else (source, *arguments)
+        program = _program(with_gradient(function, number), own) if callable(function) and not why else None
+        name = "value_and_grad" if len(parts) == 1 else f"{part.name}_value_and_grad"
+        found += [] if why else [replace(part, name=name, program=program, gradient=number)]
+    return found
+
+
+def _problem_of_gradient(part: Part, source: Any, weights: str) -> str:
+    """Return why a function has no gradient, or an empty string."""
+    function = source[0] if isinstance(source, tuple) else source
+    program = part.program
+    if is_reference(part.source):
+        is_free = free_sizes(part.source)
+        program = (
+            function_at_sizes(part.source, Path(), weights=weights).modules[0]
+            if is_free
+            else load_function(part.source, Path(), weights=weights)
+        )
+    elif not callable(function):
+        return "it is no function of JAX"
+    assert program is not None
+    result = program.entry.root.shape
+    is_number = isinstance(result, ArrayShape) and not result.dimensions and result.element_type.is_floating
+    return "" if is_number else f"it returns {type_text(result)}, not a number"
 
 
 def _program(source: Any, arguments: Sequence[Any]) -> HloModule:

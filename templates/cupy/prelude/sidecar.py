@@ -17,10 +17,10 @@ def device_constant(load: Callable[..., Any], *place: Any) -> cp.ndarray:
 
 class StoredTree(dict[Any, Any]):
     """A tree of arrays of this module's .safetensors file, each read and copied to the
-    device when it is first used; `arrays` has the digest and dtype of each.
+    device when it is first used; `arrays` has the digest, dtype and shape of each.
     """
 
-    def __init__(self, name: str, arrays: dict[str, tuple[str, Any]]) -> None:
+    def __init__(self, name: str, arrays: dict[str, tuple[Any, ...]]) -> None:
         self.name, self.arrays = name, arrays
 
     def __missing__(self, key: Any) -> Any:

@@ -106,13 +106,16 @@ class ModuleConstants:
         mark = constant.sha256[:_DIGITS_OF_NAME] if self.are_shared else number
         name = origin if origin and origin not in self.sidecar else f"constant_{mark}"
         self.sidecar[name] = constant.array
+        shape = str(constant.array.shape)
         if self.as_tensors and safetensors.can_hold(constant.array):
             self.renderer.used_prelude["mapped_tensor"] = None
-            return self.renderer.expression("stored_tensor", f'"{name}"', f'"{constant.sha256[:DIGEST_DIGITS]}"', dtype)
+            return self.renderer.expression(
+                "stored_tensor", f'"{name}"', f'"{constant.sha256[:DIGEST_DIGITS]}"', dtype, shape
+            )
         function = "mapped_constant" if is_mapped(constant.array) else "constant"
         self.renderer.used_prelude[function] = None
         bits = dtype if element_type.is_extension else ""
-        return self.renderer.expression("stored", function, name, constant.sha256[:DIGEST_DIGITS], bits)
+        return self.renderer.expression("stored", function, name, constant.sha256[:DIGEST_DIGITS], shape, bits)
 
     def word(self, constant: Constant) -> str:
         """Return the name of a constant by its origin, or an empty string if that is unknown."""

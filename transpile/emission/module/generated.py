@@ -121,8 +121,8 @@ class GeneratedModule:
         if self.constants:
             stored = {name: storable(array) for name, array in self.constants.items()}
             for function in ("constant", "mapped_constant"):
-                module.__dict__[function] = lambda name, _digest: stored[name]
-            module.__dict__["mapped_tensor"] = lambda name, _digest, _dtype: self.constants[name]
+                module.__dict__[function] = lambda name, *_: stored[name]
+            module.__dict__["mapped_tensor"] = lambda name, *_: self.constants[name]
         return module
 
     def as_jax(self, *, gradient: GeneratedModule | None = None) -> Callable[..., Any]:

@@ -60,7 +60,7 @@ from .names import DECORATORS, brought_in, foreign_names, function_name, prelude
 from .sections import add_sections
 from .shared_helpers import SHARED, divided, import_line, shares_functions
 
-_AROUND_ROW = len('    "": ("", ),')  # columns besides the name, the hash and the type of a stored array
+_AROUND_ROW = len('    "": ("", , ),')  # columns besides the name, hash, type and shape of a stored array
 _FREED = range(2**17, 2**25)  # bytes of arrays whose memory the C library returns to the system by default
 
 
@@ -406,7 +406,9 @@ class _ModuleWriter:
         self.constants.sidecar |= arrays
         self.renderer.used_prelude["StoredTree"] = None
         types = {name: self.renderer.dtype(from_dtype(array.dtype)) for name, array in arrays.items()}
-        rows = [(name, array_sha256(array)[:DIGEST_DIGITS], types[name]) for name, array in arrays.items()]
+        rows = [
+            (name, array_sha256(array)[:DIGEST_DIGITS], types[name], str(array.shape)) for name, array in arrays.items()
+        ]
         roots = {name.partition(".")[0] for name in arrays}
         trees = [(name, root) for root, name in self.stored_roots.items() if root in roots]
         are_long = not all(fits("".join(row), _AROUND_ROW) for row in rows)
