@@ -35,8 +35,8 @@ class ElementTable:
             return False
         named = node.opcode == "prelude"
         accepted = self.functions.get(called_function(node)) if named else self.operations.get(node.opcode)
-        rule = self.rules.get(node.opcode, _always)
-        return accepted is not None and node.operands[0].type.name in accepted and rule(node)
+        rule = self.rules.get(node.opcode)
+        return accepted is not None and node.operands[0].type.name in accepted and (rule is None or rule(node))
 
 
 _EXTREMES = frozenset(("max", "min"))
@@ -85,10 +85,6 @@ def called_function(node: Node) -> str:
     plain = slots == tuple(Slot(k) for k in range(len(node.operands)))
     is_known = function == "reduce_precision" or not node.parameters["keywords"]
     return function if plain and is_known and isinstance(function, str) else ""
-
-
-def _always(node: Node) -> bool:
-    return True
 
 
 def compares(node: Node) -> bool:

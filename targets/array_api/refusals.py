@@ -83,10 +83,6 @@ def _quotient(node: Node) -> str | None:
     return "the standard leaves the division of integers by 0 undefined"
 
 
-def _remainder(node: Node) -> str | None:
-    return _quotient(node) if node.type.is_integral else "the standard has no fmod"
-
-
 def _called_by_name(node: Node) -> str | None:
     function = node.parameters["function"]
     return None if function in LIBRARY else f"the standard has no {function}"
@@ -135,7 +131,7 @@ RULES: dict[str, Rule] = {
     **supports("sine sinh sqrt square tan tanh xor retype convert"),
     **dict.fromkeys("add atan2 clamp logaddexp maximum minimum multiply power select subtract compare".split(), _mixes),
     "divide": _quotient,
-    "remainder": _remainder,
+    "remainder": lambda node: _quotient(node) if node.type.is_integral else "the standard has no fmod",
     "shift-left": _shift,
     "shift-right-arithmetic": _shift,
     "shift-right-logical": _logical_shift,

@@ -65,14 +65,6 @@ def _goes_by_gemm(node: Node) -> bool:
     return all(operand.type.name in BY_GEMM for operand in node.operands)
 
 
-def _loop(node: Node) -> str | None:
-    return WAIT if node.parameters["loop"].counter is None else None
-
-
-def _conditional(node: Node) -> str | None:
-    return None if is_known_on_host(node.operands[0]) else WAIT
-
-
 def _joined(node: Node) -> str | None:
     several, types = len(node.operands), {operand.element_type for operand in node.operands}
     size = sum(prod(operand.shape) * operand.type.dtype.itemsize for operand in node.operands)
@@ -100,8 +92,8 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("concatenate", "stack"), _joined),
     **lacks("fft", PLAN),
     **lacks("infeed outfeed to_host from_host collective send recv replica-id partition-id", HOST),
-    "loop": _loop,
-    "conditional": _conditional,
+    "loop": lambda node: WAIT if node.parameters["loop"].counter is None else None,
+    "conditional": lambda node: None if is_known_on_host(node.operands[0]) else WAIT,
 }
 _FUNCTIONS: dict[str, Rule] = {
     **dict.fromkeys(("gemm", "contract", "convolution"), _by_gemm),

@@ -136,10 +136,6 @@ def _product_in(node: Node) -> OwnCall | None:
     return OwnCall("gemm", node.parameters["arguments"]) if is_of_bytes and has_rows_of_words(a, b, None) else None
 
 
-def _contraction(node: Node) -> OwnCall | None:
-    return product_by_gemm(node) if _is_in_tf32(node) else None
-
-
 def _is_in_tf32(node: Node) -> bool:
     return "precision" in node.parameters and node.type is F32
 
@@ -273,7 +269,7 @@ _FUNCTIONS: dict[str, Rule] = {
     "cumsum": _running("add", narrow_only=True),
     "cumprod": _running("multiply", narrow_only=True),
     "bitwise_reduce": _bitwise,
-    **dict.fromkeys(("einsum", "tensordot"), _contraction),
+    **dict.fromkeys(("einsum", "tensordot"), lambda node: product_by_gemm(node) if _is_in_tf32(node) else None),
     "matmul": _product,
     "pad": _pad,
     "sort": _sort,

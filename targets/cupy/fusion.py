@@ -148,10 +148,6 @@ def _reduces_several(node: Node) -> bool:
     return lines is not None and lines.count > 1
 
 
-def _language() -> Any:
-    return import_module(f"{__package__}.cuda.sizes").CUDA
-
-
 def _declarations(*arguments: Any) -> Any:
     """Return the writer of kernels in CUDA C++. It depends on emission, so it is imported only if a module has
     kernels.
@@ -180,5 +176,5 @@ KERNELS = Kernels(
         "reduces": _reduces_several,
         "most_elements": 2**62,
     },
-    language=_language,
+    language=lambda: import_module(f"{__package__}.cuda.sizes").CUDA,
 )

@@ -42,10 +42,6 @@ def _generator(function: str) -> Callable[[Node], OwnCall | None]:
     return lambda node: OwnCall(function, node.parameters["arguments"])
 
 
-def _scatter(node: Node) -> OwnCall | None:
-    return _scattered(node, node.parameters["arguments"])
-
-
 def _scattered(node: Node, arguments: tuple[Any, ...]) -> OwnCall | None:
     index = arguments[1] if isinstance(arguments[1], tuple) else arguments[1:2]
     combiner = arguments[3].opcode if len(arguments) > 3 else "add"
@@ -134,18 +130,13 @@ def takes_few(node: Node) -> bool:
     return _LEAST_OF_ROW * k <= node.operands[0].shape[-1]
 
 
-def _few_of_rows(node: Node) -> OwnCall | None:
-    """Return the selection by a heap if few elements are selected: then few are inserted into the heap."""
-    return top_k_by_heap(node) if takes_few(node) else None
-
-
 _CALLS: dict[str, Callable[[Node], OwnCall | None]] = {
     "random_bits": _generator("compiled_bits"),
     "random_uniform": _generator("compiled_uniform"),
     "random_normal": _generator("compiled_normal"),
     "philox_bits": _generator("compiled_philox"),
-    "scatter_at": _scatter,
-    "top_k": _few_of_rows,
+    "scatter_at": lambda node: _scattered(node, node.parameters["arguments"]),
+    "top_k": lambda node: top_k_by_heap(node) if takes_few(node) else None,
     "reduce_window": _pool,
     "select_and_scatter": _pool_gradient,
     **dict.fromkeys(("search_sorted", "search_many"), _search),

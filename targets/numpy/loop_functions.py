@@ -49,10 +49,6 @@ def _scatter(node: Node) -> OwnCall | None:
     return _scattered(node, parts, value, *combiner)
 
 
-def _update(node: Node) -> OwnCall | None:
-    return _scattered(node, node.parameters["index"], Slot(1), node.parameters["ufunc"])
-
-
 def _assignment(node: Node) -> OwnCall | None:
     """Return the scatter of an assignment that has index arrays; None for other assignments, which Numba supports."""
     is_scatter = any(place.ndim for place in node.operands[2:])
@@ -190,7 +186,7 @@ _RULES: dict[str, Rule] = {
     "gtsv": _tridiagonal,
     "fft": _transform,
     "small_convolution": _same("small_convolution"),
-    "update_at": _update,
+    "update_at": lambda node: _scattered(node, node.parameters["index"], Slot(1), node.parameters["ufunc"]),
     "setitem": _assignment,
     "sort": _sort,
     "argsort": _argsort,

@@ -25,9 +25,8 @@ from ....transpile.python.modules import statement_of
 from ....transpile.target import TEMPLATES, Target
 from .launches import launched, launched_at_any_size
 from .line_writer import LineWriter
-from .overflow import to_wrap
-from .renderer import CudaRenderer
-from .words import DOUBLE_WORDS, WORDS
+from .renderer import CudaRenderer, to_wrap
+from .sizes import DOUBLE_WORDS, WORDS
 
 FOLDER = TEMPLATES / "cupy" / "fast"  # of the macros
 # CuPy's headers for element types that C++ lacks.
@@ -145,7 +144,7 @@ class CudaDeclarations(Declarations):
         """Return the parameters of a kernel, wrapped into lines."""
         whole = writer.kernel.whole
         parts = [
-            writer.renderer.statement("declared", node in whole, _dtype_name(node), name)
+            writer.renderer.statement("declared", node in whole, str(node.type.dtype.name), name)
             for node, name in zip(nodes, names, strict=True)
         ]
         width = self.caller_renderer.layout.line_length - _AROUND
@@ -182,10 +181,6 @@ def _kinds(kernel: Kernel) -> set[str]:
     """Return the names of the element types that a kernel computes with."""
     nodes = kernel.function.graph.nodes_since(0)
     return {node.type.name for node in nodes if node.element_type is not None}
-
-
-def _dtype_name(node: Node) -> str:
-    return str(node.type.dtype.name)
 
 
 def _parts(library: Prelude, name: str) -> tuple[Any, ...]:

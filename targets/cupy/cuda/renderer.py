@@ -14,13 +14,35 @@ from ....transpile.array.node import Node
 from ....transpile.emission.expression import Renderer
 from ....transpile.emission.kernels.kernel_renderer import KernelRenderer
 from ....transpile.emission.literals import number
-from ....transpile.hlo.element_types import ElementType
+from ....transpile.hlo.element_types import S32, S64, U32, U64, ElementType
 from ....transpile.hlo.literal_values import nan_sign
 from ....transpile.kernels.index_maps import Term
 from ....transpile.python.grammar import ATOM, PRIMARY, SIGN, SUM
 from ....transpile.python.templates import Expression
 from .launches import Launch
-from .overflow import WITHOUT_SIGN
+
+WITHOUT_SIGN = {S32: U32, S64: U64}
+_OVERFLOWS = frozenset("add subtract multiply negate sum prod".split())
+# The low bits of these results depend only on the low bits of the operands, so an operand may overflow.
+_OF_LOW_BITS = _OVERFLOWS | frozenset("and or xor not shift-left".split())
+
+
+def to_wrap(nodes: Sequence[Node]) -> frozenset[Node]:
+    """Return the nodes to compute in unsigned arithmetic, of the nodes of a kernel (operands first): those that may
+    overflow, with a user that needs more than the low bits.
+    """
+    asked: set[Node] = set()
+    for node in reversed(nodes):
+        if node.opcode == "select" and node not in asked:
+            asked.add(node.operands[0])
+        elif node.opcode not in _OF_LOW_BITS:
+            asked.update(node.operands)
+    return frozenset(
+        node
+        for node in asked
+        if node.opcode in _OVERFLOWS and node.element_type in WITHOUT_SIGN and node.interval is None
+    )
+
 
 CTYPES = {
     "pred": "bool",

@@ -88,10 +88,6 @@ def _padded(node: Node) -> OperandAxes:
     return _all_axes(node) if is_filled(node) and is_grown else {}
 
 
-def _pad(node: Node) -> Arguments:
-    return (Slot(0), Slot(1), node.parameters["widths"]), {}
-
-
 def _sliced(node: Node) -> OperandAxes:
     """Return the axes of a slice that keeps the rank. dask.array reverses computed arrays in place, so that is left to
     it.
@@ -150,7 +146,7 @@ def _placing(
 IMPLEMENTATIONS: Implementations = {
     "roll": _placing("roll_in_chunks", _all_axes, _roll),
     "concatenate": _placing("concatenate_in_chunks", _all_axes, _concatenate),
-    "pad": _placing("pad_in_chunks", _padded, _pad),
+    "pad": _placing("pad_in_chunks", _padded, lambda node: ((Slot(0), Slot(1), node.parameters["widths"]), {})),
     "getitem": _placing("slice_in_chunks", _sliced, _slice),
     "reshape": (
         ChunkedImplementation(

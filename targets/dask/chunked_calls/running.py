@@ -22,10 +22,6 @@ def _accumulate(node: Node) -> Arguments:
     return (Ufunc(node.operation.folds), Slot(0)), {"axis": node.parameters["axis"]}
 
 
-def _accumulate_logarithms(node: Node) -> Arguments:
-    return (Ufunc("logaddexp"), Slot(0)), {"axis": node.parameters["axis"], "dtype": node.element_type}
-
-
 def _running(node: Node) -> OperandAxes:
     """Return the axis of the operands that are arrays; the other half are their initial numbers."""
     arrays = node.operands[: len(node.operands) // 2]
@@ -57,7 +53,7 @@ IMPLEMENTATIONS: Implementations = {
         ChunkedImplementation(
             "accumulate_in_chunks",
             _accumulated,
-            _accumulate_logarithms,
+            lambda node: ((Ufunc("logaddexp"), Slot(0)), {"axis": node.parameters["axis"], "dtype": node.element_type}),
             reads=1,
             holds=1,
             tasks=2,

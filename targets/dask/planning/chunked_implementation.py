@@ -33,14 +33,6 @@ def axis_of_all(node: Node, axis: int) -> OperandAxes:
     return {(k, axis): axis for k, operand in enumerate(node.operands) if 0 not in operand.shape}
 
 
-def _no_pairs(node: Node) -> Iterable[tuple[Axis, Axis]]:
-    return ()
-
-
-def _no_bytes(node: Node, block: Sequence[int]) -> int:
-    return 0
-
-
 def _no_lengths(
     node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, needs: Lengths, target: int
 ) -> Lengths:
@@ -69,13 +61,13 @@ class ChunkedImplementation:
     function: str
     divides: Callable[[Node], OperandAxes]
     arguments: Callable[[Node], Arguments]
-    same_chunks: Callable[[Node], Iterable[tuple[Axis, Axis]]] = _no_pairs
+    same_chunks: Callable[[Node], Iterable[tuple[Axis, Axis]]] = lambda node: ()
     propose: Callable[[Node, AxisClasses, Lengths, Lengths, Lengths, int], Lengths] = _no_lengths
     reads: int = 0
     holds: int = 2
     holds_of_operands: int = 0
     element_bytes: int = 0
-    least_bytes: Callable[[Node, Sequence[int]], int] = _no_bytes
+    least_bytes: Callable[[Node, Sequence[int]], int] = lambda node, block: 0
     tasks: int = 1
     each: int | None = 0
     is_sized: bool = False

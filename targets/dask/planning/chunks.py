@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import prod
+from collections.abc import Collection, Iterable, Mapping
+from math import ceil, prod
 
 from ....transpile.array.node import Node
 from ....transpile.dataclass import dataclass
 from .axis_classes import Axis, AxisClasses
-from .nodes import shape_of
+from .nodes import is_argument, shape_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +72,14 @@ class Chunks:
     def block_bytes(self, node: Node) -> int:
         """Return the bytes of the largest chunk; 0 for a node that is not an array."""
         return prod(self.block_shape(node)) * node.type.dtype.itemsize if node.element_type is not None else 0
+
+    def count(self, node: Node, without: Collection[Axis] = ()) -> int:
+        """Return the number of chunks of an array, not counting the axes of the classes ``without``."""
+        find, sizes = self.classes.find, enumerate(shape_of(node))
+        return prod(ceil(n / max(1, self.length(node, k))) for k, n in sizes if find(node, k) not in without)
+
+    def given_bytes(self, nodes: Iterable[Node], *, by_rows: bool = False) -> int:
+        """Return the bytes of a block of each node, without those of ``main``'s arguments if they are read
+        ``by_rows``.
+        """
+        return sum(self.block_bytes(x) for x in nodes if not (by_rows and is_argument(x) and self.is_cut(x)))

@@ -100,11 +100,7 @@ def _element_numbers(graph: Graph, node: Node) -> Node:
         if step != 1:
             numbers = graph.add("multiply", (numbers, graph.literal(step, U64)))
         parts.append(getitem(graph, numbers, (FULL, *[NEW] * (node.ndim - 1 - axis))))
-    return reduce(lambda left, right: _sum(graph, left, right), parts)
-
-
-def _sum(graph: Graph, left: Node, right: Node) -> Node:
-    return graph.add("add", (left, right))
+    return reduce(lambda left, right: graph.add("add", (left, right)), parts)
 
 
 # -- triangles and diagonals

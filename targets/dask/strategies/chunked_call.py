@@ -13,7 +13,6 @@ from ..planning.chunks import Chunks
 from ..planning.nodes import is_argument, name_of, shape_of
 from ..planning.strategy import ArrayPhase, ArrayStrategy, Cost, Lengths, OperandAxis
 from ..writing.main_writer import Call, MainWriter
-from .costs import count_of_chunks, given_bytes
 
 
 class ChunkedCall(ArrayStrategy):
@@ -70,9 +69,9 @@ class ChunkedCall(ArrayStrategy):
         size = max(size, chosen.least_bytes(node, chunks.block_shape(node)))
         return Cost(
             name_of(node),
-            tasks=count_of_chunks(node, chunks) * _tasks_each(node, chosen, chunks) * chosen.tasks,
-            task_bytes=size + given_bytes(node.operands, chunks),
-            file_task_bytes=size + given_bytes(node.operands, chunks, by_rows=chosen.by_rows),
+            tasks=chunks.count(node) * _tasks_each(node, chosen, chunks) * chosen.tasks,
+            task_bytes=size + chunks.given_bytes(node.operands),
+            file_task_bytes=size + chunks.given_bytes(node.operands, by_rows=chosen.by_rows),
             sources=node.operands,
             passes=node.operands,
             handed_on_bytes=0 if node.results else chunks.block_bytes(node),
@@ -124,4 +123,4 @@ def _tasks_each(node: Node, chosen: ChunkedImplementation, chunks: Chunks) -> in
     alike |= {
         find(each, axis) for (k, axis), place in chosen.divides(node).items() if k == chosen.each and place is not None
     }
-    return count_of_chunks(each, chunks, alike)
+    return chunks.count(each, alike)

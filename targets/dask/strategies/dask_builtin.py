@@ -11,16 +11,10 @@ from ..planning.chunks import Chunks
 from ..planning.nodes import is_filled, name_of
 from ..planning.scatters import is_scatter
 from ..planning.strategy import ArrayPhase, ArrayStrategy, Cost, OperandAxis, every_axis
-from .costs import count_of_chunks, given_bytes
-
-
-def _always(node: Node) -> bool:
-    return True
-
 
 # Operations that dask.array computes along an axis with several chunks, each with its condition.
 SUPPORTED: dict[str, Callable[[Node], bool]] = {
-    **dict.fromkeys(("roll", "concatenate", "stack", "cumsum", "cumprod", "broadcast_to"), _always),
+    **dict.fromkeys(("roll", "concatenate", "stack", "cumsum", "cumprod", "broadcast_to"), lambda node: True),
     **dict.fromkeys(("argmax", "argmin", "bitwise_reduce", "diagonal"), is_filled),
     "setitem": lambda node: not is_scatter(node) and all(is_known_on_host(index) for index in node.operands[2:]),
     "getitem": lambda node: all(is_known_on_host(index) for index in node.operands[1:]),
@@ -59,15 +53,15 @@ class DaskBuiltin(ArrayStrategy):
         is_cut = any(map(chunks.is_cut, (node, *node.operands)))
         if node.opcode not in SUPPORTED or node.opcode == "broadcast_to" or not is_cut:
             return None
-        size, tasks = chunks.block_bytes(node), count_of_chunks(node, chunks)
+        size, tasks = chunks.block_bytes(node), chunks.count(node)
         if node.opcode == "diagonal":
             (x,) = node.operands
             tasks *= max(ceil(x.shape[axis] / chunks.length(x, axis)) for axis in (x.ndim - 2, x.ndim - 1))
         return Cost(
             name_of(node),
             tasks=tasks,
-            task_bytes=size + given_bytes(node.operands, chunks),
-            file_task_bytes=size + given_bytes(node.operands, chunks),
+            task_bytes=size + chunks.given_bytes(node.operands),
+            file_task_bytes=size + chunks.given_bytes(node.operands),
             sources=node.operands,
             passes=node.operands,
             handed_on_bytes=size,

@@ -16,7 +16,6 @@ from ..planning.product_axes import contracted, is_convolution
 from ..planning.strategy import ArrayPhase, ArrayStrategy, Cost, Lengths, OperandAxis
 from ..planning.window_axes import Windows, layout_of, moving_axes, summed_letters, windows_of
 from ..writing.main_writer import Call, MainWriter
-from .costs import count_of_chunks, given_bytes
 
 COPIES = 5  # of its operand and result that a convolution holds
 
@@ -58,9 +57,9 @@ class WindowsInChunks(ArrayStrategy):
         size = chunks.block_bytes(node) + _row_bytes(node, chunks)
         return Cost(
             name_of(node),
-            tasks=count_of_chunks(node, chunks) * _parts(node, chunks),
-            task_bytes=size + given_bytes(given, chunks),
-            file_task_bytes=size + given_bytes(given, chunks, by_rows=True),
+            tasks=chunks.count(node) * _parts(node, chunks),
+            task_bytes=size + chunks.given_bytes(given),
+            file_task_bytes=size + chunks.given_bytes(given, by_rows=True),
             sources=node.operands,
             passes=node.operands,
             handed_on_bytes=chunks.block_bytes(node),

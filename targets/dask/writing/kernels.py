@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ....transpile.array.node import Node
 from ....transpile.target import TEMPLATES
 from ...numpy.kernels import KERNELS as OF_ARRAYS
-
-
-def _compiles_nothing(node: Node) -> bool:
-    return False
-
 
 _COMPILER_BYTES = 256 << 20  # Numba's 50 MiB, and its data of some twenty compiled functions
 
 # Blocks are parts of large arrays, whatever their own size, and the threads are Dask's.
 KERNELS = replace(
     OF_ARRAYS.at_any_size(),
-    compiles=_compiles_nothing,
+    compiles=lambda node: False,
     compiler_bytes=_COMPILER_BYTES,
     any_size={},
     prelude=TEMPLATES / "dask" / "loops",

@@ -12,9 +12,8 @@ from ....transpile.emission.naming.source import SourceNames
 from ....transpile.emission.prelude.library import Prelude, names_in
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.target import TEMPLATES, Target
-from .heads import HeadWriter
 from .line_writer import LineNestWriter
-from .loops import LoopWriter
+from .loops import HeadWriter, LoopWriter
 from .notes import readable_lines
 from .renderer import CASTS, NumbaRenderer
 from .writer import NestWriter

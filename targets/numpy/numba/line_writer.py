@@ -103,7 +103,7 @@ class LineNestWriter(NestWriter):
 
     def _arrays_of_lines(self) -> None:
         """Make arrays for what is kept of elements, and for what columns have."""
-        for node in self._ordered(self.phases.kept):
+        for node in sorted(self.phases.kept, key=self.positions.__getitem__):
             if node not in self.texts:
                 self._array_of(node, self.inner)
         if self.columns:
@@ -116,9 +116,6 @@ class LineNestWriter(NestWriter):
                     name = self._name_of_total(node)
                     self.new_array(name, self._sizes(self.columns), self.renderer.dtype(node.type))
                     self.totals[node] = self.renderer.element(name, _own(self.columns))
-
-    def _ordered(self, nodes: Iterable[Node]) -> list[Node]:
-        return sorted(nodes, key=self.positions.__getitem__)
 
     def _array_of(self, node: Node, axes: Sequence[int]) -> None:
         """A new array for a value at each place along some axes."""

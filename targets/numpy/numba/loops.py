@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import dropwhile
 from typing import Any
 
@@ -17,13 +17,34 @@ from ....transpile.emission.arrangement.assignments import mentions
 from ....transpile.emission.expression import Renderer
 from ....transpile.emission.functions.function_writer import FunctionWriter
 from ....transpile.emission.naming.identifiers import Names
+from ....transpile.emission.trees.types import ARRAY, BLOCK, SCALAR
 from ....transpile.hlo.element_types import ElementType, from_dtype
 from ....transpile.python.templates import Expression
 from ..kernels import AS_BITS, fuses
-from .heads import HeadWriter
 from .renderer import NumbaRenderer
 from .rounds import RoundWriter
 from .writer import COUNTERS
+
+
+class HeadWriter:
+    """Writes heads; ``kinds`` are those of the types in them."""
+
+    def __init__(self, renderer: Renderer, has_blocks: bool, kinds: set[str]) -> None:
+        self.renderer = renderer
+        self.has_blocks = has_blocks
+        self.kinds = kinds
+
+    def head(self, name: str, parameters: Mapping[str, Sequence[int]], results: Sequence[Sequence[int]]) -> str:
+        """The head of a function of arrays of these shapes, by their names, which returns some of these shapes."""
+        typed = [(parameter, self._kind(shape)) for parameter, shape in parameters.items()]
+        returned = tuple(map(self._kind, results))
+        return self.renderer.statement("define", name, typed, [], [], returned[0] if len(returned) == 1 else returned)
+
+    def _kind(self, shape: Sequence[int]) -> str:
+        kind = BLOCK if self.has_blocks else ARRAY if shape else SCALAR
+        self.kinds.add(kind)
+        return kind
+
 
 # Made where the loop begins: numbers, and new arrays.
 _MADE_INSIDE = frozenset("literal integer empty full zeros ones".split())

@@ -24,12 +24,11 @@ from ....transpile.emission.functions.control_flow import ControlFlowWriter
 from ....transpile.emission.functions.function_writer import FunctionWriter
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.python.templates import Expression
-from .buffers import Buffers
 from .line_writer import LineNestWriter
 from .notes import readable_lines
 from .placed_changes import cut, written_in_place
 from .renderer import NumbaRenderer, Row
-from .writer import NestWriter
+from .writer import Buffers, NestWriter
 
 
 @dataclass(slots=True)

@@ -13,8 +13,29 @@ from ....transpile.kernels.index_maps import Index, Map, identity
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.python.templates import Expression
 from ..kernels import AS_BITS
-from .buffers import Buffers
 from .renderer import NumbaRenderer, Row
+
+
+class Buffers:
+    """Makes them once, before the first round; ``lines`` do that, ``names`` are those of all arrays of the loop's own
+    that may be written into."""
+
+    def __init__(self, renderer: NumbaRenderer) -> None:
+        self.renderer = renderer
+        self.lines: list[str] = []
+        self.names: set[str] = set()
+
+    def make(self, name: str, shape: Sequence[int | str], dtype: str) -> None:
+        """Make an array, whatever is in it."""
+        self.names.add(name)
+        self.lines.append(self.renderer.statement("new_array", name, tuple(shape), dtype))
+
+    def copy(self) -> Buffers:
+        """The same arrays, to go back to."""
+        made = Buffers(self.renderer)
+        made.lines, made.names = [*self.lines], {*self.names}
+        return made
+
 
 COUNTERS = "ijkmnp"  # no l, which looks like 1
 _SHORT = range(8, 64)  # shorter loops are best written out; longer ones are not
