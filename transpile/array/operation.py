@@ -168,12 +168,8 @@ class Table:
         ``names`` are the default names, ``after`` the ``names_after``, ``traits`` the flags that are set, without
         ``is_``. Raises AssertionError if a name already has a row.
         """
-        flags = {_flag(trait): True for trait in traits.split()}
+        flags = {trait if trait in Operation.__dataclass_fields__ else f"is_{trait}": True for trait in traits.split()}
         words = {"default_names": tuple(names.split()), "names_after": tuple(after.split())}
         for name in rows.split():
             assert name not in self.rows, f"{name} has two rows"
             self.rows[name] = Operation(name, tuple(operands.split()), **{**self.traits, **words, **flags, **row})
-
-
-def _flag(trait: str) -> str:
-    return trait if trait in Operation.__dataclass_fields__ else f"is_{trait}"

@@ -29,10 +29,6 @@ def _uniform_of(*operands: Any) -> Any:
     return keys.uniform_of(*operands)
 
 
-def _clamp(low: Any, x: Any, high: Any) -> Any:
-    return np.minimum(np.maximum(x, low), high)
-
-
 def _divide(a: Any, b: Any) -> Any:
     """Divide; integers as Python does. A division that may be by zero is another function."""
     return a // b if np.asarray(a).dtype.kind in "iu" else np.divide(a, b)
@@ -48,10 +44,6 @@ def _logistic(x: Any) -> Any:
     return one / (one + np.exp(-x))
 
 
-def _rsqrt(x: Any) -> Any:
-    return x.dtype.type(1) / np.sqrt(x)
-
-
 SCALARS: dict[str, Function] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -60,7 +52,7 @@ SCALARS: dict[str, Function] = {
     "negate": np.negative,
     "maximum": np.maximum,
     "minimum": np.minimum,
-    "clamp": _clamp,
+    "clamp": lambda low, x, high: np.minimum(np.maximum(x, low), high),
     "remainder": _remainder,
     "power": np.power,
     "atan2": np.arctan2,
@@ -81,7 +73,7 @@ SCALARS: dict[str, Function] = {
     "log-plus-one": np.log1p,
     "logistic": _logistic,
     "sqrt": np.sqrt,
-    "rsqrt": _rsqrt,
+    "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x),
     "cbrt": np.cbrt,
     "sine": np.sin,
     "cosine": np.cos,

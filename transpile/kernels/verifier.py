@@ -108,7 +108,8 @@ def _node_problems(kernel: Kernel, node: Node) -> Iterator[str]:
             yield f"{needed!r} is not in scope"
         if needed in kernel.whole and "at" not in node.parameters:
             yield f"the array {needed!r} is no element"
-    yield from _RULES.get(node.opcode, _no_problems)(kernel, node)
+    if node.opcode in _RULES:
+        yield from _RULES[node.opcode](kernel, node)
     if node.opcode in REDUCTIONS:
         yield from _reduction_problems(kernel, node)
     if node.opcode in RUNNING and kernel.lines != Lines.along(kernel.loop, (node.parameters["axis"],)):
@@ -141,10 +142,6 @@ def _row_problems(kernel: Kernel) -> Iterator[str]:
         yield f"{kernel.rows!r} has no number for each row"
     if width % kernel.at_once:
         yield f"rows of {width} are no groups of {kernel.at_once}"
-
-
-def _no_problems(kernel: Kernel, node: Node) -> Iterator[str]:
-    return iter(())
 
 
 def _read_problems(kernel: Kernel, node: Node) -> Iterator[str]:

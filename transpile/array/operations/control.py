@@ -73,10 +73,6 @@ def _carried(operands: Sequence[Operand], parameters: Parameters) -> tuple[Array
     return _types([carry.parameter for carry in parameters["loop"].carries])
 
 
-def _of_branches(operands: Sequence[Operand], parameters: Parameters) -> tuple[ArrayType, ...]:
-    return _types(parameters["branches"][0].results)
-
-
 OPERATIONS.define(
     "loop", "*initials", traits="has_body stands_alone", parameters={"loop": ANY}, results=_carried, axes=axes.nothing
 )
@@ -85,7 +81,7 @@ OPERATIONS.define(
     "which",
     traits="has_body stands_alone",
     parameters={"branches": ANY},
-    results=_of_branches,
+    results=lambda operands, parameters: _types(parameters["branches"][0].results),
     axes=axes.nothing,
 )
 

@@ -22,10 +22,6 @@ def _real(operands: Sequence[Operand], parameters: Parameters) -> ElementType | 
     return own.real if own is not None else None
 
 
-def _chosen(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
-    return common_type(operands[1:], parameters)
-
-
 def _is_count(operands: Sequence[Operand]) -> bool:
     """Return whether the operands are Python ints, or Python ints and literals."""
     counts = False
@@ -35,10 +31,6 @@ def _is_count(operands: Sequence[Operand]) -> bool:
         elif operand.opcode != "literal":
             return False
     return counts
-
-
-def _chooses_counts(operands: Sequence[Operand]) -> bool:
-    return all(operand.is_python_int for operand in operands[1:])
 
 
 def _define(names: str, operands: str, default_name: str = "", **row: Any) -> None:
@@ -189,8 +181,8 @@ _define(
     function="where",
     traits="quiet promotes",
     magnitude=magnitudes.largest,
-    element_type=_chosen,
-    python_int=_chooses_counts,
+    element_type=lambda operands, parameters: common_type(operands[1:], parameters),
+    python_int=lambda operands: all(operand.is_python_int for operand in operands[1:]),
     interval=intervals.chosen,
 )
 _define(

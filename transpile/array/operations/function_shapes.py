@@ -43,11 +43,6 @@ def _taken(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     return taken_shape(values.shape, index.shape, parameters["keywords"].get("axis", 0))
 
 
-def _picked(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Return one element for each index; the first operand is indexed."""
-    return broadcast(operands[1:])
-
-
 def _gathered(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     numbers = dict(parameters["keywords"])
     numbers.setdefault("index_vector_dim", len(operands[1].shape) - 1)
@@ -120,14 +115,6 @@ def _signal(operands: Sequence[Operand], parameters: Parameters, usual: str) -> 
     return (sizes[parameters["keywords"].get("mode", usual)],)
 
 
-def _convolved_signal(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    return _signal(operands, parameters, "full")
-
-
-def _correlated_signal(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    return _signal(operands, parameters, "valid")
-
-
 def _contraction(parameters: Parameters) -> dict[str, Any]:
     keywords = parameters["keywords"]
     contracting, batch = keywords["contracting"], keywords.get("batch", ((), ()))
@@ -135,11 +122,6 @@ def _contraction(parameters: Parameters) -> dict[str, Any]:
         **dict(zip(("lhs_contracting_dims", "rhs_contracting_dims"), contracting, strict=True)),
         **dict(zip(("lhs_batch_dims", "rhs_batch_dims"), batch, strict=True)),
     }
-
-
-def _scaled_dot(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Return the shape of a block-scaled dot: that of the product without scales."""
-    return sizes_of("dot", _shapes(operands[:2]), _contraction(parameters))
 
 
 def _ragged_dot(operands: Sequence[Operand], parameters: Parameters) -> Shape:
@@ -157,34 +139,9 @@ def _transformed(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 # -- shapes: reductions and counts
 
 
-def _reduced(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Return the shape after a reduction along the axes in the third argument."""
-    return reduced_shape(operands[0].shape, parameters["arguments"][2])
-
-
-def _features(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Return the shape of statistics per feature: the size of one axis."""
-    return (operands[0].shape[parameters["keywords"].get("axis", -1)],)
-
-
-def _counted(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Return the shape of a ``bincount`` with ``minlength``."""
-    return (parameters["keywords"]["minlength"],)
-
-
-def _keys(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Return the shape of as many keys, of two words each, as an argument says."""
-    return (parameters["arguments"][1], 2)
-
-
-def _state(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """Return the shape of a generator's state: two words."""
-    return (2,)
-
-
 SHAPES: dict[str, ShapeRule] = {
     "taken": _taken,
-    "picked": _picked,
+    "picked": lambda operands, parameters: broadcast(operands[1:]),
     "gathered": _gathered,
     "extended": _extended,
     "padded": _padded,
@@ -193,16 +150,16 @@ SHAPES: dict[str, ShapeRule] = {
     "differences": _differences,
     "with diagonal": _with_diagonal,
     "bits": _bits,
-    "convolved signal": _convolved_signal,
-    "correlated signal": _correlated_signal,
-    "scaled dot": _scaled_dot,
+    "convolved signal": lambda operands, parameters: _signal(operands, parameters, "full"),
+    "correlated signal": lambda operands, parameters: _signal(operands, parameters, "valid"),
+    "scaled dot": lambda operands, parameters: sizes_of("dot", _shapes(operands[:2]), _contraction(parameters)),
     "ragged dot": _ragged_dot,
     "transformed": _transformed,
-    "reduced": _reduced,
-    "features": _features,
-    "counted": _counted,
-    "keys": _keys,
-    "state": _state,
+    "reduced": lambda operands, parameters: reduced_shape(operands[0].shape, parameters["arguments"][2]),
+    "features": lambda operands, parameters: (operands[0].shape[parameters["keywords"].get("axis", -1)],),
+    "counted": lambda operands, parameters: (parameters["keywords"]["minlength"],),
+    "keys": lambda operands, parameters: (parameters["arguments"][1], 2),
+    "state": lambda operands, parameters: (2,),
     "broadcast": broadcast,
     "windows": window_places,
     "convolution": convolved,
@@ -225,10 +182,6 @@ def _type_of_function(operands: Sequence[Operand], parameters: Parameters) -> El
     return own
 
 
-def _type_of_transform(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
-    return transformed_type(operands[0].element_type, parameters["arguments"][1])
-
-
 def _keyword_type(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
     """Return the type in the keyword ``dtype``, or that of the first operand."""
     own: ElementType | None = parameters["keywords"].get("dtype") or operands[0].element_type
@@ -238,7 +191,7 @@ def _keyword_type(operands: Sequence[Operand], parameters: Parameters) -> Elemen
 TYPES: dict[str, TypeRule] = {
     "key": _key_type,
     "of function": _type_of_function,
-    "transformed": _type_of_transform,
+    "transformed": lambda operands, parameters: transformed_type(operands[0].element_type, parameters["arguments"][1]),
     "keyword dtype": _keyword_type,
 }
 

@@ -93,11 +93,6 @@ def _folded(node: Any) -> list[AxisMap]:
     return [axes.without(operand.ndim, gone) if operand.ndim else () for operand in node.operands]
 
 
-def _along_keyword(node: Any) -> list[AxisMap]:
-    """Return axis maps of all axes except the one in the keyword ``axis``, by default the first."""
-    return axes.all_but(node, node.parameters["keywords"].get("axis", 0))
-
-
 def _along_argument(place: int) -> AxesRule:
     """Return a rule that maps all axes except the one in an argument of the call."""
     return lambda node: axes.all_but(node, node.parameters["arguments"][place])
@@ -113,7 +108,7 @@ WORDS: dict[str, Callable[[Any], list[AxisMap]]] = {
     "features": _features,
     "updated": _updated,
     "folded": _folded,
-    "along keyword": _along_keyword,
+    "along keyword": lambda node: axes.all_but(node, node.parameters["keywords"].get("axis", 0)),
     "along argument 1": _along_argument(1),
     "along last argument": _along_argument(-1),
     "convolution": convolved_axes,
@@ -269,22 +264,6 @@ def _first_shape(signature: Signature) -> ShapeRule:
     return lambda operands, parameters: signature.shapes(operands)[0]
 
 
-def _like(number: int) -> ShapeRule:
-    return lambda operands, parameters: operands[number].shape
-
-
-def _argument(number: int) -> ShapeRule:
-    return lambda operands, parameters: tuple(parameters["arguments"][number])
-
-
-def _count(number: int) -> ShapeRule:
-    return lambda operands, parameters: (parameters["arguments"][number],)
-
-
-def _last_axis(number: int) -> ShapeRule:
-    return lambda operands, parameters: (*operands[0].shape[:-1], parameters["arguments"][number])
-
-
 def _reduction(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     shape, keywords = operands[0].shape, parameters["keywords"]
     axis = keywords.get("axis")
@@ -300,10 +279,10 @@ def _einsum(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 _SHAPES: dict[str, ShapeRule] = {"matmul": matmul_shape, "einsum": _einsum, "reduction": _reduction, **SHAPES}
 
 _PLACED: dict[str, Callable[[int], ShapeRule]] = {
-    "like": _like,
-    "argument": _argument,
-    "count": _count,
-    "last axis": _last_axis,
+    "like": lambda number: lambda operands, parameters: operands[number].shape,
+    "argument": lambda number: lambda operands, parameters: tuple(parameters["arguments"][number]),
+    "count": lambda number: lambda operands, parameters: (parameters["arguments"][number],),
+    "last axis": lambda number: lambda operands, parameters: (*operands[0].shape[:-1], parameters["arguments"][number]),
 }
 
 _GROUP = re.compile(r"\(([^)]*)\)")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...hlo.element_types import C64, C128, F32, F64, ElementType
 from .. import intervals, magnitudes
-from ..operation import AxisMap, Interval, Operand, Parameters, Row, Shape, Table
+from ..operation import Interval, Operand, Parameters, Row, Shape, Table
 from . import axes
 from .inference import interval_of_first, like_first, pred, reduced, type_of_first
 from .parameters import AXES, AXIS, FLAG, INT, INTS, WORD
@@ -118,18 +117,6 @@ def transformed_type(own: ElementType | None, kind: str) -> ElementType | None:
     return (F64 if own is C128 else F32) if kind.lower() == "irfft" else own
 
 
-def _transformed(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    return transformed_shape(operands[0].shape, parameters["kind"], parameters["lengths"])
-
-
-def _spectrum(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
-    return transformed_type(operands[0].element_type, parameters["kind"])
-
-
-def _transform_axes(node: Any) -> list[AxisMap]:
-    return [axes.leading(node.operands[0].ndim, len(node.parameters["lengths"]))]
-
-
 OPERATIONS.define(
     "fft",
     "x",
@@ -137,7 +124,7 @@ OPERATIONS.define(
     after="{}_spectrum",
     traits="allocates",
     parameters={"kind": WORD, "lengths": INTS, "own_length": FLAG},
-    shape=_transformed,
-    element_type=_spectrum,
-    axes=_transform_axes,
+    shape=lambda operands, parameters: transformed_shape(operands[0].shape, parameters["kind"], parameters["lengths"]),
+    element_type=lambda operands, parameters: transformed_type(operands[0].element_type, parameters["kind"]),
+    axes=lambda node: [axes.leading(node.operands[0].ndim, len(node.parameters["lengths"]))],
 )

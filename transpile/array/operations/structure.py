@@ -25,18 +25,6 @@ OPERATIONS = Table(moves=True)
 # -- leaves
 
 
-def _counted(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    return (parameters["stop"],)
-
-
-def _positions(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval:
-    return 0, max(parameters["stop"] - 1, 0)
-
-
-def _in_range(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    return (len(range(parameters["start"], parameters["stop"], parameters["step"])),)
-
-
 def _of_constant(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     shape: Shape = parameters["constant"].array.shape
     return shape
@@ -45,10 +33,6 @@ def _of_constant(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 def _only(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval:
     value = int(parameters["constant"].array)
     return value, value
-
-
-def _value(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval:
-    return parameters["value"], parameters["value"]
 
 
 def _always(operands: Sequence[Operand]) -> bool:
@@ -67,7 +51,7 @@ OPERATIONS.define(
     traits="known_on_host",
     parameters={"value": INT},
     shape=scalar,
-    interval=_value,
+    interval=lambda operands, parameters, result: (parameters["value"], parameters["value"]),
     python_int=_always,
     **_atom,
 )
@@ -78,8 +62,8 @@ OPERATIONS.define(
     traits="counts generated allocates",
     magnitude=magnitudes.counted,
     parameters={"stop": INT},
-    shape=_counted,
-    interval=_positions,
+    shape=lambda operands, parameters: (parameters["stop"],),
+    interval=lambda operands, parameters, result: (0, max(parameters["stop"] - 1, 0)),
 )
 OPERATIONS.define(
     "range",
@@ -87,7 +71,7 @@ OPERATIONS.define(
     traits="counts generated allocates",
     magnitude=magnitudes.counted,
     parameters={"start": INT, "stop": INT, "step": INT},
-    shape=_in_range,
+    shape=lambda operands, parameters: (len(range(parameters["start"], parameters["stop"], parameters["step"])),),
 )
 for _name, _noun in (("zeros", "zeros"), ("ones", "ones"), ("full", "filled")):
     OPERATIONS.define(
@@ -342,14 +326,6 @@ OPERATIONS.define(
 # -- sizes
 
 
-def _at_most(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval:
-    return 0, operands[0].shape[parameters["axis"]]
-
-
-def _s32(operands: Sequence[Operand], parameters: Parameters) -> ElementType:
-    return S32
-
-
 OPERATIONS.define(
     "axis_size",
     "x",
@@ -357,7 +333,7 @@ OPERATIONS.define(
     traits="counts",
     parameters={"axis": AXIS},
     shape=scalar,
-    element_type=_s32,
-    interval=_at_most,
+    element_type=lambda operands, parameters: S32,
+    interval=lambda operands, parameters, result: (0, operands[0].shape[parameters["axis"]]),
     axes=axes.nothing,
 )

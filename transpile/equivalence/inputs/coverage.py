@@ -163,9 +163,5 @@ def _what(statement: ast.stmt, number: int, line: Line, within: Sequence[Line], 
     nodes = [*line.inside, *(node for each in within for node in (*each.values, *each.after))]
     wanted = "branch" if kind == "branch" else "loop"
     regions = (region for node in nodes for region in node.region.path() if region.kind == wanted and region in names)
-    region = min(regions, key=_depth, default=None)
+    region = min(regions, key=lambda region: region.depth, default=None)
     return f"{kind} {names[region]}" if region is not None else f"{kind} {number} of `{line.text}`"
-
-
-def _depth(region: Region) -> int:
-    return region.depth

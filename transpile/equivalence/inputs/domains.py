@@ -188,24 +188,12 @@ def _scatter(user: Instruction, number: int) -> Domain | None:
     )
 
 
-def _dynamic_slice(user: Instruction, number: int) -> Domain | None:
-    return _start(user, number - 1, user["dynamic_slice_sizes"])
-
-
-def _dynamic_update_slice(user: Instruction, number: int) -> Domain | None:
-    return _start(user, number - 2, user.operands[1].array_shape.dimensions)
-
-
 def _start(user: Instruction, dimension: int, windows: tuple[int, ...]) -> Domain | None:
     if dimension < 0:
         return None
     limits = [size - window for size, window in zip(user.operands[0].array_shape.dimensions, windows, strict=True)]
     is_legacy = user.operands[-1].array_shape.rank == 1  # one vector with all start indices
     return _range(*limits) if is_legacy else _range(limits[dimension])
-
-
-def _conditional(user: Instruction, number: int) -> Domain | None:
-    return _range(len(_branches(user)) - 1) if number == 0 else None
 
 
 def _compare(user: Instruction, number: int) -> Domain | None:
@@ -253,14 +241,6 @@ def _shift(user: Instruction, number: int) -> Domain | None:
     return BITS if element_type.is_unsigned else None
 
 
-def _xor(user: Instruction, number: int) -> Domain | None:
-    return BITS if user.array_shape.element_type.is_unsigned else None
-
-
-def _rng(user: Instruction, number: int) -> Domain | None:
-    return Domain(Form.RANGE, 1, 2) if number == 1 else Domain(Form.RANGE, -1, 0)
-
-
 RULES: dict[str, Rule] = {
     "acos": _for_operand(0, INSIDE_ONE),
     "acosh": _for_operand(0, Domain(Form.RANGE, 1.1, 3.0)),
@@ -270,18 +250,18 @@ RULES: dict[str, Rule] = {
     "batch-norm-inference": _for_operand(4, POSITIVE),
     "cholesky": _for_operand(0, Domain(Form.POSITIVE_DEFINITE)),
     "compare": _compare,
-    "conditional": _conditional,
+    "conditional": lambda user, number: _range(len(_branches(user)) - 1) if number == 0 else None,
     "custom-call": _custom_call,
     "divide": _divisor,
-    "dynamic-slice": _dynamic_slice,
-    "dynamic-update-slice": _dynamic_update_slice,
+    "dynamic-slice": lambda user, number: _start(user, number - 1, user["dynamic_slice_sizes"]),
+    "dynamic-update-slice": lambda user, number: _start(user, number - 2, user.operands[1].array_shape.dimensions),
     "gather": _gather,
     "log": _for_operand(0, POSITIVE),
     "log2": _for_operand(0, POSITIVE),
     "log-plus-one": _for_operand(0, POSITIVE),
     "power": _power,
     "remainder": _divisor,
-    "rng": _rng,
+    "rng": lambda user, number: Domain(Form.RANGE, 1, 2) if number == 1 else Domain(Form.RANGE, -1, 0),
     "rng-bit-generator": _for_operand(0, BITS),
     "rsqrt": _for_operand(0, POSITIVE),
     "scatter": _scatter,
@@ -291,5 +271,5 @@ RULES: dict[str, Rule] = {
     "shift-right-logical": _shift,
     "sqrt": _for_operand(0, POSITIVE),
     "triangular-solve": _for_operand(0, Domain(Form.TRIANGULAR)),
-    "xor": _xor,
+    "xor": lambda user, number: BITS if user.array_shape.element_type.is_unsigned else None,
 }

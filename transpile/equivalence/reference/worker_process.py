@@ -34,7 +34,7 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...], memory: int 
     try:
         with _MemoryLimit(memory):
             value = function(*arguments)
-        return Answer(value, time.perf_counter() - start, max(0, _peak_bytes() - before))
+        return Answer(value, time.perf_counter() - start, max(0, _status("VmHWM") - before))
     except XlaToPythonError as error:
         return error
     except Exception as error:
@@ -79,10 +79,6 @@ def _start_measuring() -> int:
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return _status("VmRSS")
-
-
-def _peak_bytes() -> int:
-    return _status("VmHWM")
 
 
 if __name__ == "__main__":

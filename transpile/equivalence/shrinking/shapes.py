@@ -184,10 +184,6 @@ def _window(resizing: _Resizing, instruction: Instruction, operands: tuple[Instr
     return {"window": tuple(replace(part, size=resizing.size(part.size)) for part in window)}
 
 
-def _lengths(resizing: _Resizing, instruction: Instruction, operands: tuple[Instruction, ...]) -> dict[str, Any]:
-    return {"fft_length": tuple(map(resizing.size, instruction["fft_length"]))}
-
-
 def _padding(resizing: _Resizing, instruction: Instruction, operands: tuple[Instruction, ...]) -> dict[str, Any]:
     """Return padding that removes no more elements than there are."""
     parts = zip(instruction["padding"], operands[0].array_shape.dimensions, strict=True)
@@ -202,7 +198,7 @@ _ATTRIBUTES: dict[str, Callable[[_Resizing, Instruction, tuple[Instruction, ...]
     "constant": _constant,
     "convolution": _window,
     "dynamic-slice": _within("dynamic_slice_sizes"),
-    "fft": _lengths,
+    "fft": lambda resizing, instruction, operands: {"fft_length": tuple(map(resizing.size, instruction["fft_length"]))},
     "gather": _within("slice_sizes"),
     "pad": _padding,
     "reduce-window": _window,

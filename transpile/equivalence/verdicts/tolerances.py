@@ -123,10 +123,6 @@ def _sizes(instruction: Instruction, operand: int, dimensions: tuple[int, ...]) 
     return max(1, math.prod(shape.dimensions[dimension] for dimension in dimensions))
 
 
-def _reduce(instruction: Instruction) -> int:
-    return _sizes(instruction, 0, instruction["dimensions"])
-
-
 def _dot(instruction: Instruction) -> int:
     return _sizes(instruction, 0, instruction["lhs_contracting_dims"])
 
@@ -175,7 +171,7 @@ _TERMS: dict[str, Callable[[Instruction], int]] = {
     "dot": _dot,
     "fft": _fft,
     "ragged-dot": _dot,
-    "reduce": _reduce,
+    "reduce": lambda instruction: _sizes(instruction, 0, instruction["dimensions"]),
     "reduce-window": _window,
     "scaled-dot": _dot,
     "scatter": _scatter,
