@@ -11,7 +11,7 @@ from ...array.rewriting import called
 from ...array.support import Support
 from ...hlo.element_types import F32
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Make, Rule, apply_rules, is_full_float
+from ..rewriting.rules import FloatRule, Make, Rule, apply_rules
 
 _TANH = "(t := tanh(multiply((c := add(x, {cube})), 0.7978845608028654)))"
 _CUBES = ("multiply(multiply(multiply(x, x), x), 0.044715)", "multiply(multiply(multiply(x, 0.044715), x), x)")
@@ -47,13 +47,13 @@ def _slope(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 SLOPES = tuple(
-    Rule(_SLOPE.format(gated=gated.format(cube=_CUBES[0]), bend=bend.format(half=half)), _slope, when=is_full_float)
+    FloatRule(_SLOPE.format(gated=gated.format(cube=_CUBES[0]), bend=bend.format(half=half)), _slope)
     for gated, half in _SLOPES
     for bend in _BENDS
 )
 RULES = (
     *(
-        Rule(form.format(cube=cube), _call("gelu"), once=("t", "c", "gate"), when=is_full_float)
+        FloatRule(form.format(cube=cube), _call("gelu"), once=("t", "c", "gate"))
         for cube in _CUBES
         for form in (f"multiply(x, multiply({_GATE}, 0.5))", f"multiply(multiply(x, 0.5), {_GATE})")
     ),

@@ -9,7 +9,7 @@ from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
 from ..rewriting.patterns import Bindings, pattern
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import FloatRule, apply_rules
 
 _FEWEST = 2  # that are worth a function
 
@@ -22,8 +22,8 @@ def _sigmoid(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 RULES = (
-    Rule("logistic(x)", _sigmoid, when=is_full_float),
-    Rule("divide(1, add(exponential(negate(x)), 1))", _sigmoid, when=is_full_float),
+    FloatRule("logistic(x)", _sigmoid),
+    FloatRule("divide(1, add(exponential(negate(x)), 1))", _sigmoid),
 )
 
 

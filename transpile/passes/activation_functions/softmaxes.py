@@ -12,7 +12,7 @@ from ...array.node import Node, Slot
 from ...array.program import Function
 from ...array.support import Support
 from ..rewriting.patterns import Bindings, pattern
-from ..rewriting.rules import Make, Rule, apply_rules, is_full_float
+from ..rewriting.rules import FloatRule, Make, apply_rules
 
 _MANY_ELEMENTS = 1 << 17
 _SHIFTED = "subtract(x, max(x, axes=axes, keepdims=kept))"
@@ -50,15 +50,10 @@ def _axis(axes: tuple[int, ...], rank: int, is_sum: bool) -> dict[str, int | tup
 
 
 RULES = (
-    Rule(f"divide({_EXP}, sum(exp, axes=axes, keepdims=kept))", _call("softmax"), once=("exp",), when=is_full_float),
-    Rule(_LOG, _call("log_softmax"), once=("shifted", "total"), when=is_full_float),
+    FloatRule(f"divide({_EXP}, sum(exp, axes=axes, keepdims=kept))", _call("softmax"), once=("exp",)),
+    FloatRule(_LOG, _call("log_softmax"), once=("shifted", "total")),
     *(
-        Rule(
-            f"add({logarithm}, {_FINITE})",
-            _call("logsumexp"),
-            once=("largest", "peak", "total"),
-            when=is_full_float,
-        )
+        FloatRule(f"add({logarithm}, {_FINITE})", _call("logsumexp"), once=("largest", "peak", "total"))
         for peak in ("peak", _EXPANDED)
         for total in (_SUM.format(peak=peak),)
         for logarithm in (f"log(abs({total}))", f"log({total})")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, rule_pass
 
 _SAFE = "add(maximum(x, y), log_plus_one(exponential(negate(abs(d)))))"
 _SAFE_OF_ZERO = "add(maximum(x, 0), log_plus_one(exponential(negate(abs(x)))))"
 
-LOGADDEXP = Rule(f"select(isnan((d := subtract(x, y))), add(x, y), {_SAFE})", "logaddexp(x, y)", when=is_full_float)
+LOGADDEXP = FloatRule(f"select(isnan((d := subtract(x, y))), add(x, y), {_SAFE})", "logaddexp(x, y)")
 RULES = (
     LOGADDEXP,
-    Rule(f"select(isnan(x), x, {_SAFE_OF_ZERO})", "logaddexp(x, 0)", when=is_full_float),
+    FloatRule(f"select(isnan(x), x, {_SAFE_OF_ZERO})", "logaddexp(x, 0)"),
 )
 
 softplus = rule_pass(__name__, "Raise the logarithm of a sum of exponentials of two.", RULES)

@@ -21,7 +21,7 @@ from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL, NEW, getitem
 from ...dataclass import dataclass
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import FloatRule, apply_rules, is_full_float
 
 _DEEPEST = 6  # operations that are looked through
 _FACTOR, _DIVISOR, _NUMERATOR, _MINUS = range(4)
@@ -29,7 +29,7 @@ _MINUS_ONE = np.array(-1, np.float32)
 _PARTS = ("getitem", "expand")
 _Path = tuple[int, ...]  # which operands lead to an operation
 
-RULES = (Rule("multiply(x, (r := divide(1, y)))", "divide(x, y)", once=("r",), when=is_full_float),)
+RULES = (FloatRule("multiply(x, (r := divide(1, y)))", "divide(x, y)", once=("r",)),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, Rule, is_full_float, rule_pass
 
 _DEEPEST = 8  # nested operations that are followed
 
@@ -23,10 +23,6 @@ def has_no_sign(node: Node, depth: int = _DEEPEST) -> bool:
 Sign = Callable[[Node, int], bool]
 
 
-def _always(node: Node, depth: int) -> bool:
-    return True
-
-
 def _of_operands(node: Node, depth: int) -> bool:
     return depth > 0 and all(has_no_sign(operand, depth - 1) for operand in node.operands)
 
@@ -35,27 +31,19 @@ def _of_first(node: Node, depth: int) -> bool:
     return depth > 0 and has_no_sign(node.operands[0], depth - 1)
 
 
-def _of_product(node: Node, depth: int) -> bool:
-    return node.operands[0] is node.operands[1] or _of_operands(node, depth)
-
-
 def _of_call(node: Node, depth: int) -> bool:
     return node.parameters["function"] in ("svdvals", "linalg.norm", "hypot")
 
 
-def _of_part(node: Node, depth: int) -> bool:
-    return node.operands[0].parameters.get("function") == "svd" and node.parameters["index"] == 1
-
-
 # By opcode, whether the elements of a result cannot be negative.
 _SIGNS: dict[str, Sign] = {
-    **dict.fromkeys(("abs", "exponential", "square", "var", "std"), _always),
+    **dict.fromkeys(("abs", "exponential", "square", "var", "std"), lambda node, depth: True),
     **dict.fromkeys("sum mean prod max min add divide".split(), _of_operands),
     **dict.fromkeys("expand getitem transpose reshape broadcast_to".split(), _of_first),
     **dict.fromkeys(("prelude", "library"), _of_call),
     "literal": lambda node, depth: bool(literal_value(node) > 0),
-    "multiply": _of_product,
-    "item": _of_part,
+    "multiply": lambda node, depth: node.operands[0] is node.operands[1] or _of_operands(node, depth),
+    "item": lambda node, depth: node.operands[0].parameters.get("function") == "svd" and node.parameters["index"] == 1,
 }
 
 
@@ -70,10 +58,10 @@ def _compared(graph: Graph, node: Node, found: Bindings) -> Node:
 
 
 RULES = (
-    Rule("subtract(maximum(a, b), minimum(a, b))", "abs(subtract(a, b))", when=is_full_float),
+    FloatRule("subtract(maximum(a, b), minimum(a, b))", "abs(subtract(a, b))"),
     *(Rule(f"compare(abs(x), 0, direction='{way}')", _compared) for way in ("EQ", "NE")),
-    Rule("abs(x)", _itself, when=is_full_float),
-    Rule("maximum(x, 0)", _itself, when=is_full_float),
+    FloatRule("abs(x)", _itself),
+    FloatRule("maximum(x, 0)", _itself),
 )
 
 magnitudes = rule_pass(__name__, "Leave out what changes nothing.", RULES)

@@ -10,7 +10,7 @@ from ...array.graph import Graph
 from ...array.node import Node, literal_value
 from ...array.rewriting import called
 from ..rewriting.patterns import Bindings, pattern
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, rule_pass
 
 _STEP = pattern("add(multiply(rest, x), getitem(p, index=place))")
 
@@ -40,6 +40,6 @@ def _places(node: Node, x: Node, p: Node) -> Iterator[int | None]:
     yield None
 
 
-RULES = (Rule(_STEP.text, _polynomial, when=is_full_float),)
+RULES = (FloatRule(_STEP.text, _polynomial),)
 
 polynomials = rule_pass(__name__, "Raise polynomials.", RULES)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, rule_pass
 
 RULES = (
-    Rule("multiply(x, (r := divide(1, s)))", "divide(x, s)", once=("r",), when=is_full_float),
-    Rule("multiply(x, (r := rsqrt(s)))", "divide(x, sqrt(s))", once=("r",), when=is_full_float),
-    Rule(
-        "multiply(x, (r := logistic(s)))",
-        "divide(x, add(exponential(negate(s)), 1))",
-        once=("r",),
-        when=is_full_float,
-    ),
+    FloatRule("multiply(x, (r := divide(1, s)))", "divide(x, s)", once=("r",)),
+    FloatRule("multiply(x, (r := rsqrt(s)))", "divide(x, sqrt(s))", once=("r",)),
+    FloatRule("multiply(x, (r := logistic(s)))", "divide(x, add(exponential(negate(s)), 1))", once=("r",)),
 )
 
 quotients = rule_pass(

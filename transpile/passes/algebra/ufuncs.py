@@ -17,7 +17,7 @@ from ...array.support import Support
 from ...array.value import filled
 from ...hlo.element_types import ElementType
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import FloatRule, Rule, apply_rules, is_full_float
 
 
 def _is_full_complex(element_type: ElementType) -> bool:
@@ -145,7 +145,7 @@ _NO_INFINITY = "and_(and_(not_(isnan(x)), compare(x, inf, direction='NE')), comp
 RULES = (
     # complex numbers
     Rule("prelude.complex_from_parts(real(z), negate(imag(z)))", "np.conj(z)", when=_is_full_complex),
-    Rule("atan2(imag(z), real(z))", "np.angle(z)", when=is_full_float),
+    FloatRule("atan2(imag(z), real(z))", "np.angle(z)"),
     Rule(_EXP, _turned, when=_is_full_complex),
     Rule(_EXP, partial(_parts_of_turned, is_back=False), when=_is_full_complex),
     Rule(_CONJUGATE, _turned_back, when=_is_full_complex),
@@ -159,48 +159,35 @@ RULES = (
     # bits, signs and whole parts
     Rule("prelude.shift_right_logical(x, PLACES)", _shifted_out),
     Rule("compare(shift_right_arithmetic((bits := view(x)), PLACES), 0, direction='NE')", _sign_bit),
-    Rule("select(np.signbit(y), negate((a := abs(x))), a)", "np.copysign(x, y)", when=is_full_float),
-    Rule(
+    FloatRule("select(np.signbit(y), negate((a := abs(x))), a)", "np.copysign(x, y)"),
+    FloatRule(
         "select(compare(x, 0, direction='LT'), 0, "
         "select(compare(x, 0, direction='GT'), 1, select(isnan(x), x, middle)))",
         "np.heaviside(x, middle)",
-        when=is_full_float,
     ),
-    Rule("select(compare(x, 0, direction='LT'), ceil(x), floor(x))", "np.trunc(x)", when=is_full_float),
-    Rule("select(compare(x, 0, direction='GE'), floor(x), ceil(x))", "np.trunc(x)", when=is_full_float),
+    FloatRule("select(compare(x, 0, direction='LT'), ceil(x), floor(x))", "np.trunc(x)"),
+    FloatRule("select(compare(x, 0, direction='GE'), floor(x), ceil(x))", "np.trunc(x)"),
     Rule("np.conj(np.conj(x))", "x"),
     # what is close, finite, long
     Rule(_NO_INFINITY, "is_finite(x)"),
     *(Rule(_CLOSE.format(tolerance), _is_close) for tolerance in _TOLERANCE),
-    Rule(
-        f"select(compare({_BELOW_INF}, -inf, direction='EQ'), LOWEST, finite)",
-        _nan_to_num,
-        when=is_full_float,
-    ),
-    Rule(f"select({_ANY_INFINITE}, inf, {_LENGTH})", "np.hypot(x, y)", when=is_full_float),
-    Rule("np.hypot(real(x), imag(x))", "abs(x)", when=is_full_float),
-    Rule(
-        f"select(isnan({_DIFFERENCE}), add(x, y), add(maximum(x, y), {_LOG_OF_SUM}))",
-        "np.logaddexp2(x, y)",
-        when=is_full_float,
-    ),
-    Rule(f"multiply(x, {math.pi / 180!r})", "np.deg2rad(x)", when=is_full_float),
-    Rule(f"multiply(x, {180 / math.pi!r})", "np.rad2deg(x)", when=is_full_float),
+    FloatRule(f"select(compare({_BELOW_INF}, -inf, direction='EQ'), LOWEST, finite)", _nan_to_num),
+    FloatRule(f"select({_ANY_INFINITE}, inf, {_LENGTH})", "np.hypot(x, y)"),
+    FloatRule("np.hypot(real(x), imag(x))", "abs(x)"),
+    FloatRule(f"select(isnan({_DIFFERENCE}), add(x, y), add(maximum(x, y), {_LOG_OF_SUM}))", "np.logaddexp2(x, y)"),
+    FloatRule(f"multiply(x, {math.pi / 180!r})", "np.deg2rad(x)"),
+    FloatRule(f"multiply(x, {180 / math.pi!r})", "np.rad2deg(x)"),
     *(
-        Rule(
-            f"select({_ZERO}, add(multiply({of}, 0), 1), {_ROUND.format(pi_x=pi_x)})",
-            "np.sinc(x)",
-            when=is_full_float,
-        )
+        FloatRule(f"select({_ZERO}, add(multiply({of}, 0), 1), {_ROUND.format(pi_x=pi_x)})", "np.sinc(x)")
         for of, pi_x in ((f"(p := multiply(x, {math.pi!r}))", "p"), ("x", f"multiply(x, {math.pi!r})"))
     ),
 )
 
 LOGARITHMS = (
-    Rule(f"divide(log(x), {math.log(2)!r})", "np.log2(x)", when=is_full_float),
-    Rule(f"multiply(log(x), {1 / math.log(2)!r})", "np.log2(x)", when=is_full_float),
-    Rule(f"divide(log(x), {math.log(10)!r})", "np.log10(x)", when=is_full_float),
-    Rule(f"multiply(log(x), {1 / math.log(10)!r})", "np.log10(x)", when=is_full_float),
+    FloatRule(f"divide(log(x), {math.log(2)!r})", "np.log2(x)"),
+    FloatRule(f"multiply(log(x), {1 / math.log(2)!r})", "np.log2(x)"),
+    FloatRule(f"divide(log(x), {math.log(10)!r})", "np.log10(x)"),
+    FloatRule(f"multiply(log(x), {1 / math.log(10)!r})", "np.log10(x)"),
 )
 
 

@@ -20,11 +20,6 @@ def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     return np.asarray(whole + ((whole < 0) & (whole * b != a)), a.dtype)
 
 
-def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Return the remainder, with the sign of the dividend; None for integers if a divisor is 0."""
-    return None if a.dtype.kind in "iu" and not np.all(b) else np.fmod(a, b)
-
-
 def _half_away(x: np.ndarray) -> np.ndarray:
     size = np.abs(x)
     whole = np.floor(size)
@@ -73,7 +68,7 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "isnan": np.isnan,
     "is-finite": np.isfinite,
     "sign": _of_real(lambda x: np.where(x == 0, x, np.sign(x))),  # a zero keeps its sign
-    "remainder": _of_real(_remainder),
+    "remainder": _of_real(lambda a, b: None if a.dtype.kind in "iu" and not np.all(b) else np.fmod(a, b)),
     "and": operator.and_,
     "or": operator.or_,
     "xor": operator.xor,

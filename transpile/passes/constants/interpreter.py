@@ -216,11 +216,6 @@ def _sum_of_equal(node: Node, x: Array) -> Array | None:
     return np.full(node.shape, x.flat[0] * x.dtype.type(count))
 
 
-def _empty_product(node: Node, x: Array, y: Array) -> Array | None:
-    """Return the zeros of a product along an axis of size 0, or None."""
-    return None if x.size and y.size else np.zeros(node.shape, node.type.dtype)
-
-
 _RULES: dict[str, Callable[..., Array | None]] = {
     "literal": _constant,
     "array": _constant,
@@ -254,6 +249,6 @@ _RULES: dict[str, Callable[..., Array | None]] = {
     "roll": lambda node, x: np.roll(x, node.parameters["shift"], node.parameters["axis"]),
     "prelude": _called,
     "library": _of_library,
-    "matmul": _empty_product,
+    "matmul": lambda node, x, y: None if x.size and y.size else np.zeros(node.shape, node.type.dtype),
     **dict.fromkeys(_FOLDS, _folded),
 }

@@ -23,10 +23,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _DOUBT = 2.0**-44  # of a value, far more than the error of any library
 
 
-def _lgamma(x: float) -> float:
-    return math.lgamma(x) if x > 0 else math.nan
-
-
 def _log_ndtr(x: Array) -> Array:
     # The logarithm of a probability next to 1 loses digits; ``log1p`` of the other tail keeps them.
     return np.where(x > 0, np.log1p(-special.normal_cdf_float64(-x)), normal.log_ndtr_float64(x))
@@ -34,7 +30,7 @@ def _log_ndtr(x: Array) -> Array:
 
 CALLS: Mapping[str, Callable[..., Any]] = {
     "erfcx": normal.erfcx_float64,
-    "lgamma": np.vectorize(_lgamma, otypes=[np.float64]),
+    "lgamma": np.vectorize(lambda x: math.lgamma(x) if x > 0 else math.nan, otypes=[np.float64]),
     "log_ndtr": _log_ndtr,
     "ndtri": normal.ndtri,
 }

@@ -91,7 +91,7 @@ class LoopKernel:
         )
         is_of_elements = types and all(map(self._follows, self.loop.carries))
         ends = self.loop.condition is None or (is_of_elements and self._goes_on() is not None)
-        return is_of_elements and ends and all(map(self._is_read, range(self._count())))
+        return is_of_elements and ends and all(map(self._is_read, range(len(self.inner_call.operands))))
 
     def _goes_on(self) -> Node | None:
         """The predicate, in the inner kernel, without which no carried value changes; None if there is none."""
@@ -114,9 +114,6 @@ class LoopKernel:
             return chosen
         number = self._result(self.loop.condition.operands[0])
         return chosen if number is not None and results[number] is chosen else None
-
-    def _count(self) -> int:
-        return len(self.inner_call.operands)
 
     def _follows(self, carry: Carry) -> bool:
         following = carry.following

@@ -24,7 +24,7 @@ from ...array.value import FULL, last_two_swapped, transposed
 from ...dataclass import dataclass
 from ...hlo.element_types import ElementType
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import FloatRule, Rule, apply_rules
 from ..rewriting.users import index_places
 
 LIBRARY = "library"
@@ -208,19 +208,16 @@ _ARCS = ("arccos", "arccosh", "arcsin", "arcsinh")
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "conversions": (Rule("prelude.to_int(x)", _converted, when=_is_native),),
-    "sigmoids": (Rule("prelude.sigmoid(x)", "logistic(x)", when=is_full_float),),
+    "sigmoids": (FloatRule("prelude.sigmoid(x)", "logistic(x)"),),
     "division": (
         Rule("prelude.int_divide(a, b)", _quotient, when=_is_native),
         Rule("prelude.int_remainder(a, b)", _remainder, when=_is_native),
     ),
     "zeros": (
-        Rule("add(x, 0)", "x", when=is_full_float),
-        Rule("subtract(0, x)", "negate(x)", when=is_full_float),
-        Rule(
-            "select(compare((rest := remainder(x, Y)), 0, direction='LT'), add(rest, Y), rest)",
-            _mod,
-            once=("rest",),
-            when=is_full_float,
+        FloatRule("add(x, 0)", "x"),
+        FloatRule("subtract(0, x)", "negate(x)"),
+        FloatRule(
+            "select(compare((rest := remainder(x, Y)), 0, direction='LT'), add(rest, Y), rest)", _mod, once=("rest",)
         ),
     ),
     "complex": (
@@ -244,9 +241,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("prelude.solve_each(a, b)", "np.linalg.solve(a, b)"),
         Rule("getitem(np.linalg.solve(a, (column := expand(b))))", _column),
     ),
-    "triangles": (Rule("prelude.triangular_solve(a, b)", _triangular, when=is_full_float),),
+    "triangles": (FloatRule("prelude.triangular_solve(a, b)", _triangular),),
     "cholesky": (
-        Rule("prelude.cholesky(a)", _cholesky, when=is_full_float),
+        FloatRule("prelude.cholesky(a)", _cholesky),
         Rule("tril((factor := np.linalg.cholesky(a)), diagonal=0)", "factor"),
     ),
     "decompositions": (

@@ -7,7 +7,7 @@ from ...array.node import Node
 from ...array.rewriting import called
 from ...array.value import FULL
 from ..rewriting.patterns import Bindings, pattern
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, rule_pass
 
 _NUMBER = pattern(
     "subtract(multiply(getitem(x, index=a), getitem(y, index=b)), multiply(getitem(x, index=c), getitem(y, index=d)))"
@@ -47,8 +47,8 @@ def _last(index: tuple[object, ...], ndim: int) -> object:
 
 
 RULES = (
-    Rule("transpose((stacked := stack(a, b, c)))", _product, once=("stacked",), when=is_full_float),
-    Rule("stack(a, b, c)", _product, when=is_full_float),
+    FloatRule("transpose((stacked := stack(a, b, c)))", _product, once=("stacked",)),
+    FloatRule("stack(a, b, c)", _product),
 )
 
 crosses = rule_pass(__name__, "Raise them.", RULES)

@@ -8,7 +8,7 @@ from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.rewriting import called
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, is_full_float, rule_pass
 from . import small_determinants
 
 _DIAGONAL = (
@@ -63,13 +63,9 @@ def _determinant(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 RULES = (
-    Rule(
-        f"select({_SINGULAR}, 0, convert(add(multiply({_PARITY}, -2), 1)))",
-        _sign,
-        when=is_full_float,
-    ),
-    Rule(f"select({_SINGULAR}, -inf, sum(log(abs(diagonal))))", _logarithm, when=is_full_float),
-    Rule("multiply((sign := item(both)), exponential((size := item(both))))", _determinant, when=is_full_float),
+    FloatRule(f"select({_SINGULAR}, 0, convert(add(multiply({_PARITY}, -2), 1)))", _sign),
+    FloatRule(f"select({_SINGULAR}, -inf, sum(log(abs(diagonal))))", _logarithm),
+    FloatRule("multiply((sign := item(both)), exponential((size := item(both))))", _determinant),
     *small_determinants.RULES,
 )
 

@@ -10,7 +10,7 @@ from ...array.rewriting import called
 from ...array.value import FULL, NEW
 from ...hlo.element_types import PRED
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, Rule, rule_pass
 
 _TURNED = {"GE": "LE", "GT": "LT", "LE": "GE", "LT": "GT", "EQ": "EQ", "NE": "NE"}
 # For a comparison of row + offset with column: the mask, its diagonal minus ``offset``, and whether it is negated.
@@ -165,7 +165,7 @@ RULES = (
     Rule("compare(a, b)", _mask),
     Rule("convert((mask := tri()))", _typed),
     Rule("convert((mask := eye()))", _typed),
-    *(Rule(f"select((mask := {name}()), NUMBER, 0)", _scaled, when=is_full_float) for name in ("tri", "eye")),
+    *(FloatRule(f"select((mask := {name}()), NUMBER, 0)", _scaled) for name in ("tri", "eye")),
     Rule("select((mask := eye()), x, ZERO)", _on_diagonal),
     Rule("sum((kept := select((mask := eye()), x, ZERO)))", _trace, once=("kept",)),
     Rule("select((mask := tri()), x, ZERO)", _lower),

@@ -9,7 +9,7 @@ from ...array.node import Node
 from ...array.program import Function
 from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import FloatRule, apply_rules
 
 _MANY_ELEMENTS = 1 << 16
 
@@ -24,14 +24,7 @@ def _product(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add("matmul", (x, weights))
 
 
-RULES = (
-    Rule(
-        "sum((product := multiply(x, y)), axes=axes, keepdims=kept)",
-        _product,
-        once=("product",),
-        when=is_full_float,
-    ),
-)
+RULES = (FloatRule("sum((product := multiply(x, y)), axes=axes, keepdims=kept)", _product, once=("product",)),)
 
 
 def weighted_sums(function: Function, supports: Support) -> None:

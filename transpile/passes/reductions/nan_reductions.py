@@ -6,7 +6,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.rewriting import along, called
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Make, Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, Make, Rule, rule_pass
 
 _SUM = "sum((given := select(isnan(x), 0, x)), axes=axes)"
 _COUNT = "sum((ones := convert((whole := convert((there := not_(isnan(x))))))), axes=axes)"
@@ -62,29 +62,23 @@ _EXTREME = (
 )
 
 RULES = (
-    Rule(
-        f"divide((total := {_SUM}), (count := {_COUNT}))",
-        _mean,
-        once=("total", "given", "count"),
-        when=is_full_float,
-    ),
-    Rule(
+    FloatRule(f"divide((total := {_SUM}), (count := {_COUNT}))", _mean, once=("total", "given", "count")),
+    FloatRule(
         "divide(select((none := compare((n := sum(not_(isnan(x)), axes=axes)), 0, direction='LE')), nan, "
         "(total := sum((squares := multiply((d := select(isnan(x), 0, subtract(x, (mean := np.nanmean(x))))), d)), "
         "axes=axes))), convert(select(none, 1, n)))",
         _variance,
         once=("squares", "total"),
-        when=is_full_float,
     ),
-    Rule("sqrt((variance := np.nanvar(x)))", _deviation, once=("variance",), when=is_full_float),
+    FloatRule("sqrt((variance := np.nanvar(x)))", _deviation, once=("variance",)),
     *(
         Rule(_EXTREME.format(name=name, least=least), _extreme(f"np.nan{name}"), once=("part", "given"))
         for name, least in (("max", "-inf"), ("min", "inf"))
     ),
 )
 TOTALS = (
-    Rule(_SUM, _reduction("np.nansum"), once=("given",), when=is_full_float),
-    Rule("prod((given := select(isnan(x), 1, x)))", _reduction("np.nanprod"), once=("given",), when=is_full_float),
+    FloatRule(_SUM, _reduction("np.nansum"), once=("given",)),
+    FloatRule("prod((given := select(isnan(x), 1, x)))", _reduction("np.nanprod"), once=("given",)),
 )
 
 nan_reductions = rule_pass(

@@ -10,7 +10,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.rewriting import along, called
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, rule_pass
 
 
 def _root(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -35,20 +35,14 @@ def _largest_sum(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 RULES = (
-    Rule("sqrt((total := sum((product := multiply(x, x)))))", _root, once=("total", "product"), when=is_full_float),
-    Rule(
+    FloatRule("sqrt((total := sum((product := multiply(x, x)))))", _root, once=("total", "product")),
+    FloatRule(
         "sqrt((total := sum((real := real((product := multiply(x, (conj := np.conj(x)))))))))",
         _complex_root,
         once=("total", "real", "product", "conj"),
-        when=is_full_float,
     ),
     *(
-        Rule(
-            f"max((total := sum((size := abs(x)), axes={axes})))",
-            _largest_sum,
-            once=("total", "size"),
-            when=is_full_float,
-        )
+        FloatRule(f"max((total := sum((size := abs(x)), axes={axes})))", _largest_sum, once=("total", "size"))
         for axes in ("(0,)", "(1,)")
     ),
 )

@@ -78,10 +78,6 @@ def _require_neutral(part: Stretches, opcode: str) -> None:
         raise NoStretch
 
 
-def _combine(node: Node, parts: list[Stretches], combined: set[str]) -> Stretches:
-    return _combined(node.opcode, parts[0], parts[1], combined)
-
-
 def _run(node: Node, parts: list[Stretches], combined: set[str]) -> Stretches:
     """Return the stretches of a cumulative function, of each element and all before it."""
     (part,) = parts
@@ -174,7 +170,7 @@ def _join(node: Node, parts: list[Stretches], combined: set[str]) -> Stretches:
 Follow = Callable[[Node, list[Stretches], set[str]], Stretches]
 
 RULES: dict[str, Follow] = {
-    **dict.fromkeys(RUNNING, _combine),
+    **dict.fromkeys(RUNNING, lambda node, parts, combined: _combined(node.opcode, parts[0], parts[1], combined)),
     **dict.fromkeys(RUNNING.values(), _run),
     **dict.fromkeys(("getitem", "expand"), _index),
     **dict.fromkeys(("concatenate", "stack"), _join),

@@ -10,7 +10,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.operations import REDUCTIONS
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, Rule, rule_pass
 
 
 def _together(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -84,6 +84,6 @@ RULES = tuple(
         Rule(f"{name}((pieces := reshape(x)), axes=axes)", _of_whole, once=("pieces",)),
     )
 ) + tuple(Rule(f"{name}(stack(a, b, axis=axis), axes=axes)", _of_two) for name in ("max", "min"))
-RULES += (Rule("matmul(x, y)", _of_product, when=is_full_float),)
+RULES += (FloatRule("matmul(x, y)", _of_product),)
 
 sums = rule_pass(__name__, "Raise reductions in steps to one operation.", RULES)

@@ -10,7 +10,7 @@ from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import FloatRule, apply_rules
 
 _MANY_ELEMENTS = 1 << 16  # for which another pass costs more than another line of code
 _SQUARE = "(square := multiply((d := subtract(x, mean(x, axes=axes, keepdims=kept))), d))"
@@ -46,14 +46,9 @@ def _deviation(graph: Graph, node: Node, found: Bindings) -> Node:
 
 
 RULES = (
-    Rule(f"mean({_SQUARE}, axes=axes)", _variance, once=("square",), when=is_full_float),
-    Rule(
-        f"divide((total := sum({_SQUARE}, axes=axes)), DIVISOR)",
-        _sample_variance,
-        once=("square", "total"),
-        when=is_full_float,
-    ),
-    Rule("sqrt((v := var(x)))", _deviation, once=("v",), when=is_full_float),
+    FloatRule(f"mean({_SQUARE}, axes=axes)", _variance, once=("square",)),
+    FloatRule(f"divide((total := sum({_SQUARE}, axes=axes)), DIVISOR)", _sample_variance, once=("square", "total")),
+    FloatRule("sqrt((v := var(x)))", _deviation, once=("v",)),
 )
 
 

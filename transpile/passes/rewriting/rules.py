@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Container, Sequence
-from functools import cache
+from functools import cache, partial
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
@@ -76,6 +76,10 @@ def places(match: str, name: str) -> int:
 def is_full_float(element_type: ElementType) -> bool:
     """Return whether a type is a float with its own arithmetic: a rewrite changes only the rounding of the last bit."""
     return element_type.is_floating and not element_type.is_extension and element_type.bits >= 32
+
+
+# A rule for floats with their own arithmetic.
+FloatRule = partial(Rule, when=is_full_float)
 
 
 def rule_pass(module: str, meaning: str, *tables: Sequence[Rule]) -> Callable[[Function, Support], None]:

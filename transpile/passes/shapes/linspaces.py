@@ -11,7 +11,7 @@ from ...array.graph import Graph
 from ...array.node import Node, literal_value
 from ...array.rewriting import called
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, rule_pass
 
 _EXACT = "(ratio := divide((steps := arange(stop=stop)), GAPS))"
 _INVERSE = "(ratio := multiply((steps := arange(stop=stop)), SHARE))"  # XLA divides constants beforehand
@@ -50,11 +50,8 @@ def _is(found: Bindings, name: str, wanted: float) -> bool:
 
 
 RULES = tuple(
-    Rule(
-        f"concatenate((total := add({first.format(ratio=ratio)}, {last})), end, axis=0)",
-        _linspace,
-        once=("total",),
-        when=is_full_float,
+    FloatRule(
+        f"concatenate((total := add({first.format(ratio=ratio)}, {last})), end, axis=0)", _linspace, once=("total",)
     )
     for ratio, lasts in ((_EXACT, _LAST), (_INVERSE, _OPTIMISED))
     for first in _FIRST

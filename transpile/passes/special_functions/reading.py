@@ -103,7 +103,7 @@ class Reading:
             return self.terms.make(_COLUMN, kind, None, operands)
         if opcode == "concatenate" and (joined := self._joined(instruction, operands)):
             return joined
-        if _is_counter(instruction):
+        if instruction.opcode == "iota" and instruction.array_shape.rank == 1:
             return self.terms.make(opcode, kind, instruction.array_shape.size)
         if operands and self._is_along_columns(instruction, operands[0]):
             return self.terms.make(opcode, kind, self._combiner(instruction["to_apply"]), operands)
@@ -244,10 +244,6 @@ def _each_column(term: Term) -> tuple[Term, ...]:
     if term.opcode in (_COLUMN, _COLUMNS):
         return term.operands
     return (term,) if term.opcode == "constant" else ()
-
-
-def _is_counter(instruction: Instruction) -> bool:
-    return instruction.opcode == "iota" and instruction.array_shape.rank == 1
 
 
 def _is_one_axis_repeated(instruction: Instruction) -> bool:

@@ -138,27 +138,11 @@ def _solved(terms: Terms, wanted: Term, given: Term) -> Iterator[tuple[Term, Ter
 _Undone = tuple[str, tuple[Term, ...]]
 
 
-def _sum_undone(place: int, given: Term, other: Term) -> _Undone:
-    return "subtract", (given, other)
-
-
-def _difference_undone(place: int, given: Term, other: Term) -> _Undone:
-    return ("subtract", (other, given)) if place else ("add", (given, other))
-
-
-def _product_undone(place: int, given: Term, other: Term) -> _Undone:
-    return "divide", (given, other)
-
-
-def _quotient_undone(place: int, given: Term, other: Term) -> _Undone:
-    return ("divide", (other, given)) if place else ("multiply", (given, other))
-
-
 _INVERSE: Mapping[str, Callable[..., _Undone]] = {
-    "add": _sum_undone,
-    "subtract": _difference_undone,
-    "multiply": _product_undone,
-    "divide": _quotient_undone,
+    "add": lambda place, given, other: ("subtract", (given, other)),
+    "subtract": lambda place, given, other: ("subtract", (other, given)) if place else ("add", (given, other)),
+    "multiply": lambda place, given, other: ("divide", (given, other)),
+    "divide": lambda place, given, other: ("divide", (other, given)) if place else ("multiply", (given, other)),
     "floor": lambda place, given: ("floor", (given,)),  # an integer is its own floor
     "negate": lambda place, given: ("negate", (given,)),
     "bitcast-convert": lambda place, given: ("bitcast-convert", (given,)),

@@ -11,7 +11,7 @@ from ...array.rewriting import called
 from ...array.support import Support
 from ...array.value import FULL, NEW
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Make, Rule, apply_rules, is_full_float
+from ..rewriting.rules import FloatRule, Make, Rule, apply_rules
 
 _BACKWARDS = (None, None, -1)
 _KEYWORDS = frozenset(("padding", "layout"))
@@ -76,7 +76,7 @@ def _mode(padding: tuple[int, int], length: int, window: int) -> str | None:
 
 
 def _rule(make: Make) -> Rule:
-    return Rule("getitem((convolved := prelude.convolution(x, y)), index=index)", make, when=is_full_float)
+    return FloatRule("getitem((convolved := prelude.convolution(x, y)), index=index)", make)
 
 
 _OF_ANY, _OF_FIXED = (_rule(partial(_convolution, sizes_are_fixed=fixed)) for fixed in (False, True))

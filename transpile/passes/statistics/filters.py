@@ -6,7 +6,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.rewriting import called
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, rule_pass
 
 _KEYWORDS = frozenset(("padding", "kernel_dilation", "layout"))
 _FEWEST = 4  # rows of a kernel from which on matrix products are faster than sums
@@ -32,6 +32,6 @@ def _filter(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return called(graph, "image_filter", (x, kernel), node, **keywords)
 
 
-RULES = (Rule("prelude.convolution(x, y)", _filter, when=is_full_float),)
+RULES = (FloatRule("prelude.convolution(x, y)", _filter),)
 
 filters = rule_pass(__name__, "Raise them.", RULES)

@@ -10,7 +10,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.value import FULL
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, rule_pass
 
 
 def _median(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -36,12 +36,6 @@ def _whole(index: tuple[object, ...], ndim: int) -> tuple[object, ...]:
 
 _ORDERED = "(ordered := sort(select(flags, nan, x), axis=axis))"
 
-RULES = (
-    Rule(
-        f"multiply(add(getitem({_ORDERED}, index=one), getitem(ordered, index=other)), 0.5)",
-        _median,
-        when=is_full_float,
-    ),
-)
+RULES = (FloatRule(f"multiply(add(getitem({_ORDERED}, index=one), getitem(ordered, index=other)), 0.5)", _median),)
 
 medians = rule_pass(__name__, "Raise medians.", RULES)

@@ -68,7 +68,7 @@ def _called(lowering: FunctionLowering, computation: Computation, operands: list
     before = lowering.graph.count
     result = lowering.computation(computation, operands)
     made = lowering.graph.nodes_since(before)
-    if _work(_needed(result, made)) <= _SMALL or _has_effects(made):
+    if _work(_needed(result, made)) <= _SMALL or any("effect" in node.parameters for node in made):
         module.inline.add(computation)
         return result
     return call_function(lowering, module.function(computation), operands)
@@ -86,10 +86,6 @@ def _needed(result: Lowered, made: list[Node]) -> list[Node]:
 def _work(nodes: list[Node]) -> int:
     computing = sum(not (node.operation.is_light or node.opcode == "reshape") for node in nodes)
     return computing + lines_around_convolutions(nodes)
-
-
-def _has_effects(nodes: list[Node]) -> bool:
-    return any("effect" in node.parameters for node in nodes)
 
 
 def call_function(lowering: FunctionLowering, function: Function, operands: list[Lowered]) -> Lowered:

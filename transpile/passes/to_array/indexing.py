@@ -24,12 +24,8 @@ def _start_values(lowering: FunctionLowering, operands: tuple[Value, ...], rank:
     """Return a scalar for each dimension; the older form with one vector of starts is split."""
     if len(operands) == 1 and operands[0].shape == (rank,) and rank:
         node = lowering.plain(operands[0])
-        return [Value.of(_element(lowering, node, k)) for k in range(rank)]
+        return [Value.of(lowering.graph.add("getitem", (node,), index=(k,))) for k in range(rank)]
     return list(operands)
-
-
-def _element(lowering: FunctionLowering, node: Node, position: int) -> Node:
-    return lowering.graph.add("getitem", (node,), index=(position,))
 
 
 def is_within(start: Node, limit: int) -> bool:

@@ -122,13 +122,9 @@ class ValueMaker:
             "prelude",
             operands,
             function=function,
-            arguments=self._arguments(operands, arguments),
+            arguments=tuple(Slot(k) for k in range(len(operands))) if arguments is None else arguments,
             keywords=keywords,
         )
-
-    @staticmethod
-    def _arguments(operands: tuple[Node, ...], arguments: tuple[Any, ...] | None) -> tuple[Any, ...]:
-        return tuple(Slot(k) for k in range(len(operands))) if arguments is None else arguments
 
     def effect(
         self, opcode: str, operands: tuple[Node, ...], shapes: Iterable[Shape], **parameters: Any

@@ -6,14 +6,13 @@ A recv takes its data at its -done; a send is done where it starts. Source: the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from ...array.node import DevicePairs
 from ...array.traversal import is_inside
 from ...array.value import Value
 from ...hlo.device_groups import Pairs, device_count, device_noun
 from ...hlo.ir import HloModule, Instruction
-from ...hlo.shapes import ArrayShape, Shape, leaves
+from ...hlo.shapes import ArrayShape, leaves
 from ...hlo.source import Diagnostic, UnsupportedError
 from ...hlo.transfers import transfer_pairs, transfers
 from .control import flattened, nothing, unflattened
@@ -90,7 +89,7 @@ def recv_done(lowering: FunctionLowering, instruction: Instruction, context: Low
     if first.opcode != "recv":  # the context is a loop-carried value
         first = instruction
     channel, data = _channel(first), instruction.element_shapes[0]
-    shapes = list(_arrays(data))
+    shapes = [leaf for _, leaf in leaves(data) if isinstance(leaf, ArrayShape)]
     if first["is_host_transfer"]:
         values = lowering.effect("from_host", (), shapes, channel=channel) if shapes else ()
         return unflattened(data, iter(values)), None
@@ -103,10 +102,6 @@ def recv_done(lowering: FunctionLowering, instruction: Instruction, context: Low
         zeros = Value.repeated(lowering.graph.literal(0, shape.element_type), shape.dimensions)
         received += lowering.effect("recv", (lowering.plain(zeros),), [shape], **parameters)
     return unflattened(data, iter(received)), None
-
-
-def _arrays(shape: Shape) -> Iterator[ArrayShape]:
-    return (leaf for _, leaf in leaves(shape) if isinstance(leaf, ArrayShape))
 
 
 def _own(lowering: FunctionLowering, instruction: Instruction, channel: int) -> Lowered:
