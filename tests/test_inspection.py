@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.templates.prelude.replica_collectives import SLICED_FROM
+from xla2py.templates.prelude.replica import KEPT_BYTES
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.verifier import verify
 from xla2py.transpile.inspection import Inspection, collectives, inspect, trip_count
@@ -189,7 +189,7 @@ def test_collectives_send_what_is_told(monkeypatch, size, call, result, devices,
     """Counted where replicas post their messages to others; a device in the middle sends most."""
     text = SENDING % (size, int(size * result), call)
     (told,) = collectives(xla2py.load(text))
-    is_sliced = "all-reduce" in call and 4 * size > SLICED_FROM and devices > 1
+    is_sliced = "all-reduce" in call and 4 * size > KEPT_BYTES and devices > 1
     assert (told.devices, told.rounds) == (devices, 2 if is_sliced else rounds)
     module = xla2py.emit(text).load()
     sent = Counter()

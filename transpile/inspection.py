@@ -110,9 +110,9 @@ def _devices(instruction: Instruction, module: HloModule) -> int:
 
 
 def _all_reduced(size: int, devices: int) -> tuple[int, int]:
-    from ..templates.prelude.replica_collectives import SLICED_FROM
+    from ..templates.prelude.replica import KEPT_BYTES
 
-    if size <= SLICED_FROM or devices == 1:
+    if size <= KEPT_BYTES or devices == 1:
         return _to_each(size, devices)
     return 2 * size * (devices - 1) // devices, 2
 

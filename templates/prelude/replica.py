@@ -11,12 +11,16 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 Groups = Sequence[Sequence[int]] | None  # of devices, in order; None: one of all
 Channel = int | str | None
+KEPT_BYTES = (
+    1 << 15
+)  # bytes, at most, of an array that has memory of its own for each call
 # The folder of snapshots, the number of iterations between them, and by loop the
 # snapshot that it resumes from: see Resumable.
 NO_SNAPSHOTS: tuple[Any, int, dict[int, str]] = None, 1, {}
@@ -54,7 +58,7 @@ class Replica:
         self.replica_id = np.uint32(device // partitions)
         self.partition_id = np.uint32(device % partitions)
         self.network = network
-        self.tags: dict[Any, str] = {}
+        self.kept: dict[Any, Any] = {}  # exchanges of short arrays, by call
 
     def members(self, groups: Groups) -> Sequence[int]:
         """Return the devices of this one's group, or none if it is in no group."""
@@ -62,27 +66,58 @@ class Replica:
             return range(self.count)
         return next((group for group in groups if self.device in group), ())
 
-    def tag(self, collective: str, x: Any, channel: Channel) -> str:
-        """Return the tag on which both sides of an exchange agree; without a channel,
-        the line of the call is in the tag.
-        """
-        frame = sys._getframe(2)
-        call = frame.f_lasti, id(frame.f_code), channel, x.shape
-        tag = self.tags.get(call)
-        if tag is None:
-            at = f"line {frame.f_lineno}" if channel is None else f"channel {channel}"
-            tag = f"{collective} of {x.dtype}{list(x.shape)} ({at})"
-            self.tags[call] = tag
-        return tag
+    def exchanged(
+        self,
+        layout: Callable[..., Any],
+        x: Any,
+        axis: int = 0,
+        groups: Any = None,
+        channel: Channel = None,
+    ) -> Any:
+        """Exchange arrays with other devices, and return what arrives: an array of the
+        caller's own, or a list of views.
 
-    def exchange(self, send: dict[int, Any], into: dict[int, Any], tag: str) -> None:
-        """Send an array to each device, and fill an array with what each device sends;
-        this device may be one of them. All collectives are made of exchanges.
+        A ``layout`` returns, of an array, the part for each device, the place of what
+        each device sends, and the array or list of these places. Short arrays have
+        memory that the next call at the same line uses again.
         """
-        if self.device in into:
-            into.pop(self.device)[...] = send.pop(self.device)
-        if send or into:
-            self.network.exchange(send, into, tag)
+        call = sys._getframe(2)
+        key = layout, call.f_lasti, id(call.f_code), axis, channel, x.dtype, x.shape
+        kept = self.kept.get(key)
+        if kept is None or kept[0] != groups:
+            is_kept = kept is None and x.nbytes <= KEPT_BYTES
+            given = np.empty_like(x, order="C") if is_kept else x
+            send, places, arrived = layout(self, given[...], axis, groups)
+            own = places.pop(self.device, None), send.pop(self.device, None)
+            name = sys._getframe(1).f_code.co_name
+            tag = tag_of(name, x.dtype, x.shape, channel, call.f_lineno)
+            if is_kept:
+                exchange = self.network.prepared(send, places, tag)
+            else:
+                exchange = partial(self.network.exchange, send, places, tag)
+            kept = groups, given, own, exchange, arrived, call.f_code
+            if is_kept:
+                self.kept[key] = kept
+        _, given, (place, part), exchange, arrived, _ = kept
+        if given is not x:
+            given[...] = x
+        if place is not part:
+            place[...] = part
+        exchange()
+        if type(arrived) is list:
+            return arrived
+        return (arrived if given is x else arrived.copy())[()]
+
+
+@cache
+def tag_of(
+    collective: str, dtype: Any, shape: Sequence[int], channel: Channel, line: int = 0
+) -> str:
+    """Return the tag on which both sides of an exchange agree: without a channel, the
+    line of the call is in it.
+    """
+    at = f"line {line}" if channel is None else f"channel {channel}"
+    return f"{collective} of {dtype}{list(shape)} ({at})"
 
 
 class Mailbox:
@@ -96,7 +131,13 @@ class Mailbox:
         self.messages: dict[Any, deque[tuple[str, Any]]] = defaultdict(deque)
         # While this device waits for a message: the sender, the tag, and a function
         # that tells whether the message has arrived.
-        self.waits: tuple[int, str, Callable[[], Any]] | None = None
+        self.waiting_for: tuple[int, str, Callable[[], Any]] | None = None
+
+    def prepared(
+        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
+    ) -> Callable[[], None]:
+        """Return a function that repeats an exchange."""
+        return partial(self.exchange, send, into, tag)
 
     def exchange(
         self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
@@ -141,13 +182,13 @@ class Mailbox:
         """Wait for a message from a peer, until ``is_there()`` is true."""
         begun = time.monotonic()
         with self.changed:
-            self.waits = peer, tag, is_there
+            self.waiting_for = peer, tag, is_there
             while not is_there():
-                self.require_hope(peer, tag, begun)
+                self.require_reachable(peer, tag, begun)
                 self.changed.wait(0.2)
-            self.waits = None
+            self.waiting_for = None
 
-    def require_hope(self, peer: int, tag: str, begun: float) -> None:
+    def require_reachable(self, peer: int, tag: str, begun: float) -> None:
         """Raise ReplicaError if a message cannot arrive any more, or not in time."""
         raise NotImplementedError
 

@@ -6,49 +6,86 @@ NumPy functions that dispatch to other array libraries (``__array_function__``),
 arrays on a device stay there.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import reduce
+import sys
+from collections.abc import Callable, Collection, Sequence
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
 from .ragged import copy_ragged_rows, room_for_runs, rows_of_runs
-from .replica import Channel, Groups, Replica
+from .replica import KEPT_BYTES, Channel, Groups, Replica, tag_of
 
-SLICED_FROM = 32768  # bytes
 Combine = Callable[[Any, Any], Any]
 DevicePairs = Sequence[tuple[int, int]]  # of source and target
+Parts = dict[int, Any]  # by device
+ExchangeLayout = tuple[Parts, Parts, Any]  # see Replica.exchanged
 
 
-def swapped(g: Replica, parts: Mapping[int, Any], tag: str) -> list[Any]:
-    """Send part ``m`` to member ``m``, and return the parts that members send, all like
-    this device's own part, in the group's order.
-    """
-    places = {member: np.empty_like(parts[g.device]) for member in parts}
-    arrived = list(places.values())
-    g.exchange(dict(parts), places, tag)
-    return arrived
-
-
-def joined_from_members(
-    g: Replica, parts: Mapping[int, Any], axis: int, tag: str
-) -> Any:
-    """Send part ``m`` to member ``m``, and return the parts that members send, joined
-    along ``axis``.
-    """
-    shape = list(parts[g.device].shape)
-    shape[axis] *= len(parts)
-    result = np.empty_like(parts[g.device], shape=shape, order="C")
-    g.exchange(dict(parts), divided(result, parts, axis), tag)
-    return result
-
-
-def divided(x: Any, members: Collection[int], axis: int) -> dict[int, Any]:
+def divided(x: Any, members: Collection[int], axis: int) -> Parts:
     """Return the equal parts of an array along an axis, by member."""
     size, before = x.shape[axis] // len(members), (slice(None),) * axis
     return {
         m: x[(*before, slice(k * size, (k + 1) * size))] for k, m in enumerate(members)
     }
+
+
+def in_group(
+    is_divided: bool, is_joined: bool, g: Replica, x: Any, axis: int, groups: Groups
+) -> ExchangeLayout:
+    """Return the layout in which the members of a group send each other the whole array
+    or its parts along an axis. What arrives is joined along the axis, or listed.
+    """
+    members = g.members(groups)
+    send = divided(x, members, axis) if is_divided else dict.fromkeys(members, x)
+    own = send[g.device]
+    if is_joined:
+        shape = list(own.shape)
+        shape[axis] *= len(members)
+        result = np.empty_like(own, shape=shape, order="C")
+        return send, divided(result, members, axis), result
+    places = {m: np.empty_like(own, order="C")[...] for m in members if m != g.device}
+    places[g.device] = own
+    return send, places, [places[m] for m in members]
+
+
+WHOLE_LISTED = partial(in_group, False, False)
+WHOLE_JOINED = partial(in_group, False, True)
+SHARDS_LISTED = partial(in_group, True, False)
+SHARDS_JOINED = partial(in_group, True, True)
+
+
+def combination(combine: Combine, arrays: Sequence[Any]) -> Any:
+    """Return the combination of views, as an array of its own."""
+    total = reduce(combine, arrays)
+    return total[()] if total.base is None else total.copy()[()]
+
+
+def slices(x: Any, members: Collection[int]) -> Parts:
+    """Return slices of all elements of an array, by member; the last may be shorter."""
+    flat, size = x.reshape(-1), -(-x.size // len(members))
+    return {m: flat[k * size : (k + 1) * size] for k, m in enumerate(members)}
+
+
+def slices_listed(
+    memory: Any, g: Replica, x: Any, axis: int, groups: Groups
+) -> ExchangeLayout:
+    """Return the layout in which the slices for a device arrive in memory of its own,
+    at the places of their senders.
+    """
+    send = slices(x, g.members(groups))
+    own = send[g.device]
+    places = {m: room[: own.size] for m, room in slices(memory, send).items()}
+    places[g.device] = own
+    return send, places, [*places.values()]
+
+
+def slices_filled(g: Replica, x: Any, axis: int, groups: Groups) -> ExchangeLayout:
+    """Return the layout in which each device sends its slice of an array, and receives
+    those of the others in theirs.
+    """
+    places = slices(x, g.members(groups))
+    return dict.fromkeys(places, places[g.device]), places, x
 
 
 class AllReduce(Replica):
@@ -58,18 +95,18 @@ class AllReduce(Replica):
         """Return the ``x`` of the whole group, combined in the group's order: the same
         bits on all members.
         """
-        tag, members = self.tag("all_reduce", x, channel), self.members(groups)
-        if x.nbytes <= SLICED_FROM or len(members) == 1:
-            return reduce(combine, swapped(self, dict.fromkeys(members, x), tag))[()]
+        if x.nbytes <= KEPT_BYTES:
+            each = self.exchanged(WHOLE_LISTED, x, 0, groups, channel)
+            return combination(combine, each)
         # Each member combines a slice, so it sends at most twice the array.
-        result = np.empty_like(x, order="C")
-        given, made = (
-            dict(zip(members, np.array_split(a.reshape(-1), len(members)), strict=True))
-            for a in (x, result)
-        )
-        mine = reduce(combine, swapped(self, given, tag))
-        self.exchange(dict.fromkeys(members, mine), made, tag)
-        return result
+        count = len(self.members(groups))
+        memory = np.empty_like(x, shape=(x.size + -x.size % count,), order="C")
+        own = partial(slices_listed, memory)
+        each = self.exchanged(own, x, 0, groups, channel)
+        result = memory[: x.size].reshape(x.shape)
+        mine = slices(result, self.members(groups))[self.device]
+        mine[...] = combination(combine, each)
+        return self.exchanged(slices_filled, result, 0, groups, channel)
 
 
 class ReduceScatter(Replica):
@@ -84,8 +121,8 @@ class ReduceScatter(Replica):
         """Return the shard of the combined ``x`` along ``axis`` that belongs to this
         device's place in the group.
         """
-        tag, members = self.tag("reduce_scatter", x, channel), self.members(groups)
-        return reduce(combine, swapped(self, divided(x, members, axis), tag))
+        each = self.exchanged(SHARDS_LISTED, x, axis, groups, channel)
+        return combination(combine, each)
 
 
 class AllGather(Replica):
@@ -93,8 +130,7 @@ class AllGather(Replica):
         self, x: Any, axis: int = 0, groups: Groups = None, channel: Channel = None
     ) -> Any:
         """Return the ``x`` of the whole group, joined along ``axis``."""
-        tag, members = self.tag("all_gather", x, channel), self.members(groups)
-        return joined_from_members(self, dict.fromkeys(members, x), axis, tag)
+        return self.exchanged(WHOLE_JOINED, x, axis, groups, channel)
 
 
 class AllToAll(Replica):
@@ -104,8 +140,7 @@ class AllToAll(Replica):
         """Send block ``i`` of ``x`` along ``axis`` to member ``i``, and return the
         blocks that arrive, joined along the same axis.
         """
-        tag, members = self.tag("all_to_all", x, channel), self.members(groups)
-        return joined_from_members(self, divided(x, members, axis), axis, tag)
+        return self.exchanged(SHARDS_JOINED, x, axis, groups, channel)
 
 
 class AllToAllOfTuple(Replica):
@@ -115,9 +150,7 @@ class AllToAllOfTuple(Replica):
         """Send part ``i`` to member ``i``, and return the parts that arrive, in the
         group's order.
         """
-        tag, members = self.tag("all_to_all", parts[0], channel), self.members(groups)
-        given = dict(zip(members, parts, strict=True))
-        return [part[()] for part in swapped(self, given, tag)]
+        return [*self.exchanged(SHARDS_JOINED, np.stack(parts), 0, groups, channel)]
 
 
 class RaggedAllToAll(Replica):
@@ -138,20 +171,29 @@ class RaggedAllToAll(Replica):
         ``places[k]`` of a member: the runs for member 0 come first, then those for
         member 1, and so on.
         """
-        tag = self.tag("ragged_all_to_all", output, channel)
         members = self.members(groups)
         shares = np.split(np.stack([starts, sizes, places]), len(members), axis=1)
-        parts = [rows_of_runs(x, *share) for share in shares]
-        rows, given = (
-            dict(zip(members, part, strict=True)) for part in zip(*parts, strict=True)
-        )
-        runs = swapped(self, given, f"the runs of {tag}")
+        each = [rows_of_runs(x, *share) for share in shares]
+        given = np.concatenate([run for _, run in each], axis=1)
+        arrived = self.exchanged(SHARDS_JOINED, given, 1, groups, channel)
+        runs = np.split(arrived, len(members), axis=1)
         room = [room_for_runs(x, run[1]) for run in runs]
-        self.exchange(rows, dict(zip(members, room, strict=True)), tag)
-        result = output.copy()
+        rows = dict(zip(members, (own for own, _ in each), strict=True))
+        into = dict(zip(members, room, strict=True))
+        into.pop(self.device)[...] = rows.pop(self.device)
+        names = "ragged_all_to_all", output.dtype, output.shape
+        line = sys._getframe(1).f_lineno
+        self.network.exchange(rows, into, tag_of(*names, channel, line))
         for theirs, run in zip(room, runs, strict=True):
-            result = copy_ragged_rows(theirs, result, *run)
-        return result
+            output = copy_ragged_rows(theirs, output, *run)
+        return output
+
+
+def permuted(g: Replica, x: Any, axis: int, pairs: DevicePairs) -> ExchangeLayout:
+    sources = [source for source, target in pairs if target == g.device]
+    targets = [target for source, target in pairs if source == g.device]
+    result = np.empty_like(x, order="C") if sources else np.zeros_like(x)
+    return dict.fromkeys(targets, x), dict.fromkeys(sources, result), result
 
 
 class CollectivePermute(Replica):
@@ -161,13 +203,7 @@ class CollectivePermute(Replica):
         """Return the ``x`` of the device that sends to this one by ``pairs`` of
         (source, target), or zeros if none does.
         """
-        tag = self.tag("collective_permute", x, channel)
-        sources = [source for source, target in pairs if target == self.device]
-        targets = [target for source, target in pairs if source == self.device]
-        result = np.empty_like(x) if sources else np.zeros_like(x)
-        given = dict.fromkeys(targets, x)
-        self.exchange(given, dict.fromkeys(sources, result), tag)
-        return result[()]
+        return self.exchanged(permuted, x, 0, pairs, channel)
 
 
 class CollectiveBroadcast(Replica):
@@ -177,16 +213,15 @@ class CollectiveBroadcast(Replica):
         """Return the ``x`` of the group's first member, or zeros on a device in no
         group.
         """
-        tag, members = (
-            self.tag("collective_broadcast", x, channel),
-            self.members(groups),
-        )
-        if not members:
-            return np.zeros_like(x)
-        result, first = np.empty_like(x), members[0]
-        targets = members if self.device == first else ()
-        self.exchange(dict.fromkeys(targets, x), {first: result}, tag)
-        return result[()]
+        members = self.members(groups)
+        pairs = [(members[0], member) for member in members]
+        return self.exchanged(permuted, x, 0, pairs, channel)
+
+
+def to_first(g: Replica, x: Any, axis: int, groups: Groups) -> ExchangeLayout:
+    send, places, each = WHOLE_LISTED(g, x, axis, groups)
+    first = next(iter(send))
+    return ({first: x}, places, each) if g.device == first else ({first: x}, {}, [])
 
 
 class CollectiveReduce(Replica):
@@ -196,12 +231,8 @@ class CollectiveReduce(Replica):
         """Return the ``x`` of the whole group, combined in the group's order, on its
         first member, and zeros on the others.
         """
-        tag, members = self.tag("collective_reduce", x, channel), self.members(groups)
-        sources = members if self.device == members[0] else ()
-        places = {member: np.empty_like(x) for member in sources}
-        arrived = list(places.values())
-        self.exchange({members[0]: x}, places, tag)
-        return reduce(combine, arrived)[()] if arrived else np.zeros_like(x)
+        each = self.exchanged(to_first, x, 0, groups, channel)
+        return combination(combine, each) if each else np.zeros_like(x)
 
 
 class Channels(Replica):
@@ -209,7 +240,7 @@ class Channels(Replica):
         """Send ``x`` to the targets that ``pairs`` of (source, target) have for this
         device, without waiting.
         """
-        tag = self.tag("transfer", x, channel)
+        tag = tag_of("transfer", x.dtype, x.shape, channel)
         for source, target in pairs:
             if source == self.device:
                 self.network.post(target, x, tag, channel)
@@ -218,7 +249,7 @@ class Channels(Replica):
         """Return the array that another device sends on a channel, or ``otherwise``, an
         array of the same shape, if none does.
         """
-        tag = self.tag("transfer", otherwise, channel)
+        tag = tag_of("transfer", otherwise.dtype, otherwise.shape, channel)
         for source, target in pairs:
             if target == self.device:
                 return self.network.take(source, tag, channel, otherwise)

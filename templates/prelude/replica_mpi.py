@@ -3,9 +3,8 @@
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -20,12 +19,12 @@ from .replica import (
     ReplicaTimeout,
 )
 
-AWAKE = 5e-5  # seconds in which a rank does not sleep: the shortest sleep is as long
+# Seconds in which a waiting rank keeps its core, and those until it sleeps, which takes
+# 5e-5 at least: if each rank has a core, and if ranks share cores.
+OWN_CORE = 2e-4, 5e-3
+SHARED_CORE = 0.0, 5e-5
 GIVE_WAY = getattr(os, "sched_yield", partial(time.sleep, 0))  # to ranks on its core
-KEPT = 1 << 16  # bytes, at most, of an exchange that has persistent requests
-SHAPE = attrgetter("shape")
-NOTHING_KEPT: tuple[Any, Any, Any] = None, (), ()
-HOPEFUL = 0.01  # seconds until a waiting rank checks whether the others still run
+PATIENCE = 0.01  # seconds until a waiting rank checks whether the others still run
 ENDING = 0  # the MPI tag of messages that tell how a rank has ended
 
 
@@ -45,11 +44,14 @@ class Ranks:
         self.test_all, self.start_all = MPI.Request.Testall, MPI.Prequest.Startall
         self.status = MPI.Status()
         self.any = MPI.ANY_SOURCE, MPI.ANY_TAG
+        here = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        has_core = here.Get_size() <= (os.cpu_count() or 1)
+        self.awake, self.sleepless = OWN_CORE if has_core else SHARED_CORE
+        here.Free()
         # Collectives use the upper half of MPI's tags, channels the lower half.
         self.half: int = comm.Get_attr(MPI.TAG_UB) // 2
         self.numbers: dict[str, int] = {}
-        # By tag: peers and shapes of the last exchange, its buffers and its requests.
-        self.kept: dict[str, tuple[Any, Any, Any]] = {}
+        self.persistent: list[Any] = []
         # Posted messages: the rank, the request, and the array that it reads.
         self.sending: list[tuple[int, Any, Any]] = []
         # By rank that has ended: until when its messages may still arrive.
@@ -69,69 +71,51 @@ class Ranks:
     def exchange(
         self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
     ) -> None:
-        """Exchange arrays. A short exchange that is repeated has buffers of its own and
-        persistent requests, which are quicker than new ones.
-        """
-        arrays, count = (*send.values(), *into.values()), len(send)
-        kind = [*send, *into, *map(SHAPE, arrays)]
-        known, rooms, requests = self.kept.get(tag, NOTHING_KEPT)
-        if known != kind or not requests:
-            self.exchange_once(send, into, tag)
-            self.free(requests)
-            is_short = sum(array.nbytes for array in arrays) <= KEPT
-            self.kept[tag] = kind, (), ()
-            if known == kind and is_short:
-                rooms = [np.empty_like(array, order="C") for array in arrays]
-                requests = self.requests(rooms, [*send, *into], count, tag)
-                self.kept[tag] = kind, rooms, requests
-            return
-        for k in range(count):
-            rooms[k][...] = arrays[k]
-        self.start_all(requests)
-        if not self.test_all(requests):
-            self.complete(requests, [*send, *into], tag)
-        for k in range(count, len(arrays)):
-            arrays[k][...] = rooms[k]
-
-    def exchange_once(
-        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
-    ) -> None:
-        """Exchange arrays from and to their own memory."""
-        comm, octets, number = self.comm, self.bytes, self.number(tag)
-        rooms = [
-            array if array.flags.c_contiguous else np.empty_like(array, order="C")
-            for array in into.values()
-        ]
-        requests = [
-            comm.Irecv([room, octets], peer, number)
-            for peer, room in zip(into, rooms, strict=True)
-        ]
-        for peer, array in send.items():
-            array = array if array.flags.c_contiguous else array.copy()
-            requests.append(comm.Isend([array, octets], peer, number))
-        if not self.test_all(requests):
-            self.complete(requests, [*into, *send], tag)
-        for array, room in zip(into.values(), rooms, strict=True):
+        """Exchange arrays, from and to their own memory if they are contiguous."""
+        incoming = rooms_of(into.values())
+        arrays = *incoming, *map(np.ascontiguousarray, send.values())
+        peers, comm = (*into, *send), self.comm
+        calls = [comm.Irecv] * len(into) + [comm.Isend] * len(send)
+        self.complete(self.requests(calls, arrays, peers, tag), peers, tag)
+        for array, room in zip(into.values(), incoming, strict=True):
             if array is not room:
                 array[...] = room
 
-    def requests(
-        self, rooms: Sequence[Any], peers: Sequence[int], count: int, tag: str
-    ) -> list[Any]:
-        """Return persistent requests that send the first buffers and receive the
-        others.
-        """
-        number, octets = self.number(tag), self.bytes
-        starts = [self.comm.Send_init] * count
-        starts += [self.comm.Recv_init] * (len(rooms) - count)
-        each = zip(starts, rooms, peers, strict=True)
-        return [start([room, octets], peer, number) for start, room, peer in each]
+    def prepared(
+        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
+    ) -> Callable[[], None]:
+        """Return a function that repeats an exchange, with persistent requests."""
+        places, given, peers = into.values(), send.values(), (*into, *send)
+        incoming, outgoing = rooms_of(places), rooms_of(given)
+        calls = [self.comm.Recv_init] * len(into) + [self.comm.Send_init] * len(send)
+        requests = self.requests(calls, incoming + outgoing, peers, tag)
+        self.persistent += requests
+        start, are_done, complete = self.start_all, self.test_all, self.complete
+        before = [(r, x) for r, x in zip(outgoing, given, strict=True) if r is not x]
+        after = [(x, r) for x, r in zip(places, incoming, strict=True) if r is not x]
 
-    @staticmethod
-    def free(requests: Iterable[Any]) -> None:
-        """Free persistent requests."""
-        for request in requests:
-            request.Free()
+        def exchange() -> None:
+            for room, array in before:
+                room[...] = array
+            start(requests)
+            if not are_done(requests):
+                complete(requests, peers, tag)
+            for array, room in after:
+                array[...] = room
+
+        return exchange
+
+    def requests(
+        self,
+        calls: Sequence[Callable[..., Any]],
+        arrays: Sequence[Any],
+        peers: Sequence[int],
+        tag: str,
+    ) -> list[Any]:
+        """Return the requests of calls that send or receive arrays."""
+        octets, number = self.bytes, self.number(tag)
+        each = zip(calls, arrays, peers, strict=True)
+        return [call([array, octets], peer, number) for call, array, peer in each]
 
     def post(self, peer: int, array: Any, tag: str, channel: int | None = None) -> None:
         """Start to send a copy of an array, since it may be taken at any time."""
@@ -162,21 +146,23 @@ class Ranks:
 
     def complete(self, requests: Sequence[Any], peers: Sequence[int], tag: str) -> None:
         """Wait until all requests to peers are done."""
-        begun = time.monotonic()
+        begun, are_done = time.monotonic(), self.test_all
         self.doubted.clear()
-        while not self.test_all(requests):
+        while not are_done(requests):
             waited = time.monotonic() - begun
-            if waited < AWAKE:
+            if waited < self.awake:
+                continue
+            if waited < self.sleepless:
                 GIVE_WAY()
             else:
                 time.sleep(0)
-            if waited > HOPEFUL:
+            if waited > PATIENCE:
                 late = (p for p, r in zip(peers, requests, strict=True) if not r.Test())
                 for peer in late:
-                    self.require_hope(peer, tag, begun)
+                    self.require_reachable(peer, tag, begun)
                     break
 
-    def require_hope(self, peer: int, tag: str, begun: float) -> None:
+    def require_reachable(self, peer: int, tag: str, begun: float) -> None:
         """Raise ReplicaError if a rank has failed, if a late one has ended or is in
         another collective, or if it has been late for too long.
         """
@@ -191,7 +177,7 @@ class Ranks:
         if other < self.half or other == self.number(tag):
             self.doubted.pop(peer, None)
         # The awaited message may have arrived between the test and this probe.
-        elif now - self.doubted.setdefault(peer, now) > HOPEFUL:
+        elif now - self.doubted.setdefault(peer, now) > PATIENCE:
             theirs = f"replica {peer} does {self.name(other)}"
             raise ReplicaMismatch(f"{here} does {tag}, but {theirs}")
         if now - begun > self.timeout:
@@ -214,7 +200,7 @@ class Ranks:
             text = bytearray(self.status.Get_count(self.bytes))
             message.Recv([text, self.bytes])
             failure, is_sending = json.loads(text)
-            patience = self.timeout if is_sending else HOPEFUL
+            patience = self.timeout if is_sending else PATIENCE
             self.ended[source] = time.monotonic() + patience
             if failure is not None:
                 raise ReplicaStopped(
@@ -250,8 +236,8 @@ class Ranks:
         while self.takers():  # a rank that fails takes nothing, but tells of it
             self.hear("its end")
             time.sleep(0)
-        for *_, requests in self.kept.values():
-            self.free(requests)
+        for request in self.persistent:
+            request.Free()
 
 
 class OnRanks(Program):
@@ -304,6 +290,11 @@ class OnRanks(Program):
             forget(snapshot, network.device)
         own.Free()
         return results
+
+
+def rooms_of(arrays: Iterable[Any]) -> list[Any]:
+    """Return contiguous arrays: the same ones where they are contiguous."""
+    return [x if x.flags.c_contiguous else np.empty_like(x, order="C") for x in arrays]
 
 
 def forget(folder: Any, device: int) -> None:

@@ -21,7 +21,7 @@ class Thread(Mailbox):
     def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
         self.threads[peer].deliver(self.device, array.copy(), tag, channel)
 
-    def require_hope(self, peer: int, tag: str, begun: float) -> None:
+    def require_reachable(self, peer: int, tag: str, begun: float) -> None:
         """Raise ReplicaError at once if a message cannot arrive any more."""
         if any(thread.failure for thread in self.threads):
             raise ReplicaStopped(
@@ -31,12 +31,14 @@ class Thread(Mailbox):
             raise ReplicaMismatch(
                 f"replica {self.device} waits in {tag}, but replica {peer} has ended"
             )
-        running = [thread for thread in self.threads if not thread.has_ended]
-        if all(thread.waits and not thread.waits[2]() for thread in running):
+        running = [each for each in self.threads if not each.has_ended]
+        waiting = [
+            (each.device, *each.waiting_for) for each in running if each.waiting_for
+        ]
+        if len(waiting) == len(running) and not any(there() for *_, there in waiting):
             circle = "; ".join(
-                f"replica {t.device} waits for replica {t.waits[0]} in {t.waits[1]}"
-                for t in running
-                if t.waits
+                f"replica {k} waits for replica {other} in {theirs}"
+                for k, other, theirs, _ in waiting
             )
             raise ReplicaMismatch(f"the replicas wait for each other: {circle}")
 

@@ -35,15 +35,15 @@ from .replica import (
 )
 
 LONGEST_HEAD = 1 << 13  # bytes
-MOST = 1 << 24  # bytes that are received at a time
-SHORT = 1 << 15  # bytes, at most, of an array that is copied behind its head
+RECEIVED_AT_ONCE = 1 << 24  # bytes that are received at a time
+SENT_AT_ONCE = 1 << 15  # bytes, at most, of an array that is copied behind its head
 # Linux's limit on how long sent data may stay unreceived. Dask gives up a connection
 # after half a minute, but a worker receives nothing while a library holds the GIL.
 TCP_USER_TIMEOUT = 18
 ENDED = "has ended"  # the last message of a replica that has not failed
 
 
-class Seat(Mailbox):
+class WorkerEndpoint(Mailbox):
     """The place of one replica on its worker. It has a connection to each other replica
     for sending, and one from each, whose messages a thread delivers.
 
@@ -64,8 +64,10 @@ class Seat(Mailbox):
         self.moved: dict[int, float] = {}  # when bytes of a device last arrived
         self.gone: dict[int, tuple[type[ReplicaError], str]] = {}
         self.has_ended = False
-        seats = self.worker.__dict__.setdefault("replica_seats", WeakValueDictionary())
-        seats[token, device] = self
+        endpoints = self.worker.__dict__.setdefault(
+            "replica_endpoints", WeakValueDictionary()
+        )
+        endpoints[token, device] = self
 
         async def join(
             comm: Any, token: str, device: int, source: int, end: Any = None
@@ -73,11 +75,11 @@ class Seat(Mailbox):
             """Accept a peer's connection: only a peer that knows the run's token finds
             a replica.
             """
-            seat = seats.get((token, device))
-            if seat is not None and seat.expects(source):
+            endpoint = endpoints.get((token, device))
+            if endpoint is not None and endpoint.expects(source):
                 await comm.write("welcome")
-                delivering = seat.deliver_from(source, end or taken_over(comm))
-                del seat  # which would stay alive
+                delivering = endpoint.deliver_from(source, end or taken_over(comm))
+                del endpoint  # which would stay alive
                 await delivering.wait()
             comm.abort()
             return Status.dont_reply
@@ -85,7 +87,7 @@ class Seat(Mailbox):
         self.worker.handlers["join_replica"] = join
 
     def __reduce__(self) -> Any:
-        return type(None), ()  # a seat stays on its worker
+        return type(None), ()  # a endpoint stays on its worker
 
     # -- on the worker's event loop
 
@@ -161,7 +163,7 @@ class Seat(Mailbox):
                     place = np.empty(shape, dtype)
                 octets = octets_of(place)
                 while octets:
-                    count = stream.readinto(octets[:MOST])
+                    count = stream.readinto(octets[:RECEIVED_AT_ONCE])
                     if count == 0:
                         raise ConnectionResetError
                     octets, self.moved[peer] = octets[count:], time.monotonic()
@@ -204,7 +206,7 @@ class Seat(Mailbox):
             return
         head = tag, channel, str(array.dtype), array.shape
         front, octets = message(head), octets_of(np.ascontiguousarray(array))
-        is_long = len(octets) > SHORT
+        is_long = len(octets) > SENT_AT_ONCE
         for part in (front, octets) if is_long else (front + octets,):
             self.send(peer, part, tag)
 
@@ -216,11 +218,11 @@ class Seat(Mailbox):
                 rest = rest[self.outgoing[peer].send(rest) :]
                 begun = time.monotonic()
             except TimeoutError:
-                self.require_hope(peer, tag, begun)
+                self.require_reachable(peer, tag, begun)
             except OSError:
                 return  # the last message of the peer tells why
 
-    def require_hope(self, peer: int, tag: str, begun: float) -> None:
+    def require_reachable(self, peer: int, tag: str, begun: float) -> None:
         """Raise ReplicaError if a peer has gone, the client has given up the run, or
         nothing has moved for too long. A replica waits for the end of others as long as
         they compute.

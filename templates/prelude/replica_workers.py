@@ -19,7 +19,7 @@ import distributed
 import numpy as np
 
 from .replica import NO_SNAPSHOTS, Program, ReplicaError, ReplicaLost, ReplicaTimeout
-from .replica_transport import Seat
+from .replica_transport import WorkerEndpoint
 from .sidecar import verified
 
 
@@ -79,10 +79,13 @@ class Run:
         count = len(self.addresses)
         places = [(self.token, d, count, self.timeout) for d in range(count)]
         try:
-            seats = self.submit("seat", pickled_whole(Seat), places)
-            self.wait(seats, self.timeout)
-            seated = zip(seats, arguments, strict=True)
-            each = [(seat, self.addresses, *own) for seat, own in seated]
+            endpoints = self.submit("endpoint", pickled_whole(WorkerEndpoint), places)
+            self.wait(endpoints, self.timeout)
+            each_with_arguments = zip(endpoints, arguments, strict=True)
+            each = [
+                (endpoint, self.addresses, *own)
+                for endpoint, own in each_with_arguments
+            ]
             return self.wait(self.submit("replica", program, each))
         finally:
             self.client.cancel(self.futures, force=True)
@@ -192,7 +195,9 @@ class OnWorkers(Program):
         self.require_one_each(replica_args=replica_args, **feeds)
         self.require_loops(snapshot)
         carry_constants(self.body.__globals__)
-        run = partial(Seat.run, program=Program(self.body, self.group, *self.sizes))
+        run = partial(
+            WorkerEndpoint.run, program=Program(self.body, self.group, *self.sizes)
+        )
         program = pickled_whole(run, self.body.__module__)
         arguments, held = futures_of(client, replica_args)
         own = [{k: feed[d] for k, feed in feeds.items()} for d in range(self.count)]
@@ -204,7 +209,9 @@ class OnWorkers(Program):
         try:
             for attempt in count():
                 patience = timeout if lost is None else rejoin
-                addresses = placed(client, self.count, workers, patience, held, lost)
+                addresses = assign_workers(
+                    client, self.count, workers, patience, held, lost
+                )
                 snapshots = NO_SNAPSHOTS
                 if snapshot is not None:
                     begin = self.group.newest(folder.glob("*/*"), self.count)
@@ -314,7 +321,7 @@ def futures_of(
     return given, held
 
 
-def placed(
+def assign_workers(
     client: Any,
     count: int,
     workers: Collection[str] | None,

@@ -111,7 +111,7 @@ def test_a_run_lets_go_of_its_files_and_places_at_its_end(workers, tmp_path):
         import psutil
 
         gc.disable()
-        return psutil.Process().num_fds(), len(getattr(dask_worker, "replica_seats", ()))
+        return psutil.Process().num_fds(), len(getattr(dask_worker, "replica_endpoints", ()))
 
     try:
         module.run_replicas(workers.client, inputs, timeout=30)
@@ -165,20 +165,20 @@ ENDLESS = programs.CONTROL.replace("constant(0.01)", "constant(-1)")
 
 
 def connected(workers):
-    """Wait until each replica of a run has met all others; gives the address and the seat of each."""
+    """Wait until each replica of a run has met all others; gives the address and the endpoint of each."""
 
-    def seats(dask_worker):
-        def met(seat):
-            others = seat.count - 1
-            return len(seat.outgoing) == len(seat.incoming) == others and not seat.has_ended
+    def endpoints(dask_worker):
+        def met(endpoint):
+            others = endpoint.count - 1
+            return len(endpoint.outgoing) == len(endpoint.incoming) == others and not endpoint.has_ended
 
-        known = dask_worker.__dict__.get("replica_seats", {})
-        return [key for key, seat in known.items() if met(seat)]
+        known = dask_worker.__dict__.get("replica_endpoints", {})
+        return [key for key, endpoint in known.items() if met(endpoint)]
 
     found = []
     while len(found) < 4:
-        known = workers.client.run(seats)
-        found = [(address, seat) for address, own in known.items() for seat in own]
+        known = workers.client.run(endpoints)
+        found = [(address, endpoint) for address, own in known.items() for endpoint in own]
     return found
 
 

@@ -1,6 +1,7 @@
 """Replicas as processes, each with a GPU of its own, that communicate over NCCL."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import cupy as cp
@@ -35,6 +36,12 @@ class Nccl:
             self.hand_over(rooms)
         for peer, array in into.items():
             array[...] = rooms[peer]
+
+    def prepared(
+        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
+    ) -> Callable[[], None]:
+        """Return a function that repeats an exchange."""
+        return partial(self.exchange, send, into, tag)
 
     def post(self, peer: int, array: Any, tag: str, channel: int | None = None) -> None:
         """Keep a copy of an array to be sent: the caller may change its own."""
