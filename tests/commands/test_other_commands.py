@@ -94,11 +94,7 @@ WHOLE = """w = s32[2,2] convert(x)
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        (SINE, r"every loop is compiled in the style fast"),
-        (WHOLE, r"^ +\d+ +matmul of s32 +9$"),
-    ],
+    ("line", "found"), [(SINE, r"every loop is compiled in the style fast"), (WHOLE, r"^ +\d+ +matmul of s32 +9$")]
 )
 def test_inspect_names_the_loops_that_stay_python(xla2py, tmp_path, line, found):
     (tmp_path / "loop.hlo").write_text(LOOP.format(line=line))

@@ -254,8 +254,7 @@ SHIFTED = '''def shifted(a: np.ndarray, by: int) -> np.ndarray:
 
 def test_a_function_with_one_call_is_written_there():
     text = merged_text(
-        'def f(x: Any) -> Any:\n    """Do it."""\n    y = x + 1\n    z = shifted(y, 2)\n    return z * y',
-        SHIFTED,
+        'def f(x: Any) -> Any:\n    """Do it."""\n    y = x + 1\n    z = shifted(y, 2)\n    return z * y', SHIFTED
     )
     assert text == (
         'def f(x: Any) -> Any:\n    """Do it."""\n    y = x + 1\n    # Move a along:\n    a = y\n    low = a[:2]\n'

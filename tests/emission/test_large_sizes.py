@@ -42,8 +42,7 @@ def hundredth(x):
 
 
 @pytest.mark.parametrize(
-    "function, least",
-    [(masked, 2), (few, 2), (block, 2), (cubes, 2), (clamped, 52), (capped, 101), (hundredth, 100)],
+    "function, least", [(masked, 2), (few, 2), (block, 2), (cubes, 2), (clamped, 52), (capped, 101), (hundredth, 100)]
 )
 def test_what_positions_are_compared_with_counts_at_large_sizes(function, least):
     module = xla2py.emit(xla2py.from_jax(function, xla2py.array("N")))

@@ -26,13 +26,7 @@ def macros(tmp_path):
 
 def test_the_last_file_counts(macros):
     found = {name: macros[name]("x") for name in macros if name != "broken"}
-    assert found == {
-        "plus": "x + 1",
-        "not": "~x",
-        "cube": "x * x * x",
-        "power": "2**x",
-        "tower": "2**x + 1",
-    }
+    assert found == {"plus": "x + 1", "not": "~x", "cube": "x * x * x", "power": "2**x", "tower": "2**x + 1"}
     assert "_own" not in macros and "no" not in macros and macros.get("other") is None
 
 

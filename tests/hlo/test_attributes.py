@@ -15,10 +15,7 @@ def test_attributes_of_structured_operations(grammar):
     assert gather["indices_are_sorted"] is True
     assert named(module, "s")["to_apply"].name == "sum"
     convolution = named(module, "c")
-    assert convolution["window"] == (
-        WindowDimension(3, 1, -1, 2, 1, 1, True),
-        WindowDimension(3, 2, 1, 1, 1, 1, False),
-    )
+    assert convolution["window"] == (WindowDimension(3, 1, -1, 2, 1, 1, True), WindowDimension(3, 2, 1, 1, 1, 1, False))
     numbers = convolution["dim_labels"]
     assert (numbers.input_batch, numbers.input_feature, numbers.input_spatial) == (0, 3, (1, 2))
     assert (numbers.kernel_input_feature, numbers.kernel_output_feature, numbers.kernel_spatial) == (2, 3, (0, 1))

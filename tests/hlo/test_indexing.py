@@ -25,11 +25,7 @@ def letters(text):
 
 @pytest.mark.parametrize(
     ("order", "padded", "expected"),
-    [
-        ((0, 1), (), "a d b e c f"),
-        ((1, 0), (), "a b c d e f"),
-        ((0, 1), (3, 5), "a d 0 b e 0 c f 0 0 0 0 0 0 0"),
-    ],
+    [((0, 1), (), "a d b e c f"), ((1, 0), (), "a b c d e f"), ((0, 1), (3, 5), "a d 0 b e 0 c f 0 0 0 0 0 0 0")],
 )
 def test_the_array_of_the_seed(order, padded, expected):
     shape = tiled(S8, (2, 3), order, padded_dimensions=padded)

@@ -97,8 +97,7 @@ def test_balanced_braces_may_nest_as_deeply_as_they_like():
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "column"),
-    [("  {{}", "XP103", 3), ('{"a}', "XP104", 2), ("x", "XP102", 1), ("", "XP103", 1)],
+    ("text", "code", "column"), [("  {{}", "XP103", 3), ('{"a}', "XP104", 2), ("x", "XP102", 1), ("", "XP103", 1)]
 )
 def test_unbalanced_braces(text, code, column):
     diagnostic = error_of(cursor(text).balanced)

@@ -5,11 +5,7 @@ import pytest
 
 from xla2py.tests.hlo.parsing import GRAMMAR, SUM, entry, named
 from xla2py.transpile.errors import HloSyntaxError
-from xla2py.transpile.hlo.attributes import (
-    Raw,
-    SliceDimension,
-    WindowDimension,
-)
+from xla2py.transpile.hlo.attributes import Raw, SliceDimension, WindowDimension
 from xla2py.transpile.hlo.ir import OpMetadata, StackFrame
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.shapes import ArrayShape, BufferShape, Layout, OpaqueShape, TokenShape, TupleShape

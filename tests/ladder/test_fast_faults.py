@@ -38,12 +38,7 @@ FAULTS = {
     "a result that nobody writes": (CHAIN, CHAIN_INPUTS, "square = ", "float lost = "),
     "threads outside of the row take part": (SHORT, (rows_of((3, 20)),), "inside ? x : T(0)", "x"),
     "half of a row": (ROWS, (rows_of((3, 40)),), "row_max<32>", "row_max<16>"),
-    "all threads write the row": (
-        ROWS,
-        (rows_of((3, 40)),),
-        "if (threadIdx.x == 0) total_out[row]",
-        "ratio_out[row]",
-    ),
+    "all threads write the row": (ROWS, (rows_of((3, 40)),), "if (threadIdx.x == 0) total_out[row]", "ratio_out[row]"),
 }
 
 

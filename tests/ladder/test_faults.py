@@ -66,18 +66,8 @@ FAULTS = {
         "ROOT r = s32[4] remainder(x, y)",
         ("negates ? T(0)", "negates ? T(1)"),
     ),
-    "conversion without the rule for NaN": (
-        "",
-        (ROW,),
-        "ROOT r = s32[4] convert(x)",
-        ("real != real ? Y(0) : ", ""),
-    ),
-    "conversion that wraps": (
-        "",
-        (ROW,),
-        "ROOT r = s8[4] convert(x)",
-        ("real >= bound ? most : ", ""),
-    ),
+    "conversion without the rule for NaN": ("", (ROW,), "ROOT r = s32[4] convert(x)", ("real != real ? Y(0) : ", "")),
+    "conversion that wraps": ("", (ROW,), "ROOT r = s8[4] convert(x)", ("real >= bound ? most : ", "")),
     "clamp that loses NaN": (
         "",
         (ROW, np.float32(0), np.float32(1)),

@@ -105,10 +105,7 @@ def test_each_device_has_its_graph():
 
 
 FAULTS = {
-    "nothing has run before": (
-        "function(*self.arguments)  # compiles the kernels, loads the constants",
-        "pass",
-    ),
+    "nothing has run before": ("function(*self.arguments)  # compiles the kernels, loads the constants", "pass"),
     "the pool goes": ("self.pool", "pool"),
     "in the common pool": ("with stream, cp.cuda.using_allocator(self.pool.malloc):", "with stream:"),
     "on the default stream": ("with stream, ", "with "),
@@ -164,10 +161,7 @@ REFUSED = {
         ("x = c64[4,4] parameter(0)", f"ROOT r = c64[4,4] dot(x, x), {DOT}"),
         (np.eye(4, dtype=np.complex64),),
         captures.BLAS,
-        (
-            "x = s32[4,4] parameter(0)",
-            f"ROOT r = s32[4,4] dot(x, x), {DOT}",
-        ),
+        ("x = s32[4,4] parameter(0)", f"ROOT r = s32[4,4] dot(x, x), {DOT}"),
         (np.eye(4, dtype=np.int32),),
     ),
     "a factorisation": (
@@ -214,10 +208,7 @@ REFUSED = {
         ("a = f32[] constant(0)", "b = f32[] constant(1)", "ROOT r = f32[4] rng(a, b), distribution=rng_uniform"),
         (),
         captures.COUNT,
-        (
-            "x = u64[2] parameter(0)",
-            "ROOT r = (u64[2], u32[8]) rng-bit-generator(x), algorithm=rng_three_fry",
-        ),
+        ("x = u64[2] parameter(0)", "ROOT r = (u64[2], u32[8]) rng-bit-generator(x), algorithm=rng_three_fry"),
         (np.uint64([3, 4]),),
     ),
     "many addresses": (

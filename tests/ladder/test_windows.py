@@ -29,8 +29,7 @@ def pooled(x, combine, start, window, strides, padding):
 
 
 @pytest.mark.parametrize(
-    ("padding", "images", "sizes"),
-    [*product(["SAME", "VALID"], TYPED, [(3, 2), (2, 1), (2, 3)])][:: much(2, 1)],
+    ("padding", "images", "sizes"), [*product(["SAME", "VALID"], TYPED, [(3, 2), (2, 1), (2, 3)])][:: much(2, 1)]
 )
 def test_a_pool_is_one_kernel_and_its_gradient_two(padding, images, sizes):
     images, (window, strides) = TYPED[images], sizes

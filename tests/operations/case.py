@@ -47,12 +47,7 @@ class Case:
 
 
 def case(
-    opcode: str,
-    body: str,
-    *inputs: Any,
-    element_type: str | None = None,
-    callees: Iterable[str] = (),
-    **rest: Any,
+    opcode: str, body: str, *inputs: Any, element_type: str | None = None, callees: Iterable[str] = (), **rest: Any
 ) -> Case:
     """A case on arrays (or NumPy scalars); the element type is that of the first operand unless given."""
     arrays = tuple(np.asarray(array) for array in inputs)

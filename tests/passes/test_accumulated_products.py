@@ -95,10 +95,7 @@ def as_long_as_it_is_small(xs, ys):
 
 
 test_sums_that_stay = cases(WITHOUT, X, Y, claims=[STAYS])(
-    sums_that_are_read,
-    sums_of_changed_sums,
-    some_rows,
-    as_long_as_it_is_small,
+    sums_that_are_read, sums_of_changed_sums, some_rows, as_long_as_it_is_small
 )
 
 

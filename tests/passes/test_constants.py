@@ -62,7 +62,7 @@ def test_parts_of_complex_numbers(function):
 
 NUMBERS = "x = f32[3] parameter(0)", "c = f32[3] constant({1, 2, 3})"
 test_what_processors_round_differently_stays = cases("constants", X[:3])(
-    (entry(*NUMBERS, "e = f32[3] exponential(c)", "y = f32[3] add(x, e)"), "np.exp(np.array([1, 2, 3]"),
+    (entry(*NUMBERS, "e = f32[3] exponential(c)", "y = f32[3] add(x, e)"), "np.exp(np.array([1, 2, 3]")
 )
 
 
@@ -247,7 +247,5 @@ def sum_of(count, number):
 
 
 test_a_few_equal_numbers_are_added_up = cases("constants", ZEROS)(
-    (sum_of(12, 0.1), "return x * 1.2"),
-    (sum_of(65, 0.1), "np.full(65"),
-    (sum_of(65, 0.5), "return x * 32.5"),
+    (sum_of(12, 0.1), "return x * 1.2"), (sum_of(65, 0.1), "np.full(65"), (sum_of(65, 0.5), "return x * 32.5")
 )

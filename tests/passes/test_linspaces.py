@@ -38,7 +38,7 @@ test_two_of_one_length = cases("linspaces", A, B, forms=(optimised,))(
     (
         lambda x, y: jnp.linspace(x, 1, 9) * jnp.linspace(y, 2, 9),
         "return linspace(x, 1, 9, np.float32) * linspace(y, 2, 9, np.float32)",
-    ),
+    )
 )
 
 
@@ -102,8 +102,7 @@ def test_by_steps():
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"gaps": "60"}, {"end": "1.25"}, {"one": "2"}, {"element_type": "f16"}, {"element_type": "bf16"}],
+    "changes", [{"gaps": "60"}, {"end": "1.25"}, {"one": "2"}, {"element_type": "f16"}, {"element_type": "bf16"}]
 )
 def test_what_is_no_linspace(changes):
     assert "linspace" not in main(spelt_out(**changes))

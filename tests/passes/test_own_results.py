@@ -114,10 +114,7 @@ CASES = {
     ),
     "a choice": (entry("f32[] select(p0, p1, p2)", "", "pred[]; f32[]; f32[]"), "return (p1 if p0 else p2).copy()"),
     "new arrays": (entry(f"{PAIR}(y, z)", f"{SUM}z = f32[4,4] multiply(y, y)"), "return total, total * total"),
-    "an element": (
-        entry("f32[] reshape(s)", "s = f32[1,1] slice(p0), slice={[0:1], [0:1]}"),
-        "return p0[0, 0]",
-    ),
+    "an element": (entry("f32[] reshape(s)", "s = f32[1,1] slice(p0), slice={[0:1], [0:1]}"), "return p0[0, 0]"),
 }
 
 
@@ -173,8 +170,7 @@ def test_an_element_of_other_libraries_is_an_array(target):
 
 
 @pytest.mark.parametrize(
-    ("target", "returned"),
-    [("numpy", "return mask, mask"), ("cupy", "return cp.full((), mask), cp.full((), mask)")],
+    ("target", "returned"), [("numpy", "return mask, mask"), ("cupy", "return cp.full((), mask), cp.full((), mask)")]
 )
 def test_a_number_that_no_array_is_in_is_not_copied(target, returned):
     mask = "c = bf16[] constant(0)\nm = pred[] compare(c, c), direction=GE"

@@ -53,7 +53,5 @@ def of_number(number):
 
 
 test_powers_of_one = cases("powers", X, budget=EXACT)(
-    (of_number(1), "return np.ones(7, dtype=np.float32)"),
-    (of_number(2), STAYS),
-    (of_number(-1), STAYS),
+    (of_number(1), "return np.ones(7, dtype=np.float32)"), (of_number(2), STAYS), (of_number(-1), STAYS)
 )

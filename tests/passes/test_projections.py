@@ -58,10 +58,7 @@ def rows_of_the_state(xs, w, u):
 
 
 test_products_that_stay = cases("projections", X, W, U, claims=[STAYS])(
-    weights_that_change,
-    few_rows,
-    rows_that_are_looked_up,
-    rows_of_the_state,
+    weights_that_change, few_rows, rows_that_are_looked_up, rows_of_the_state
 )
 
 

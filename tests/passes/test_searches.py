@@ -17,12 +17,7 @@ NUMBERS = np.array([-4, 0, 0, 7, 9], np.int32)
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize(
     ("table", "values"),
-    [
-        (SORTED, VALUES),
-        (SHUFFLED, VALUES),
-        (NUMBERS, np.arange(-5, 11, dtype=np.int32)),
-        (SORTED[:1], VALUES),
-    ],
+    [(SORTED, VALUES), (SHUFFLED, VALUES), (NUMBERS, np.arange(-5, 11, dtype=np.int32)), (SORTED[:1], VALUES)],
     ids=["floats", "shuffled", "integers", "one"],
 )
 def test_searches(table, values, side, form):

@@ -75,11 +75,7 @@ def chosen_by_other_limits(x, y):
 
 
 test_other_choices_stay = cases("selections", X, Y, claims=["argmax", STAYS], budget=EXACT)(
-    chosen_and_number,
-    chosen_twice,
-    chosen_by_counts,
-    chosen_behind_a_mask_that_holds,
-    chosen_by_other_limits,
+    chosen_and_number, chosen_twice, chosen_by_counts, chosen_behind_a_mask_that_holds, chosen_by_other_limits
 )
 
 

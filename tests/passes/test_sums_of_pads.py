@@ -46,10 +46,7 @@ RAISED = {
         sum_of("n0 3_0", "n1 0_3", whole="f32[4]", before=NUMBERS),
         "return np.array([x[1], 0, 0, x[0]], dtype=np.float32)",
     ),
-    "at one place": (
-        sum_of("x 0_3", "y 3_0", "y 0_3"),
-        "return np.concatenate([x + y, y])",
-    ),
+    "at one place": (sum_of("x 0_3", "y 3_0", "y 0_3"), "return np.concatenate([x + y, y])"),
     "beside others": (
         sum_of("w", "x 0_3", "y 3_0", before="w = f32[6] iota(), iota_dimension=0"),
         "return np.arange(6, dtype=np.float32) + np.concatenate([x, y])",

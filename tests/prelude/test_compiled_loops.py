@@ -74,8 +74,7 @@ def test_random_numbers_are_those_of_the_shared_prelude():
 
 
 @pytest.mark.parametrize(
-    ("keys", "words"),
-    crossed([(), (1,), (1, 1), (3, 1), (1, 4), (3, 4), (2, 3, 1)], [(3, 4), (), (4,), (3, 1)]),
+    ("keys", "words"), crossed([(), (1,), (1, 1), (3, 1), (1, 4), (3, 4), (2, 3, 1)], [(3, 4), (), (4,), (3, 1)])
 )
 def test_ciphers_of_blocks_have_a_key_for_each_pair_or_one_for_all(keys, words):
     arguments = [RNG.integers(0, 2**32, size, np.uint32) for size in (keys, keys, words, words)]

@@ -84,11 +84,7 @@ def test_failures_of_blocks_are_nan(place, value):
 
 @pytest.mark.parametrize(
     ("n", "options", "name"),
-    [
-        (200, {}, "cholesky_by_blocks("),
-        (50, {}, "cholesky("),
-        (200, {"allow": ["scipy"]}, "cholesky_by_lapack("),
-    ],
+    [(200, {}, "cholesky_by_blocks("), (50, {}, "cholesky("), (200, {"allow": ["scipy"]}, "cholesky_by_lapack(")],
 )
 def test_many_equations_are_factored_by_blocks(n, options, name):
     shape = f"f32[{n},{n}]"

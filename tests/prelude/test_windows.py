@@ -4,13 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xla2py.templates.prelude.windows import (
-    blend,
-    cumulative,
-    fold_windows,
-    reduce_window,
-    select_and_scatter,
-)
+from xla2py.templates.prelude.windows import blend, cumulative, fold_windows, reduce_window, select_and_scatter
 
 pytestmark = pytest.mark.filterwarnings("error")
 rng = np.random.default_rng(3)
@@ -35,12 +29,7 @@ def window_text(window, strides=None, padding=None, base_dilation=None, window_d
 
 
 def attributes(options, body, element_type, **more):
-    return {
-        "window": window_text(**options),
-        "to_apply": "region",
-        "computations": region(body, element_type),
-        **more,
-    }
+    return {"window": window_text(**options), "to_apply": "region", "computations": region(body, element_type), **more}
 
 
 WINDOWS = [

@@ -26,7 +26,7 @@ REDUCTIONS = [
           ROOT r = (f32[], s32[]) tuple(v, i)
         }""",
         refused_by_xla="the order of evaluation is open: XLA may keep the earlier of equals",
-    ),
+    )
 ]
 
 TABLE = np.arange(24, dtype=np.float32).reshape(4, 6)[::-1].copy()
@@ -93,13 +93,7 @@ CONTROL = (
         for index, expected in {0: 11, 1: 21, 2: 31, -1: 31, 3: 31}.items()
     ]
     + [
-        example(
-            "call",
-            "x = f32[] constant(5)\nROOT r = f32[] call(x), to_apply=b1",
-            (),
-            np.float32(15),
-            *BRANCHES,
-        ),
+        example("call", "x = f32[] constant(5)\nROOT r = f32[] call(x), to_apply=b1", (), np.float32(15), *BRANCHES),
         example(
             "optimization barrier",
             """x = f32[] constant(5)

@@ -42,8 +42,7 @@ def written(folder):
 
 
 @pytest.mark.parametrize(
-    ("other", "files"),
-    [(F64, 1), (F64.replace("add(d, f)", "add(f, d)"), 2), (F64.replace("add(d", "subtract(d"), 2)],
+    ("other", "files"), [(F64, 1), (F64.replace("add(d, f)", "add(f, d)"), 2), (F64.replace("add(d", "subtract(d"), 2)]
 )
 def test_texts_that_differ_by_types_and_numbers_are_one_file(tmp_path, other, files):
     (tmp_path / "scaled.f32.hlo").write_text(F32)

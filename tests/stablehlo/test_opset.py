@@ -68,10 +68,7 @@ TEXTS = {
     "chlo.broadcast_complex": plain("chlo.broadcast_complex", ("tensor<f32>", F), C),
     "chlo.broadcast_select": plain("chlo.broadcast_select", ("tensor<3xi1>", F, "tensor<f32>"), F),
     "chlo.broadcast_compare": plain(
-        "chlo.broadcast_compare",
-        (F, "tensor<f32>"),
-        P,
-        "{comparison_direction = #chlo<comparison_direction LT>}",
+        "chlo.broadcast_compare", (F, "tensor<f32>"), P, "{comparison_direction = #chlo<comparison_direction LT>}"
     ),
     "chlo.constant_like": plain("chlo.constant_like", (F,), F, "<{value = 3.5 : f32}>"),
     "stablehlo.broadcast": plain("stablehlo.broadcast", ("tensor<3xf32>",), F, "<{broadcast_sizes = array<i64: 2>}>"),

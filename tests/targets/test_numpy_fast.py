@@ -92,11 +92,9 @@ def test_long_sums_are_done_in_float64():
     ],
 )
 def test_the_caller_makes_the_only_result(operation, called):
-    text = program(
-        "x = f32[2,1048576] parameter(0)",
-        "zero = f32[] constant(0)",
-        f"ROOT r = {operation}",
-    ).replace("ENTRY", COMBINERS + "ENTRY")
+    text = program("x = f32[2,1048576] parameter(0)", "zero = f32[] constant(0)", f"ROOT r = {operation}").replace(
+        "ENTRY", COMBINERS + "ENTRY"
+    )
     assert called in emitted(text).source
 
 

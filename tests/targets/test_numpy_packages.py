@@ -110,13 +110,7 @@ def test_modules_that_may_import_scipy_give_what_xla_gives(options):
         pytest.importorskip("numba", reason="Numba is not installed")
     given = arguments()
     module = xla2py.emit(xla2py.from_jax(computed, *given), debug=True, **options)
-    for text in (
-        "scipy.fft.fft(",
-        "scipy.fft.ifft2(",
-        "scipy.fft.fftn(",
-        "axes=(-3, -2, -1)",
-        ", 63)",
-    ):
+    for text in ("scipy.fft.fft(", "scipy.fft.ifft2(", "scipy.fft.fftn(", "axes=(-3, -2, -1)", ", 63)"):
         assert text in module.source
     for text in ("np.fft", " cholesky(", " solve("):
         assert text not in module.source.partition("def check_arguments")[0]
@@ -180,14 +174,7 @@ def test_the_normal_distribution_is_that_of_scipy():
     np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-37)
 
 
-SINGULAR = {
-    "gammaln": 1,
-    "digamma": 1,
-    "gammainc": 2,
-    "gammaincc": 2,
-    "betainc": 3,
-    "zeta": 2,
-}
+SINGULAR = {"gammaln": 1, "digamma": 1, "gammainc": 2, "gammaincc": 2, "betainc": 3, "zeta": 2}
 
 
 @pytest.mark.parametrize("name", SINGULAR)

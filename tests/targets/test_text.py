@@ -21,11 +21,7 @@ WRITTEN = [
     ("f32[] f32[4] f32[]", "f32[4] clamp(x, y, z)", "np.clip(y, x, z)", "cp.minimum(cp.maximum(y, x), z)"),
     ("s32[4] s32[4]", "s32[4] maximum(x, y)", "np.maximum(x, y)", "cp.maximum(x, y)"),
     ("s32[4,5] s32[5,6]", "s32[4,6] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "x @ y", "x @ y"),
-    (
-        "f32[4,5] f32[5,6]",
-        "f32[4,6] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
-        *["x @ y"] * 2,
-    ),
+    ("f32[4,5] f32[5,6]", "f32[4,6] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}", *["x @ y"] * 2),
     (
         "f32[4,2] f32[3,2]",
         "f32[7,2] concatenate(x, y), dimensions={0}",

@@ -8,15 +8,7 @@ import numpy as np
 
 from xla2py.tests.operations.case import EXACT, Case, case, shape_text
 from xla2py.tests.operations.definitions import wrapped
-from xla2py.tests.operations.values import (
-    ALL,
-    COMPLEXES,
-    WIDE_FLOATS,
-    Array,
-    dtype,
-    edges,
-    numbers,
-)
+from xla2py.tests.operations.values import ALL, COMPLEXES, WIDE_FLOATS, Array, dtype, edges, numbers
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
 
 ONE_BIT = ("s1", "u1")

@@ -8,17 +8,7 @@ import numpy as np
 
 from xla2py.tests.operations.case import EXACT, Case, case, shape_text
 from xla2py.tests.operations.definitions import integer_unary, rounded
-from xla2py.tests.operations.values import (
-    COMPLEXES,
-    FLOATS,
-    INTEGERS,
-    PRED,
-    SIGNED,
-    Array,
-    dtype,
-    edges,
-    numbers,
-)
+from xla2py.tests.operations.values import COMPLEXES, FLOATS, INTEGERS, PRED, SIGNED, Array, dtype, edges, numbers
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
 # What each operation admits. XLA on the CPU knows no s1 and u1, and counts bits of a sign-extended s4.
