@@ -15,16 +15,31 @@ from typing import Any
 import numpy as np
 
 from xla2py.templates.prelude.keys import random_bits_at
+from xla2py.tests.kernels.scalars import quotient_of, scalar_of
 from xla2py.transpile.array.node import Node, Region
 from xla2py.transpile.array.program import Branch, Loop, tree_nodes
 from xla2py.transpile.array.traversal import topological
 from xla2py.transpile.kernels.index_maps import Offset
 from xla2py.transpile.kernels.kernel import Kernel
+from xla2py.transpile.kernels.lines import Lines
 from xla2py.transpile.kernels.operations import RUNNING, is_backwards, kernel_operation, start_value
-from xla2py.transpile.kernels.scalars import SCALARS, quotient_of, scalar_of
+from xla2py.transpile.kernels.scalars import SCALARS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Values = dict[Node, Any]
+
+
+def element_of(lines: Lines, line: int, along: int) -> int:
+    """Return the offset, in the array, of element ``along`` of a line."""
+    places = ((along if part.is_reduced else line, part) for part in lines.stretches)
+    return sum(number // part.behind % part.size * part.stride for number, part in places)
+
+
+def _is_of_any_shape(kernel: Kernel) -> bool:
+    """Return whether no element depends on its position: the kernel may run on arrays of another shape."""
+    asks = {"at", "places", "tests"}
+    nodes = topological(tree_nodes(kernel.function.results))
+    return kernel.lines is None and not kernel.whole and all(asks.isdisjoint(node.parameters) for node in nodes)
 
 
 class Interpreter:
@@ -38,7 +53,7 @@ class Interpreter:
         self.arrays: dict[Node, Array] = {}
         self.loop, self.shapes = kernel.loop, kernel.shapes
         given = {parameter: np.asarray(x) for parameter, x in zip(kernel.function.parameters, arrays, strict=True)}
-        if kernel.is_of_any_shape:
+        if _is_of_any_shape(kernel):
             self.loop = next((given[parameter].shape for parameter in given if parameter.shape), self.loop)
             self.shapes = [self.loop] * len(self.shapes)
         for parameter, array in given.items():
@@ -104,7 +119,7 @@ class Interpreter:
         """All elements of a line together, operation by operation: a reduction needs every one."""
         kernel, lines = self.kernel, self.kernel.lines
         assert lines is not None
-        places = [lines.element(line, along) for along in range(lines.length)]
+        places = [element_of(lines, line, along) for along in range(lines.length)]
         values: list[Values] = [{} for _ in places]
         length = -(-len(places) // kernel.parts)
         parts = [values[start : start + length] for start in range(0, len(places), length)]

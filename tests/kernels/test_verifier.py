@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.kernels.interpreter import element_of
 from xla2py.transpile.array.program import roots
 from xla2py.transpile.array.traversal import topological
 from xla2py.transpile.compilation import compile
@@ -126,6 +127,6 @@ def test_faults_of_fusion_are_found_before_text_is_written(seed, monkeypatch):
 def test_elements_of_lines_are_numbered_as_the_array_is():
     shape, axes = (2, 3, 4, 5), (1, 3)
     lines = Lines.along(shape, axes)
-    found = [[lines.element(line, along) for along in range(lines.length)] for line in range(lines.count)]
+    found = [[element_of(lines, line, along) for along in range(lines.length)] for line in range(lines.count)]
     places = np.arange(120).reshape(shape).transpose(0, 2, 1, 3).reshape(lines.count, lines.length)
     assert found == places.tolist()

@@ -61,13 +61,6 @@ class Kernel:
         return self.by_lines or self.at_once > 1
 
     @property
-    def is_of_any_shape(self) -> bool:
-        """Whether no element depends on its position: the kernel may run on arrays of another shape."""
-        nodes = topological(tree_nodes(self.function.results))
-        asks = {"at", "places", "tests"}
-        return self.lines is None and not self.whole and all(asks.isdisjoint(node.parameters) for node in nodes)
-
-    @property
     def is_read_whole(self) -> bool:
         """Whether no input has the shape of the loop, so the call must pass the size."""
         return all(p in self.whole or p.shape != self.loop for p in self.function.parameters)

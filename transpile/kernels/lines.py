@@ -93,11 +93,6 @@ class Lines:
         spelled = (self.spelled(part.stride, part.size) for part in self.stretches)
         return [(*text, part.stride) for text, part in zip(spelled, self.stretches, strict=True)]
 
-    def element(self, line: int, along: int) -> int:
-        """Return the offset, in the array, of element ``along`` of a line."""
-        places = ((along if part.is_reduced else line, part) for part in self.stretches)
-        return sum(number // part.behind % part.size * part.stride for number, part in places)
-
     def spelled(self, divisor: int, modulus: int | None) -> tuple[str, int, int | None]:
         """Return ``at / divisor % modulus`` of the element number ``at``, in terms of its ``row`` or ``column`` if
         possible: the variable (else ``at``), its divisor and its modulus.
