@@ -7,13 +7,12 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import field, replace
 from datetime import date
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
 from ..frontends.exported import or_at_sizes
 from ..frontends.witnesses import Witnesses
+from ..hlo.carriers import Array
 from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
@@ -49,7 +49,6 @@ from .verdicts.library_edges import edges_on, judged, reasons
 from .verdicts.tolerances import budgets_for
 from .verdicts.voting import vote
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Source = HloModule | Witnesses | str | bytes | os.PathLike[str]
 _Drawn = tuple[str, int, tuple[Array, ...]]  # campaign, seed, inputs
 
@@ -149,7 +148,7 @@ def _known_names(names: str | Sequence[str], known: Sequence[str], kind: str) ->
     return words
 
 
-class Checker:
+class Checker(AbstractContextManager["Checker"]):
     """A context manager that checks programs by a plan, in worker processes that it keeps until its end."""
 
     def __init__(self, plan: Plan, limits: Limits | None = None, today: date | None = None) -> None:
@@ -161,12 +160,7 @@ class Checker:
         self._valid = tuple(entry for entry in plan.known if entry not in self._expired)
         self._used: set[KnownDifference] = set()
 
-    def __enter__(self) -> Checker:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.workers.stop()
 
     def report(self) -> CheckReport:

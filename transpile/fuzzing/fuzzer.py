@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -37,6 +36,7 @@ from ..equivalence.verdicts.tolerances import EXACT, budget_for, budgets_for
 from ..errors import Diagnostic, UnsupportedError, UsageError, XlaToPythonError
 from ..files import read_bytes, write_atomically
 from ..frontends import load
+from ..hlo.carriers import Array
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from ..options import READABLE, option_words
@@ -44,7 +44,6 @@ from ..target import load_target
 from .families import opcodes, program_with
 from .program import RandomProgram, batch_text
 
-Array = np.ndarray[Any, np.dtype[Any]]
 BATCH = 40
 STATE = "fuzz.json"
 CHUNKS = "", "3", "2"  # elements of a chunk along every axis that can be cut, on targets with chunks; used in turn

@@ -91,10 +91,6 @@ class Parts:
 # -- positions
 
 
-def any_place(work: Parts, given: Value, count: int) -> Value:
-    return given
-
-
 def clamped(work: Parts, given: Value, count: int) -> Value:
     return work.computed("clamp", [work.number(given, 0), given, work.number(given, count - 1)], given)
 
@@ -149,7 +145,7 @@ _LARGER = """
 """
 
 PLACES: dict[str, Callable[[Parts, Value, int], Value]] = {
-    "any": any_place,
+    "any": lambda work, given, count: given,
     "clamped": clamped,
     "modulo": modulo,
     "masked": masked,

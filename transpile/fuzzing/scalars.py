@@ -181,14 +181,6 @@ def operand_pool(opcode: str, element_type: ElementType) -> np.ndarray:
     return values
 
 
-def exact_step(body: Body) -> Value:
-    return elementwise(body, EXACT_OPCODES)
-
-
-def rounded_step(body: Body) -> Value:
-    return elementwise(body, ROUNDED_OPCODES)
-
-
 def compare_step(body: Body) -> Value:
     element_type = body.random.choice(TYPES)
     kind = ELEMENT_TYPES[element_type].kind
@@ -256,8 +248,8 @@ def complex_step(body: Body) -> Value:
 STEPS: dict[str, tuple[Callable[[Body], Any], int]] = {
     "constant": (constant_step, 2),
     "convert": (convert_step, 5),
-    "exact": (exact_step, 6),
-    "rounded": (rounded_step, 2),
+    "exact": (lambda body: elementwise(body, EXACT_OPCODES), 6),
+    "rounded": (lambda body: elementwise(body, ROUNDED_OPCODES), 2),
     "compare": (compare_step, 2),
     "clamp": (clamp_step, 1),
     "select": (select_step, 1),

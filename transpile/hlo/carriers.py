@@ -11,7 +11,7 @@ import numpy as np
 from .element_types import ELEMENT_TYPES, F16, F32, F64, S8, U8, ElementType, from_dtype
 from .shapes import ArrayShape, Shape, leaves
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 # Types that need a carrier in a library with only NumPy's own dtypes.

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ....transpile.hlo.carriers import Array
 from ....transpile.target import Costs
 from . import graphs
 from .device_array import DeviceArray
 from .modules import sends_addresses, to_device, twin
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _PRODUCTS = frozenset(("matmul", "tensordot", "einsum"))
 _BY_CUBLAS = "gemm"  # reads strided operands without a copy

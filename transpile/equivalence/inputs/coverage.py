@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
-import numpy as np
-
 from ...array.node import Region
 from ...array.program import Scope
 from ...dataclass import dataclass
@@ -21,8 +19,6 @@ from ...emission.places import bodies, definition_of, in_order, statements
 from ..reference import tasks
 from ..reference.participants import Workers
 from ..reference.worker import RemoteError, WorkerDied, WorkerTimeout
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 MOST_DRAWS = 8  # of inputs, if some parts stay unreached
 
@@ -34,9 +30,6 @@ class Body:
     what: str
     first: int
     last: int
-
-    def is_reached(self, lines: frozenset[int]) -> bool:
-        return any(self.first <= line <= self.last for line in lines)
 
     def __str__(self) -> str:
         return f"{self.what} (line {self.first})"
@@ -75,7 +68,7 @@ class Reach:
 
     @property
     def missed(self) -> list[Body]:
-        return [body for body in self.bodies if not body.is_reached(self.lines)]
+        return [body for body in self.bodies if not any(body.first <= line <= body.last for line in self.lines)]
 
     @property
     def unreached(self) -> tuple[str, ...]:

@@ -10,12 +10,11 @@ import numpy as np
 
 from ...dataclass import dataclass
 from ...emission.places import main_of
+from ...hlo.carriers import Array
 from ...hlo.element_types import ElementType, Kind
 from ...hlo.ir import HloModule
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from .domains import Domain, Form, parameter_domains
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def make_inputs(module: HloModule, seed: int = 0) -> list[Array]:

@@ -7,19 +7,16 @@ An index stays in range and a random key stays bits in every campaign: only para
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ...hlo.carriers import Array
 from ...hlo.element_types import ElementType, Kind
 from ...hlo.ir import Computation, HloModule
 from ..verdicts.tolerances import longest_sum
 from .domains import Domain, Form, parameter_domains
 from .generate import limits, make_inputs
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
 
 Extremes = frozenset[str]  # names of the infinities, NaN and limits that a program may be given
 

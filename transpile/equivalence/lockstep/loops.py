@@ -14,10 +14,10 @@ from ...array.graph import Graph
 from ...array.program import Loop, Scope
 from ...dataclass import dataclass
 from ...errors import XlaToPythonError
+from ...hlo.carriers import Array
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.printer import print_module
 from ..shrinking.cases import (
-    Array,
     array_leaves,
     flat,
     inlined,
@@ -27,7 +27,7 @@ from ..shrinking.cases import (
     ordered,
     tree_of,
 )
-from .steps import BodyEnd, StepMaker, known_instructions, state_nodes, typed_leaves
+from .steps import BodyEnd, known_instructions, state_nodes, step_of, typed_leaves
 
 State = list[Array | None]
 Evaluate = Callable[[str, Sequence[Array]], list[Array]]
@@ -44,14 +44,14 @@ class LoopFault:
 
 @dataclass(frozen=True)
 class LoopRun:
-    """One execution of the loop that a ``while`` became: ``moments`` are the ends of its iterations."""
+    """One execution of the loop that a ``while`` became: ``ends`` are those of its iterations."""
 
     instruction: Instruction
     scope: Scope  # the scope of the instruction
     graph: Graph
     loop: Loop
     outer: BodyEnd
-    moments: Sequence[BodyEnd]
+    ends: Sequence[BodyEnd]
     like: HloModule
     evaluate: Evaluate = field(repr=False)
 
@@ -63,31 +63,31 @@ class LoopRun:
         """Yield the errors of the loop itself, whatever its body computes."""
         initial = typed_leaves(self.instruction.operands[0], self.scope, self.graph, self.outer.values)
         final = typed_leaves(self.instruction, self.scope, self.graph, self.outer.values)
-        if not self.moments and all(leaf is None for leaf in final):
+        if not self.ends and all(leaf is None for leaf in final):
             return  # in a branch that did not run
         before, name = initial, "its operand"
-        for number, moment in enumerate(self.moments):
-            inside = self._inside(moment)
+        for number, end in enumerate(self.ends):
+            inside = self._inside(end)
             for k in self._changed(before, inside, is_first=number == 0):
                 note = f"element {k} of the state does not start as {name} left it"
-                yield LoopFault(note, moment.begun, (number,))
-            before, name = self._following(moment), f"iteration {number}"
-        if self.moments and self._goes_on(self._inside(self.moments[-1])) is False:
-            note = f"it goes on after {len(self.moments) - 1} iterations, though its condition is false then"
-            yield LoopFault(note, self.moments[-1].begun, (len(self.moments) - 1,))
-        end = self.moments[-1].ended if self.moments else self.outer.begun
+                yield LoopFault(note, end.begun, (number,))
+            before, name = self._following(end), f"iteration {number}"
+        if self.ends and self._goes_on(self._inside(self.ends[-1])) is False:
+            note = f"it goes on after {len(self.ends) - 1} iterations, though its condition is false then"
+            yield LoopFault(note, self.ends[-1].begun, (len(self.ends) - 1,))
+        time = self.ends[-1].ended if self.ends else self.outer.begun
         before = self._computed(before, {*self._needed, *(k for k, leaf in enumerate(final) if leaf is not None)})
         if self._goes_on(before) is True:
-            yield LoopFault(f"it ends after {len(self.moments)} iterations, though its condition still holds", end)
-        for k in self._changed(before, final, is_first=not self.moments):
-            yield LoopFault(f"element {k} of its result is not what {name} left", end)
+            yield LoopFault(f"it ends after {len(self.ends)} iterations, though its condition still holds", time)
+        for k in self._changed(before, final, is_first=not self.ends):
+            yield LoopFault(f"element {k} of its result is not what {name} left", time)
 
-    def _inside(self, moment: BodyEnd) -> State:
+    def _inside(self, end: BodyEnd) -> State:
         (parameter,) = self.body.computation.parameters
-        return typed_leaves(parameter, self.body, self.graph, moment.values)
+        return typed_leaves(parameter, self.body, self.graph, end.values)
 
-    def _following(self, moment: BodyEnd) -> State:
-        return typed_leaves(self.body.computation.root, self.body, self.graph, moment.values)
+    def _following(self, end: BodyEnd) -> State:
+        return typed_leaves(self.body.computation.root, self.body, self.graph, end.values)
 
     def _changed(self, before: State, after: State, *, is_first: bool) -> Iterator[int]:
         """Yield the elements that are known on both sides and differ; elements that are not initialised have no value
@@ -146,18 +146,14 @@ class LoopRun:
         as counters.
         """
         missing = [k for k in sorted(wanted) if state[k] is None]
-        if not missing or not self.moments:
+        if not missing or not self.ends:
             return state
-        moment = self.moments[-1]
+        end = self.ends[-1]
         parts = _parts(self.body.computation.root)
-        known = known_instructions(self.body, self.graph, moment.values)
-        step = StepMaker(self.body, known, self.like).step([parts[k] for k in missing if parts[k] in self.body.values])
-        arrays = [
-            array
-            for instruction in step.parameters
-            for array in typed_leaves(instruction, self.body, self.graph, moment.values)
-            if array is not None
-        ]
+        known = known_instructions(self.body, self.graph, end.values)
+        checked = [parts[k] for k in missing if parts[k] in self.body.values]
+        step = step_of(self.body, known, self.like, checked)
+        arrays = step.arrays(self.body, self.graph, end.values)
         try:
             expected = step.expected(self.evaluate(print_module(step.module), arrays))
         except XlaToPythonError:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ...emission.module.generated import GeneratedModule
 from ...errors import Diagnostic, XlaToPythonError
+from ...hlo.carriers import Array
 from ...hlo.ir import HloModule
 from ..inputs.coverage import Reach
 from ..inputs.generate import nest
@@ -18,8 +17,6 @@ from ..reference.worker import RemoteError, WorkerDied, WorkerTimeout
 from ..reports.results import Origin
 from .recorder import Event, record
 from .run import Lockstep, lockstep
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def find_origin(

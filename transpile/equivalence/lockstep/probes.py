@@ -60,7 +60,7 @@ def instrument(emitted: GeneratedModule, source: str | None = None) -> Instrumen
     writer = _ProbeWriter(counterparts)
     for number, function in enumerate(emitted.functions):
         writer.function(number, function, statements(pristine, function), _definition(pristine, function.name))
-    text = ast.unparse(ast.fix_missing_locations(writer.applied(tree)))
+    text = ast.unparse(ast.fix_missing_locations(writer.generic_visit(tree)))
     module = GeneratedModule(text, emitted.name, emitted.target, emitted.constants)
     return Instrumented(module, emitted.functions, writer.probes, writer.loops)
 
@@ -130,7 +130,7 @@ def _key(statement: ast.AST) -> str:
 # -- the probes
 
 
-class _ProbeWriter:
+class _ProbeWriter(ast.NodeTransformer):
     def __init__(self, counterparts: dict[ast.AST, ast.AST]) -> None:
         self._counterparts = counterparts
         self.probes: list[Probe] = []
@@ -187,29 +187,6 @@ class _ProbeWriter:
     def _told(self, node: Node, name: str, line: int, around: tuple[int, ...]) -> ast.stmt:
         value = ast.parse(name, mode="eval").body
         return ast.Expr(_call(PROBE, ast.Constant(self._probe(node, line, around)), value))
-
-    def applied(self, tree: ast.Module) -> ast.Module:
-        """Return the tree with all probes."""
-        return _Applier(self._around, self._behind, self._first, self._within).applied(tree)
-
-
-class _Applier(ast.NodeTransformer):
-    def __init__(
-        self,
-        around: dict[ast.AST, list[int]],
-        behind: dict[ast.AST, list[ast.stmt]],
-        first: dict[ast.AST, list[ast.stmt]],
-        within: dict[ast.AST, tuple[str, int]],
-    ) -> None:
-        self._around = around
-        self._behind = behind
-        self._first = first
-        self._within = within
-
-    def applied(self, tree: ast.Module) -> ast.Module:
-        changed = self.visit(tree)
-        assert isinstance(changed, ast.Module)
-        return changed
 
     def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt]:
         changed: ast.AST = self.generic_visit(node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from ...emission.module.generated import GeneratedModule
@@ -39,7 +40,13 @@ def record(module: GeneratedModule, arguments: Sequence[Any]) -> tuple[list[Even
     try:
         with runtime, flushed():
             loaded = module.load(keep_compiled=False)
-            loaded.__dict__.update({PROBE: recorder.value, ITERATION: recorder.iteration, FUNCTION: recorder.function})
+            loaded.__dict__.update(
+                {
+                    PROBE: recorder.value,
+                    ITERATION: partial(recorder.within, "begin", "end"),
+                    FUNCTION: partial(recorder.within, "enter", "leave"),
+                }
+            )
             loaded.main(*runtime.adopt(list(map_arrays(target.library.cut, arguments))))
     except _FullError:
         return recorder.events, f"the first {MOST_BYTES >> 20} MiB of values were recorded"
@@ -65,16 +72,11 @@ class _Recorder:
         return value
 
     @contextmanager
-    def iteration(self, loop: int) -> Iterator[None]:
-        self._mark("begin", loop)
+    def within(self, start: str, end: str, number: int) -> Iterator[None]:
+        """Record an event of the kind ``start`` and one of the kind ``end`` around a body."""
+        self._mark(start, number)
         yield
-        self._mark("end", loop)
-
-    @contextmanager
-    def function(self, number: int) -> Iterator[None]:
-        self._mark("enter", number)
-        yield
-        self._mark("leave", number)
+        self._mark(end, number)
 
     def _mark(self, kind: str, number: int) -> None:
         if threading.get_ident() == self._thread:

@@ -26,11 +26,12 @@ from ...dataclass import dataclass
 from ...emission.lines import WrittenFunction
 from ...emission.module.generated import GeneratedModule
 from ...errors import XlaToPythonError
+from ...hlo.carriers import Array
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.printer import print_module
 from ...hlo.shapes import without_layouts
 from ..reference.xla_process import run_hlo_in_child
-from ..shrinking.cases import Array, array_leaves, module_of, new_parameter
+from ..shrinking.cases import array_leaves, module_of, new_parameter
 from ..verdicts.comparison import Budget, LeafResult, compare_leaf
 from ..verdicts.sensitivity import excused, moved
 from ..verdicts.tolerances import EXACT, budgets_for
@@ -42,12 +43,11 @@ from .steps import (
     Check,
     Expected,
     Step,
-    StepMaker,
     checkable,
     emitted_leaves,
     known_instructions,
     state_nodes,
-    typed_leaves,
+    step_of,
 )
 
 Evaluate = Callable[[str, Sequence[Array]], list[Array]]
@@ -142,7 +142,7 @@ class _Judge:
         self.found: list[tuple[tuple[int, int], Divergence]] = []
         self.checked = 0
         self.unchecked: list[str] = []
-        self.moments: list[BodyEnd] = []
+        self.ends: list[BodyEnd] = []
         self._frames: list[_Frame] = []
         self._steps: dict[Any, tuple[Step, str]] = {}
         self._budgets: dict[tuple[Instruction, tuple[Instruction, ...]], list[Budget]] = {}
@@ -153,7 +153,7 @@ class _Judge:
     # -- the events
 
     def replay(self, events: Sequence[Event]) -> None:
-        """Collect the moments at which bodies ended."""
+        """Collect the values at the ends of bodies."""
         for time, (kind, number, value) in enumerate(events):
             getattr(self, f"_{kind}")(time, number, value)
         while self._frames:
@@ -168,7 +168,7 @@ class _Judge:
             self._end(time, frame.loops[-1][0], None)
         self._frames.pop()
         root = self.probed.functions[frame.number].function.graph.root
-        self.moments.append(self._moment(time, frame, root, frame.begun, set(frame.runs)))
+        self.ends.append(self._body_end(time, frame, root, frame.begun, set(frame.runs)))
 
     def _begin(self, time: int, number: int, value: Any) -> None:
         frame = self._frames[-1]
@@ -180,10 +180,10 @@ class _Judge:
     def _end(self, time: int, number: int, value: Any) -> None:
         frame = self._frames[-1]
         inside = {loop for loop in frame.runs if number in self.probed.loops[loop].around}
-        moment = self._moment(time, frame, self.probed.loops[number].region, frame.loops[-1][2], inside)
+        end = self._body_end(time, frame, self.probed.loops[number].region, frame.loops[-1][2], inside)
         frame.loops.pop()
-        self.moments.append(moment)
-        frame.runs[number].append(moment)
+        self.ends.append(end)
+        frame.runs[number].append(end)
 
     def _value(self, time: int, number: int, value: Any) -> None:
         probe, frame = self.probed.probes[number], self._frames[-1]
@@ -191,7 +191,7 @@ class _Judge:
         frame.times[probe.node] = time
         frame.lines[probe.node] = probe.line
 
-    def _moment(self, time: int, frame: _Frame, region: Region, begun: int, inside: set[int]) -> BodyEnd:
+    def _body_end(self, time: int, frame: _Frame, region: Region, begun: int, inside: set[int]) -> BodyEnd:
         iterations = tuple(iteration for _, iteration, _ in frame.loops)
         runs = {self.probed.loops[loop].region: frame.runs.pop(loop) for loop in inside}
         values, times, lines = dict(frame.values), dict(frame.times), dict(frame.lines)
@@ -200,53 +200,48 @@ class _Judge:
     # -- the comparison
 
     def judge(self) -> None:
-        """Check every moment. Moments that need the same module are checked one after the other."""
+        """Check the values at the end of every body; ends that need the same module, one after the other."""
         work: dict[str, list[tuple[BodyEnd, Scope, Step]]] = {}
-        for moment in self.moments:
-            graph = self._graph(moment)
-            for scope in self._scopes[moment.function].get(moment.region, []):
-                if _fits(scope, graph, moment):
-                    step, text = self._step(scope, graph, moment)
+        for end in self.ends:
+            graph = self._graph(end)
+            for scope in self._scopes[end.function].get(end.region, []):
+                if _fits(scope, graph, end):
+                    step, text = self._step(scope, graph, end)
                     if step.checks:
-                        work.setdefault(text, []).append((moment, scope, step))
-                    self._loops(scope, moment)
+                        work.setdefault(text, []).append((end, scope, step))
+                    self._loops(scope, end)
         for text, jobs in work.items():
-            for moment, scope, step in jobs:
-                self._check(moment, scope, step, text)
+            for end, scope, step in jobs:
+                self._check(end, scope, step, text)
 
-    def _graph(self, moment: BodyEnd) -> Graph:
-        return self.probed.functions[moment.function].function.graph
+    def _graph(self, end: BodyEnd) -> Graph:
+        return self.probed.functions[end.function].function.graph
 
-    def _step(self, scope: Scope, graph: Graph, moment: BodyEnd) -> tuple[Step, str]:
-        known = known_instructions(scope, graph, moment.values)
+    def _step(self, scope: Scope, graph: Graph, end: BodyEnd) -> tuple[Step, str]:
+        known = known_instructions(scope, graph, end.values)
         key = (scope, known)
         if key not in self._steps:
-            wanted = [i for i in checkable(scope) if self._has_values(i, scope, graph, moment)]
-            step = StepMaker(scope, known, self.module).step(wanted)
+            wanted = [i for i in checkable(scope) if self._has_values(i, scope, graph, end)]
+            step = step_of(scope, known, self.module, wanted)
             self._steps[key] = (step, print_module(step.module))
         return self._steps[key]
 
-    def _has_values(self, instruction: Instruction, scope: Scope, graph: Graph, moment: BodyEnd) -> bool:
+    def _has_values(self, instruction: Instruction, scope: Scope, graph: Graph, end: BodyEnd) -> bool:
         """Return whether an array of an instruction's result is known, and the instruction is not a loop checked in
         parts.
         """
         if any(inner.region in self._regions for inner in _loop_scopes(instruction, scope)):
             return False
-        leaves = emitted_leaves(scope.values[instruction], graph, moment.values)
+        leaves = emitted_leaves(scope.values[instruction], graph, end.values)
         return any(leaf is not None for leaf in leaves)
 
-    def _check(self, moment: BodyEnd, scope: Scope, step: Step, text: str) -> None:
-        graph = self._graph(moment)
-        arrays = [
-            array
-            for instruction in step.parameters
-            for array in typed_leaves(instruction, scope, graph, moment.values)
-            if array is not None
-        ]
+    def _check(self, end: BodyEnd, scope: Scope, step: Step, text: str) -> None:
+        graph = self._graph(end)
+        arrays = step.arrays(scope, graph, end.values)
         try:
             expected = step.expected(self.evaluate(text, arrays))
         except XlaToPythonError:
-            self._check_halves(moment, scope, step)
+            self._check_halves(end, scope, step)
             return
 
         @cache
@@ -258,22 +253,22 @@ class _Judge:
 
         for check in step.checks:
             self.checked += 1
-            actual = emitted_leaves(scope.values[check.instruction], graph, moment.values)
+            actual = emitted_leaves(scope.values[check.instruction], graph, end.values)
             wrong = self._wrong(check, expected, actual, again)
             if wrong is not None:
-                self._report(moment, scope, check.instruction, check.inside, wrong)
+                self._report(end, scope, check.instruction, check.inside, wrong)
 
-    def _check_halves(self, moment: BodyEnd, scope: Scope, step: Step) -> None:
+    def _check_halves(self, end: BodyEnd, scope: Scope, step: Step) -> None:
         """Check each half of a step alone, since the reference refuses some instruction of it."""
         instructions = [check.instruction for check in step.checks]
         if len(instructions) == 1:
             self.unchecked.append(instructions[0].name)
             return
-        known = known_instructions(scope, self._graph(moment), moment.values)
+        known = known_instructions(scope, self._graph(end), end.values)
         middle = len(instructions) // 2
         for half in (instructions[:middle], instructions[middle:]):
-            part = StepMaker(scope, known, self.module).step(half)
-            self._check(moment, scope, part, print_module(part.module))
+            part = step_of(scope, known, self.module, half)
+            self._check(end, scope, part, print_module(part.module))
 
     def _wrong(
         self,
@@ -310,31 +305,31 @@ class _Judge:
             self._budgets[key] = allowances(check)
         return self._budgets[key]
 
-    def _loops(self, scope: Scope, moment: BodyEnd) -> None:
-        graph = self._graph(moment)
+    def _loops(self, scope: Scope, end: BodyEnd) -> None:
+        graph = self._graph(end)
         for instruction in scope.values:
             inner = [inner for inner in _loop_scopes(instruction, scope) if inner.region in self._regions]
             if inner:
-                runs = moment.runs.get(inner[0].region, [])
+                runs = end.runs.get(inner[0].region, [])
                 loop = self._loops_by_region[inner[0].region]
-                run = LoopRun(instruction, scope, graph, loop, moment, runs, self.module, self.evaluate)
+                run = LoopRun(instruction, scope, graph, loop, end, runs, self.module, self.evaluate)
                 for fault in run.faults():
-                    self._report(moment, scope, instruction, (), None, fault)
+                    self._report(end, scope, instruction, (), None, fault)
 
     def _report(
         self,
-        moment: BodyEnd,
+        end: BodyEnd,
         scope: Scope,
         instruction: Instruction,
         inside: tuple[Instruction, ...],
         leaf: LeafResult | None,
         fault: LoopFault | None = None,
     ) -> None:
-        graph = self._graph(moment)
+        graph = self._graph(end)
         nodes = [graph.current(node) for node in state_nodes(scope.values[instruction])]
-        time = max((moment.times[node] for node in nodes if node in moment.times), default=moment.begun)
-        line = next((moment.lines[node] for node in nodes if node in moment.lines), 0)
-        iterations = moment.iterations
+        time = max((end.times[node] for node in nodes if node in end.times), default=end.begun)
+        line = next((end.lines[node] for node in nodes if node in end.lines), 0)
+        iterations = end.iterations
         if fault is not None:
             time, line = fault.time, self._regions[_loop_scopes(instruction, scope)[0].region]
             iterations = (*iterations, *fault.iterations)
@@ -350,12 +345,12 @@ def _loops(function: WrittenFunction) -> list[Loop]:
     return [node.parameters["loop"] for node in nodes if node.opcode == "loop"]
 
 
-def _fits(scope: Scope, graph: Graph, moment: BodyEnd) -> bool:
+def _fits(scope: Scope, graph: Graph, end: BodyEnd) -> bool:
     """Return whether the arguments have the shapes of the computation: a combiner of scalars is called with whole
     arrays.
     """
     for parameter in scope.computation.parameters:
-        leaves = emitted_leaves(scope.values[parameter], graph, moment.values)
+        leaves = emitted_leaves(scope.values[parameter], graph, end.values)
         for shape, leaf in zip(array_leaves(parameter.shape), leaves, strict=True):
             if leaf is not None and leaf.shape != shape.dimensions:
                 return False

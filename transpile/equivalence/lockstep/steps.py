@@ -19,9 +19,10 @@ from ...array.node import Node, Region, literal_value
 from ...array.program import Scope
 from ...array.value import Value
 from ...dataclass import dataclass
+from ...hlo.carriers import Array
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.shapes import without_layouts
-from ..shrinking.cases import Array, array_leaves, as_tuple, flat, kept_header, module_of, new_parameter, ordered
+from ..shrinking.cases import array_leaves, as_tuple, flat, kept_header, module_of, new_parameter, ordered
 
 # They compute nothing, have no arrays to compare, or have another result each time.
 _NOT_CHECKED = frozenset(
@@ -141,6 +142,11 @@ class Step:
     parameters: tuple[Instruction, ...]  # the instruction whose emitted value each parameter has
     checks: tuple[Check, ...]
 
+    def arrays(self, scope: Scope, graph: Graph, values: Recorded) -> list[Array]:
+        """Return the values of the parameters that emitted code had."""
+        leaves = (leaf for instruction in self.parameters for leaf in typed_leaves(instruction, scope, graph, values))
+        return [leaf for leaf in leaves if leaf is not None]
+
     def expected(self, results: Iterable[Array]) -> Expected:
         """Return the results of each checked instruction, with the sums of magnitudes of its terms if it adds up
         terms.
@@ -154,51 +160,45 @@ class Step:
         return found
 
 
-class StepMaker:
-    """Makes the steps of one scope."""
+def step_of(scope: Scope, known: frozenset[Instruction], like: HloModule, wanted: Iterable[Instruction]) -> Step:
+    """Return the step that checks the ``wanted`` instructions of a scope, without those that depend on values that
+    are not ``known``. The module has the name and header of ``like``.
+    """
+    made: dict[Instruction, Instruction | None] = {}
+    inside: dict[Instruction, tuple[Instruction, ...]] = {}
+    parameters: dict[Instruction, Instruction] = {}
 
-    def __init__(self, scope: Scope, known: frozenset[Instruction], like: HloModule) -> None:
-        self._scope = scope
-        self._known = known
-        self._like = like
+    def operand(instruction: Instruction) -> Instruction | None:
+        if instruction in known and instruction.opcode != "constant":
+            if instruction not in parameters:
+                parameters[instruction] = new_parameter(instruction.name, without_layouts(instruction.shape))
+            return parameters[instruction]
+        return made.get(instruction)
 
-    def step(self, wanted: Iterable[Instruction]) -> Step:
-        """Return the step that checks some instructions; those that depend on unknown values are left out."""
-        made: dict[Instruction, Instruction | None] = {}
-        inside: dict[Instruction, tuple[Instruction, ...]] = {}
-        parameters: dict[Instruction, Instruction] = {}
+    def again(instruction: Instruction) -> Instruction | None:
+        operands = [operand(each) for each in instruction.operands]
+        if instruction.opcode == "parameter" or any(each is None for each in operands):
+            return None
+        return instruction.replace(operands=tuple(each for each in operands if each is not None))
 
-        def operand(instruction: Instruction) -> Instruction | None:
-            if instruction in self._known and instruction.opcode != "constant":
-                if instruction not in parameters:
-                    parameters[instruction] = new_parameter(instruction.name, without_layouts(instruction.shape))
-                return parameters[instruction]
-            return made.get(instruction)
-
-        def again(instruction: Instruction) -> Instruction | None:
-            operands = [operand(each) for each in instruction.operands]
-            if instruction.opcode == "parameter" or any(each is None for each in operands):
-                return None
-            return instruction.replace(operands=tuple(each for each in operands if each is not None))
-
-        for instruction in self._scope.computation.instructions:  # operands first
-            unknown = [each for each in instruction.operands if each not in self._known]
-            inside[instruction] = tuple(dict.fromkeys(part for each in unknown for part in (*inside[each], each)))
-            if instruction not in self._known or instruction.opcode == "constant":
-                made[instruction] = again(instruction)
-        checks: list[Check] = []
-        roots: list[Instruction] = []
-        for instruction in wanted:
-            root = made[instruction] if instruction in made else again(instruction)
-            if root is not None:
-                magnitudes = _magnitudes(root)
-                checks.append(Check(instruction, inside[instruction], bool(magnitudes)))
-                roots += flat(root) + magnitudes
-        root = as_tuple(roots)
-        needed = set(ordered(root))
-        used = {source: parameter for source, parameter in parameters.items() if parameter in needed}
-        module = module_of(root, used.values(), self._like.name, kept_header(self._like), self._like)
-        return Step(module, tuple(used), tuple(checks))
+    for instruction in scope.computation.instructions:  # operands first
+        unknown = [each for each in instruction.operands if each not in known]
+        inside[instruction] = tuple(dict.fromkeys(part for each in unknown for part in (*inside[each], each)))
+        if instruction not in known or instruction.opcode == "constant":
+            made[instruction] = again(instruction)
+    checks: list[Check] = []
+    roots: list[Instruction] = []
+    for instruction in wanted:
+        root = made[instruction] if instruction in made else again(instruction)
+        if root is not None:
+            magnitudes = _magnitudes(root)
+            checks.append(Check(instruction, inside[instruction], bool(magnitudes)))
+            roots += flat(root) + magnitudes
+    root = as_tuple(roots)
+    needed = set(ordered(root))
+    used = {source: parameter for source, parameter in parameters.items() if parameter in needed}
+    module = module_of(root, used.values(), like.name, kept_header(like), like)
+    return Step(module, tuple(used), tuple(checks))
 
 
 _SUMS = frozenset(("convolution", "dot", "ragged-dot", "reduce", "reduce-window"))

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import field, replace
 from functools import partial
-from types import TracebackType
 from typing import Any
-
-import numpy as np
 
 from ...dataclass import dataclass
 from ...emission.module.generated import GeneratedModule
 from ...errors import XlaToPythonError
+from ...hlo.carriers import Array
 from ...target import load_target, target_names
 from ..reports.results import Run
 from ..verdicts.comparison import Status
 from . import tasks
 from .worker import Answer, Limits, RemoteError, Worker, WorkerDied, WorkerTimeout
 from .xla_process import xla_environment
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 REFERENCES: dict[str, Callable[[str, Sequence[Array]], list[Array]]] = {
     "xla": tasks.run_xla,
@@ -34,18 +31,13 @@ REFERENCES: dict[str, Callable[[str, Sequence[Array]], list[Array]]] = {
 
 
 @dataclass
-class Workers:
+class Workers(AbstractContextManager["Workers"]):
     """A context manager with the processes of all targets and references, each started when first used."""
 
     limits: Limits = field(default_factory=Limits)
     _workers: dict[str, Worker] = field(default_factory=dict, init=False)
 
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def stop(self) -> None:

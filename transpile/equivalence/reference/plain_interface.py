@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.carriers import Array
 from ...hlo.element_types import ELEMENT_TYPES, ElementType
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves, without_layouts
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def with_plain_interface(module: HloModule) -> HloModule:

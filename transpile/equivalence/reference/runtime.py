@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.carriers import Array
 from ...target import Target, adopted, twin_of
 from ..verdicts.comparison import flatten
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Runtime:

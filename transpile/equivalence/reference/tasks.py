@@ -16,6 +16,7 @@ import numpy as np
 
 from ...emission.module.generated import GeneratedModule
 from ...hlo.attributes import ReplicaGroups
+from ...hlo.carriers import Array
 from ...hlo.device_groups import device_count, device_groups, device_pairs
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.parser import parse_module
@@ -28,7 +29,6 @@ from .reference_rewrites import NOTES, Rewriter, rewritten
 from .runtime import Runtime
 from .xla import CompiledHlo, compile_hlo, interpret_hlo, run_hlo_on_devices
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Operands = tuple[Instruction, ...]
 _GROUPED = "all-gather all-reduce all-to-all collective-broadcast ragged-all-to-all reduce-scatter".split()
 

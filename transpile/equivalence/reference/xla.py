@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.carriers import Array
 from ...hlo.element_types import from_dtype
 from ...hlo.parser import parse_module
 from ...hlo.printer import print_module
@@ -24,7 +25,6 @@ from ...hlo.source import Diagnostic, SourceText, XlaToPythonError
 from .plain_interface import from_plain, leaf_types, to_plain, with_plain_interface
 from .reference_rewrites import needs_rewrite, rewrite_for_xla
 
-Array = np.ndarray[Any, np.dtype[Any]]
 CompiledHlo = Callable[..., list[Array]]
 
 OPTIONS: dict[str, bool | int] = {"xla_allow_excess_precision": False}  # XLA's options that are not its defaults

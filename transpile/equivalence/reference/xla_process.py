@@ -10,14 +10,11 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...errors import Diagnostic, XlaToPythonError
+from ...hlo.carriers import Array
 from .tasks import prepare_xla, run_xla
 from .worker import Limits, RemoteError, Worker, WorkerDied, WorkerTimeout
 from .xla import interpret_hlo, run_hlo_on_devices
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _SECONDS = 120.0
 _DEVICE_FLAG = "--xla_force_host_platform_device_count"

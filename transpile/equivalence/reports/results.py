@@ -9,15 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Any
-
-import numpy as np
 
 from ...dataclass import dataclass
 from ...emission.module.generated import GeneratedModule
+from ...hlo.carriers import Array
 from ..verdicts.comparison import LeafResult, Status
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 NOT_COMPARED = "not compared"
 _ORDER = {status: number for number, status in enumerate(Status)}

@@ -10,13 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ...dataclass import dataclass
+from ...hlo.carriers import Array
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Leaves = tuple[Array, ...]
 
 _KEPT_HEADER = ("replica_count", "num_partitions")

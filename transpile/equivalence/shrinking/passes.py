@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import XlaToPythonError
+from ...hlo.carriers import Array
 from ...hlo.ir import Computation, HloModule, Instruction, with_called
 from ...hlo.printer import print_module
 from ...hlo.shapes import ArrayShape, TupleShape, without_layouts
 from ..inputs.generate import make_inputs
 from .cases import (
-    Array,
     Case,
     Leaves,
     array_leaves,

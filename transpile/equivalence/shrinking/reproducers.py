@@ -12,13 +12,13 @@ import numpy as np
 
 from ...emission.functions.sidecars import storable
 from ...files import write_atomically
+from ...hlo.carriers import Array
 from ...hlo.ir import HloModule
 from ...hlo.printer import print_module
 from ...options import option_words
 from ..reports.results import ProgramReport, ReducedCase
 from .shrink import IsInteresting, Reduction, reduce_module
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _MOST_SHOWN = 64  # elements of an argument
 
 

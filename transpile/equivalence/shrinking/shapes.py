@@ -11,10 +11,11 @@ import numpy as np
 
 from ...errors import XlaToPythonError
 from ...hlo.attributes import PaddingDimension, SliceDimension, WindowDimension
+from ...hlo.carriers import Array
 from ...hlo.ir import Computation, Instruction, with_called
 from ...hlo.shape_inference import infer_shape
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
-from .cases import Array, Case, ordered
+from .cases import Case, ordered
 
 
 def smaller_shapes(case: Case) -> Iterator[Case]:

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...dataclass import dataclass
 from ...errors import Diagnostic, UsageError, XlaToPythonError
+from ...hlo.carriers import Array
 from ...hlo.ir import HloModule
 from ...hlo.printer import print_module
 from ...hlo.verifier import verify
@@ -22,7 +21,6 @@ from ..reference.xla_process import run_hlo_in_child
 from .cases import Case
 from .passes import REDUCERS, Reducer, Values
 
-Array = np.ndarray[Any, np.dtype[Any]]
 IsInteresting = Callable[[HloModule, list[Array]], bool]
 _SECONDS = 10.0  # for the reference: a cut can make a loop run forever
 
@@ -68,7 +66,7 @@ def reduce_module(
     """
     search = _Search(is_interesting, confirmations, on_progress)
     case = Case.of(module, inputs)
-    if not search.accepts_start(module, list(inputs)):
+    if not search.accepts(module, list(inputs)):
         message = "the program to reduce does not show the problem"
         raise UsageError(Diagnostic("XP620", message, hint="the inputs matter: give those that fail with --args"))
     values = Values(evaluate)
@@ -93,9 +91,6 @@ class _Search:
         self.tried = 0
         self.taken = 0
 
-    def accepts_start(self, module: HloModule, inputs: list[Array]) -> bool:
-        return self._accepts(module, inputs)
-
     def exhausts(self, reducer: Reducer, values: Values) -> bool:
         """Take proposals of a reducer until none is interesting; return whether any was."""
         before = self.taken
@@ -116,7 +111,7 @@ class _Search:
             return False
         self._seen.add(key)
         self.tried += 1
-        if not self._accepts(module, inputs):
+        if not self.accepts(module, inputs):
             return False
         self.case = candidate
         self.taken += 1
@@ -124,7 +119,7 @@ class _Search:
             self._on_progress(Reduction(module, inputs, self.tried, self.taken))
         return True
 
-    def _accepts(self, module: HloModule, inputs: list[Array]) -> bool:
+    def accepts(self, module: HloModule, inputs: list[Array]) -> bool:
         try:
             return all(self._is_interesting(module, inputs) for _ in range(self._asks))
         except XlaToPythonError:

@@ -17,9 +17,9 @@ import ml_dtypes
 import numpy as np
 
 from ...dataclass import dataclass
+from ...hlo.carriers import Array
 from ...hlo.element_types import from_dtype
 
-Array = np.ndarray[Any, np.dtype[Any]]
 WORST_SHOWN = 5
 
 # Relative and absolute difference that two correct libraries may show after a few operations.

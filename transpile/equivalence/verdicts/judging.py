@@ -7,11 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ...dataclass import dataclass
 from ...emission.module.generated import GeneratedModule
-from ...hlo.carriers import as_declared
+from ...hlo.carriers import Array, as_declared
 from ...hlo.device_groups import device_count
 from ...hlo.ir import HloModule
 from ...hlo.printer import print_module
@@ -23,8 +21,6 @@ from ..reports.results import Run
 from .comparison import Budget, LeafResult, Status, compare
 from .perturbed_functions import with_moved_functions
 from .sensitivity import OF_FUNCTIONS, OF_INPUTS, excused, moved
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SUBNORMAL = "equal where subnormal numbers are zeros, as they are on XLA"
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ...hlo.carriers import Array
 from ...hlo.element_types import from_dtype
 from .comparison import LeafResult, Status
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Again = Callable[[int], Sequence[Array] | None]
 
 TRIALS = 4
