@@ -78,7 +78,7 @@ _FUNCTIONS: dict[str, Kinds] = {
 
 
 def _views(node: Node) -> bool:
-    """Tell whether it looks at the bits of numbers as those of another type of the same width."""
+    """Return whether a bitcast is between types of the same width."""
     kinds = node.type.name, node.operands[0].type.name
     return node.type.bits == node.operands[0].type.bits and _WORDS.issuperset(kinds)
 
@@ -92,18 +92,18 @@ _ONE_BY_ONE = frozenset(("tan", "atan2", "power"))
 
 
 def fuses(node: Node) -> bool:
-    """Tell whether loops compute a node, and not much slower than NumPy."""
+    """Return whether loops compute a node, and not much slower than NumPy."""
     is_slow = node.opcode in _ONE_BY_ONE and node.type.name == "f64" and node.region.is_once
     return not is_slow and not _are_numbers(node) and _TABLE.has(node)
 
 
 def _are_numbers(node: Node) -> bool:
-    """Tell whether numbers of a round stand side by side: each is written by a line of its own."""
+    """Return whether a node is a row of scalars of an iteration: each is written by its own line."""
     return is_row(node) and node.region.is_in_loop and node.type.name in _FLOATS | _COMPLEX
 
 
 def shifts_within(node: Node) -> bool:
-    """Tell whether it shifts by less than the width: by more, each machine does something else."""
+    """Return whether a shift is by less than the width; machines differ in larger shifts."""
     bounds = node.operands[1].interval
     return bounds is not None and bounds[0] >= 0 and bounds[1] < node.type.bits
 
@@ -114,7 +114,7 @@ _OF_NARROW = ReductionTable(NARROW, _PLACES, frozenset())  # their sums are thos
 
 
 def reduces(node: Node) -> bool:
-    """Tell whether loops over lines compute a reduction."""
+    """Return whether loops over lines compute a reduction."""
     if len(node.operands) != 1 or node.element_type is None:
         return False
     is_of_narrow = _OF_NARROW.has(node) and node.opcode not in ("sum", "prod")
@@ -124,7 +124,7 @@ def reduces(node: Node) -> bool:
 
 
 def runs(node: Node) -> bool:
-    """Tell whether loops over lines keep a running total, in the type of the elements."""
+    """Return whether loops over lines compute a running total, in the type of the elements."""
     is_running = node.opcode in ("cumsum", "cumprod", "cummax", "cummin")
     kinds = _NUMBERS | (_COMPLEX if node.opcode in ("cumsum", "cumprod") else frozenset())
     return is_running and node.element_type is node.operands[0].element_type and node.type.name in kinds
@@ -144,8 +144,9 @@ _LONG_IN_NUMPY = frozenset(
 
 
 def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
-    """Arrays are large, computed in every round of a loop, or small and several of them saved; and more are saved than
-    functions cost."""
+    """Return whether a kernel is faster than NumPy's calls: its arrays are large, repeated in a loop, or small and
+    several of them are ``saved``; and it saves more arrays than its functions cost.
+    """
     elements = max(prod(each.shape) for node in nodes for each in (node, *node.operands))
     is_call = elements <= _MOST_OF_CALLS and saved >= _LEAST_CALLS
     if elements < (_LEAST_OF_A_ROUND if is_repeated or is_call else _LEAST_ELEMENTS):
@@ -158,8 +159,9 @@ def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
 
 
 def _is_transposed(node: Node) -> bool:
-    """Tell whether an operand is read against the order of memory: loops of few operations wait for that, where NumPy
-    goes over arrays in the order that is best."""
+    """Return whether an operand is read against memory order: a loop of few operations waits for memory, where NumPy
+    chooses the best order.
+    """
     for operand in node.operands:
         axes = operand.parameters["axes"] if operand.opcode == "transpose" else ()
         moved = [axis for axis in axes if operand.operands[0].shape[axis] > 1]
@@ -173,8 +175,9 @@ _COSTS = {"sine": 4, "cosine": 4, "tan": 6, "cbrt": 3, "atan2": 2}
 
 
 def _cost_of_pieces(node: Node) -> int:
-    """Return how many arrays NumPy stores in the time that it saves where it copies pieces, and a loop asks for each
-    element which piece it is of: arrays that follow each other along the last axis."""
+    """Return how many arrays NumPy stores in the time that it saves by copying the pieces of a concatenation along the
+    last axis, where a loop chooses the piece of each element.
+    """
     is_along_last = node.opcode == "concatenate" and node.parameters["axis"] == node.ndim - 1
     return len(node.operands) - 1 if is_along_last else 0
 
@@ -183,8 +186,9 @@ _MOVES = frozenset("select convert concatenate stack roll pad".split())
 
 
 def _is_slow_in_numpy(node: Node) -> bool:
-    """Tell whether NumPy has no loop of its own for a node or a slow one: for running totals, for places column by
-    column, for axes that are not side by side, or with narrow floats number by number."""
+    """Return whether NumPy has no loop, or a slow one, for a node: for running totals, positions of extremes along
+    columns, axes that are not adjacent, and narrow floats.
+    """
     if runs(node):
         return True
     if node.opcode in ("maximum", "minimum") and prod(node.shape) >= _LEAST_OF_BOUNDS:
@@ -212,7 +216,7 @@ _OF_COUNTERS = frozenset("add subtract multiply divide remainder select".split()
 
 
 def compiles(node: Node) -> bool:
-    """Tell whether Numba gives for a node what NumPy does, type by type."""
+    """Return whether Numba computes the same as NumPy for a node, with the same types."""
     if node.is_python_int:
         return node.opcode in _IN_LOOPS or node.opcode in _OF_COUNTERS
     if node.results:
@@ -234,7 +238,7 @@ def compiles(node: Node) -> bool:
 
 
 def _crosses_bits(node: Node) -> bool:
-    """Tell whether numbers become an array of narrow ones, or the other way round: arrays in loops have their bits."""
+    """Return whether a node converts between scalars and an array of a narrow type, which holds bits in loops."""
     kinds = {each.type.name for each in (node, *node.operands[:2]) if each.element_type is not None}
     if node.opcode == "setitem":
         return len(kinds) > 1 and not kinds.isdisjoint(AS_BITS)
@@ -255,7 +259,7 @@ _OPERATIONS_HIDING_IN_LOOPS = frozenset(("diagonal", "median"))
 
 
 def refuses(node: Node) -> str | None:
-    """The reason why kernels could not join a node with what is around it, or None."""
+    """Return the reason why kernels cannot join a node with its neighbours, or None."""
     if node.opcode == "roll" and not isinstance(node.parameters["axis"], int):
         return "kernels roll along one axis at a time"
     is_hiding = node.parameters.get("function") in _HIDING_IN_LOOPS or node.opcode in _OPERATIONS_HIDING_IN_LOOPS
@@ -267,13 +271,15 @@ def refuses(node: Node) -> str | None:
 
 
 def stays_small(node: Node) -> bool:
-    """Tell whether a node that is computed once works on so few elements that no kernel would pay."""
+    """Return whether a node that is computed once has too few elements for a kernel."""
     shapes = (each.shape for each in (node, *node.operands))
     return node.region.is_once and max(map(prod, shapes)) < _LEAST_ELEMENTS
 
 
 def _declarations(*arguments: Any) -> Any:
-    """Return the writer of kernels with Numba; it stands above the targets: imported where a module has kernels."""
+    """Return the writer of Numba kernels, which is imported only where a module has kernels: it is above the targets in
+    the import contract.
+    """
     return import_module(f"{__package__}.numba.declarations").NumbaDeclarations(*arguments)
 
 

@@ -26,10 +26,10 @@ _COSTLY = frozenset(
 
 
 class LineNestWriter(NestWriter):
-    """Writes such a function.
+    """Writes the function of a kernel with reductions.
 
-    Axes before the first that is reduced are loops around everything. Behind them each loop over a line goes over all
-    axes, in the order of memory; ``columns`` are those of them that are kept.
+    Axes before the first reduced axis are loops around everything. Inside of them, each loop over a line goes over all
+    remaining axes, in memory order; ``columns`` are those that the reductions keep.
     """
 
     def prepare(self) -> None:
@@ -64,13 +64,13 @@ class LineNestWriter(NestWriter):
                 self.texts[node] = self.stored(k)
 
     def _is_own_place(self, number: int) -> bool:
-        """A result of lines is computed where it is stored, not in a variable of the row."""
+        """Return whether a result of lines is computed where it is stored, not in a scalar variable."""
         node = self.results[number]
         is_stored_once = node not in self.kernel.reductions and not self._is_needed(node)
         return bool(self.columns) or not self.kernel.shapes[number] or is_stored_once
 
     def _is_needed(self, node: Node) -> bool:
-        """Something is computed of a result."""
+        """Return whether another node of the kernel reads a result."""
         return any(node in other.operands for other in self.plan.nodes)
 
     def _name(self, node: Node) -> Expression:
@@ -102,7 +102,7 @@ class LineNestWriter(NestWriter):
         return super().makes(number) and not is_filled
 
     def _arrays_of_lines(self) -> None:
-        """Make arrays for what is kept of elements, and for what columns have."""
+        """Allocate arrays for values that are kept for each element, and for values of columns."""
         for node in sorted(self.phases.kept, key=self.positions.__getitem__):
             if node not in self.texts:
                 self._array_of(node, self.inner)
@@ -118,12 +118,12 @@ class LineNestWriter(NestWriter):
                     self.totals[node] = self.renderer.element(name, _own(self.columns))
 
     def _array_of(self, node: Node, axes: Sequence[int]) -> None:
-        """A new array for a value at each place along some axes."""
+        """Allocate an array with an element for each position along some axes."""
         name = self.name_of_array(node, axes)
         self.new_array(name, self._sizes(axes), self.renderer.dtype(node.type))
 
     def name_of_array(self, node: Node, axes: Sequence[int]) -> str:
-        """The name of an array for a value, whose text becomes an element of it."""
+        """Name the array of a value, whose text becomes an element of that array; return the name."""
         name = super()._name(node)
         self.texts[node] = self.renderer.element(name, _own(axes))
         if axes == self.columns:
@@ -134,7 +134,9 @@ class LineNestWriter(NestWriter):
         return tuple(map(self.length, axes))
 
     def _begins_filled(self, node: Node) -> bool:
-        """The array is made where its sums begin: there is one line of columns only."""
+        """Return whether the array of a reduction is allocated with its start value, since there is only one line of
+        columns.
+        """
         is_given = node in self.results and self.results.index(node) in self.caller_allocated
         is_alone = not self.outer and self.buffers is None and not is_given
         return bool(self.columns) and is_alone and node in self.kernel.reductions
@@ -151,7 +153,7 @@ class LineNestWriter(NestWriter):
         self.indent -= count
 
     def _store_lines(self) -> None:
-        """Write the results of lines that are not where they belong."""
+        """Store the results of lines that were not computed in their place."""
         waiting = [
             (k, node)
             for k, node in enumerate(self.results)
@@ -191,12 +193,14 @@ class LineNestWriter(NestWriter):
             self._end(node, made[node])
 
     def _interval(self, phase: Phase) -> tuple[Node, ...]:
-        """Return the bounds between which all that a loop over a line does is, if there are any."""
+        """Return the bounds that all reductions of a loop over a line have in common, if any: the loop is restricted to
+        them.
+        """
         bounds = {node.operands[1:] for node in phase.reductions}
         return bounds.pop() if len(bounds) == 1 and not phase.results and not _running(phase) else ()
 
     def _open_line(self, totals: Iterable[Node]) -> int:
-        """Begin loops over a line, from its end on if totals go backwards."""
+        """Open the loops over a line, backwards along the axis of a backwards running total; return their number."""
         backwards = {node.parameters["axis"] for node in totals if is_backwards(node)}
         for axis in self.inner:
             if axis in backwards:
@@ -208,7 +212,7 @@ class LineNestWriter(NestWriter):
         return len(self.inner)
 
     def _accumulator_type(self, node: Node) -> ElementType:
-        """A row may be folded in another type: extremes as whole numbers, long sums of float32 in float64."""
+        """Return the type of a line's accumulator: integer keys for extremes, float64 for long sums of float32."""
         if self.columns or node.type.is_integral or REDUCTION_OF.get(node.opcode) in ("max", "min"):
             return node.type
         if node.opcode in ("max", "min"):
@@ -218,7 +222,7 @@ class LineNestWriter(NestWriter):
         return _WIDE.get(node.type.name, node.type) if is_long else node.type
 
     def _begin(self, node: Node) -> Expression:
-        """Write what folds a line before its first element, and return the text of what folds."""
+        """Initialize the accumulator of a reduction before a line, and return its text."""
         renderer, kind = self.renderer, self._accumulator_type(node)
         start = renderer.start(node.opcode, kind)
         if node.operands[1:] and kind in _KEYS.values() and node.type.is_floating:
@@ -244,13 +248,13 @@ class LineNestWriter(NestWriter):
         return self.texts[node]
 
     def _result_of_columns(self, node: Node) -> str:
-        """Return the array of a result that has an element for each column and nothing else, or nothing."""
+        """Return the array of a result that has exactly one element for each column, or an empty string."""
         k = self.results.index(node) if node in self.results else None
         is_own = k is not None and self.kernel.at[k] == _own(self.columns) and self.is_stored_as_it_is(k)
         return self.arrays[k] if k is not None and is_own and self.texts[node] == self.stored(k) else ""
 
     def _accumulate(self, node: Node, made: Expression, interval: tuple[Node, ...]) -> None:
-        """Write the fold of one element more, where it is in an ``interval``, if any."""
+        """Accumulate an element, only in the ``interval`` if one is given."""
         x = node.operands[0]
 
         def line() -> Expression:
@@ -267,7 +271,7 @@ class LineNestWriter(NestWriter):
         return self._name(node) if node not in self.texts else Expression(self.names.fresh(self.wanted.of(node)))
 
     def _begin_total(self, node: Node) -> Expression:
-        """Write what runs along a line before its first element, and return the text of it."""
+        """Initialize a running total before a line, and return its text."""
         kind = self._accumulator_type(node)
         start = self.renderer.cast(self.renderer.start(REDUCTION_OF[node.opcode], kind), kind)
         if not self.columns:
@@ -283,7 +287,7 @@ class LineNestWriter(NestWriter):
         return self.totals[node]
 
     def _run(self, node: Node, total: Expression) -> None:
-        """Write the step from the total before an element to that with it."""
+        """Add an element to a running total."""
         (x,) = node.operands
 
         def line() -> Expression:
@@ -308,13 +312,13 @@ class LineNestWriter(NestWriter):
 
 
 def _key(infinity: np.ndarray) -> int:
-    """The whole number that orders as an infinity does."""
+    """Return the integer key of an infinity: keys have the order of the floats."""
     bits = infinity.view(f"i{infinity.itemsize}")
     return int(bits ^ (bits >> 8 * infinity.itemsize - 1 & np.iinfo(bits.dtype).max))
 
 
 def _running(phase: Phase) -> list[Node]:
-    """Return the nodes that keep a total for each element, in the order of the computation."""
+    """Return the running totals of a phase, in topological order."""
     return [node for node in phase.inside if node.opcode in RUNNING]
 
 
@@ -323,7 +327,7 @@ def _own(axes: Iterable[int]) -> Map:
 
 
 def _reduced_axes(kernel: Kernel) -> set[int]:
-    """The axes of a kernel's loop that its reductions go along."""
+    """Return the axes of a kernel's loop along which it reduces."""
     assert kernel.lines is not None
     found: set[int] = set()
     stride = 1

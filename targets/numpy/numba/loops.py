@@ -27,7 +27,7 @@ from .writer import COUNTERS
 
 
 class HeadWriter:
-    """Writes heads; ``kinds`` are those of the types in them."""
+    """Writes the heads of compiled functions; ``kinds`` collects the kinds of types in them."""
 
     def __init__(self, renderer: Renderer, has_blocks: bool, kinds: set[str]) -> None:
         self.renderer = renderer
@@ -35,7 +35,9 @@ class HeadWriter:
         self.kinds = kinds
 
     def head(self, name: str, parameters: Mapping[str, Sequence[int]], results: Sequence[Sequence[int]]) -> str:
-        """The head of a function of arrays of these shapes, by their names, which returns some of these shapes."""
+        """Return the head of a function: ``parameters`` has the shapes of its arrays by name, ``results`` those of its
+        results.
+        """
         typed = [(parameter, self._kind(shape)) for parameter, shape in parameters.items()]
         returned = tuple(map(self._kind, results))
         return self.renderer.statement("define", name, typed, [], [], returned[0] if len(returned) == 1 else returned)
@@ -51,7 +53,7 @@ _MADE_INSIDE = frozenset("literal integer empty full zeros ones".split())
 
 
 class LoopRenderer(Renderer):
-    """NumPy's macros, and for numbers those of kernels: Numba keeps no types of NumPy's scalars."""
+    """Macros of compiled loops: NumPy's, and those of kernels for scalars, since Numba has no NumPy scalar types."""
 
     owns_carried_arrays = True
     combines_in_place = False  # what is stored has a type of its own
@@ -108,18 +110,18 @@ class LoopRenderer(Renderer):
         return self.elements.statement("copy_into", self.elements.called_function("copy_into"), part, text)
 
     def begun(self, node: Node, text: Expression) -> Expression:
-        """Return what a loop begins with: integers have the type that they have in later rounds."""
+        """Return the initial value of a carry: an integer has the type that it has in later iterations."""
         return self._with_type(node, text) if node.is_literal or not text.isidentifier() else text
 
     def _with_type(self, node: Node, text: Expression) -> Expression:
-        """Return an integer that is written out, or a choice of such, with its type."""
+        """Return an integer literal, or a choice between such, with its type."""
         numbers = node.operands[1:] if node.opcode == "select" and not node.ndim else (node,)
         is_plain = all(each.is_literal and not each.is_python_int and each.type.is_integral for each in numbers)
         has_type = node is numbers[0] and not text.lstrip("-").isdigit()
         return self.elements.cast(text, node.type) if is_plain and not has_type else text
 
     def held(self, node: Node, text: Expression) -> Expression:
-        """Return the text of a value that gets a name: a part of an array that rounds write into is copied."""
+        """Return the text of a value that gets a name: a view of an array that iterations write into is copied."""
         if node.opcode == "select" and not node.ndim:
             return self._with_type(node, text)
         source = node
@@ -141,7 +143,7 @@ class LoopRenderer(Renderer):
 
 
 def _is_another_part(node: Node, items: Sequence[Any]) -> bool:
-    """Tell whether a node is a row or column of an array that is not the one at the ``items`` of an index."""
+    """Return whether a node is a row or column of an array other than the one at the ``items`` of an index."""
     if node.opcode != "getitem" or len(node.parameters["index"]) != len(items):
         return False
     trios = zip(node.parameters["index"], items, node.operands[0].shape, strict=False)
@@ -149,7 +151,7 @@ def _is_another_part(node: Node, items: Sequence[Any]) -> bool:
 
 
 def _lies_apart(node: Node) -> bool:
-    """Tell whether an array is a part of another whose elements, or rows, are not side by side."""
+    """Return whether an array is a view whose elements, or rows, are not contiguous."""
     while node.ndim and is_view(node):
         if node.opcode == "getitem":
             rest = dropwhile(lambda item: isinstance(item, int | Slot), node.parameters["index"])
@@ -162,7 +164,7 @@ def _lies_apart(node: Node) -> bool:
 
 
 def _is_number_of(node: Node) -> bool:
-    """Tell whether a node is the number at a known place of what the program is given."""
+    """Return whether a node is a scalar at a known position of a parameter."""
     return node.opcode == "getitem" and not node.ndim and [x.opcode for x in node.operands] == ["parameter"]
 
 
@@ -184,7 +186,7 @@ class LoopWriter:
         self.rounds: RoundWriter | None = None  # of the loop that is being written
 
     def compile(self, writer: FunctionWriter, node: Node) -> None:
-        """Write a loop's function, and its call in the place of the loop."""
+        """Write the function of a loop, and its call in place of the loop."""
         assert self.module_names is not None
         self._name_what_it_reads(writer, node)
         given = sorted(writer.reads.of(node), key=writer.positions.__getitem__)
@@ -220,7 +222,7 @@ class LoopWriter:
     def _copied(
         self, parameters: Sequence[str], arguments: Sequence[tuple[Expression, Node]]
     ) -> list[tuple[Expression, Node]]:
-        """Return arguments with copies of the arrays that the loop changes."""
+        """Return the arguments of a call, with copies of the arrays that the loop updates."""
         assert self.rounds is not None
         copied, pairs = self.rounds.copied, zip(parameters, arguments, strict=True)
         return [
@@ -234,17 +236,17 @@ class LoopWriter:
         self.rounds.kernel(node)
 
     def numbers(self, writer: FunctionWriter, node: Node) -> bool:
-        """Write the numbers of a small array one by one among the lines of the loop around it."""
+        """Write the elements of a small array as scalars among the lines of the loop around it."""
         rounds = writer.control_flow
         return isinstance(rounds, RoundWriter) and rounds.numbers(node)
 
     def overwrite(self, writer: FunctionWriter, name: str, source: str, node: Node) -> bool:
-        """Copy the array of a round where it gets another name: the next round writes into it again."""
+        """Copy an array that gets another name, if the next iteration overwrites it; return whether it does."""
         rounds = writer.control_flow
         return isinstance(rounds, RoundWriter) and rounds.overwrite(name, source, node)
 
     def change(self, node: Node, name: str) -> bool:
-        """Have the kernel before it write what a change gives to the array of a name, where it may."""
+        """Let the kernel before a change write into the array ``name`` directly; return whether that is possible."""
         return self.rounds is not None and self.rounds.change(node, name)
 
     def scatter(self, node: Node, name: str) -> None:
@@ -253,7 +255,7 @@ class LoopWriter:
         ScatterWriter(self.rounds).write(node, name)
 
     def _lines(self, writer: FunctionWriter, node: Node, parameters: Sequence[str]) -> list[str]:
-        """The lines of a loop as those of a function."""
+        """Return the lines of a loop as the body of a function."""
         outside = writer.lines, writer.indent, writer.renderer, writer.control_flow
         inside = LoopRenderer(self.renderer, self.elements, node.parameters["loop"].region)
         self.rounds = RoundWriter(writer, node, self.elements, self.annotate)
@@ -269,7 +271,7 @@ class LoopWriter:
         return [*self.rounds.buffers.lines, *lines]
 
     def _name_what_it_reads(self, writer: FunctionWriter, node: Node) -> None:
-        """Have everything computed before the loop that is no part of it."""
+        """Compute what the loop reads before the loop."""
         _, captured = body_and_captured(node)
         for read in (*node.operands, *captured):
             (source,) = read.operands if read.opcode == "copy" else (read,)
@@ -283,14 +285,14 @@ class LoopWriter:
 
 
 class ScatterWriter:
-    """Writes a loop for each axis of the indices, the test whether they are inside, and a loop for each axis behind."""
+    """Writes loops over the axes of the indices, the test whether an index is inside, and loops over window axes."""
 
     def __init__(self, rounds: RoundWriter) -> None:
         self.writer, self.kept = rounds.function_writer, rounds.names_of_author
         self.statement, self.expression = rounds.elements.statement, rounds.elements.expression
 
     def write(self, node: Node, name: str) -> None:
-        """Write the lines that change the array of this name as a scatter does."""
+        """Write the lines that apply a scatter to the array ``name``."""
         x, value, *indices = node.operands
         given, *places = [self._named(operand) for operand in node.operands[1:]]
         letters = (letter for letter in COUNTERS if letter not in {*self.writer.names.taken, *self.kept})
@@ -309,7 +311,7 @@ class ScatterWriter:
         self.writer.indent = outside
 
     def _named(self, node: Node) -> Expression:
-        """The text of an operand that is read several times, or while the array changes."""
+        """Return the text of an operand that is read several times, or while the array changes: its name."""
         writer = self.writer
         text = writer.value_text(node)
         if node in writer.texts or node.is_literal or node.is_python_int or text.isidentifier():
@@ -328,14 +330,14 @@ class ScatterWriter:
         self.writer.indent += 1
 
     def _element(self, text: Expression, node: Node, counters: Sequence[str]) -> Expression:
-        """An element of an array that is broadcast to the axes of these counters."""
+        """Return an element of an array that is broadcast to the axes of these counters."""
         own = counters[len(counters) - node.ndim :]
         items = ["0" if size == 1 else counter for counter, size in zip(own, node.shape, strict=True)]
         return self.expression("item", text, items)
 
     @staticmethod
     def _tests(texts: Sequence[str], indices: Sequence[Node], shape: Sequence[int]) -> Iterator[tuple[str, int, bool]]:
-        """The places that may be outside: text, size of the axis, and whether they may be negative."""
+        """Yield the indices that may be out of range: text, size of the axis, and whether the index may be negative."""
         for text, index, size in zip(texts, indices, shape, strict=False):
             low, high = index.interval or (-1, size)
             if low < 0 or high >= size:

@@ -24,11 +24,11 @@ Place = int | Node | Index  # of an element, along an axis
 def written_in_place(
     kernel: Node, change: Node, texts: Mapping[Node, str], name: str
 ) -> tuple[Kernel, list[Node]] | None:
-    """Return a kernel that writes what another one computes straight into the part of an array that a ``change``
-    replaces, and the nodes of it that are what is there before; None where that may not be.
+    """Return a kernel that writes its result directly into the part of an array that a ``change`` replaces, and its
+    nodes that are the old elements there; None if that is not possible.
 
-    The array is the one called ``name``. What the kernel reads of it is another part, or element by element the one
-    that it writes.
+    The array has the name ``name``. The kernel may read other parts of it, and the old value of each element that it
+    writes.
     """
     made: Kernel = kernel.parameters["kernel"]
     target = _items(change, change.shape)
@@ -60,7 +60,7 @@ def written_in_place(
 
 
 def _items(node: Node, shape: Sequence[int]) -> list[Item] | None:
-    """Return what an index expression takes of each axis of the array; None if it is not known."""
+    """Return the item of an index expression for each axis of the array; None if an item is unknown."""
     items = node.parameters["index"]
     found: list[Item] = []
     for item, size in zip((*items, *[FULL] * (len(shape) - len(items))), shape, strict=True):
@@ -81,7 +81,7 @@ def _items(node: Node, shape: Sequence[int]) -> list[Item] | None:
 
 
 def _part(item: tuple[Any, ...], node: Node) -> slice | None:
-    """The slice that an item is, if all is known of it: ``start, stop, step``, or a start and a size."""
+    """Return the slice of an item, ``(start, stop, step)`` or ``(start, size)``; None if it has unknown bounds."""
     known = [integer_value(node.operands[bound.index]) if isinstance(bound, Slot) else bound for bound in item]
     if len(item) == 2:
         start, size = known
@@ -90,13 +90,13 @@ def _part(item: tuple[Any, ...], node: Node) -> slice | None:
 
 
 def _places(items: Sequence[Item], at: Map) -> list[Place]:
-    """Return the indices into the whole array for the indices ``at`` into a part of it."""
+    """Return indices into the whole array for the indices ``at`` into a part of it."""
     waiting = iter(at)
     return [sliced(next(waiting), item) if isinstance(item, range) else item for item in items]
 
 
 def _reads(kernel: Kernel, parameter: Node) -> Iterator[tuple[Node, Map | None]]:
-    """The nodes that read an array, and where; None where nobody knows."""
+    """Yield the nodes that read an array, with their indices; None for unknown indices."""
     if parameter not in kernel.whole:
         yield parameter, identity(parameter.shape)
         return
@@ -106,8 +106,8 @@ def _reads(kernel: Kernel, parameter: Node) -> Iterator[tuple[Node, Map | None]]
 
 
 def cut(kernel: Kernel, old: Container[Node]) -> tuple[Kernel, dict[int, Bounds]]:
-    """Return a kernel for those elements alone that are not what is in their place already, the parameters ``old``, and
-    between which bounds these are along axes of its loop.
+    """Return a kernel restricted to the elements that change, and the bounds of these along its axes. Elements that
+    keep the value of a parameter in ``old`` do not change.
     """
     function, (result,) = kernel.function, tree_nodes(kernel.function.results)
     within: dict[int, Bounds] = {}
@@ -119,8 +119,8 @@ def cut(kernel: Kernel, old: Container[Node]) -> tuple[Kernel, dict[int, Bounds]
 
 
 def _step(one: Place, other: Place, loop: Sequence[int]) -> tuple[float, float]:
-    """How far the places that a loop comes to are behind others, at least and at most; (0, 0) where both are the same
-    in each step.
+    """Return the least and the greatest distance of the positions of ``one`` from those of ``other``; (0, 0) if both
+    are equal in each step.
     """
     if isinstance(one, Index) and isinstance(other, Index):
         if one == other:
@@ -140,6 +140,6 @@ def _step(one: Place, other: Place, loop: Sequence[int]) -> tuple[float, float]:
 
 
 def _ends(index: Index, loop: Sequence[int]) -> tuple[int, int]:
-    """The least and the greatest place that a loop comes to."""
+    """Return the least and the greatest position that an index reaches."""
     last = index.start + index.step * (loop[index.axis] - 1 if index.axis is not None else 0)
     return min(index.start, last), max(index.start, last)

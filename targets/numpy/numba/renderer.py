@@ -57,7 +57,7 @@ _SIZES = {name: "word" if ELEMENT_TYPES[name].bits == 16 else "byte" for name in
 
 
 class Row(Expression):
-    """A part of an array, ``array[i]``: ``items`` are the texts of its indices, None for a whole axis."""
+    """A view of an array, ``array[i]``: ``items`` are the texts of its indices, None for a whole axis."""
 
     array: str
     items: tuple[str | None, ...]
@@ -72,8 +72,7 @@ class Row(Expression):
 class NumbaRenderer(KernelRenderer):
     """The macros of kernels for Numba.
 
-    ``counters`` are the names of the loops over axes that are open, ``used_casts`` the types that kernels make
-    numbers of.
+    ``counters`` are the counters of the open loops by axis, ``used_casts`` the types to which kernels convert.
     """
 
     def __init__(self, folder: Path, beside: Renderer) -> None:
@@ -95,22 +94,22 @@ class NumbaRenderer(KernelRenderer):
         return {"cast": self.cast_name, "unsigned": self.unsigned, "signed": self.signed, "kind": self.kind}
 
     def kind(self, element_type: ElementType) -> str:
-        """Return the name of the type of numbers that an element is computed in."""
+        """Return the name of the type in which an element is computed."""
         return self.number_type(element_type).name
 
     @staticmethod
     def number_type(element_type: ElementType) -> ElementType:
-        """Return the type that Numba has for an element: narrow floats are float32, narrow integers have 8 bits."""
+        """Return Numba's type of an element: float32 for narrow floats, 8 bits for narrow integers."""
         if element_type.name in NIBBLES:
             return S8 if element_type.is_signed else U8
         return F32 if element_type.name in NARROW else element_type
 
     def type_name(self, element_type: ElementType) -> str:
-        """No text: Numba's names have no types."""
+        """Return "": names have no types in Numba's Python."""
         return ""
 
     def cast_name(self, element_type: ElementType) -> str:
-        """``f4``."""
+        """Return the name of a conversion, such as ``f4``."""
         if element_type.name == "pred":
             return self.dtype(element_type)
         name = CASTS[element_type.name]
@@ -120,37 +119,37 @@ class NumbaRenderer(KernelRenderer):
         return name
 
     def dtype(self, element_type: ElementType) -> str:
-        """The dtype of numbers."""
+        """Return the dtype in which elements are computed."""
         return self.caller.dtype(self.number_type(element_type))
 
     def stored_dtype(self, element_type: ElementType) -> str:
-        """The dtype of arrays that come from outside or go there: bits of narrow numbers."""
+        """Return the dtype of an array in memory: bits for narrow types."""
         bits = U16 if element_type.bits == 16 else U8
         return self.caller.dtype(bits if element_type.name in AS_BITS else element_type)
 
     def loaded(self, text: Expression, array: Node) -> Expression:
-        """Return the number that an element of an array from outside stands for."""
+        """Return the value of an element that was read from memory."""
         return self._by("number_of", text, array.type) if array.ndim and array.type.name in AS_BITS else text
 
     def stored(self, text: Expression, element_type: ElementType) -> Expression:
-        """Return what an array that goes outside has for a number."""
+        """Return what is stored in memory for a value."""
         return self._by("bits_of", text, element_type) if element_type.name in AS_BITS else text
 
     def _by(self, conversion: str, text: str, element_type: ElementType) -> Expression:
-        """Return what a conversion of narrow numbers makes: ``number_of``, ``bits_of`` or ``rounded``."""
+        """Return a conversion of a narrow type: ``number_of``, ``bits_of`` or ``rounded``."""
         macro = f"{conversion}_{_SIZES[element_type.name]}"
         return self.expression(macro, element_type.name, text)
 
     def unsigned(self, element_type: ElementType) -> str:
-        """``u4`` for ``s32``: the type with the same bits and no sign."""
+        """Return the conversion to the unsigned type of the same width: ``u4`` for ``s32``."""
         return self.cast_name(ELEMENT_TYPES[f"u{element_type.bits}"])
 
     def signed(self, element_type: ElementType) -> str:
-        """``i4`` for ``u32``: the type with the same bits, one of them a sign."""
+        """Return the conversion to the signed type of the same width: ``i4`` for ``u32``."""
         return self.cast_name(ELEMENT_TYPES[f"s{element_type.bits}"])
 
     def plain_number(self, value: Any) -> str:
-        """A number without a type."""
+        """Return a number without a type."""
         return number(np.asarray(value), self.namespace)
 
     def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
@@ -170,23 +169,24 @@ class NumbaRenderer(KernelRenderer):
         return text
 
     def _may_wrap(self, node: Node) -> bool:
-        """Tell whether a number may leave int64: numbers without a sign wrap around, those with one must not."""
+        """Return whether an integer may leave int64; then it is computed in unsigned arithmetic, which wraps around."""
         return node.type is S64 and node.opcode in _PROMISED and node.interval is None
 
     def _is_widened(self, node: Node) -> bool:
-        """Tell whether what Numba computes may be a number of another type than the node."""
+        """Return whether Numba computes a node in a wider type than the node has."""
         if not node.type.is_integral or node.type.bits == 64:
             return False
         is_signed = not node.type.is_unsigned or any(operand.opcode == "literal" for operand in node.operands)
         return node.opcode in _WIDENED or (node.opcode in _UNSIGNED and not is_signed)
 
     def cast(self, text: str, element_type: ElementType) -> Expression:
-        """The number of a text in exactly this type."""
+        """Return a value converted to exactly this type."""
         return self.expression("cast", self.cast_name(element_type), text)
 
     def element(self, array: str, indices: Sequence[Index | None], computed: Sequence[str] = ()) -> Expression:
-        """Return an element of an array or of a row of one, or what stands for an array of rank 0; where there is no
-        index, the ``computed`` ones are in order."""
+        """Return an element of an array or of a row, or an array of rank 0 itself; an index None is the next of the
+        ``computed`` ones.
+        """
         given = iter(computed)
         places = iter([next(given) if index is None else self.expression("place", index) for index in indices])
         row = array.operand if isinstance(array, Hole) else array
@@ -196,13 +196,13 @@ class NumbaRenderer(KernelRenderer):
         return self.expression("item", array, list(places))
 
     def start(self, reduction: str, element_type: ElementType) -> str:
-        """Return the number that changes no result of a reduction in some type, without that type."""
+        """Return the neutral element of a reduction, without a type."""
         return self.plain_number(start_value(reduction, element_type))
 
     def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
-        """A constant; integers have 64 bits until they are cut, as all that is computed of them.
+        """Return a constant; integers have 64 bits until they are converted, like all results.
 
-        Numba has no sign for the least of int64, whose digits alone do not fit into it.
+        The smallest int64 needs its own form: Numba reads its digits as a number that does not fit.
         """
         if element_type.name in AS_BITS:
             value = np.asarray(value).astype(self.number_type(element_type).dtype)
@@ -212,5 +212,5 @@ class NumbaRenderer(KernelRenderer):
         return Expression(text, SIGN if text.startswith("-") else ATOM)
 
     def weak_literal(self, value: np.ndarray) -> Expression:
-        """Numba has no weak types: only literals of unknown type would end here."""
+        """Return a constant of unknown type, since Numba has no weak types."""
         raise AssertionError("a kernel has typed constants only")

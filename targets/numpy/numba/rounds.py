@@ -33,7 +33,7 @@ from .writer import Buffers, NestWriter
 
 @dataclass(slots=True)
 class Last:
-    """The kernel that was written last: its lines, and what there was before it."""
+    """The kernel that was written last: its lines, and the state of the writer before it."""
 
     kernel: Node
     start: int
@@ -43,7 +43,7 @@ class Last:
 
 
 class RoundWriter(ControlFlowWriter):
-    """Writes the rounds of a loop, and of the loops in it."""
+    """Writes the iterations of a loop, and of the loops in it."""
 
     def __init__(self, writer: FunctionWriter, loop: Node, elements: NumbaRenderer, annotate: str) -> None:
         super().__init__(writer)
@@ -99,7 +99,7 @@ class RoundWriter(ControlFlowWriter):
         self._overwrite(pairs)
 
     def _overwrite(self, pairs: Sequence[tuple[str, Node]]) -> None:
-        """Give names the values of nodes, all at once: elements go into the arrays that are there."""
+        """Assign the values of nodes to names in parallel: elements are copied into existing arrays."""
         waiting = [(name, self.writer.array_text(node), node) for name, node in pairs]
         waiting = [each for each in waiting if each[0] != each[1]]
         ready: list[tuple[str, Expression, Node]] = []
@@ -112,7 +112,7 @@ class RoundWriter(ControlFlowWriter):
         self.give([(name, self._copy(node, text) if node.ndim else text) for name, text, node in waiting])
 
     def overwrite(self, name: str, source: str, node: Node) -> bool:
-        """Copy an array that rounds write into to that of another name; tell whether it is such an array."""
+        """Copy an array that iterations write into to the array of another name; return whether it is such an array."""
         if source not in self.buffers.names:
             return False
         self._have(name, node)
@@ -120,7 +120,7 @@ class RoundWriter(ControlFlowWriter):
         return True
 
     def _have(self, name: str, node: Node) -> None:
-        """Make the array of a name, if there is none yet; numbers need none."""
+        """Allocate the array of a name if it does not exist; scalars need none."""
         if node.ndim and name not in self.buffers.names:
             self.buffers.make(name, node.shape, self.elements.stored_dtype(node.type))
 
@@ -129,7 +129,9 @@ class RoundWriter(ControlFlowWriter):
         self.writer.line(self.elements.statement("copy_into", function, name, text))
 
     def numbers(self, node: Node) -> bool:
-        """Write a row of numbers, or a matrix of such, one by one; tell whether it is that. Named rows are read."""
+        """Write a row of scalars, or a matrix of such rows, element by element; return whether the node is one. A row
+        with a name is read.
+        """
         row = node.operands[0] if is_matrix(node) and node.operands[0] not in self.function_writer.texts else node
         if not is_row(row):
             return False
@@ -149,8 +151,9 @@ class RoundWriter(ControlFlowWriter):
     # -- kernels
 
     def kernel(self, node: Node, row: Row | None = None, placed: tuple[Kernel, list[Node]] | None = None) -> None:
-        """Write the lines of a kernel, with the readable ones above them; what it gives goes into a ``row``, if any, by
-        a kernel that is ``placed`` there."""
+        """Write the lines of a kernel below its readable lines. A kernel that is ``placed`` writes its result into a
+        ``row``.
+        """
         writer = self.function_writer
         kernel, within = cut(*placed) if placed is not None else (node.parameters["kernel"], {})
         self.last = Last(node, len(writer.lines), set(writer.names.taken), self.buffers.copy())
@@ -175,7 +178,7 @@ class RoundWriter(ControlFlowWriter):
         self.last.end = len(writer.lines)
 
     def change(self, change: Node, name: str) -> bool:
-        """Have the kernel before it write what a change gives to the array of a name; tell whether that may be."""
+        """Let the kernel before a change write into the array ``name`` directly; return whether that is possible."""
         last, writer = self.last, self.function_writer
         if change.opcode != "setitem" or last is None or last.kernel is not change.operands[1]:
             return False
@@ -207,7 +210,7 @@ class RoundWriter(ControlFlowWriter):
         return [str(item) if isinstance(item, int | str) and item != FULL else None for item in known]
 
     def _place(self, nest: NestWriter, number: int, part: Node, inputs: Sequence[str]) -> tuple[Expression, Expression]:
-        """Return what a result of a kernel is called, and what the kernel writes it into."""
+        """Return the name of a kernel's result, and the array that the kernel writes it into."""
         writer = self.function_writer
         name = writer.texts.get(part)
         row = self._row(part) if name is None else None
@@ -224,7 +227,7 @@ class RoundWriter(ControlFlowWriter):
         return name or written, written
 
     def _row(self, part: Node) -> Row | None:
-        """Return the row of a stacked output that a result is, or None if it is something else, too."""
+        """Return the row of a stacked output that a result is stored in; None if the result is used elsewhere, too."""
         stores = self.stores.get(part, [])
         if not part.ndim or len(stores) != 1 or self.function_writer.plan.uses[part] != 1:
             return None
@@ -244,5 +247,5 @@ def _mentions(texts: Iterable[str], name: str) -> bool:
 
 
 def _is_read(name: str, pairs: Iterable[tuple[str, Expression, Node]]) -> bool:
-    """Tell whether what gets another name is made of the array of this one."""
+    """Return whether another pair's value is computed from the array ``name``."""
     return _mentions((text for other, text, _ in pairs if other != name), name)

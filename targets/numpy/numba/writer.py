@@ -17,8 +17,9 @@ from .renderer import NumbaRenderer, Row
 
 
 class Buffers:
-    """Makes them once, before the first round; ``lines`` do that, ``names`` are those of all arrays of the loop's own
-    that may be written into."""
+    """Arrays that are allocated once, before the first iteration of a loop: ``lines`` allocate them, ``names`` are
+    those of all arrays of the loop that may be written into.
+    """
 
     def __init__(self, renderer: NumbaRenderer) -> None:
         self.renderer = renderer
@@ -26,12 +27,12 @@ class Buffers:
         self.names: set[str] = set()
 
     def make(self, name: str, shape: Sequence[int | str], dtype: str) -> None:
-        """Make an array, whatever is in it."""
+        """Allocate an array without initializing it."""
         self.names.add(name)
         self.lines.append(self.renderer.statement("new_array", name, tuple(shape), dtype))
 
     def copy(self) -> Buffers:
-        """The same arrays, to go back to."""
+        """Return a copy of the state, to restore later."""
         made = Buffers(self.renderer)
         made.lines, made.names = [*self.lines], {*self.names}
         return made
@@ -44,7 +45,7 @@ Placed = tuple[str, tuple[int, ...], Map]  # an array, its shape, and where a st
 
 
 class NestWriter(KernelWriter):
-    """Writes the function of a kernel, which makes the arrays of its results."""
+    """Writes the function of a kernel, which allocates its results."""
 
     renderer: NumbaRenderer
 
@@ -70,15 +71,17 @@ class NestWriter(KernelWriter):
         self.bind(self.parameters, self.arrays)
 
     def use(self, inputs: Sequence[str], arrays: Sequence[str], buffers: Buffers, known: Container[str]) -> None:
-        """Have the lines stand in another function, where these names are known; those of its arguments are ``known``
-        to have shapes that LLVM does not know."""
+        """Write the lines into another function, with its names. ``known`` are names of its arguments, whose shapes
+        LLVM does not know.
+        """
         self.buffers, self.known = buffers, known
         self._name_counters()
         self.bind(inputs, arrays)
 
     def may_replace(self, number: int, name: str, inputs: Sequence[str]) -> bool:
-        """Tell whether a result may be written over the array of this name that is read: each step reads its own
-        element alone, and nothing that does comes after the result."""
+        """Return whether a result may overwrite the array ``name`` that the kernel reads: each step reads only its own
+        element, and no step reads it after the result.
+        """
         own = [node for node, text in zip(self.function.parameters, inputs, strict=True) if mentions(text, {name})]
         result = self.results[number]
         if not result.ndim or len(own) != 1 or own[0].shape != self.kernel.loop or own[0] in self.kernel.whole:
@@ -99,7 +102,7 @@ class NestWriter(KernelWriter):
         self.counters = {axis: self.names.fresh(next(waiting)) for axis in self.axes}
 
     def bind(self, inputs: Sequence[str], arrays: Sequence[str]) -> None:
-        """Have the kernel read and write what is called so."""
+        """Bind the names of inputs and results."""
         self.arrays = list(arrays)
         self.given = dict(zip(self.function.parameters, inputs, strict=True))
         self.renderer.counters.clear()
@@ -115,17 +118,17 @@ class NestWriter(KernelWriter):
             self.name_results()
 
     def name_results(self) -> None:
-        """Have the elements of results written where they belong."""
+        """Let the elements of results be computed in their place."""
         for k, node in enumerate(self.results):
             if self.is_stored_as_it_is(k):
                 self.texts.setdefault(node, self.stored(k))
 
     def is_stored_as_it_is(self, number: int) -> bool:
-        """Tell whether what is stored of a result is the number itself, and not its bits."""
+        """Return whether a result is stored as its value, not as bits."""
         return not self.kernel.shapes[number] or self.results[number].type.name not in AS_BITS
 
     def store(self, number: int) -> None:
-        """Write a result where it belongs, unless it was computed there."""
+        """Store a result, unless it was computed in its place."""
         node, place = self.results[number], self.stored(number)
         text = self.texts.get(node) or self.text(node)
         if text != place:
@@ -133,7 +136,7 @@ class NestWriter(KernelWriter):
             self.line(self.renderer.statement("write_result", place, value), node)
 
     def stored(self, number: int) -> Expression:
-        """The element of a result that a step writes."""
+        """Return the element of a result that a step writes."""
         at = self.kernel.at[number] if self.kernel.shapes[number] else ()
         return self.renderer.element(self.arrays[number], at)
 
@@ -147,25 +150,25 @@ class NestWriter(KernelWriter):
         return ["    " * (line.indent - 1) + self._commented(line) for line in self.lines]
 
     def new_array(self, name: str, shape: Sequence[int | str], dtype: str) -> None:
-        """Make an array, whatever is in it."""
+        """Allocate an array without initializing it."""
         if self.buffers is not None:
             self.buffers.make(name, shape, dtype)
             return
         self.line(self.renderer.statement("new_array", name, tuple(shape), dtype))
 
     def new_results(self) -> None:
-        """Make the arrays of the results."""
+        """Allocate the arrays of the results."""
         for number, (name, node) in enumerate(zip(self.arrays, self.results, strict=True)):
             if self.makes(number):
                 self.new_array(name, self.shape(number), self.renderer.stored_dtype(node.type))
 
     def shape(self, number: int) -> tuple[int | str, ...]:
-        """Return the shape of a result; axes of blocks are as long as those of arguments."""
+        """Return the shape of a result; axes of blocks have the sizes of the arguments' axes."""
         sizes = zip(self.kernel.shapes[number], self.kernel.at[number], strict=True)
         return tuple(self.length(index.axis) if index.axis in self.kernel.cut else size for size, index in sizes)
 
     def length(self, axis: int | None) -> int | str:
-        """Return how long an axis of the loop is; if it is one of blocks, what tells it."""
+        """Return the trip count along an axis; along an axis of blocks, the expression of an argument's size."""
         assert axis is not None
         size = self.kernel.loop[axis]
         if axis not in self.kernel.cut:
@@ -175,30 +178,30 @@ class NestWriter(KernelWriter):
         return self.renderer.statement("size_along", array, own)
 
     def makes(self, number: int) -> bool:
-        """Tell whether the kernel makes the array of a result, which is no number."""
+        """Return whether the kernel allocates a result, which is an array."""
         return bool(self.kernel.shapes[number]) and number not in self.caller_allocated
 
     @property
     def caller_allocated(self) -> list[int]:
-        """Return the numbers of the results whose arrays the caller makes; in a loop that has buffers, none."""
+        """The numbers of the results that the caller allocates; none in a loop that has buffers."""
         return self.kernel.caller_allocated if self.buffers is None else []
 
     def given_arrays(self) -> dict[int, str]:
-        """Return the names of the arrays that the caller makes, by the numbers of results."""
+        """Return the names of the arrays that the caller allocates, by the number of the result."""
         return {number: self.arrays[number] for number in self.caller_allocated}
 
     @property
     def outermost(self) -> list[int]:
-        """Return the axis of the loop around everything if its steps have nothing to do with each other."""
+        """The axis of the outermost loop, if its iterations are independent."""
         return self.axes[:1]
 
     @property
     def in_threads(self) -> bool:
-        """Tell whether the outermost loop runs in threads."""
+        """Whether the outermost loop runs in threads."""
         return self.kernel.parallel != "1" and bool(self.outermost) and self.buffers is None
 
     def open_outermost(self) -> int:
-        """Begin the loop around everything, in threads if it runs in them; return how many levels that takes."""
+        """Open the outermost loop, in threads if it runs in threads; return the number of nested statements."""
         if not self.in_threads:
             return self.open(self.outermost)
         (axis,) = self.outermost
@@ -216,7 +219,7 @@ class NestWriter(KernelWriter):
         return 2
 
     def open(self, axes: Iterable[int]) -> int:
-        """Begin loops over axes, and return how many."""
+        """Open loops over axes, and return their number."""
         count = 0
         for count, axis in enumerate(axes, 1):  # noqa: B007
             low, high = self.within.get(axis, (None, None))
@@ -229,7 +232,7 @@ class NestWriter(KernelWriter):
         return count
 
     def _size(self, axis: int) -> str:
-        """Return the number of steps along an axis, or what tells it where nobody or LLVM should not know it."""
+        """Return the trip count along an axis, or an expression for it if it is unknown or LLVM should not know it."""
         size = self.length(axis)
         if isinstance(size, str) or self.renderer.sizes_are_free or not is_better_told(self.kernel.loop, axis):
             return str(size)
@@ -261,7 +264,9 @@ class NestWriter(KernelWriter):
 
 
 def outer_indices(nodes: Sequence[Node], kernel: Kernel, axes: Sequence[int]) -> dict[int, list[Node]]:
-    """Return what is computed inside of how many loops over ``axes``, of the nodes of a kernel in their order."""
+    """Return indices of gathers to compute outside of inner loops, by the number of loops over ``axes`` around them;
+    ``nodes`` are those of the kernel in topological order.
+    """
     depth: dict[Node, int] = {}
     for node in nodes:
         own = (axes.index(axis) + 1 for axis in _axes(node, kernel) if axis in axes)
@@ -283,7 +288,7 @@ def outer_indices(nodes: Sequence[Node], kernel: Kernel, axes: Sequence[int]) ->
 
 
 def _axes(node: Node, kernel: Kernel) -> Iterator[int | None]:
-    """The axes of the loop that a node asks for itself."""
+    """Yield the axes of the loop whose counter a node reads itself."""
     if node.opcode == "parameter" and node not in kernel.whole and node.shape == kernel.loop:
         yield from range(len(kernel.loop))
     yield from (index.axis for index in node.parameters.get("indices", ()) if index is not None)
@@ -294,15 +299,15 @@ def _axes(node: Node, kernel: Kernel) -> Iterator[int | None]:
 
 
 def is_better_told(loop: Sequence[int], axis: int) -> bool:
-    """Tell whether LLVM should not know how long an axis of a loop is."""
+    """Return whether the trip count along an axis should be hidden from LLVM, which would unroll the loop."""
     return loop[axis] in _SHORT and axis == max(each for each, steps in enumerate(loop) if steps > 1)
 
 
 def told_by(arrays: Iterable[Placed], axis: int, size: int, known: Container[str]) -> tuple[str, int]:
-    """Return an array that is as long along an axis as an axis of a loop is, and that axis of it; or no array.
+    """Return an array whose size along an axis is the trip count of a loop's axis, with that axis; "" if there is none.
 
-    ``arrays`` are those that a step reads or writes, ``known`` the names of those that are arguments; the size of an
-    axis of a block may be -1.
+    ``arrays`` are those that a step reads or writes, ``known`` the names of arguments; the size of an axis of a block
+    may be -1.
     """
     for array, shape, at in arrays:
         name = array.array if isinstance(array, Row) else array
@@ -313,7 +318,9 @@ def told_by(arrays: Iterable[Placed], axis: int, size: int, known: Container[str
 
 
 def read_at(kernel: Kernel, given: Mapping[Node, str]) -> Iterator[Placed]:
-    """The arrays that a kernel reads; ``given`` are the texts of its parameters, but for what a loop in it carries."""
+    """Yield the arrays that a kernel reads; ``given`` has the texts of its parameters, except for values that an inner
+    loop carries.
+    """
     for node in topological(tree_nodes(kernel.function.results)):
         if node.opcode in ("read", "gather", "guarded_gather"):
             array = node.operands[0]
@@ -323,7 +330,7 @@ def read_at(kernel: Kernel, given: Mapping[Node, str]) -> Iterator[Placed]:
 
 
 def _axis_of(array: str, axis: int) -> int:
-    """The axis of an array that an axis of a row of it is."""
+    """Return the axis of an array that is an axis of a row of it."""
     if not isinstance(array, Row):
         return axis
     whole = [k for k, item in enumerate(array.items) if item is None]

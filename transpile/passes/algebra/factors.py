@@ -34,7 +34,7 @@ RULES = (FloatRule("multiply(x, (r := divide(1, y)))", "divide(x, y)", once=("r"
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A number in an operation of some size: what it multiplies, divides, or is divided by it, or -1 for a minus."""
+    """A scalar literal in an operation of some ``size``: a factor, a divisor, a numerator, or -1 for a negation."""
 
     path: _Path
     kind: int
@@ -43,7 +43,7 @@ class _Number:
 
 
 def factors(function: Function, supports: Support) -> None:
-    """Raise chains of factors."""
+    """Combine the scalar factors of products."""
     graph, live = function.graph, live_nodes(function)
     if live.of(("ones",)):
         rewrite(function, ("multiply", "getitem", "expand"), lambda node: _without_ones(graph, node), supports)
@@ -52,7 +52,7 @@ def factors(function: Function, supports: Support) -> None:
 
 
 def _without_ones(graph: Graph, node: Node) -> Node | None:
-    """``x``, or as many of it as there are, in place of ``np.ones(..) * x``; a part of a part is one."""
+    """Return ``x``, or its broadcast, in place of ``np.ones(..) * x``; a view of a view is one view."""
     if node.opcode != "multiply":
         is_part = len(node.operands) == len(node.operands[0].operands) == 1 and node.operands[0].opcode in _PARTS
         return getitem(graph, node.operands[0], node.parameters["index"]) if is_part else None
@@ -66,7 +66,7 @@ def _without_ones(graph: Graph, node: Node) -> Node | None:
 
 
 def _gathered(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
-    """Return a product with fewer numbers; None where they are one, or would round otherwise."""
+    """Return a product with fewer scalar factors; None if there is only one, or rounding would change."""
     if node.element_type is None or not is_full_float(node.type):
         return None
     made = node
@@ -77,15 +77,15 @@ def _gathered(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
 
 
 def _best_pair(live: LiveNodes, node: Node) -> tuple[_Number, _Number] | None:
-    """Return a number that may go, and the one that it goes into: best a divisor that stays an integer. A divisor goes
-    first, then what multiplies a large array.
+    """Return a literal that may go, and the one that absorbs it: best a divisor that stays an integer. Divisors go
+    first, then factors of large arrays.
     """
     pairs = (pair for pair in permutations(_numbers(live, node), 2) if _together(*pair) is not None)
     return min(pairs, key=_preference, default=None)
 
 
 def _numbers(live: LiveNodes, node: Node, path: _Path = ()) -> Iterator[_Number]:
-    """The numbers among the factors of a product, which may have a minus or be divided."""
+    """Yield the scalar literals among the factors of a product, through negations and numerators."""
     if len(path) > _DEEPEST or (path and live.count(node) > 1) or all(each.is_literal for each in node.operands):
         return
     if node.opcode not in ("multiply", "divide", "negate"):
@@ -102,8 +102,8 @@ def _numbers(live: LiveNodes, node: Node, path: _Path = ()) -> Iterator[_Number]
 
 
 def _together(gone: _Number, kept: _Number) -> np.ndarray | None:
-    """Return what the second number is with the first one, a power of two; None where that rounds otherwise, has as
-    many numbers or reads worse: a divisor makes no small fraction of a numerator.
+    """Return the value of the second literal after it absorbs the first, a power of two; None if that rounds
+    differently, does not save a literal, or makes a numerator a fraction.
     """
     if gone.value == 1 or not np.isfinite(gone.value) or abs(np.frexp(gone.value)[0]) != 0.5:
         return None
@@ -119,7 +119,7 @@ def _together(gone: _Number, kept: _Number) -> np.ndarray | None:
 
 
 def _preference(pair: tuple[_Number, _Number]) -> tuple[int, ...]:
-    """Return what is least for the best pair."""
+    """Return the sort key of a pair; the best pair has the least."""
     gone, kept = pair
     is_count = kept.kind == _DIVISOR and (kept.value / gone.value) % 1 == 0
     order = (_DIVISOR, _MINUS, _FACTOR, _NUMERATOR).index(gone.kind)
@@ -127,12 +127,12 @@ def _preference(pair: tuple[_Number, _Number]) -> tuple[int, ...]:
 
 
 def _is_normal(number: np.ndarray) -> bool:
-    """Tell whether a number has all of its digits."""
+    """Return whether a number is finite and not subnormal, so it has full precision."""
     return bool(np.isfinite(number)) and abs(number) >= np.finfo(number.dtype).tiny
 
 
 def _rebuilt(graph: Graph, node: Node, values: dict[_Path, np.ndarray | None], path: _Path = ()) -> Node:
-    """Return a product with other numbers, of which None and 1 are left out."""
+    """Return a product with other literals; None and 1 are left out."""
     if not any(each[: len(path)] == path for each in values):
         return node
     operands = tuple(_rebuilt(graph, operand, values, (*path, k)) for k, operand in enumerate(node.operands))

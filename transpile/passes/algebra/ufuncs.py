@@ -32,7 +32,7 @@ def _nan_to_num(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _shifted_out(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """No bit is left, such as in the upper word of a seed of 32 bits."""
+    """Return zeros for a shift by the width or more, such as of the upper word of a 32-bit seed."""
     is_empty = literal_value(found["PLACES"]) >= node.type.bits
     return filled(graph, graph.literal(0, node.type), node.shape) if is_empty else None
 
@@ -64,12 +64,12 @@ def _sign_bit(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _complex_logistic(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """NumPy's quotient is NaN where the exponential overflows."""
+    """Return a call of the prelude's function, since NumPy's quotient is NaN where the exponential overflows."""
     return called(graph, "complex_logistic", (found["z"],), node) if literal_value(found["ONE"]) == 1 else None
 
 
 def _turned(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The exponential of an imaginary number, which has length 1; adding 0 makes -0 positive."""
+    """Return ``np.exp`` of an imaginary number, whose result has length 1; adding 0 makes -0 positive."""
     z = found["z"]
     place = _imaginary_place(z)
     if place is None:
@@ -80,8 +80,8 @@ def _turned(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _imaginary_place(node: Node) -> float | None:
-    """Return the imaginary literal that a real number is multiplied with, and maybe divided by a positive one, in a
-    number with the real part 0, or NaN. It is negative where the imaginary part may be -0.
+    """Return the imaginary literal by which a real number is multiplied, possibly divided by a positive literal, if the
+    real part of the result is 0 or NaN; else None. It is negative if the imaginary part may be -0.
     """
     while node.opcode in ("reshape", "expand"):
         (node, *_) = node.operands
@@ -107,7 +107,7 @@ def _turned_back(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _parts_of_turned(graph: Graph, node: Node, found: Bindings, *, is_back: bool) -> Node | None:
-    """The cosine and the sine, for kernels."""
+    """Return the cosine and the sine as the parts of a complex number, for kernels."""
     y, sine, place = found["y"], found["sin"], _imaginary_place(found["z"])
     if place is None:
         return None
@@ -192,7 +192,9 @@ LOGARITHMS = (
 
 
 def ufuncs(function: Function, supports: Support) -> None:
-    """Raise them to calls by name; no logarithms that are cut to whole numbers, which rounding might change."""
+    """Raise compositions to calls by name, except for logarithms that are rounded to integers: the last bit could
+    change the integer.
+    """
     cut = {operand for node in live_nodes(function).of(_DISCONTINUOUS) for operand in node.operands}
     apply_rules(function, LOGARITHMS, supports, but=cut)
     apply_rules(function, RULES, supports)

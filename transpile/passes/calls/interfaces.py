@@ -61,9 +61,6 @@ class _Call:
     def users(self, node: Node) -> list[Node]:
         return live_nodes(self.caller).users(node)
 
-    def alone_uses(self, node: Node) -> bool:
-        return self.users(node) == [self.node] and not live_nodes(self.caller).is_root(node)
-
 
 # -- results
 
@@ -117,7 +114,7 @@ def _made_of_others(
     for other, parameter in others.items():
         if other < place and all(call.node.operands[other] is node for call, node in given):
             return parameter
-    if not all(call.alone_uses(node) for call, node in given):
+    if not all(call.users(node) == [call.node] and not live_nodes(call.caller).is_root(node) for call, node in given):
         return None
     first, argument = given[0]
     if len(calls) == 1 and _without_axes(called, argument) in moved:

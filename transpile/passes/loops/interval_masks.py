@@ -33,8 +33,8 @@ _TURNED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The positions from ``start`` to below ``stop`` of the last axis, each or one in ``step``; None is its begin, its
-    end, or 1.
+    """The positions along the last axis that a ``mask`` selects: a slice from ``start`` to ``stop`` by ``step``. None
+    is the start or end of the axis, or step 1.
     """
 
     mask: Node
@@ -44,19 +44,19 @@ class Stretch:
 
 
 def interval_masks(function: Function, supports: Support) -> None:
-    """Cut what is summed, multiplied or stored to the positions that a mask selects."""
+    """Restrict sums, products and stores to the positions that a mask selects."""
     _cut(function, supports, ("sum", "prod", "matmul", "setitem", "select"), _Cut.rewritten)
 
 
 def multiples(function: Function, supports: Support) -> None:
-    """Store a number at the multiples of a counter alone, where the loops of kernels would visit all positions."""
+    """Store a number only at the multiples of a counter, where the loops of kernels would visit all positions."""
     _cut(function, supports, ("select",), _Cut.at_multiples)
 
 
 def _cut(
     function: Function, supports: Support, opcodes: tuple[str, ...], rule: Callable[[_Cut, Node], Node | None]
 ) -> None:
-    """Rewrite the nodes of these opcodes, and let loops own the carries that are then changed in place."""
+    """Rewrite the nodes of some opcodes, and let loops own the carries that are then updated in place."""
     if not supports.features.arrays_are_mutable:
         return
     cut = _Cut(function.graph, live_nodes(function), supports)
@@ -77,7 +77,7 @@ class _Cut:
         self.has_carried = False
 
     def rewritten(self, node: Node) -> Node | None:
-        """The node with its operands cut, or None."""
+        """Return the node on slices of its operands, or None."""
         if node.opcode == "setitem":
             return self._stored(node)
         if node.opcode == "select":
@@ -99,14 +99,14 @@ class _Cut:
         return self._of_parts(node, stretch, element_type=node.element_type)
 
     def _of_parts(self, node: Node, stretch: Stretch, **given: Any) -> Node | None:
-        """The node of the parts of its operands, which have more than one number along the last axis."""
+        """Return the node on slices of its operands; None if an operand has only one element along the last axis."""
         parts = tuple(self._part(operand, stretch) for operand in node.operands)
         if any(not part.ndim or part.shape[-1] == 1 for part in parts):
             return None
         return self.graph.add(node.opcode, parts, **given, **node.parameters)
 
     def _stored(self, node: Node) -> Node | None:
-        """``x[j] = np.where(mask, new, x[j])``."""
+        """Return the store of ``x[j] = np.where(mask, new, x[j])`` restricted to the mask's positions, or None."""
         x, value, *places = node.operands
         index = node.parameters["index"]
         if value.opcode != "select" or self.live.count(value) > 1 or len(index) < x.ndim or index[-1] != FULL:
@@ -119,13 +119,13 @@ class _Cut:
         return self._indexed("setitem", (x, self._part(new, stretch), *places), index[:-1], stretch)
 
     def at_multiples(self, node: Node) -> Node | None:
-        """A carried array with a number stored at the multiples of a counter, or None."""
+        """Return a carried array with a number stored at the multiples of a counter, or None."""
         is_number = node.ndim == 1 and not node.operands[1].ndim
         stretch = self._interval(node.operands[0]) if is_number else None
         return self._carried(node) if stretch is not None and stretch.step is not None else None
 
     def _carried(self, node: Node) -> Node | None:
-        """``x = np.where(mask, new, x)``, of which a loop carries nothing else."""
+        """Return the store for ``x = np.where(mask, new, x)`` of a carried ``x`` that has no other use, or None."""
         mask, new, old = node.operands
         if self.carried.get(node) is not old or self.live.count(node) > 1 or node.region is not old.region:
             return None
@@ -142,7 +142,7 @@ class _Cut:
     # -- what is cut
 
     def _stretch_of(self, node: Node, neutral: int) -> Stretch | None:
-        """The positions outside of which a value is the neutral element of a sum or a product."""
+        """Return the positions outside of which a value is the neutral element of a sum or a product, or None."""
         if not node.ndim:
             return None
         if node.opcode == "select":
@@ -157,7 +157,7 @@ class _Cut:
         return None
 
     def _part(self, node: Node, stretch: Stretch) -> Node:
-        """The positions of a value along its last axis."""
+        """Return a value at the positions along its last axis."""
         if not node.ndim or node.shape[-1] == 1:
             return node
         if node.opcode == "select" and node.operands[0] is stretch.mask:
@@ -177,7 +177,7 @@ class _Cut:
         return self._indexed("getitem", (node,), (FULL,) * (node.ndim - 1), stretch)
 
     def _indexed(self, opcode: str, operands: Sequence[Node], index: Sequence[Any], stretch: Stretch) -> Node:
-        """``x[.., start:stop:step]``, or a change of that."""
+        """Return ``x[.., start:stop:step]``, or an update of it."""
         given, bounds = list(operands), []
         for bound in (stretch.start, stretch.stop, stretch.step):
             bounds.append(Slot(len(given)) if bound is not None else None)
@@ -187,7 +187,9 @@ class _Cut:
     # -- intervals
 
     def _interval(self, mask: Node) -> Stretch | None:
-        """The positions along the last axis that a mask selects, where these follow each other, or are multiples."""
+        """Return the positions along the last axis that a mask selects; None if they are neither an interval nor
+        multiples.
+        """
         starts, stops, steps, truths = list[Node](), list[Node](), list[Node](), list[Node]()
         for part in conjuncts(mask):
             if not part.ndim:
@@ -211,13 +213,13 @@ class _Cut:
         return Stretch(mask, start, stop, step)
 
     def _if_true(self, truth: Node, stop: Node | None, mask: Node) -> Node:
-        """Where an interval ends that is empty if something is false."""
+        """Return the end of an interval that is empty if a condition is false."""
         end = self.graph.integer(mask.shape[-1]) if stop is None else stop
         interval = None if end.interval is None else (0, end.interval[1])
         return self.graph.add("select", (truth, end, self.graph.integer(0)), interval=interval)
 
     def _step(self, mask: Node) -> Node | None:
-        """The number, 1 or more, of which a mask selects the multiples."""
+        """Return the divisor, at least 1, whose multiples a mask selects, or None."""
         if mask.opcode != "compare" or mask.ndim != 1 or mask.parameters["direction"] != "EQ":
             return None
         rest, zero = mask.operands
@@ -228,7 +230,9 @@ class _Cut:
         return step if _is_positions(counted) and is_count and integer_value(step) is None else None
 
     def _bounded(self, mask: Node) -> tuple[bool, Node] | None:
-        """A bound that a mask compares positions with, and whether they lie below it."""
+        """Return the bound that a mask compares positions with, and whether it is an upper bound; None for any other
+        mask.
+        """
         if mask.opcode != "compare" or mask.ndim != 1:
             return None
         (left, right), direction = mask.operands, mask.parameters["direction"]
@@ -240,7 +244,9 @@ class _Cut:
         return None if bound is None else (direction in ("LT", "LE"), bound)
 
     def _bound(self, node: Node, more: int) -> Node | None:
-        """A bound of a slice, which must not be negative: that would count from the end."""
+        """Return a bound of a slice that is never negative, since a negative one would count from the end; None if
+        there is none.
+        """
         graph, interval = self.graph, node.interval
         if integer_value(node) is not None:
             return None  # a part that is known
@@ -264,7 +270,7 @@ def _is_positions(node: Node) -> bool:
 
 
 def _is_multiple(number: Node, of: Node) -> bool:
-    """Tell whether a Python int is a multiple of another, whatever both are."""
+    """Return whether a Python int is a multiple of another for all values of both."""
     terms, constant = affine(number)
     if not constant and all(term.opcode == "multiply" and of in term.operands for term in terms):
         return True
@@ -283,5 +289,5 @@ def _listed(axes: Any) -> tuple[int, ...]:
 
 
 def _read(index: Sequence[Any]) -> tuple[Any, ...]:
-    """The index by which a part is read that is written at another: operands of changes have one more before them."""
+    """Return the index of a read for the index of a write: updates have one more operand before the indices."""
     return tuple(Slot(item.index - 1) if isinstance(item, Slot) else item for item in index)

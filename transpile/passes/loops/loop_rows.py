@@ -12,17 +12,17 @@ Index = tuple[object, ...]
 
 
 def stored_index(row: Node) -> Index:
-    """The index at which a loop stores a row: ``out[i] = row``."""
+    """Return the index at which a loop stores a row: ``out[i] = row``."""
     return Slot(2), *(FULL,) * row.ndim
 
 
 def row_at(graph: Graph, x: Node, place: Node) -> Node:
-    """``x[place]``."""
+    """Return ``x[place]``."""
     return graph.add("getitem", (x, place), index=(Slot(1), *(FULL,) * (x.ndim - 1)))
 
 
 def is_row(node: Node) -> bool:
-    """Tell whether a node is the row of its operand at one place that is an integer of Python, as counters are."""
+    """Return whether a node is a row of its operand at one Python int, such as a counter: ``x[i]``."""
     if node.opcode != "getitem" or len(node.operands) != 2 or not node.operands[1].is_python_int:
         return False
     return bool(node.parameters["index"] == (Slot(1), *(FULL,) * node.ndim))
@@ -36,12 +36,14 @@ def is_line(node: Node) -> bool:
 
 
 def is_counted_row(node: Node, loop: Loop) -> bool:
-    """Tell whether a node is, in each round, the row at the loop's counter of an array from outside of the loop."""
+    """Return whether a node is, in each iteration, the row at the loop's counter of an array from outside."""
     is_at_counter = is_row(node) and node.operands[1] is loop.counter
     return is_at_counter and not is_inside(node.operands[0].region, loop.region)
 
 
 def is_counted_store(store: Store, loop: Loop) -> bool:
-    """Tell whether a loop stores one row for each round, at its counter, in an array of which it says all."""
+    """Return whether a loop stores one row in each iteration, at its counter, in an array that is otherwise
+    uninitialized.
+    """
     is_at_counter = store.indices == (loop.counter,) and store.index == stored_index(store.value)
     return is_at_counter and store.carry.initial.opcode == "empty"

@@ -15,8 +15,8 @@ from ...array.value import FULL
 
 
 def own_arrays(function: Function, supports: Support) -> None:
-    """Have loops begin with arrays of their own, where all that they do to one is to change it, outermost loops first:
-    what a loop within changes is then the loop's own. Changes read the array as it is then.
+    """Copy the initial value of a carry that a loop only updates, outermost loops first: the array is then the loop's
+    own, also for the loops in it. Updates read the newest version of the array.
     """
     rewrite(function, ("setitem",), partial(_before_it_changes, function.graph), supports)
     if not supports.features.arrays_are_mutable:
@@ -38,8 +38,8 @@ def own_arrays(function: Function, supports: Support) -> None:
 
 
 def _as_it_is(function: Function, live: LiveNodes, part: Node) -> Node | None:
-    """The same part of a changed array, which a later change of that is made of: ``y[0] = x[1]``, where y is x with
-    other places changed.
+    """Return the same part of the updated array, for a later update that reads the old one: ``y[0] = x[1]``, where y is
+    x with other positions updated. None if there is no such update.
     """
     change = _change_of(live, part)
     base = change.operands[0] if change is not None else part.operands[0]
@@ -54,10 +54,11 @@ def _as_it_is(function: Function, live: LiveNodes, part: Node) -> Node | None:
 
 
 def _before_it_changes(graph: Graph, change: Node) -> Node | None:
-    """The change, with a copy of what it reads of the array where it may write over that: ``x[:, 1] = x[2].copy()``.
+    """Return the update with a copy of the part that it reads and may overwrite: ``x[:, 1] = x[2].copy()``; None if
+    none is needed.
 
-    NumPy copies a row before it becomes a column only where that goes the other way through memory. In loops the array
-    would be copied.
+    NumPy copies a row that becomes a column only if both have opposite directions in memory. In loops, it would copy
+    the array.
     """
     x, value, *places = change.operands
     if not value.ndim or value.opcode != "getitem" or value.operands[0] is not x:
@@ -70,13 +71,13 @@ def _before_it_changes(graph: Graph, change: Node) -> Node | None:
 
 
 def _axes(node: Node) -> list[int]:
-    """The axes along which an index takes more than one place."""
+    """Return the axes along which an index selects several positions."""
     items = [item for item in node.parameters["index"] if item is not None]
     return [axis for axis, item in enumerate(items) if item == FULL or isinstance(item, tuple)]
 
 
 def _change_of(live: LiveNodes, part: Node) -> Node | None:
-    """The change that a part of an array is used for, and for nothing else."""
+    """Return the only update that uses a part of an array; None if it has other uses."""
     node = part
     while live.count(node) == 1 and not live.is_root(node):
         (user,) = live.users(node)

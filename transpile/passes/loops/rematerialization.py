@@ -24,7 +24,7 @@ _MOST_OPERATIONS = 3  # of one row
 
 
 def rematerialization(function: Function, supports: Support) -> None:
-    """Compute rows that are cheap again where loops read them."""
+    """Compute cheap rows again where loops read them."""
     if not supports.features.arrays_fit_memory:
         return
     graph, live = function.graph, live_nodes(function)
@@ -42,14 +42,16 @@ def rematerialization(function: Function, supports: Support) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The ``value`` of a row of a ``loop``'s output, and the ``outputs`` that have other values of the same round."""
+    """The ``value`` of a row of a ``loop``'s output, and ``outputs`` that hold other values of the same iteration."""
 
     value: Node
     outputs: dict[Node, Node]
     loop: Loop
 
     def operations(self, value: Node) -> int:
-        """Return of how many operations on what may be read a value is; more than the most if others are needed."""
+        """Return the number of operations that compute a value from available ones; more than the limit if others are
+        needed.
+        """
         if value.is_literal or value in self.outputs or self._is_outside(value) or self._is_input(value):
             return 0
         if value.is_python_int:
@@ -65,15 +67,17 @@ class _Rows:
         return not is_inside(value.region, self.loop.region)
 
     def _is_input(self, value: Node) -> bool:
-        """Tell whether a value is the row or column at the counter, or one beside it, of an array from outside."""
+        """Return whether a value is the row or column at the counter, or near to it, of an array from outside of the
+        loop.
+        """
         return is_line(value) and self._is_outside(value.operands[0]) and self._is_counted(value.operands[1])
 
     def _is_counted(self, number: Node) -> bool:
-        """Tell whether an integer of Python is arithmetic on the counter alone."""
+        """Return whether a Python int is arithmetic on the counter alone."""
         return [*affine(number)[0]] == [self.loop.counter]
 
     def computed(self, graph: Graph, value: Node, row: Node) -> Node:
-        """A value of the round whose ``row`` is read."""
+        """Return the value of the iteration whose ``row`` is read."""
         if value in self.outputs:
             return row_at(graph, self.outputs[value], row.operands[1])
         if self._is_outside(value):

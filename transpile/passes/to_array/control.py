@@ -44,7 +44,7 @@ def call(lowering: FunctionLowering, instruction: Instruction, *operands: Lowere
 
 
 def nothing(lowering: FunctionLowering, shape: Shape) -> Lowered:
-    """Return zeros in the shape of what only the runtime of another compiler would fill."""
+    """Return zeros for a value that only another compiler's runtime fills."""
     if isinstance(shape, TupleShape):
         return tuple(nothing(lowering, element) for element in shape.elements)
     if not isinstance(shape, ArrayShape):
@@ -75,7 +75,7 @@ def _called(lowering: FunctionLowering, computation: Computation, operands: list
 
 
 def _needed(result: Lowered, made: list[Node]) -> list[Node]:
-    """The new nodes that a result needs; rules leave others behind where they find a shorter form."""
+    """Return the new nodes that a result needs; rules leave others behind when they find a shorter form."""
     needed = {value.node for value in flattened(result)}
     for node in reversed(made):
         if node in needed:
@@ -98,12 +98,12 @@ def call_function(lowering: FunctionLowering, function: Function, operands: list
 
 
 def flattened(lowered: Lowered) -> list[Value]:
-    """The arrays of a tree, in order."""
+    """Return the arrays of a tree, in order."""
     return tree_nodes(lowered)  # type: ignore[return-value]
 
 
 def unflattened(shape: Shape | None, values: Iterator[Value]) -> Lowered:
-    """A tree of the given shape from its arrays in order."""
+    """Return a tree of a shape, made of its arrays in order."""
     if isinstance(shape, TupleShape):
         return tuple(unflattened(element, values) for element in shape.elements)
     return next(values) if isinstance(shape, ArrayShape) else None
@@ -159,7 +159,9 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
 
 
 def _as_chosen(which: Node, place: int, result: Node) -> Node:
-    """Return the flag of a loop that chooses a branch, for its own value there: a loop that has ended hands it on."""
+    """Return the predicate in place of the constant that it has in a branch, if it is a flag that a loop carries: the
+    flag stays unchanged.
+    """
     is_flag = which.element_type is PRED and which.opcode == "parameter" and "carry" in which.parameters
     is_own = result.is_literal and result.element_type is PRED and bool(literal_value(result)) == bool(place)
     return which if is_flag and is_own else result
@@ -169,8 +171,8 @@ _Branches = list[tuple[Computation, Lowered]]
 
 
 def _chosen_at_once(which: Node, branches: _Branches) -> tuple[Node, _Branches]:
-    """Return the number that chooses a branch and the branches, seen through conditionals that give the number of
-    one: JAX writes them for the index of a platform. No branch is written twice for that.
+    """Return the branch index and the branches, with conditionals that only compute the index folded into it: JAX
+    writes these for the index of a platform. No branch is duplicated.
     """
     while which.opcode == "item" and which.operands[0].opcode == "conditional":
         chosen, index = which.operands[0], which.parameters["index"]
@@ -186,12 +188,12 @@ def _chosen_at_once(which: Node, branches: _Branches) -> tuple[Node, _Branches]:
 
 
 def _branch_of(number: int, count: int) -> int:
-    """The branch that a number chooses: the last one is for all numbers outside."""
+    """Return the branch that an index chooses: the last one for an index out of range."""
     return number if 0 <= number < count else count - 1
 
 
 def _without_repeated_end(branches: _Branches) -> _Branches:
-    """Return the branches up to the last but those that compute the same of the same as it does."""
+    """Return the branches without those at the end that compute the same as the last one."""
     while len(branches) > 1:
         (computation, argument), (last, given) = branches[-2:]
         if argument != given or not compute_alike(computation, last):
@@ -201,7 +203,7 @@ def _without_repeated_end(branches: _Branches) -> _Branches:
 
 
 def _common(graph: Graph, given: Sequence[Node]) -> Node | None:
-    """Return what all branches give, None where they give different things."""
+    """Return the value that all branches give; None if they differ."""
     first = given[0]
     if all(node.is_literal and node.type is first.type for node in given):
         texts = {literal_value(node).tobytes() for node in given}
@@ -210,14 +212,16 @@ def _common(graph: Graph, given: Sequence[Node]) -> Node | None:
 
 
 def placed(graph: Graph, opcode: str, operands: tuple[Node, ...], has_effect: bool, **parameters: Any) -> Node:
-    """A loop or conditional, in order among the side effects where it has any."""
+    """Return a loop or conditional, in order with the other side effects if it has any."""
     if has_effect:
         return graph.add_effect(opcode, operands, **parameters)
     return graph.add(opcode, operands, **parameters)
 
 
 def _known_branch(lowering: FunctionLowering, which: Node, count: int) -> int | None:
-    """The branch taken where there is no choice, or it depends on no argument, or was made around."""
+    """Return the branch taken if it is known: the only one, one chosen by a constant, or one that an outer conditional
+    implies; else None.
+    """
     if count == 1:
         return 0
     taken = taken_by(which, count, lowering.taken)

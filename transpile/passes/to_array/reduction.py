@@ -33,9 +33,9 @@ def reduce(lowering: FunctionLowering, instruction: Instruction, *operands: Valu
     computation = instruction["to_apply"]
     if count == 1:
         opcode = simple_reducer(computation)
-        spelling = reduction_name(opcode, arrays[0].node.type)
-        if opcode is not None and spelling is not None:
-            result = reduced(lowering, opcode, spelling, arrays[0], initials[0], dimensions)
+        reduction = reduction_name(opcode, arrays[0].node.type)
+        if opcode is not None and reduction is not None:
+            result = reduced(lowering, opcode, reduction, arrays[0], initials[0], dimensions)
             return (result,) if isinstance(instruction.shape, TupleShape) else result
     elif count == 2:
         result = _arg_reduce(lowering, instruction, arrays, initials)
@@ -85,7 +85,7 @@ def is_identity(node: Node, opcode: str) -> bool:
 def reduced(
     lowering: FunctionLowering,
     opcode: str,
-    spelling: str,
+    reduction: str,
     array: Value,
     initial: Value,
     dimensions: Sequence[int],
@@ -100,7 +100,7 @@ def reduced(
     elif any(array.shape[d] == 0 for d in dimensions):
         return start
     else:
-        result = _summed(lowering, opcode, spelling, array, dimensions, shape)
+        result = _summed(lowering, opcode, reduction, array, dimensions, shape)
     if is_identity(initial.node, opcode):
         return result
     return apply(lowering, opcode, element_type, (start, result), shape, {})
@@ -131,15 +131,15 @@ def _whole(opcode: str, array: Value, dimensions: Sequence[int]) -> Value:
 def _summed(
     lowering: FunctionLowering,
     opcode: str,
-    spelling: str,
+    reduction: str,
     array: Value,
     dimensions: Sequence[int],
     shape: tuple[int, ...],
 ) -> Value:
     element_type = array.node.type
-    widens = spelling in ("sum", "prod") or is_sub_byte(element_type)
+    widens = reduction in ("sum", "prod") or is_sub_byte(element_type)
     accumulator = accumulated_type(element_type) if widens else element_type
-    folds = OPERATIONS[spelling].folds
+    folds = OPERATIONS[reduction].folds
     is_idempotent = bool(folds) and OPERATIONS[folds].is_idempotent
     if not is_idempotent and any(array.repeats(d) for d in dimensions):
         array = Value.of(materialise(lowering.graph, array))
@@ -152,12 +152,12 @@ def _summed(
         return Value(array.node, axes, shape)
     wide = converted(lowering, array, accumulator)
     source = materialise(lowering.graph, wide) if array.is_plain else wide.node  # a scalar, if all elements are equal
-    if spelling in ("sum", "prod") and source.opcode == "convert" and accumulator.is_integral:
+    if reduction in ("sum", "prod") and source.opcode == "convert" and accumulator.is_integral:
         (narrow,) = source.operands  # the sum's own dtype makes the conversion
         source = narrow if np.can_cast(narrow.type.dtype, accumulator.dtype) else source
-    extra: dict[str, Any] = {"ufunc": opcode} if spelling == "bitwise_reduce" else {}
+    extra: dict[str, Any] = {"ufunc": opcode} if reduction == "bitwise_reduce" else {}
     node = lowering.graph.add(
-        spelling,
+        reduction,
         (source,),
         element_type=accumulator,
         axes=tuple(gone),
@@ -183,8 +183,8 @@ def _arg_reduce(
     if axis is None or not counts_from_zero or not worst or not zero:
         return None
     shape = tuple(size for d, size in enumerate(array.shape) if d != dimension)
-    spelling = "max" if name == "argmax" else "min"
-    best = _summed(lowering, spelling + "imum", spelling, array, dimensions, shape)
+    reduction = "max" if name == "argmax" else "min"
+    best = _summed(lowering, reduction + "imum", reduction, array, dimensions, shape)
     place = lowering.graph.add(name, (_ordered(lowering, array).node,), element_type=index.node.type, axis=axis)
     return best, Value(place, best.axes, shape)
 

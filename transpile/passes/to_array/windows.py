@@ -94,7 +94,7 @@ def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Valu
     """Return a reduction of blocks, made by a reshape, for adjacent windows without padding; or None. Elements behind
     the last whole block are cut off, where arrays are in memory.
     """
-    spelling = reduction_name(opcode, array.node.type)
+    reduction = reduction_name(opcode, array.node.type)
     usual = all(
         d.stride == d.size and d.padding_low == d.padding_high == 0 and d.base_dilation == d.window_dilation == 1
         for d in window
@@ -103,7 +103,7 @@ def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Valu
     free = set(array.shape) - module.fixed_sizes if module.free_sizes else ()
     sizes = list(zip(array.shape, window, strict=True))
     are_known = all(d.size == 1 or size not in free for size, d in sizes)
-    if spelling is None or not usual or not are_known or any(size < d.size for size, d in sizes) or 0 in array.shape:
+    if reduction is None or not usual or not are_known or any(size < d.size for size, d in sizes) or 0 in array.shape:
         return None
     if any(size % d.size for size, d in sizes):
         if not lowering.module.options.support.features.arrays_fit_memory:
@@ -118,7 +118,7 @@ def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Valu
             reduced_dimensions.append(len(shape))
             shape.append(d.size)
     blocks = reshaped(lowering, array, tuple(shape))
-    return reduced(lowering, opcode, spelling, blocks, initial, reduced_dimensions)
+    return reduced(lowering, opcode, reduction, blocks, initial, reduced_dimensions)
 
 
 @lowers("select-and-scatter")
