@@ -7,7 +7,7 @@ from importlib import import_module
 from math import prod
 from typing import Any
 
-from ...transpile.array.node import Node
+from ...transpile.array.node import Node, literal_value
 from ...transpile.array.scalars import is_row
 from ...transpile.kernels.lines import Lines, reduced_axes
 from ...transpile.target import Kernels
@@ -94,7 +94,13 @@ _ONE_BY_ONE = frozenset(("tan", "atan2", "power"))
 def fuses(node: Node) -> bool:
     """Return whether loops compute a node, and not much slower than NumPy."""
     is_slow = node.opcode in _ONE_BY_ONE and node.type.name == "f64" and node.region.is_once
-    return not is_slow and not _are_numbers(node) and _TABLE.has(node)
+    return not (is_slow and not _is_root(node)) and not _are_numbers(node) and _TABLE.has(node)
+
+
+def _is_root(node: Node) -> bool:
+    """Tell whether it is ``x**1.5``, a product with a square root."""
+    (*_, exponent) = node.operands
+    return node.opcode == "power" and exponent.is_literal and bool(literal_value(exponent) == 1.5)
 
 
 def _are_numbers(node: Node) -> bool:

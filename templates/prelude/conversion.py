@@ -15,7 +15,11 @@ def to_int(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:
     low, high = -(2 ** (width - 1)), 2 ** (width - 1) - 1
     if dtype.name.startswith("u"):
         low, high = 0, 2**width - 1
-    with np.errstate(invalid="ignore"):  # clip cannot tell high from high + 1
+    with np.errstate(invalid="ignore"):
+        is_plain = x.dtype.kind == "f" and x.size > 0
+        if is_plain and low <= float(x.min()) and float(x.max()) < high:
+            return x.astype(dtype)  # none is NaN
+        # clip cannot tell high from high + 1
         number = np.nan_to_num(x.astype(np.float64), nan=0).clip(low, high)
         return np.where(number < high, number.astype(dtype), dtype.type(high))
 

@@ -25,6 +25,7 @@ def slice_at(x, i, _):
 
 
 PYTHON = "min(max("
+OF_PLACES = "min(max(int("
 test_places = cases("unread_results", X, PLACES, budget=EXACT)(
     (rows(lambda x, i, _: x[i, 1]), PYTHON),
     (rows(lambda x, i, _: x[:, 1][i]), (X, PLACES.astype(np.uint8)), "min("),
@@ -32,8 +33,8 @@ test_places = cases("unread_results", X, PLACES, budget=EXACT)(
     (rows(slice_at),),
     (lambda x, i: x.at[i[0], i[1]].set(7.0, mode="clip"), PYTHON),
     # near-misses: something else reads the number, or it is an array
-    (rows(lambda x, i, _: (j := jnp.clip(i, 0, 4)) + x[j, 0]), lacks(PYTHON)),
-    (rows(lambda x, i, _: jnp.clip(i, 0, 4) * 2.0), lacks(PYTHON)),
+    (rows(lambda x, i, _: (j := jnp.clip(i, 0, 4)) + x[j, 0]), lacks(OF_PLACES)),
+    (rows(lambda x, i, _: jnp.clip(i, 0, 4) * 2.0), lacks(OF_PLACES)),
     (lambda x, i: x[jnp.clip(i, 0, 4)], lacks(PYTHON)),
     (lambda x, i: (x[(j := jnp.clip(i[0], 0, 4))], j), lacks(PYTHON)),
     (rows(lambda x, i, _: x[jnp.clip(x[0, 2] + i, 0, 4).astype(int), 0]), lacks("min(max(int(x")),

@@ -66,6 +66,16 @@ def test_float_to_integer_limits():
     np.testing.assert_array_equal(to_int(x[:6], ml_dtypes.int4).astype(int), [7, -8, 0, 7, -8, 0])
 
 
+@pytest.mark.parametrize("source", FLOATS, ids=str)
+def test_floats_within_the_limits_of_integers(source):
+    x = np.array([0.5, 1, 2, 4] if source.name == "f8e8m0fnu" else [-0.5, 0, 1, 1.5, 2, 3], source.dtype)
+    for target in INTEGERS:
+        low, high = (0, 2**target.bits) if target.is_unsigned else (-(2 ** (target.bits - 1)), 2 ** (target.bits - 1))
+        for given in (x, x[:0], x[:3], x[1]):
+            expected = [min(max(int(number), low), high - 1) for number in given.ravel()]
+            assert to_int(given, target.dtype).ravel().astype(int).tolist() == expected
+
+
 @pytest.mark.parametrize("target", [t for t in FLOATS if t.bits <= 8], ids=str)
 def test_float64_to_a_byte_is_rounded_once(target, converted):
     """Halves between two numbers, and what float32 cannot tell from them."""

@@ -137,6 +137,25 @@ def test_sums_of_two_numbers_are_not_reordered():
     assert abs(made - expected) <= 1e-6
 
 
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("exponent", [1.5, -1.5, 2.5])
+def test_powers_of_halves(kind, exponent):
+    dtype = ELEMENT_TYPES[kind].dtype
+    numbers = [0, -0.0, 1, 2, 1e-30, 3e-39, 1e25, 1e30, 7.3, -1, -1e30, np.inf, -np.inf, np.nan]
+    x = np.concatenate([np.array(numbers, dtype), np.random.default_rng(0).uniform(0, 100, 40).astype(dtype)])
+    size = f"{kind}[{len(x)}]"
+    text = program(
+        f"x = {size} parameter(0)",
+        f"y = {kind}[] constant({exponent})",
+        *(f"z = {size} broadcast(y), dimensions={{}}", f"p = {size} power(x, z)", f"ROOT r = {size} add(p, x)"),
+    )
+    module = emitted(text)
+    assert ("three_halves_power(" in module.source) == (exponent == 1.5)
+    with np.errstate(all="ignore"):
+        expected = np.power(x.astype(np.float64), exponent).astype(dtype) + x
+    np.testing.assert_allclose(results(module, [x])[0], expected, rtol=2 * np.finfo(dtype).eps)
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("kind", much(["u64", "s4"], ["s8", "u16", "s32", "s64", "u64", "s4"]))
 def test_integers_shift_by_any_amount_and_have_powers(kind):

@@ -181,18 +181,20 @@ class Renderer:
         """Return a row of numbers as an array in the shape of a node: a list of rows."""
         return self.expression("matrix_of", node.operands[0], node.shape[-1], *numbers)
 
-    def chooses(self, node: Node, function: Function) -> bool:
-        """Return whether a node is a select of two numbers that is written as Python's ``a if mask else b``.
+    def number_macro(self, node: Node, function: Function) -> str:
+        """Return the macro that writes an operation on numbers alone as Python's, or "".
 
-        Either both numbers are Python's or none is, as the result is one of them.
+        Selects are ``a if mask else b``: either both numbers are Python's or none is, as the result is one of them.
+        Calls of ufuncs on numbers take ten times as long, but keep their types: all others are of one type.
         """
-        if node.opcode != "select" or node.ndim or "choose" not in self.macros or function in self.of_any_shape:
-            return False
-        return len({value.is_python_int for value in node.operands[1:]}) == 1
-
-    def choice(self, node: Node, operands: Sequence[Expression]) -> Expression:
-        """Return Python's conditional expression for a select of two numbers."""
-        return self.expression("choose", node, *operands)
+        name = f"number_{node.opcode}"
+        if node.ndim or name not in self.macros or function in self.of_any_shape:
+            return ""
+        if node.opcode == "select":
+            return name if len({value.is_python_int for value in node.operands[1:]}) == 1 else ""
+        is_real = node.type.is_floating or (node.type.is_integral and node.opcode != "abs")  # which warns of integers
+        are_numbers = all(each.element_type is node.type and not each.is_python_int for each in node.operands)
+        return name if is_real and are_numbers and not node.type.is_extension else ""
 
     def is_bounded_place(self, node: Node, users: Sequence[Node | None]) -> bool:
         """Tell whether Python bounds a number that is only read as a place in arrays, whatever its type is then."""

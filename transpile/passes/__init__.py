@@ -30,6 +30,7 @@ from .algebra.signed_zeros import signed_zeros
 from .algebra.squares import squares
 from .algebra.ufuncs import ufuncs
 from .constants.constants import constants
+from .indexing.compactions import compactions
 from .indexing.constant_places import constant_places
 from .indexing.counted_places import counted_places
 from .indexing.indices import indices
@@ -156,6 +157,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     repeated_positions,
     tables,
     strides,
+    compactions,
     masks,
     promotions,
     own_arrays,

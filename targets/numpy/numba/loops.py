@@ -80,9 +80,9 @@ class LoopRenderer(Renderer):
         is_element = node.opcode == "getitem" and not node.ndim
         return self.elements.loaded(text, node.operands[0]) if is_element else text
 
-    def chooses(self, node: Node, function: Function) -> bool:
-        """Return whether a choice of Python ints is a conditional expression; macros of kernels write all others."""
-        return node.is_python_int and super().chooses(node, function)
+    def number_macro(self, node: Node, function: Function) -> str:
+        """Return the macro of a choice of Python ints; macros of kernels write all others."""
+        return super().number_macro(node, function) if node.is_python_int else ""
 
     def is_bounded_place(self, node: Node, users: Sequence[Node | None]) -> bool:
         return False

@@ -33,10 +33,20 @@ def copy_into(target: Any, source: Any) -> None:
     if target.ndim == 1:
         for i in range(len(target)):
             target[i] = source[i]
+    elif target.ndim == 2:  # several times faster for few elements
+        for i in range(target.shape[0]):
+            for j in range(target.shape[1]):
+                target[i, j] = source[i, j]
     else:
         to, elements = target.reshape(-1), source.ravel()
         for i in range(len(to)):
             to[i] = elements[i]
+
+
+@element
+def three_halves_power(x: Any) -> Any:
+    """Return x ** 1.5. Error: 1 ulp."""
+    return -x if x == -np.inf else x * np.sqrt(x)
 
 
 @element

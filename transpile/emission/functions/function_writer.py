@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 
-from ...array.in_place import may_change_in_place
+from ...array.in_place import is_view, may_change_in_place
 from ...array.node import Node, Region, literal_value
 from ...array.program import Carry, Function, Loop, Store, Tree, tree_nodes
 from ...array.scalars import is_matrix
@@ -37,6 +37,8 @@ from .stored_rows import StoredRows
 from .tree_writer import TreeWriter
 
 _RETURN = 7  # columns of ``return``, with its space
+
+_STORES = ("parameter", "setitem")  # no work on arrays
 
 
 class FunctionWriter:
@@ -422,8 +424,8 @@ class FunctionWriter:
         operands = self._given(node)
         if self._is_bounded_place(node):
             return self.renderer.bounded_place(node, operands)
-        is_choice = self.renderer.chooses(node, self.function)
-        return self.renderer.choice(node, operands) if is_choice else self.renderer.render(node, operands)
+        macro = self._number_macro(node)
+        return self.renderer.expression(macro, node, *operands) if macro else self.renderer.render(node, operands)
 
     @cached_property
     def users(self) -> dict[Node, list[Node | None]]:
@@ -434,14 +436,40 @@ class FunctionWriter:
         is_number = self.function not in self.renderer.of_any_shape
         return is_number and self.renderer.is_bounded_place(node, self.users.get(node, ()))
 
+    def _number_macro(self, node: Node) -> str:
+        """Return the macro of numbers that writes a node, or "". But for selects, that is in loops over numbers alone:
+        beside work on arrays, the time of a ufunc is not seen.
+        """
+        macro = self.renderer.number_macro(node, self.function)
+        return macro if node.opcode == "select" or node.region in self._loops_of_numbers else ""
+
+    @cached_property
+    def _loops_of_numbers(self) -> set[Region]:
+        nodes = [node for node in self.plan.nodes if node.region.is_in_loop]
+        with_arrays = {node.region for node in nodes if node.ndim and not (is_view(node) or node.opcode in _STORES)}
+        return {node.region for node in nodes} - with_arrays
+
+    def _meets_its_type(self, node: Node) -> bool:
+        """Tell whether all that reads a number gives it its type: it may be Python's."""
+        users = self.users.get(node, [None])
+        return not node.is_python_int and all(user and self._gives_type(user, node) for user in users)
+
+    def _gives_type(self, user: Node, number: Node) -> bool:
+        """Tell whether a node combines a number with one that has its type for sure, or stores it in an array."""
+        if user.opcode == "setitem":
+            return number not in (user.operands[0], *user.operands[2:])
+        others = [operand for operand in user.operands if operand is not number]
+        is_sure = all(not (each.is_literal or each.is_python_int or self._number_macro(each)) for each in others)
+        return user.operation.wraps and len(others) == 1 and is_sure
+
     def _given(self, node: Node) -> list[Expression]:
         """Return the texts of a node's operands; numbers are bare where they take the dtype of the other operands."""
         row = node.operation
         fills = "fill" in row.operands or self.renderer.lists(node)  # the dtype is given
         is_mixed = row.is_elementwise and len(row.operands) > 1 and _has_strong_operand(node)
-        is_choice = self.renderer.chooses(node, self.function)
         is_place = self._is_bounded_place(node)
-        weak = fills or is_place or (is_mixed and not is_choice)
+        is_of_numbers = not is_place and bool(self._number_macro(node))
+        weak = fills or is_place or (self._meets_its_type(node) if is_of_numbers else is_mixed)
         is_clip = node.opcode == "clamp" and not is_place
         strong = node.operands[1] if is_clip else None  # np.clip takes the dtype of what it clips
         operands = []
