@@ -41,7 +41,15 @@ class Named:
         return "own"
 
 
+@lazy(frozen=True, slots=True)
+class Unguarded:
+    a: int
+    b: int = 2
+    __setattr__ = object.__setattr__
+
+
 CLASSES = {
+    Unguarded: dataclasses.dataclass(frozen=True, slots=True),
     Frozen: dataclasses.dataclass(frozen=True, slots=True),
     Changing: dataclasses.dataclass(slots=True),
     Identity: dataclasses.dataclass(frozen=True, eq=False),
@@ -83,11 +91,14 @@ def test_objects_are_made_compared_hashed_and_shown_alike(cls):
             cls(**wrong)
 
 
-def test_frozen_objects_cannot_be_changed():
+def test_frozen_objects_cannot_be_changed_but_unguarded_ones():
     with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'a'"):
         Frozen(1).a = 2
     with pytest.raises(dataclasses.FrozenInstanceError, match="cannot delete field 'a'"):
         del Frozen(1).a
+    changing = Unguarded(1)
+    changing.a = 2
+    assert changing == Unguarded(2)
     assert dataclasses.replace(Frozen(1), b=(3,)) == Frozen(1, (3,))
     assert Changing(1).b == 3
 

@@ -3,6 +3,9 @@
 ``dataclasses`` compiles about five functions for each class when its module is imported. That took a third of the time
 of the first ``emit`` of a process, and most of these functions were never called. Here only ``__init__`` is compiled,
 by its first call; the other methods are closures. Type checkers see the standard library's.
+
+The guard of frozen objects calls a setter for each field of a new one. A class of which a program has very many objects
+has ``__setattr__ = object.__setattr__`` instead: then only type checkers make sure that nothing changes.
 """
 
 from __future__ import annotations
@@ -23,12 +26,13 @@ else:
             return lambda cls: dataclass(cls, eq=eq, frozen=frozen, repr=repr, slots=slots, kw_only=kw_only)
         own = set(vars(cls))
         made = dataclasses.dataclass(init=False, eq=False, repr=False, slots=slots, kw_only=kw_only)(cls)
-        methods = {"__init__": _first_init(made, frozen)}
+        is_guarded = frozen and "__setattr__" not in own
+        methods = {"__init__": _first_init(made, is_guarded)}
         if repr:
             methods["__repr__"] = _repr
         if eq:
             methods |= _comparison(made, frozen)
-        if frozen:
+        if is_guarded:
             methods |= {"__setattr__": _refuse_setting, "__delattr__": _refuse_deletion}
         if frozen and slots:
             methods |= {"__getstate__": _state, "__setstate__": _set_state}
@@ -38,18 +42,18 @@ else:
         return made
 
 
-def _first_init(cls: type, frozen: bool) -> Callable[..., None]:
+def _first_init(cls: type, is_guarded: bool) -> Callable[..., None]:
     """Return an ``__init__`` that compiles the real one at the first call, installs it and calls it."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        compiled = _init(cls, frozen)
+        compiled = _init(cls, is_guarded)
         cls.__init__ = compiled  # type: ignore[misc]
         compiled(self, *args, **kwargs)
 
     return __init__
 
 
-def _init(cls: Any, frozen: bool) -> Callable[..., None]:
+def _init(cls: Any, is_guarded: bool) -> Callable[..., None]:
     scope: dict[str, Any] = {"_set": object.__setattr__, "_missing": dataclasses.MISSING}
     slots = getattr(cls, "__slots__", ())
     positional, named, body = ["self"], list[str](), list[str]()
@@ -68,11 +72,11 @@ def _init(cls: Any, frozen: bool) -> Callable[..., None]:
             continue
         if field.init:
             (named if field.kw_only else positional).append(parameter)
-        if frozen and name in slots:  # the slot's own setter is the fastest
+        if is_guarded and name in slots:  # the slot's own setter is the fastest
             scope[f"_set_{name}"] = getattr(cls, name).__set__
             body.append(f"_set_{name}(self, {value})")
         else:
-            body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+            body.append(f"_set(self, {name!r}, {value})" if is_guarded else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     head = ", ".join([*positional, *(["*", *named] if named else [])])

@@ -76,11 +76,31 @@ def test_options_that_a_page_has_not_are_refused(options):
     assert found["code"] == "XP416"
 
 
+@pytest.mark.parametrize(
+    "question, expected",
+    [
+        ({}, "`text` is missing"),
+        ({"text": None}, "`text` should be a string"),
+        ({"ask": ["emit"]}, "`ask` should be a string"),
+        ({"text": SOFTMAX, "target": 3}, "`target` should be a string"),
+        ({"text": SOFTMAX, "options": []}, "`options` should be a table"),
+        ({"ask": "run", "text": SOFTMAX, "seed": True}, "`seed` should be an integer"),
+        ({"ask": "run", "text": SOFTMAX, "seed": -1}, "`seed` should not be negative"),
+        ({"ask": "compare", "text": SOFTMAX, "sides": {}}, "`sides` should be a list"),
+        ({"ask": "compare", "text": SOFTMAX, "sides": [{}, 1]}, "`sides` should be two tables"),
+        ({"ask": "compare", "text": SOFTMAX, "sides": [{}, {}], "only_text": 1}, "`only_text` should be true or false"),
+        ({"ask": "read", "content": 1}, "`content` should be a string"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_said(question, expected):
+    (found,) = answer({"ask": "emit", **question})["errors"]
+    assert found["code"] == "XP400" and expected in found["message"]
+
+
 def test_unknown_questions_and_targets_are_refused():
     assert ask("eval")["errors"][0]["code"] == "XP400"
     assert ask("emit", target="../numpy")["errors"][0]["code"] == "XP406"
     assert answer({})["errors"][0]["code"] == "XP400"
-    assert answer({"ask": "emit"})["errors"][0]["code"] == "bug"
     assert ask("emit", target="numpy", options=[1])["errors"]
 
 

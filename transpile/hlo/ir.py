@@ -38,6 +38,7 @@ class OpMetadata:
     source_end_column: int = 0
     stack_frame_id: int = 0
     extra: tuple[tuple[str, str], ...] = ()  # deduplicated_name, scheduling_name, profile_type.. as read
+    __setattr__ = object.__setattr__
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class Instruction:
     attributes: Mapping[str, Any] = field(default_factory=_empty)
     metadata: OpMetadata | None = None
     span: Span | None = field(default=None, repr=False)
+    __setattr__ = object.__setattr__
 
     def __getitem__(self, attribute: str) -> Any:
         """Return the value of an attribute, by default its OpSpec's default. Raises ``KeyError`` if there is none."""

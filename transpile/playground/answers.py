@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import ml_dtypes
 
@@ -49,7 +49,7 @@ _NARROW = ("bf16", "f4", "f8", "s2", "s4", "u2", "u4")
 def answer(question: Question) -> Answer:
     """Answer one question. Raises nothing: failures are in ``errors``."""
     try:
-        return _QUESTIONS[question.get("ask", "")](question)
+        return _QUESTIONS[_part(question, "ask", str, "")](question)
     except XlaToPythonError as error:
         return {"errors": [_complaint(each) for each in error.diagnostics]}
     except MemoryError:
@@ -76,14 +76,14 @@ def _about(question: Question) -> Answer:
 
 def _emit(question: Question) -> Answer:
     """Return the module of a program for a target: its lines, and the lines of the program that each computes."""
-    module = loaded(question["text"])
-    generated = emitted(question["text"], Side.of(question))
+    text = _part(question, "text", str)
+    module, generated = loaded(text), emitted(text, Side.of(question))
     rows = python_pane(generated).rows
     return {
         "name": generated.name,
         "source": generated.source,
         "rows": [[[list(_short(token)) for token in row.tokens], list(row.statements)] for row in rows],
-        "links": _links(module, generated, question["text"]),
+        "links": _links(module, generated, text),
         "instructions": sum(1 for _ in module.instructions()),
         "constants": sum(array.nbytes for array in generated.constants.values()),
         "notes": [_complaint(note) for note in module.notes],
@@ -104,16 +104,18 @@ def _links(module: HloModule, generated: GeneratedModule, text: str) -> dict[int
 
 def _run(question: Question) -> Answer:
     """Return the results of a program on arguments generated from a seed."""
-    side = Side.of(question).plain()
-    return ran(loaded(question["text"]), emitted(question["text"], side), _seed(question)).as_answer()
+    text, side = _part(question, "text", str), Side.of(question).plain()
+    return ran(loaded(text), emitted(text, side), _seed(question)).as_answer()
 
 
 def _compare(question: Question) -> Answer:
     """Compare two modules of one program: their text line by line, and their results on equal arguments."""
-    text, seed = question["text"], _seed(question)
-    first, second = (Side.of(side) for side in question["sides"])
+    text, seed, sides = _part(question, "text", str), _seed(question), _part(question, "sides", list, [])
+    if len(sides) != 2 or not all(isinstance(side, dict) for side in sides):
+        raise _malformed("`sides` should be two tables")
+    first, second = map(Side.of, sides)
     changed = _changed_lines(emitted(text, first).source, emitted(text, second).source)
-    if question.get("only_text"):
+    if _part(question, "only_text", bool, False):
         return {"changed": changed}
     module = loaded(text)
     runs = [ran(module, emitted(text, side.plain()), seed) for side in (first, second)]
@@ -133,15 +135,15 @@ def _changed_lines(first: str, second: str) -> list[list[int]]:
 
 def _download(question: Question) -> Answer:
     """Return a module as a file, or as an archive of files."""
-    name, content = packed(emitted(question["text"], Side.of(question)))
+    name, content = packed(emitted(_part(question, "text", str), Side.of(question)))
     return {"file": name, "content": base64.b64encode(content).decode()}
 
 
 def _read(question: Question) -> Answer:
     """Return the text of a program that came as bytes: a proto, bytecode, a serialized ``Exported``."""
     try:
-        content = base64.b64decode(question["content"], validate=True)
-    except (TypeError, ValueError) as error:
+        content = base64.b64decode(_part(question, "content", str), validate=True)
+    except ValueError as error:
         raise UsageError(Diagnostic("XP401", f"this is no file: {error}")) from error
     module = load(content, name="program")
     verify(module, module.source)
@@ -149,12 +151,30 @@ def _read(question: Question) -> Answer:
 
 
 def _seed(question: Question) -> int:
-    seed = question.get("seed", 0)
-    return seed if isinstance(seed, int) and 0 <= seed < 2**63 else 0
+    seed = _part(question, "seed", int, 0)
+    if not 0 <= seed < 2**63:
+        raise _malformed("`seed` should not be negative, and less than 2**63")
+    return seed
+
+
+_WORDS = {str: "a string", bool: "true or false", int: "an integer", dict: "a table", list: "a list"}
+_Part = TypeVar("_Part")
+
+
+def _part(question: Question, name: str, kind: type[_Part], default: _Part | None = None) -> _Part:
+    """Return a part of a question. Raises UsageError (XP400) if its type is another, or if it has to be there."""
+    value = question.get(name, default)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+        raise _malformed(f"`{name}` should be {_WORDS[kind]}" if name in question else f"`{name}` is missing")
+    return value
+
+
+def _malformed(message: str) -> UsageError:
+    return UsageError(Diagnostic("XP400", f"in the question, {message}"))
 
 
 def _unknown(question: Question) -> Answer:
-    raise UsageError(Diagnostic("XP400", f"the page asks nothing called {str(question.get('ask', ''))[:40]!r}"))
+    raise UsageError(Diagnostic("XP400", f"the page asks nothing called {question.get('ask', '')[:40]!r}"))
 
 
 class _Questions(dict[str, Callable[[Question], Answer]]):
@@ -193,13 +213,13 @@ class Side:
     @classmethod
     def of(cls, question: Mapping[str, Any]) -> Side:
         """Return the side that a question names. Raises UsageError: XP406 for a bad target, XP416 for a bad option."""
-        target, options = question.get("target", "numpy"), question.get("options", {})
-        require_targets([str(target)])
+        target, options = _part(question, "target", str, "numpy"), _part(question, "options", dict, {})
+        require_targets([target])
         for name, value in options.items():
             problem = SETTINGS[name].problem(value) if name in OFFERED else "a page cannot choose it"
             if problem is not None:
                 raise UsageError(Diagnostic("XP416", f"{name}: {problem}"))
-        return cls(str(target), json.dumps(dict(sorted(options.items()))))
+        return cls(target, json.dumps(dict(sorted(options.items()))))
 
     def plain(self) -> Side:
         """Return the side whose ``main`` takes separate arrays."""

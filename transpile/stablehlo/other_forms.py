@@ -116,8 +116,8 @@ def _config(operation: Operation, key: str) -> dict[str, Any]:
 def dynamic_slice(translator: Translator, writer: Writer, operation: Operation) -> None:
     """``real_dynamic_slice`` of a known size, whose beginning is computed."""
     shape, strides = translator.array(operation.results[0], operation.span), operation.operands[3:]
-    known = [translator.constants[value].attributes.get("value") for value in strides if value in translator.constants]
-    if not known or shape.is_dynamic or any(not isinstance(each, np.ndarray) or np.any(each != 1) for each in known):
+    known = [translator.constants[value] for value in strides if value in translator.constants]
+    if not known or shape.is_dynamic or any(np.any(each != 1) for each in known):
         message = f"`{operation.name}` is read where its size is known and its strides are 1"
         raise translator.error("XP110", message, operation.span)
     operand, starts = (writer.values[value] for value in operation.operands[:2])

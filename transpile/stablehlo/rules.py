@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,8 +47,8 @@ def _plain(translator: Translator, writer: Writer, operation: Operation) -> None
     if operation.regions:
         attributes = {**attributes, **_called(translator, operation)}
     shape, operands = translator.result_shape(operation), operands_of(writer, operation)
-    place = _LIES_AS.get(row.opcode)
-    if place is not None and place < len(operands) and shape is not operands[place].shape:
+    place = _LIES_AS.get(row.opcode, len(operands))
+    if place < len(operands) and shape is not operands[place].shape:
         shape = _as_it_lies(shape, operands[place].shape)
     give(writer, operation, writer.add(row.opcode, shape, operands, attributes))
 
@@ -93,6 +94,7 @@ def _constant(translator: Translator, writer: Writer, operation: Operation) -> N
     value = operation.attributes.get("value")
     if not isinstance(value, np.ndarray) or value.dtype != shape.element_type.dtype or value.shape != shape.dimensions:
         raise translator.error("XP131", f"the value of this constant is no literal of {shape}", operation.span)
+    translator.constants[operation.results[0]] = value
     writer.values[operation.results[0]] = writer.constant(value, shape)
 
 
@@ -200,19 +202,19 @@ def _composite(operation: Operation) -> dict[str, Any]:
 def _while(translator: Translator, writer: Writer, operation: Operation) -> None:
     """What the regions see around them is carried, too."""
     condition, body = operation.regions
-    outer = dict.fromkeys((*translator.captures(condition), *translator.captures(body)))
+    outer = translator.captures(condition) | translator.captures(body)
     carried = [value for value in outer if value not in translator.constants]
     operands = [*operands_of(writer, operation), *(writer.values[value] for value in carried)]
     count = len(operands)
-    shapes = tuple(translator.shape(value.type, operation.span) for value in (*operation.operands, *carried))
+    shape = _joined(translator, operation, [*operation.operands, *carried])
     whole = operands[0] if count == 1 else writer.tuple(operands, is_marked=True)
     computations: dict[str, Computation] = {}
     for name, region in (("body", body), ("condition", condition)):
         inner = Writer(translator.names, {})
-        _carried_parameters(inner, [*region.arguments, *carried], shapes, operation)
+        _take_apart(inner, [*region.arguments, *carried], shape, "arg_tuple", operation)
         for value in translator.captures(region):
             if value in translator.constants:
-                _repeat_constant(translator, inner, value, operation)
+                translator.repeat_constant(inner, value, operation.span)
         root = translator.body(inner, region, carried if name == "body" else ())
         if name == "body" and count == 0:
             root = inner.tuple(())
@@ -224,18 +226,18 @@ def _while(translator: Translator, writer: Writer, operation: Operation) -> None
         writer.values[value] = result
 
 
-def _carried_parameters(writer: Writer, values: list[Value], shapes: tuple[Any, ...], operation: Operation) -> None:
-    """One parameter of all that a loop carries, and its elements."""
-    shape = shapes[0] if len(shapes) == 1 else TupleShape(shapes)
-    whole = writer.parameter(0, shape, "arg_tuple", None, operation.span)
+def _joined(translator: Translator, operation: Operation, values: Sequence[Value]) -> Shape:
+    """The shape of a value, or of a tuple of several."""
+    shapes = tuple(translator.shape(value.type, operation.span) for value in values)
+    return shapes[0] if len(shapes) == 1 else TupleShape(shapes)
+
+
+def _take_apart(writer: Writer, values: Sequence[Value], shape: Shape, stem: str, operation: Operation) -> None:
+    """Begin a computation with a parameter that is a value, or a tuple of several."""
+    whole = writer.parameter(0, shape, stem, None, operation.span)
     writer.span = operation.span
-    parts = [whole] if len(shapes) == 1 else writer.elements(whole, len(shapes), is_marked=False)
+    parts = [whole] if len(values) == 1 else writer.elements(whole, len(values), is_marked=False)
     writer.values.update(zip(values, parts, strict=True))
-
-
-def _repeat_constant(translator: Translator, writer: Writer, value: Value, operation: Operation) -> None:
-    shape = translator.array(value, operation.span)
-    writer.values[value] = writer.constant(translator.constants[value].attributes["value"], shape)
 
 
 def _conditional(translator: Translator, writer: Writer, operation: Operation) -> None:
@@ -248,15 +250,10 @@ def _conditional(translator: Translator, writer: Writer, operation: Operation) -
         arguments = [writer.values[value] for value in carried]
         given.append(arguments[0] if len(arguments) == 1 else writer.tuple(arguments, is_marked=True))
         inner = Writer(translator.names, {})
-        shapes = tuple(translator.shape(value.type, operation.span) for value in carried)
-        shape = shapes[0] if len(shapes) == 1 else TupleShape(shapes)
-        whole = inner.parameter(0, shape, "arg", None, operation.span)
-        inner.span = operation.span
-        parts = [whole] if len(carried) == 1 else inner.elements(whole, len(carried), is_marked=False)
-        inner.values.update(zip(carried, parts, strict=True))
+        _take_apart(inner, carried, _joined(translator, operation, carried), "arg", operation)
         for value in outer:
             if value in translator.constants:
-                _repeat_constant(translator, inner, value, operation)
+                translator.repeat_constant(inner, value, operation.span)
         root = translator.body(inner, region)
         branches.append(inner.computation("region", root, region.span))
     predicate = writer.values[operation.operands[0]]

@@ -68,7 +68,7 @@ class Simplifier:
 
     def update(self, operation: Operation) -> None:
         """Let an operation take what replaces its operands."""
-        if self.replaced and not self.replaced.keys().isdisjoint(operation.operands):
+        if not self.replaced.keys().isdisjoint(operation.operands):
             operation.operands = [self.final(value) for value in operation.operands]
 
     def in_region(self, region: Region) -> None:
@@ -78,7 +78,8 @@ class Simplifier:
         waiting = region.operations[::-1]
         while waiting:
             operation = waiting.pop()
-            self.update(operation)
+            if self.replaced:
+                self.update(operation)
             if self.refiner is not None:
                 self.refiner.refine(operation, self.constants)
             if operation.regions:
@@ -99,9 +100,9 @@ class Simplifier:
             else:
                 if self.empties:
                     self.take_empty(operation)
-                if any(map(is_empty, operation.results)):
-                    self.give_empty(operation)
                 self.keep(operation)
+                if self.empties:
+                    self.give_empty(operation)
         region.operations, self.kept = self.kept, outer
 
     def keep(self, operation: Operation) -> None:
@@ -140,13 +141,10 @@ class Simplifier:
 
     def give_empty(self, operation: Operation) -> None:
         """Results without elements are constants."""
-        if (
-            operation.name.startswith("stablehlo.")
-            and operation.name != "stablehlo.constant"
-            and _has_no_effect(operation)
-        ):
+        is_constant = operation.name == "stablehlo.constant"
+        if not is_constant and operation.name.startswith("stablehlo.") and _has_no_effect(operation):
             for k, result in enumerate(operation.results):
-                if is_empty(result):
+                if result in self.empties:
                     operation.results[k] = Value(result.type)
                     self.replaced[result] = self.empty(operation, result)
 
@@ -330,8 +328,9 @@ def _remove_unused(region: Region, needed: set[Value]) -> None:
             _drop_unused(operation, needed)
         kept.append(operation)
         needed.update(operation.operands)
-        for inner in operation.regions:
-            _remove_unused(inner, needed)
+        if operation.regions:
+            for inner in operation.regions:
+                _remove_unused(inner, needed)
     region.operations = kept[::-1]
 
 

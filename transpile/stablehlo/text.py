@@ -41,6 +41,7 @@ _ARGUMENT = re.compile(r"(%[\w$.\-]++): (tensor<[^<>\"]*+>)(?=[,)])", re.ASCII) 
 _END_OF_LINE = re.compile(r"[ \t\r]*+\n", re.ASCII)
 _LABELS = re.compile(r"\[[^\]]*+\]\s*x\s*\[[^\]]*+\]\s*->\s*\[[^\]]*+\]")
 _ONE = (1,)
+_tuple = tuple.__new__  # of a named tuple this takes a third of the time of its own constructor
 _ALIGNMENT = 8  # digits of a resource's alignment
 _KEY_PAIR = re.compile(r"x(?=\s*\[)")
 
@@ -261,10 +262,10 @@ class TextReader:
             except KeyError:
                 return  # the general way says what is wrong
             if template.arguments is not None:
-                self._open(region, template, parts, start)
+                self._open(region, template, operands, parts, start)
                 start = cursor.skip()
                 continue
-            results = [Value(each) for each in template.types]
+            results = list(map(Value, template.types))
             if template.counts != _ONE:
                 if not self._name_results(names, template.counts, results):
                     return
@@ -272,7 +273,8 @@ class TextReader:
                 return
             else:
                 values[names[0]] = results[0]
-            span = Span(start + line.index("=") + 2 if template.counts else start, start + len(line))
+            first = start + line.index("=") + 2 if template.counts else start
+            span = _tuple(Span, (first, start + len(line)))
             attributes = template.attributes
             if template.symbol is not None:
                 attributes = attributes | {"symbol": Symbol(names[template.symbol])}
@@ -280,7 +282,7 @@ class TextReader:
             cursor.position = end
             start = end + 1
 
-    def _open(self, region: Region, template: Template, parts: list[str], start: int) -> None:
+    def _open(self, region: Region, template: Template, operands: list[Value], parts: list[str], start: int) -> None:
         """Read an operation whose line is like that of a template, and the regions that it opens."""
         cursor, names, attributes = self.cursor, parts[1::2], template.attributes
         *places, end = accumulate(map(len, parts), initial=start)
@@ -295,10 +297,15 @@ class TextReader:
         span = Span(first, first + len(template.name))
         cursor.position = end - parts[-1].endswith("{")
         regions = _OPENED[template.name](self, arguments)
-        made = _Statement(
-            template.name, span, names, template.counts, list(template.order), attributes, regions, template.types
-        )
-        self._finish(region, made, self._location(), start)
+        results = list(map(Value, template.types))
+        made = Operation(template.name, operands, results, attributes, regions, self._location(), span)
+        self._add(region, made, names, template.counts, start)
+
+    def _add(self, region: Region, made: Operation, names: Sequence[str], counts: Sequence[int], start: int) -> None:
+        """Put an operation, whose results have these names, behind the others of a region."""
+        if not self._name_results(names, counts, made.results):
+            raise self.cursor.error("XP114", f"there are two values {quote(names[0])}", start, made.span.start)
+        region.operations.append(made)
 
     def _name_results(self, names: Sequence[str], counts: Sequence[int], results: Sequence[Value]) -> bool:
         """Give results their names; False where one is taken. The name of several is that of the first, too."""
@@ -335,14 +342,11 @@ class TextReader:
         self._finish(region, made, location, start)
 
     def _finish(self, region: Region, made: _Statement, location: Any, start: int) -> None:
-        cursor = self.cursor
         types = self._result_types(made)
         operands = [self._values[made.names[place]] for place in made.places]
-        results = [Value(each) for each in types]
+        results = list(map(Value, types))
         operation = Operation(made.name, operands, results, made.attributes, made.regions, location, made.span)
-        if not self._name_results(made.names, made.counts, results):
-            raise cursor.error("XP114", f"there are two values {quote(made.names[0])}", start, made.span.start)
-        region.operations.append(operation)
+        self._add(region, operation, made.names, made.counts, start)
         self._keep(made, start, types, has_location=location is not None)
 
     def _keep(self, made: _Statement, start: int, types: Sequence[Type], *, has_location: bool) -> None:
@@ -355,7 +359,7 @@ class TextReader:
         if made.regions:
             if not _END_OF_LINE.match(self.text, start + len(line)):
                 return
-            types, arguments = made.types, made.arguments
+            arguments = made.arguments
         elif has_location:
             line = line.rpartition(" loc(")[0] or line
         attributes, has_kind = made.attributes, not made.regions and _FORMS.get(made.name) is not TextReader._constant

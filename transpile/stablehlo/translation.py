@@ -6,7 +6,7 @@ what it sees around it. What an instruction is comes from :data:`.rows.ROWS` or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..hlo.attributes import Raw
@@ -44,6 +44,7 @@ class Translator:
         self.written: dict[str, Computation] = {}
         self.attributes: dict[tuple[str, int], dict[str, Any]] = {}
         self.captured: dict[Region, dict[Value, None]] = {}
+        self.constants: dict[Value, Any] = {}  # the numbers of those that are translated
         self.wrong_results: HloSyntaxError | None = None
 
     def module(self, main: Operation) -> HloModule:
@@ -92,12 +93,12 @@ class Translator:
             else:
                 opened.add(each)
                 for operation in self.program.inside(each):
-                    name = callee_name(operation) if operation.name in CALLS else None
-                    callee = self._callee(name, operation) if name is not None else None
-                    if callee is not None and callee in opened and callee not in done:
-                        raise self.error("XP118", f"the function {quote(str(name))} calls itself", operation.span)
-                    if callee is not None:
-                        waiting.append(callee)
+                    if operation.name not in CALLS or (name := callee_name(operation)) is None:
+                        continue
+                    callee = self._callee(name, operation)
+                    if callee in opened and callee not in done:
+                        raise self.error("XP118", f"the function {quote(name)} calls itself", operation.span)
+                    waiting.append(callee)
         return list(done)
 
     def _callee(self, name: str, operation: Operation) -> Operation:
@@ -179,15 +180,16 @@ class Translator:
     def capture_constants(self, writer: Writer, region: Region, span: Span) -> None:
         """Repeat in a computation the constants that its region sees around it; nothing else can be seen there."""
         for value in self.captures(region):
-            constant = self.constants.get(value)
-            if constant is None:
+            if value not in self.constants:
                 raise self.error("XP112", "this region needs a value from outside, which a reducer cannot take", span)
             writer.span = span
-            shape = self.shape(value.type, span)
-            assert isinstance(shape, ArrayShape)
-            writer.values[value] = writer.constant(constant.attributes["value"], shape)
+            self.repeat_constant(writer, value, span)
 
-    def captures(self, region: Region) -> Collection[Value]:
+    def repeat_constant(self, writer: Writer, value: Value, span: Span) -> None:
+        """Give a computation a constant of its own for one that its region sees around it."""
+        writer.values[value] = writer.constant(self.constants[value], self.array(value, span))
+
+    def captures(self, region: Region) -> dict[Value, None]:
         """The values that a region needs and does not define, in the order in which it needs them."""
         found = self.captured.get(region)
         if found is None:
@@ -200,17 +202,6 @@ class Translator:
             found = self.captured[region] = dict.fromkeys(needed)
             for value in own:
                 found.pop(value, None)
-        return found
-
-    @property
-    def constants(self) -> dict[Value, Operation]:
-        """The constants of the program, by their values."""
-        found: dict[Value, Operation] = self.__dict__.get("_constants", {})
-        if not found:
-            for operation in self.program.walk():
-                if operation.name.endswith(".constant") and operation.results:
-                    found[operation.results[0]] = operation
-            self.__dict__["_constants"] = found
         return found
 
     # -- parts of operations
@@ -249,7 +240,8 @@ class Translator:
     def result_shape(self, operation: Operation) -> Shape:
         """The shape of the one result, or a tuple of all."""
         if len(operation.results) == 1:
-            return self.shape(operation.results[0].type, operation.span)
+            type_ = operation.results[0].type
+            return type_ if isinstance(type_, Shape) else self.shape(type_, operation.span)
         return TupleShape(tuple(self.shape(value.type, operation.span) for value in operation.results))
 
     def error(self, code: str, message: str, span: Span | None, hint: str | None = None) -> HloSyntaxError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from types import MappingProxyType
 from typing import Any
@@ -26,8 +26,8 @@ class Names:
     """Names of instructions of a whole module: a stem and a number."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, count[int]] = {}  # by what comes before them
-        self._known: dict[str, tuple[str, count[int]]] = {}  # by stems
+        self._numbered: dict[str, Iterator[str]] = {}  # by what comes before the number
+        self._known: dict[str, Iterator[str]] = {}  # by stems
         self.callees: dict[Computation, list[Computation]] = {}  # in the order of the program
 
     def fresh(self, stem: str) -> str:
@@ -36,8 +36,9 @@ class Names:
         if known is None:
             cleaned = _NOT_IN_NAMES.sub("_", stem)
             cleaned = cleaned if cleaned[:1].isalpha() or cleaned[:1] == "_" else f"_{cleaned}"
-            known = self._known[stem] = f"{cleaned}.", self._numbers.setdefault(cleaned, count(1))
-        return f"{known[0]}{next(known[1])}"
+            known = self._numbered.setdefault(cleaned, map(f"{cleaned}.".__add__, map(str, count(1))))
+            self._known[stem] = known
+        return next(known)
 
 
 class Writer:
@@ -169,7 +170,7 @@ class Writer:
         """
         used = set(chain.from_iterable([each.operands for each in self.instructions]))
         ends = [each for each in self.instructions if each not in used]
-        if all(each is root or each in self.needed or not _is_constant(each) for each in ends):
+        if ends == [root] or all(each is root or each in self.needed or not _is_constant(each) for each in ends):
             return ends
         used, ends = set(), []
         for each in reversed(self.instructions):
