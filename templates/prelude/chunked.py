@@ -131,7 +131,7 @@ def in_chunks(planned: Chunks, chosen: Any, **arrays: Any) -> list[Any]:
     wanted = {**planned, **(chosen or {})}
     result = []
     for name, array in arrays.items():
-        chunks = spelled(wanted.get(name, -1), planned.get(name, ()))
+        chunks = normalized_chunks(wanted.get(name, -1), planned.get(name, ()))
         try:
             chunks = da.core.normalize_chunks(chunks, array.shape, dtype=array.dtype)
         except ZeroDivisionError:
@@ -152,7 +152,7 @@ def any_names(chosen: Mapping[Any, Any]) -> bool:
     return any(isinstance(key, str) for key in chosen) or not chosen
 
 
-def spelled(chunks: Any, plan: Sequence[int]) -> Any:
+def normalized_chunks(chunks: Any, plan: Sequence[int]) -> Any:
     """Return chunks for each axis: a number or a size applies to the axes that may be
     cut, and the axes that a mapping does not name are as planned.
     """

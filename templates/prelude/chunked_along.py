@@ -21,7 +21,7 @@ def top_k_in_chunks(
     first = partial(top_k_of_part, k=k, largest=largest)
     meta = np.empty(0, object)  # pairs of arrays
     best = da.blockwise(first, index, x, index, places, index[-1], meta=meta)
-    merge, merged = partial(best_of, k=k, largest=largest), index[:-1] + "z"
+    merge, merged = partial(merged_top_k, k=k, largest=largest), index[:-1] + "z"
     pairs = da.blockwise(merge, merged, best, index, new_axes={"z": k}, meta=meta)
     values, indices = (
         one_of(pairs, part, np.empty(0, dtype))
@@ -67,27 +67,27 @@ def top_k_of_part(
         tile = x[..., start : start + step]
         values, indices = top_k(tile, min(k, tile.shape[-1]), largest)
         tiles.append((values, (indices + places[start]).astype(np.int32)))
-    return best_of(tiles, k, largest)
+    return merged_top_k(tiles, k, largest)
 
 
 def argmax_in_chunks(x: Any, axis: int = 0, dtype: Any = np.int64) -> da.Array:
     """Return ``np.argmax`` of a lazy array."""
-    return best_in_chunks(np.argmax, x, axis, dtype)
+    return arg_extreme_in_chunks(np.argmax, x, axis, dtype)
 
 
 def argmin_in_chunks(x: Any, axis: int = 0, dtype: Any = np.int64) -> da.Array:
     """Return ``np.argmin`` of a lazy array."""
-    return best_in_chunks(np.argmin, x, axis, dtype)
+    return arg_extreme_in_chunks(np.argmin, x, axis, dtype)
 
 
-def best_in_chunks(find: Any, x: Any, axis: int, dtype: Any) -> da.Array:
+def arg_extreme_in_chunks(find: Any, x: Any, axis: int, dtype: Any) -> da.Array:
     """Return the places along an axis that ``find`` gives, chunk by chunk."""
     x = as_chunked(x)
     index, chunks = "ijklmnopqr"[: len(x.chunks)], x.chunks[axis]
-    first, spans = partial(best_of_part, find, axis), slices_along(chunks)
+    first, spans = partial(extremes_of_block, find, axis), slices_along(chunks)
     meta = np.empty(0, object)  # pairs of arrays
     pairs = da.blockwise(first, index, x.pieces(), index, spans, index[axis], meta=meta)
-    last = partial(best_of_parts, find, dtype)
+    last = partial(places_of_extremes, find, dtype)
     found = index[:axis] + index[axis + 1 :]
     best: da.Array = da.blockwise(
         last, found, pairs, index, meta=np.zeros((0,) * len(found), dtype)
@@ -95,7 +95,7 @@ def best_in_chunks(find: Any, x: Any, axis: int, dtype: Any) -> da.Array:
     return best
 
 
-def best_of_part(
+def extremes_of_block(
     find: Any, axis: int, block: Any, span: slice
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the best elements of a block, and their places in the whole array."""
@@ -106,10 +106,10 @@ def best_of_part(
         at = np.expand_dims(find(tile, axis), axis)
         values = np.take_along_axis(tile, at, axis)
         pairs.append((values.squeeze(axis), span.start + start + at.squeeze(axis)))
-    return first_best(find, pairs)
+    return first_extreme(find, pairs)
 
 
-def first_best(find: Any, pairs: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+def first_extreme(find: Any, pairs: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Return the best of several candidates for each element, and its place."""
     values, places = (np.stack(x) for x in zip(*pairs, strict=True))
     at = np.expand_dims(find(values, 0), 0)
@@ -117,12 +117,14 @@ def first_best(find: Any, pairs: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     return best, place
 
 
-def best_of_parts(find: Any, dtype: Any, pairs: Any) -> np.ndarray:
+def places_of_extremes(find: Any, dtype: Any, pairs: Any) -> np.ndarray:
     """Return the places of the best elements of all parts."""
-    return first_best(find, pairs)[1].astype(dtype)
+    return first_extreme(find, pairs)[1].astype(dtype)
 
 
-def best_of(pairs: list[Any], k: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
+def merged_top_k(
+    pairs: list[Any], k: int, largest: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the best of several results of ``top_k``, given in the order of their
     elements.
     """
