@@ -10,9 +10,9 @@ from math import prod
 from typing import Any
 
 from ...transpile.array.node import Node
-from ...transpile.kernels.draws import draw_of
 from ...transpile.kernels.kernel import Kernel
 from ...transpile.kernels.lines import Lines, is_splittable
+from ...transpile.kernels.operations import draw_of
 from ...transpile.target import Kernels
 from ..element_rules import RULES, ElementTable, ReductionTable, hides_elements
 from .functions import copied_product

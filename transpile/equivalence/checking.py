@@ -25,8 +25,9 @@ from ..frontends.exported import or_at_sizes
 from ..frontends.witnesses import Witnesses
 from ..hlo.carriers import Array
 from ..hlo.device_groups import device_count
-from ..hlo.ir import HloModule
+from ..hlo.ir import HloModule, Instruction
 from ..hlo.printer import print_module
+from ..hlo.shapes import ArrayShape
 from ..hlo.verifier import verify
 from ..options import option_words
 from ..target import load_target, require_targets, target_names, twin_of
@@ -39,9 +40,9 @@ from .inputs.sizes import programs_to_check
 from .lockstep.origins import find_origin
 from .reference.participants import REFERENCES, Workers, failed_emission
 from .reference.worker import Limits
+from .reference.xla_process import DEVICES
 from .reports.results import Case, CheckReport, Origin, ProgramReport, ReducedCase, Run
 from .shrinking.reproducers import reduce_case
-from .verdicts.comparable import elements, no_plain_call
 from .verdicts.comparison import Budget, LeafResult, Status
 from .verdicts.judging import Judge
 from .verdicts.known_differences import KnownDifference, of_the_references
@@ -392,3 +393,26 @@ def environment(targets: Sequence[str] = ()) -> dict[str, str]:
             continue
     twins = ((name, twin_of(load_target(name))) for name in targets)
     return versions | {f"{name} runs on": f"its twin on the CPU: {twin.missing()}" for name, twin in twins if twin}
+
+
+def no_plain_call(module: HloModule) -> str:
+    """Return why a program cannot be compared, since it is not a function of arrays; "" if it is."""
+    devices = device_count(module)
+    host = sorted({i.opcode for i in module.instructions() if _is_of_host(i, devices)})
+    if host:
+        return f"the program talks to its host: {', '.join(host)}"
+    return f"the program runs on {devices} devices, more than {DEVICES}" if devices > DEVICES else ""
+
+
+def _is_of_host(instruction: Instruction, devices: int) -> bool:
+    """Return whether an instruction communicates with the host; with several devices, ``send`` and ``recv`` need
+    not.
+    """
+    if instruction.opcode in ("send", "recv"):
+        return devices == 1 or bool(instruction.attributes.get("is_host_transfer"))
+    return instruction.opcode in ("infeed", "outfeed")
+
+
+def elements(module: HloModule) -> int:
+    """Return the total number of elements of all instructions."""
+    return sum(i.shape.size for i in module.instructions() if isinstance(i.shape, ArrayShape))

@@ -17,7 +17,6 @@ _STRUCTURE = re.compile(r"[^\[\],]+")
 _COMPLEX = re.compile(r"\(\s*([^(),]+?)\s*,\s*([^(),]+?)\s*\)")
 _LONGEST = 4096  # digits; Python converts long ones in quadratic time
 _WORDS = {"true": 1, "false": 0}
-_MOST_FROM_ONE = 1 << 24  # elements of one number
 
 
 class DenseError(ValueError):

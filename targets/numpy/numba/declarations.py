@@ -14,9 +14,8 @@ from ....transpile.kernels.kernel import Kernel
 from ....transpile.target import TEMPLATES, Target
 from .line_writer import LineNestWriter
 from .loops import HeadWriter, LoopWriter
-from .notes import readable_lines
 from .renderer import CASTS, NumbaRenderer
-from .writer import NestWriter
+from .writer import NestWriter, readable_lines
 
 RESULT = "out"  # the name of what a function returns as it is
 FOLDER = TEMPLATES / "numpy" / "fast"  # of the macros

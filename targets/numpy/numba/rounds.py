@@ -25,10 +25,9 @@ from ....transpile.emission.functions.function_writer import FunctionWriter
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.python.templates import Expression
 from .line_writer import LineNestWriter
-from .notes import readable_lines
 from .placed_changes import cut, written_in_place
 from .renderer import NumbaRenderer, Row
-from .writer import Buffers, NestWriter
+from .writer import Buffers, NestWriter, readable_lines
 
 
 @dataclass(slots=True)

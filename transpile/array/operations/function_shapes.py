@@ -14,11 +14,10 @@ from ...hlo.attributes import PaddingDimension
 from ...hlo.element_types import ELEMENT_TYPES, ElementType
 from ...hlo.shapes import ArrayShape
 from ..operation import Operand, Parameters, Shape, ShapeRule, TypeRule
-from .hlo_rules import array_shape, sizes_of
 from .indexing import taken_shape
 from .inference import broadcast, reduced_shape
 from .reductions import transformed_shape, transformed_type
-from .windows import convolved, window_places
+from .windows import array_shape, convolved, sizes_of, window_places
 
 ArrayType = tuple[Shape, "ElementType | None"]
 Results = ArrayType | list[ArrayType]

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from ...hlo.attributes import ConvolutionDimensionNumbers, Window, WindowDimension
+from ...hlo.shape_inference import infer_shape
 from ...hlo.shapes import ArrayShape
+from ...hlo.source import HloVerificationError
 from ..operation import AxisMap, Operand, Parameters, Shape
-from .hlo_rules import array_shape, sizes_of
+
+
+def sizes_of(opcode: str, shapes: Sequence[ArrayShape], attributes: Mapping[str, Any]) -> Shape:
+    """Return the dimensions of the result of an HLO operation on operands of these shapes.
+
+    Raises ValueError if the operands do not fit the operation.
+    """
+    try:
+        result = infer_shape(opcode, shapes, attributes)
+    except HloVerificationError as error:
+        raise ValueError(error.diagnostics[0].message) from None
+    assert isinstance(result, ArrayShape)
+    return result.dimensions
+
+
+def array_shape(operand: Operand) -> ArrayShape:
+    """Return the HLO shape of an operand."""
+    assert operand.element_type is not None
+    return ArrayShape(operand.element_type, operand.shape)
+
 
 # The keywords of the prelude's functions, by the field of `WindowDimension` that they hold for each dimension.
 _OF_POOLS = {"stride": "strides", "base_dilation": "base_dilation", "window_dilation": "window_dilation"}

@@ -16,13 +16,12 @@ from ...array.traversal import topological
 from ...array.value import strong
 from ...dataclass import dataclass
 from ...hlo.element_types import F32, PRED, S8, S16, S32, U8, U16, ElementType
-from ...kernels.draws import draw_of
 from ...kernels.gathers import Gather, gather_of, index_type, is_within
 from ...kernels.index_maps import ANYWHERE, Index, Map, Offset, Term, Test, bounds, identity, offset
 from ...kernels.intervals import Bounds, LineIntervals
 from ...kernels.kernel import Kernel, given_type
 from ...kernels.lines import Lines, reduced_axes
-from ...kernels.operations import is_backwards, is_generated, start_value
+from ...kernels.operations import draw_of, is_backwards, is_generated, start_value
 from .backwards import forwards
 from .drawing import drawn
 from .reading import read_by

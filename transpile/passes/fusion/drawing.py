@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...hlo.element_types import F32, U32
-from ...kernels.draws import Draw
 from ...kernels.index_maps import Offset
+from ...kernels.operations import Draw
 
 _SPREAD = 1.4142135  # the square root of 2, the factor of the inverse error function of uniform numbers
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...array.node import Node, Region
-from ...kernels.draws import draw_of
 from ...kernels.gathers import gather_of
 from ...kernels.index_maps import (
     ANYWHERE,
@@ -20,6 +19,7 @@ from ...kernels.index_maps import (
     through,
 )
 from ...kernels.lines import reduced_axes
+from ...kernels.operations import draw_of
 
 
 def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:

@@ -15,7 +15,7 @@ from ...array.value import FULL, getitem, permute
 from ..indexing.wrapped_indices import WRAPPED
 from ..rewriting.patterns import Bindings, pattern
 from ..rewriting.rules import Rule, apply_rules
-from .row_exchanges import permutation
+from ..to_array.linear_algebra import permutation
 
 _EXCHANGE = "setitem((once := setitem(order, getitem(order, there), here)), getitem(order, here), there)"
 _EXCHANGES = (

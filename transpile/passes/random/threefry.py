@@ -49,10 +49,8 @@ def _rounds() -> tuple[str, str]:
     return x, y
 
 
-_FIRST, _SECOND = (text for text in _rounds())
-
+_FIRST, _SECOND = _rounds()
 _NEXT_FIRST = f"add({_FIRST}, key)"
-
 _NEXT_SECOND = f"add(add({_SECOND}, key), count)"
 
 
@@ -113,8 +111,6 @@ def _holds(text: str, node: Node, given: Bindings, loop: Loop | None = None) -> 
 def _constant(node: Node) -> tuple[int, ...] | None:
     return tuple(node.parameters["constant"].array.tolist()) if node.opcode == "array" else None
 
-
-_GROUPS = 5
 
 _SMALLEST = 2.0**-23  # the smallest fraction of JAX's uniform floats above 0
 

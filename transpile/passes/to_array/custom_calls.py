@@ -24,9 +24,9 @@ from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
 from ...hlo.shardings import AFTER_PARTITIONER
 from ...hlo.source import Diagnostic, UnsupportedError
-from ..linear_algebra.row_exchanges import permutation
 from .control import flattened, unflattened
 from .elementwise import converted
+from .linear_algebra import permutation
 from .lowering import FunctionLowering, Lowered, lowers
 from .structure import sliced
 

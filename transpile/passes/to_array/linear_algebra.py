@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...array.node import Slot
+from ...array.graph import Graph
+from ...array.node import Node, Slot
 from ...array.rewriting import called
 from ...array.value import Value, transposed
 from ...hlo.ir import Instruction
@@ -57,4 +58,12 @@ def fft(lowering: FunctionLowering, instruction: Instruction, x: Value) -> Value
             lengths=lengths,
             own_length=own,
         )
+    )
+
+
+def permutation(graph: Graph, rows: Node, size: int) -> Node:
+    """Return the order of ``size`` rows after exchanging row ``k`` with row ``rows[.., k]``, for all ``k`` in order."""
+    within, arguments = (0, max(size - 1, 0)), (Slot(0), size)
+    return graph.add(
+        "prelude", (rows,), interval=within, function="pivots_to_permutation", arguments=arguments, keywords={}
     )
