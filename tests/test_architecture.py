@@ -149,7 +149,7 @@ READ = {  # what is matched or parsed outside ``transpile/python``, and where: n
     "names, paths and keys of the program": "emission/naming/* emission/module/names emission/module/sections "
     "emission/trees/argument_trees emission/functions/leaf_maps emission/functions/rerolled_loop_writer "
     "emission/functions/rerolled_loops emission/functions/changes emission/functions/arguments emission/stored_trees "
-    "emission/weights emission/module/annotations emission/kernels/kernel_writer",
+    "emission/weights emission/module/provenance emission/kernels/kernel_writer",
     "options": "emission/__init__ dask/planning/chunk_program",
     "files in a user's folder": "emission/module/header emission/module/shared_helpers",
     "kernels in C++, and statements in the words of any language": "emission/any_size/kernel_strings cupy/cuda/* "
@@ -242,7 +242,7 @@ TABLES = {
     "transpile/passes/to_array/reduction.py _LOGIC": "lowering: what arithmetic of truth values is",
 }
 # These modules may have such tables: they read HLO, whose opcodes the tables have, or say what a target supports.
-OTHER_TABLES = ("any_size/reach", "passes/storage_types", "passes/outlining", "special_functions/")
+OTHER_TABLES = ("any_size/least_sizes", "passes/storage_types", "passes/outlining", "special_functions/")
 SUPPORT = ("cupy/captures", "cupy/cuda", "cupy/functions", "cupy/fusion", "cupy/twin", "dask/chunked_calls")
 SUPPORT += (
     "dask/planning/legalize",

@@ -9,8 +9,8 @@ import pytest
 import xla2py
 from xla2py.tests.recording.tools import black_layout
 from xla2py.transpile.compilation import optional_names, stage_names
-from xla2py.transpile.emission.module.annotations import MOST, comments
-from xla2py.transpile.emission.naming.explanation import EXPLAINED
+from xla2py.transpile.emission.module.provenance import MOST, comments
+from xla2py.transpile.emission.naming.hints import EXPLAINED
 from xla2py.transpile.errors import UsageError
 
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,7 @@
 import pytest
 
 from xla2py.transpile.emission.functions.tree_writer import with_runs
-from xla2py.transpile.emission.trees.result_trees import display
+from xla2py.transpile.emission.trees.result_groups import display
 
 COUNT = 5
 BIASES, WEIGHTS = [0.5, 1.5, 2.5, 3.5, 4.5], [10, 20, 30, 40, 50]

@@ -8,8 +8,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry
-from xla2py.transpile.emission.naming.source_tables import SourceTables
-from xla2py.transpile.emission.tables import evenly_spaced
+from xla2py.transpile.emission.functions.constants import evenly_spaced
+from xla2py.transpile.emission.naming.source_reads import SourceTables
 
 RANDOM = np.random.default_rng(0)
 

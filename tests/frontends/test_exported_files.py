@@ -17,8 +17,7 @@ import pytest
 import xla2py
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.frontends.exported_file import is_exported, read_exported
-from xla2py.transpile.frontends.folders import programs_in
-from xla2py.transpile.frontends.sniffing import Kind, sniff
+from xla2py.transpile.frontends.sniffing import Kind, programs_in, sniff
 
 FOLDER = Path(__file__).parent / "exported"
 FILES = ["jax_0_10.bin", "jax_0_12.bin"]

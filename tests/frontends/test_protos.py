@@ -186,7 +186,7 @@ def test_a_snapshot_that_xla_wrote_runs_with_its_arguments(tmp_path):
     module = xla2py.load(snapshot)
     result = xla2py.emit(module).load().main(*module.arguments)
     np.testing.assert_allclose(result, np.tanh(np.full((2, 3), 0.5, np.float32)) * 4, rtol=1e-6)
-    from xla2py.transpile.frontends.folders import programs_in
+    from xla2py.transpile.frontends.sniffing import programs_in
 
     assert any(path.name.endswith("lambda.before_optimizations.hlo.pb") for path in programs_in(dump))
     assert all("before_optimizations.hlo.pb" in path.name for path in programs_in(dump))
@@ -227,7 +227,7 @@ def test_a_literal_of_the_wrong_size_is_refused():
 def test_programs_of_a_folder(tmp_path):
     for name in ("b.hlo", "a.mlir", "notes.md"):
         (tmp_path / name).write_text("x")
-    from xla2py.transpile.frontends.folders import programs_in
+    from xla2py.transpile.frontends.sniffing import programs_in
 
     assert [path.name for path in programs_in(tmp_path)] == ["a.mlir", "b.hlo"]
     for name in (

@@ -22,7 +22,7 @@ from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.replicas.programs import REDUCERS, SeveralDevices, entry
 from xla2py.tests.whole import much
-from xla2py.transpile.emission import device_lists
+from xla2py.transpile.emission import texts
 from xla2py.transpile.equivalence.verdicts.comparison import Budget, compare, flatten
 
 
@@ -61,7 +61,7 @@ def test_collectives_use_only_what_numpy_hands_over_to_cupy():
 
 def test_groups_and_pairs_may_be_loops(monkeypatch):
     """As those of thousands of devices are."""
-    monkeypatch.setattr(device_lists, "LONGEST_LISTED", 0)
+    monkeypatch.setattr(texts, "LONGEST_LISTED", 0)
     sum_ = "sum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }"
     text = (
         f"HloModule m, replica_count=4\n{sum_}\nENTRY e {{\n x = f32[3] parameter(0)\n"

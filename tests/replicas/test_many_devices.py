@@ -8,7 +8,7 @@ import pytest
 import xla2py
 from xla2py.targets.numpy import TARGET as NUMPY
 from xla2py.transpile.array.node import DeviceGroups, DevicePairs
-from xla2py.transpile.emission import device_lists
+from xla2py.transpile.emission import texts
 from xla2py.transpile.emission.expression import Renderer
 
 NUMBERS = np.arange(4096)
@@ -100,7 +100,7 @@ def test_the_loops_run():
 @pytest.fixture
 def small(monkeypatch):
     """Four replicas whose groups and pairs are written as thousands' are."""
-    monkeypatch.setattr(device_lists, "LONGEST_LISTED", 0)
+    monkeypatch.setattr(texts, "LONGEST_LISTED", 0)
     text = PROGRAM.replace("64", "4").replace("[8,8]<=[8,8]", "[2,2]<=[2,2]")
     return text.replace("PAIRS", "{{0,1},{1,2},{2,3},{3,0}}")
 

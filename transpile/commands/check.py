@@ -16,8 +16,8 @@ from ..options import SETTINGS
 from ..settings import CHECK_SETTINGS, load_settings
 from ..target import load_target, require_targets
 from .modules import STDIN, expanded, readers, shown_name
-from .numbers import SEED
 from .options import (
+    SEED,
     Command,
     campaigns_option,
     choose,

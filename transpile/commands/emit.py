@@ -254,7 +254,7 @@ def _printing(wanted: str | None, explain_names: bool) -> Callable[[str, str], N
     Raises UsageError (XP641) for an unknown pass.
     """
     from ..compilation import require_names, stage_names
-    from ..emission.naming.explanation import EXPLAINED
+    from ..emission.naming.hints import EXPLAINED
 
     require_names([wanted] if wanted else [], ("all", *stage_names()))
 

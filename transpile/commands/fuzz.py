@@ -10,8 +10,7 @@ import click
 from ..errors import Diagnostic, UsageError
 from ..options import READABLE, STYLES
 from ..target import load_target, require_targets
-from .numbers import COUNT, SEED
-from .options import Command, campaigns_option, limits_of_runs, words
+from .options import COUNT, SEED, Command, campaigns_option, limits_of_runs, words
 from .terminal import counting, note, note_twins, write_table
 
 if TYPE_CHECKING:

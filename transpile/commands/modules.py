@@ -10,10 +10,9 @@ from pathlib import Path
 
 from ..errors import XlaToPythonError
 from ..files import file_error
-from ..frontends.exported import or_at_sizes
-from ..frontends.folders import programs_in
 from ..frontends.functions import is_reference
-from ..frontends.witnesses import Witnesses, files_at_sizes, free_sizes, function_at_sizes, parse_sizes
+from ..frontends.sniffing import programs_in
+from ..frontends.witnesses import Witnesses, files_at_sizes, free_sizes, function_at_sizes, or_at_sizes, parse_sizes
 from ..hlo.ir import HloModule
 from .terminal import note, session, working
 

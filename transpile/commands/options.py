@@ -1,7 +1,8 @@
-"""Parts that commands share: the ``--debug`` flag, and the options made from the table of settings."""
+"""Parts that commands share: the ``--debug`` flag, types of numbers, and options made from the table of settings."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,13 +12,29 @@ import click
 
 from ..options import SETTINGS, Setting, Value, keywords
 from ..settings import Settings, load_settings
-from .numbers import MEBIBYTES, SECONDS, SEED
 from .terminal import Session, note
 
 _OPTIONS = "Options"  # the heading of the options that are not settings
 _ADDED = re.compile(r" *\[(?:default: (?P<default>[^;\]]*))?(?:; )?(?:\S+<=x<=\S+?)?(?:; )?(?P<required>required)?\]$")
 _WHOLE = 1000  # characters, more than any sentence has
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class _FiniteRange(click.FloatRange):
+    """A range of floats that excludes NaN."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
+SEED = click.IntRange(0, 2**64 - 1)
+COUNT = click.IntRange(1, 10**9)
+RETRIES = click.IntRange(0, 1000)
+SECONDS = _FiniteRange(0.001, 10**6)
+MEBIBYTES = click.IntRange(16, 2**30)
 
 
 def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:

@@ -14,8 +14,7 @@ import numpy as np
 from ..errors import Diagnostic, UsageError
 from ..target import require_targets
 from .modules import read_module
-from .numbers import RETRIES
-from .options import Command, arguments_options, choose_for, one_target_options
+from .options import RETRIES, Command, arguments_options, choose_for, one_target_options
 from .terminal import note
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from ..collection import collection_paused
 from ..compilation import compile, kernels_in, written_as
 from ..errors import Diagnostic, UsageError
 from ..frontends import load
-from ..frontends.exported import or_at_sizes
-from ..frontends.witnesses import Witnesses
+from ..frontends.witnesses import Witnesses, or_at_sizes
 from ..hlo.custom_calls import known_functions
 from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
@@ -46,7 +45,7 @@ from .naming.identifiers import identifier
 from .stored_trees import with_stored_trees
 from .trees.argument_trees import captured_objects, leaf_paths
 from .trees.likely_trees import with_likely_trees
-from .trees.result_trees import has_trees
+from .trees.result_groups import has_trees
 from .weights import warn_of_nonfinite, with_weights
 
 _THREADS = re.compile("[1-9][0-9]{0,3}|auto")

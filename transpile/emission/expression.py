@@ -20,11 +20,9 @@ from ..kernels.kernel import Kernel
 from ..python.grammar import ATOM, PRIMARY, SIGN, SUM
 from ..python.templates import Expression, Hole, template
 from ..target import TEMPLATES
-from .compiled_templates import COMPILED
-from .device_lists import counted_groups, counted_pairs
 from .layout import Layout
 from .literals import number
-from .macros import Macros
+from .macros import COMPILED, Macros
 from .texts import (
     axes_keyword,
     axes_text,
@@ -32,6 +30,8 @@ from .texts import (
     axis_keyword,
     combined_axes,
     contracted_axes,
+    counted_groups,
+    counted_pairs,
     diagonal_of,
     index_text,
     last_from_the_end,
@@ -154,10 +154,6 @@ class Renderer:
         """Return additional filters of this renderer's macros."""
         return {}
 
-    def columns(self, text: str) -> int:
-        """Return the length that a text counts as: if sizes are free, all integers and floats count the same."""
-        return self.layout.columns(text)
-
     def macro_of(self, node: Node) -> str:
         """Return the name of the macro that writes a node.
 
@@ -176,10 +172,6 @@ class Renderer:
     def lists(self, node: Node) -> bool:
         """Return whether a node is a stack of numbers that the library takes as a list."""
         return node.opcode == "stack" and node.ndim == 1 and "array_of" in self.macros
-
-    def matrix(self, node: Node, numbers: Sequence[Expression]) -> Expression:
-        """Return a row of numbers as an array in the shape of a node: a list of rows."""
-        return self.expression("matrix_of", node.operands[0], node.shape[-1], *numbers)
 
     def number_macro(self, node: Node, function: Function) -> str:
         """Return the macro that writes an operation on numbers alone as Python's, or "".
@@ -201,10 +193,6 @@ class Renderer:
         if node.ndim or node.element_type is None or not node.type.is_integral or not users:
             return False
         return f"place_{node.opcode}" in self.macros and all(user and is_place(node, user) for user in users)
-
-    def bounded_place(self, node: Node, operands: Sequence[Expression]) -> Expression:
-        """Return a bounded place."""
-        return self.expression(f"place_{node.opcode}", node, *operands)
 
     def is_operator(self, node: Node) -> bool:
         """Return whether a node is written with a Python operator."""

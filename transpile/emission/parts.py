@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from .expression import Renderer
 
@@ -16,9 +16,9 @@ class Part:
         return ()
 
     @property
-    def names(self) -> set[str]:
+    def names(self) -> Set[str]:
         """The names that the part defines, which no value may have."""
-        return set()
+        return frozenset()
 
     @property
     def public(self) -> Sequence[str]:
@@ -41,17 +41,9 @@ class Part:
 class Replay(Part):
     """``replay`` beside ``main``: the program as a captured graph."""
 
-    @property
-    def prelude_names(self) -> Sequence[str]:
-        return ("Replay",)
-
-    @property
-    def names(self) -> set[str]:
-        return {"replay"}
-
-    @property
-    def public(self) -> Sequence[str]:
-        return ("replay",)
+    prelude_names = ("Replay",)
+    names = frozenset(("replay",))
+    public = ("replay",)
 
     def behind(self, renderer: Renderer) -> list[str]:
         return [renderer.statement("replay", "main")]

@@ -11,8 +11,7 @@ import numpy as np
 from ..array.node import Constant
 from ..frontends import safetensors
 from ..hlo.element_types import from_dtype
-from ..hlo.entries import with_entry, with_replaced
-from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata, Trees
+from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata, Trees, with_entry, with_replaced
 from .naming.arguments import path_of
 from .trees.argument_trees import leaf_paths
 

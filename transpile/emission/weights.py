@@ -15,8 +15,7 @@ from ..errors import Diagnostic, UsageError, XlaToPythonWarning
 from ..frontends.checkpoints import read_checkpoint
 from ..frontends.witnesses import Witnesses
 from ..hlo.element_types import from_dtype
-from ..hlo.entries import numbered, with_entry, with_replaced
-from ..hlo.ir import HloModule, Instruction, Trees
+from ..hlo.ir import HloModule, Instruction, Trees, numbered, with_entry, with_replaced
 from ..hlo.literal_values import array_sha256, distinct_names
 from .trees.argument_trees import leaf_paths
 
@@ -173,5 +172,5 @@ def _trees_of(trees: Trees, kept: Sequence[int]) -> Trees:
         leaves=tuple(trees.leaves[k] for k in kept),
         depths=tuple(trees.depths[k] for k in kept),
         nameless=frozenset(numbers[k] for k in trees.nameless if k in numbers),
-        ways={numbers[k]: way for k, way in trees.ways.items() if k in numbers},
+        attribute_paths={numbers[k]: path for k, path in trees.attribute_paths.items() if k in numbers},
     )

@@ -21,8 +21,7 @@ from ..dataclass import dataclass
 from ..emission import GeneratedModule, emit
 from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
-from ..frontends.exported import or_at_sizes
-from ..frontends.witnesses import Witnesses
+from ..frontends.witnesses import Witnesses, or_at_sizes
 from ..hlo.carriers import Array
 from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule, Instruction

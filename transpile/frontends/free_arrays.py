@@ -11,10 +11,9 @@ import numpy as np
 from ..dataclass import dataclass
 from ..errors import Diagnostic, UsageError, XlaToPythonWarning
 from ..hlo.ir import HloModule
-from .exported import or_at_sizes
 from .jax import WIDE, lower, not_lowered, required_jax, wide_types
 from .loading import is_function, of_object
-from .witnesses import NAME, Assignment, Witnesses, witnesses
+from .witnesses import NAME, Assignment, Witnesses, or_at_sizes, witnesses
 
 
 @dataclass(frozen=True, slots=True)

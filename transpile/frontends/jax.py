@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Diagnostic, UsageError
-from ..hlo.entries import with_entry, with_replaced
-from ..hlo.ir import HloModule, Instruction, StackFrame
+from ..hlo.ir import HloModule, Instruction, StackFrame, with_entry, with_replaced
 from ..hlo.literal_values import array_sha256, distinct_names
 from ..hlo.parser import parse_module
 from ..hlo.shapes import ArrayShape

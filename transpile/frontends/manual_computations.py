@@ -219,7 +219,7 @@ class _Writer:
     def _gathered(self, value: _Sharded) -> Instruction:
         whole, sharding = value.part, value.sharding
         for dimension in range(len(sharding.dimensions)):
-            if sharding.parts(dimension) == 1:
+            if sharding.shard_count(dimension) == 1:
                 continue
             sizes = list(whole.array_shape.dimensions)
             sizes[dimension] = value.shape.dimensions[dimension]
@@ -258,7 +258,7 @@ class _Writer:
     def _start(self, sharding: Sharding, dimension: int, size: int, like: Instruction) -> Instruction:
         """Return the start of the device's shard along a dimension."""
         places = np.array(sharding.places(dimension), np.uint32)
-        parts = sharding.parts(dimension)
+        parts = sharding.shard_count(dimension)
         if parts == 1:
             return self._number(0, like)
         device = self._add(self._fresh("partition"), "partition-id", _NUMBER, like=like)

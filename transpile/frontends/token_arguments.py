@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..hlo.entries import numbered, with_entry, with_replaced
-from ..hlo.ir import Computation, HloModule, Instruction
+from ..hlo.ir import Computation, HloModule, Instruction, numbered, with_entry, with_replaced
 from ..hlo.shapes import TokenShape, TupleShape
 
 

@@ -59,9 +59,9 @@ def _read(record: dict[str, Any], count: int) -> Trees:
     leaves, depths = (tuple(map(int, record[key])) for key in ("leaves", "depths"))
     if len(leaves) != count or len(depths) != count:
         raise ValueError(f"it is about {len(leaves)} arguments, and there are {count}")
-    ways = {int(number): str(way) for number, way in record["ways"].items()}
+    attribute_paths = {int(number): str(path) for number, path in record["ways"].items()}
     notes = tuple(map(str, record["notes"]))
-    return Trees(leaves, frozenset(record["nameless"]), depths, _decoded(record["results"]), notes, ways)
+    return Trees(leaves, frozenset(record["nameless"]), depths, _decoded(record["results"]), notes, attribute_paths)
 
 
 def _coded(tree: ResultTree) -> Any:

@@ -34,10 +34,10 @@ def trees_of(jax: Any, lowered: Any, parameter_count: int) -> Trees | None:
     paths = [path for path, _ in util.tree_flatten_with_path(given)[0]]
     has_name = [not any(isinstance(key, util.FlattenedIndexKey) for key in path) for path in paths]
     unnamed = {k: _by_attributes(util, given, paths[leaf]) for k, leaf in enumerate(leaves) if not has_name[leaf]}
-    ways = {k: util.keystr(path[len(("args", 0)) :]) for k, path in unnamed.items() if path is not None}
-    nameless = frozenset(unnamed.keys() - ways.keys())
+    attribute_paths = {k: util.keystr(path[len(("args", 0)) :]) for k, path in unnamed.items() if path is not None}
+    nameless = frozenset(unnamed.keys() - attribute_paths.keys())
     depths = tuple(len(paths[leaf]) - len(("args", 0)) for leaf in leaves)
-    return Trees(leaves, nameless, depths, found.tree(results), tuple(found.notes), ways)
+    return Trees(leaves, nameless, depths, found.tree(results), tuple(found.notes), attribute_paths)
 
 
 def _by_attributes(util: Any, tree: Any, path: Any) -> tuple[Any, ...] | None:

@@ -11,7 +11,7 @@ from shlex import quote
 from typing import Any
 
 from ..dataclass import dataclass
-from ..errors import Diagnostic, UsageError, XlaToPythonError
+from ..errors import Diagnostic, OpenSizes, UsageError, XlaToPythonError
 from ..hlo.ir import HloModule
 from ..hlo.shapes import ArrayShape, leaves
 from .functions import load_function
@@ -315,3 +315,17 @@ def parse_sizes(words: Sequence[str]) -> dict[str, tuple[int, ...]]:
                 Diagnostic("XP425", f"the numbers of {name} are not all different, or another size has them")
             )
     return found
+
+
+def or_at_sizes(
+    read: Callable[..., HloModule], sizes: Mapping[str, tuple[int, ...]] | None = None
+) -> HloModule | Witnesses:
+    """Return the program from ``read()``. If its sizes are symbolic, return the program at chosen numbers, or at those
+    in ``sizes``, from ``read(sizes=..)``.
+
+    Raises what ``read`` raises, and ``UsageError`` (XP425) for ``sizes`` of other names.
+    """
+    try:
+        return read()
+    except OpenSizes as found:
+        return at_named_sizes(found.names, lambda chosen: read(sizes=chosen), sizes)

@@ -6,7 +6,7 @@ to resolve. Attribute values have the types of :mod:`.attributes`, under HLO's o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +19,7 @@ from .source import Diagnostic, SourceText, Span
 ResultTree = Any
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
+_OF_OTHER_SHAPES = ("entry_computation_layout", "input_output_alias", "buffer_donor")
 
 
 def _empty() -> Mapping[str, Any]:
@@ -198,9 +199,9 @@ class Built:
 class Trees:
     """The pytrees of arrays that a traced function takes and returns.
 
-    ``leaves`` has for each parameter its leaf number among the arguments. ``ways`` has, by parameter, the path of
-    leaves that have no name of their own but are attributes: ``.state[0]``. ``nameless`` are the parameters inside
-    objects whose parts have no name or number. ``depths`` has for each parameter the length of its path from the
+    ``leaves`` has for each parameter its leaf number among the arguments. ``attribute_paths`` has, by parameter, the
+    path of leaves that have no name of their own but are attributes: ``.state[0]``. ``nameless`` are the parameters
+    inside objects whose parts have no name or number. ``depths`` has for each parameter the length of its path from the
     argument of the call. ``results`` is None if the results can only be returned as a flat sequence; ``notes`` says
     which results are returned in another form than the function's.
     """
@@ -210,7 +211,7 @@ class Trees:
     depths: tuple[int, ...]
     results: ResultTree
     notes: tuple[str, ...] = ()
-    ways: Mapping[int, str] = field(default_factory=dict)
+    attribute_paths: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -280,3 +281,68 @@ def callees_first(
         stack.append((computation, True))
         stack.extend((callee, False) for callee in reversed(called(computation)))
     return list(ordered)
+
+
+def with_entry(module: HloModule, entry: Computation) -> HloModule:
+    """Return the module with another entry, whose parameters and results may differ."""
+    computations = tuple(entry if each is module.entry else each for each in module.computations)
+    header = {name: value for name, value in module.header.items() if name not in _OF_OTHER_SHAPES}
+    return replace(module, computations=computations, entry=entry, header=header)
+
+
+def with_replaced(entry: Computation, made: Mapping[Instruction, Sequence[Instruction]]) -> Computation:
+    """Return the entry with several instructions in place of one; the last of them has its value."""
+    new: dict[Instruction, Instruction] = {}
+    instructions: list[Instruction] = []
+    for old in entry.instructions:
+        if old in made:
+            written = [*made[old]]
+        else:
+            attributes = {name: with_instructions(value, new) for name, value in old.attributes.items()}
+            written = [replace(old, operands=tuple(new[each] for each in old.operands), attributes=attributes)]
+        instructions += written
+        new[old] = written[-1]
+    return Computation(entry.name, tuple(instructions), new[entry.root], entry.execution_thread, entry.span)
+
+
+def numbered(parameter: Instruction, number: int) -> Instruction:
+    """Return a parameter with another number."""
+    return replace(parameter, attributes={**parameter.attributes, "parameter_number": number})
+
+
+class InstructionUsers:
+    """A cache of the users of instructions in the computations of one module."""
+
+    def __init__(self) -> None:
+        self._found: dict[Computation, dict[Instruction, list[Instruction]]] = {}
+
+    def of(
+        self, computation: Computation, value: Instruction, is_seen_through: Callable[[Instruction], bool]
+    ) -> Iterator[Instruction]:
+        """Yield the users of a value, and recursively those of users that are seen through. For a call or a fusion, the
+        users of its parameter are yielded instead.
+        """
+        waiting, seen = [(computation, value)], {value}
+        while waiting:
+            around, current = waiting.pop()
+            for user in self._inside(around).get(current, ()):
+                if user in seen:
+                    continue
+                seen.add(user)
+                if user.opcode in ("call", "fusion"):
+                    (called,) = user.called
+                    given = enumerate(user.operands)
+                    waiting += [(called, called.parameters[k]) for k, operand in given if operand is current]
+                    continue
+                yield user
+                if is_seen_through(user):
+                    waiting.append((around, user))
+
+    def _inside(self, computation: Computation) -> dict[Instruction, list[Instruction]]:
+        if computation not in self._found:
+            found: dict[Instruction, list[Instruction]] = {}
+            for user in computation.instructions:
+                for operand in dict.fromkeys(user.operands):
+                    found.setdefault(operand, []).append(user)
+            self._found[computation] = found
+        return self._found[computation]

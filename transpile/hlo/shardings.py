@@ -54,19 +54,19 @@ class Sharding:
     mesh: Mesh
     dimensions: tuple[tuple[str, ...], ...]
 
-    def parts(self, dimension: int) -> int:
+    def shard_count(self, dimension: int) -> int:
         """Return the number of shards of a dimension."""
         return prod(self.mesh.devices.shape[axis] for axis in self._axes(dimension))
 
     def part(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
         """Return the shard's sizes for an array of ``sizes``; None if the rank differs or a size is not divisible."""
-        if len(sizes) != len(self.dimensions) or any(size % self.parts(d) for d, size in enumerate(sizes)):
+        if len(sizes) != len(self.dimensions) or any(size % self.shard_count(d) for d, size in enumerate(sizes)):
             return None
-        return tuple(size // self.parts(d) for d, size in enumerate(sizes))
+        return tuple(size // self.shard_count(d) for d, size in enumerate(sizes))
 
     def whole(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Return the sizes of the whole array for a shard of ``sizes``."""
-        return tuple(size * self.parts(d) for d, size in enumerate(sizes))
+        return tuple(size * self.shard_count(d) for d, size in enumerate(sizes))
 
     @property
     def is_sharded(self) -> bool:

@@ -1,6 +1,6 @@
 """Self-contained HTML pages: HLO, emitted Python and the program's own source side by side."""
 
-from .module_page import module_page
 from .page import write_page
+from .panes import module_page
 
 __all__ = ["module_page", "write_page"]

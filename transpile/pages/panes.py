@@ -17,6 +17,7 @@ from ..hlo.parser import parse_module
 from ..hlo.printer import print_module
 from ..hlo.source import SourceText, Span
 from .highlight import Line, Token, hlo_lines, python_lines, visible
+from .page import render
 
 AROUND = 12  # lines of source that are shown before and after a traced one
 
@@ -183,3 +184,18 @@ def _source_rows(module: HloModule, places: Mapping[Place, int]) -> Iterator[Row
             yield Row(lines[n - 1], str(n), places=(wanted[n],) if n in wanted else ())
         if previous < len(lines):
             yield Row((Token(f"{len(lines) - previous} lines"),), kind="gap")
+
+
+def module_page(generated: GeneratedModule) -> str:
+    """Return an HTML page with a module's HLO, the emitted Python and the program's own source, with linked lines.
+
+    The page is one file without external references; text of the module is escaped.
+    """
+    module = original(generated)
+    return render(
+        "module",
+        title=module.name,
+        target=generated.target,
+        instructions=sum(1 for _ in module.instructions()),
+        panes=make_panes(generated),
+    )

@@ -73,7 +73,7 @@ def tiled(sharding: str, meshes: Mapping[str, Mesh]) -> str | None:
     if not used or prod(sizes[axis] for axis in used) == 1:
         return "{replicated}"
     others = [name for name in mesh.axes if name not in used]
-    tiles = list(map(found[0].parts, range(len(dimensions))))
+    tiles = list(map(found[0].shard_count, range(len(dimensions))))
     rest = prod(sizes[name] for name in others)
     tiles += [rest] if rest > 1 else []
     order = _order(axes, [*used, *others])

@@ -15,9 +15,8 @@ from ..frontends.witnesses import Witnesses
 from ..hlo.ir import HloModule
 from ..hlo.shapes import ArrayShape, leaves
 from .manifest import Project, VendoredModule
-from .merge import has_conflicts
+from .merge import TextFile, has_conflicts
 from .programs import program_of
-from .text_files import TextFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,9 @@ from ..emission.module.shared_helpers import helpers_file, helpers_in_files, ste
 from ..files import read_bytes
 from ..options import keywords
 from .manifest import Project, VendoredModule
-from .merge import has_conflicts
+from .merge import TextFile, has_conflicts
 from .package_files import package_file
 from .programs import program_of
-from .text_files import TextFile
 
 
 class State(Enum):

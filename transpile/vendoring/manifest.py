@@ -26,7 +26,7 @@ from ..files import read_bytes, write_atomically
 from ..hlo.source import SourceText
 from ..options import SETTINGS, Value
 from ..settings import Settings, load_settings, pyproject_above, read_toml
-from .text_files import TextFile
+from .merge import TextFile
 
 OPTIONS = {name: setting for name, setting in SETTINGS.items() if name != "target"}
 LINE_LENGTH = "line-length"  # a setting, and a key of formatters

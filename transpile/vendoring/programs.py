@@ -10,10 +10,17 @@ import numpy as np
 
 from ..emission.weights import with_weights
 from ..frontends import load_program, safetensors
-from ..frontends.exported import or_at_sizes
 from ..frontends.functions import is_reference, load_function
 from ..frontends.hlo_proto import LARGE
-from ..frontends.witnesses import Assignment, Witnesses, files_at_sizes, free_sizes, function_at_sizes, parse_sizes
+from ..frontends.witnesses import (
+    Assignment,
+    Witnesses,
+    files_at_sizes,
+    free_sizes,
+    function_at_sizes,
+    or_at_sizes,
+    parse_sizes,
+)
 from ..hlo.ir import HloModule
 from ..hlo.verifier import verify
 from .manifest import Project, VendoredModule

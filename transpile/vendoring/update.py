@@ -34,8 +34,7 @@ from .manifest import (
     with_module,
     without_module,
 )
-from .merge import has_conflicts, merge
-from .text_files import TextFile
+from .merge import TextFile, has_conflicts, merge
 
 BASES = ".xla2py"
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ....transpile.array.node import Node
 from ....transpile.emission.expression import Renderer
-from ....transpile.emission.kernels.kernel_renderer import KernelRenderer
+from ....transpile.emission.kernels.kernel_writer import KernelRenderer
 from ....transpile.emission.literals import number
 from ....transpile.hlo.element_types import S32, S64, U32, U64, ElementType
 from ....transpile.hlo.literal_values import nan_sign

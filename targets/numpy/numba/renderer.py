@@ -10,7 +10,7 @@ import numpy as np
 
 from ....transpile.array.node import Node
 from ....transpile.emission.expression import Renderer
-from ....transpile.emission.kernels.kernel_renderer import KernelRenderer
+from ....transpile.emission.kernels.kernel_writer import KernelRenderer
 from ....transpile.emission.literals import number
 from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, S8, S64, U8, U16, U32, U64, ElementType
 from ....transpile.kernels.index_maps import Index

@@ -28,11 +28,18 @@ from ..module.generated import GeneratedModule
 from ..module.header import recorded_hashes, with_more_words, with_new_body_hash, with_source_hash
 from .expressions import FEWEST, Doubt
 from .kernel_strings import Language
-from .least_sizes import least_sizes
-from .reach import reaches
-from .skeletons import bits_at, numbers_by_chance, numbers_that_differ, sizes_of, skeleton
+from .least_sizes import (
+    bits_at,
+    far_sizes,
+    least_sizes,
+    numbers_by_chance,
+    numbers_that_differ,
+    reaches,
+    sizes_of,
+    skeleton,
+    small_sizes,
+)
 from .texts import SIGNATURE, Common, Shapes, Unification, assigned
-from .tried_sizes import far_sizes, small_sizes
 
 _MOST_BITS = 2**63 - 1  # in an array
 MOST_POSITIONS = 2**31 - 1  # along an axis, if nothing else bounds them

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping
 from itertools import chain, count
+from textwrap import wrap
 
 import numpy as np
 
@@ -11,10 +12,11 @@ from ...array.node import Constant, Node
 from ...frontends import safetensors
 from ...python.templates import Expression
 from ..expression import Renderer
+from ..layout import Layout
+from ..literals import number
 from ..naming.identifiers import identifier
 from ..naming.source import is_empty_word
-from ..naming.source_tables import SourceTables
-from ..tables import evenly_spaced, filled_rows
+from ..naming.source_reads import SourceTables
 from ..texts import nested_text
 from .sidecars import DIGEST_DIGITS, is_mapped
 
@@ -25,6 +27,8 @@ LONGEST_INLINE = 48  # characters of a table within an expression
 
 
 _LONGEST_WORD = 40  # characters of the name of a constant that has all of its path
+_FEWEST_SPACED = 8  # numbers; shorter tables are written in full
+_INDENT = 4
 
 
 def constant_word(origin: str, among: Collection[str]) -> str:
@@ -142,3 +146,33 @@ class ModuleConstants:
         if rows:
             return self.renderer.statement("filled_table", name, rows, dtype)
         return self.renderer.statement("table", name, nested_text(constant, self.renderer.scalars), dtype)
+
+
+def evenly_spaced(array: np.ndarray, namespace: str) -> tuple[str, str] | None:
+    """Return the texts of the first and the last number if ``np.linspace`` gives the same bits, or None."""
+    if array.ndim != 1 or array.size < _FEWEST_SPACED or array.dtype.kind != "f":
+        return None
+    if array[0] == array[-1] or not np.isfinite(array[[0, -1]]).all():
+        return None
+    texts = number(array[0], namespace), number(array[-1], namespace)
+    first, last = map(float, texts)
+    some = np.array([1, array.size // 2])  # compared first, as a table may be large
+    expected = some * ((last - first) / (array.size - 1)) + first
+    if not np.array_equal(expected.astype(array.dtype), array[some]):
+        return None
+    spaced = np.linspace(first, last, array.size, dtype=array.dtype)
+    return texts if spaced.tobytes() == array.tobytes() else None
+
+
+def filled_rows(constant: Constant, namespace: str, layout: Layout) -> list[str]:
+    """Return the lines of a row, or of rows, that are too long for a line each; none for other tables."""
+    array = constant.array
+    if array.ndim not in (1, 2) or not array.size:
+        return []
+    texts = [nested_text(Constant.of(row), namespace) for row in np.atleast_2d(array)]
+    if array.ndim == 1:
+        texts = [text.strip("[]") for text in texts]
+    if max(map(len, texts)) <= layout.line_length - 2 * _INDENT - 2:
+        return []
+    wide = layout.line_length - _INDENT
+    return [line for text in texts for line in wrap(text + ",", wide, subsequent_indent=" " * (array.ndim - 1))]

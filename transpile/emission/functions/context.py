@@ -21,7 +21,6 @@ from ..trees.named_results import NamedResults
 from ..trees.result_groups import ResultGroup
 from ..trees.types import Type
 from .constants import ModuleConstants
-from .loop_compiler import LoopCompiler
 from .rerolled_loops import Leaf
 
 
@@ -139,3 +138,34 @@ class Writing(Protocol):
     def value(self, node: Node) -> Expression: ...
     def taken(self, node: Node) -> int: ...
     def targets(self, node: Node) -> list[str]: ...
+
+
+class LoopCompiler(Protocol):
+    """The part of a target's :class:`..kernels.declarations.Declarations` that writes compiled loops."""
+
+    def compile(self, writer: Any, node: Node) -> None:
+        """Write the function of a loop, and its call in ``writer`` (:class:`.function_writer.FunctionWriter`)."""
+        ...
+
+    def kernel(self, writer: Any, node: Node) -> None:
+        """Write the lines of a kernel inline in a compiled loop that calls it."""
+        ...
+
+    def numbers(self, writer: Any, node: Node) -> bool:
+        """Write the elements of a small array into an existing one in a compiled loop; return whether that was done."""
+        ...
+
+    def overwrite(self, writer: Any, name: str, source: str, node: Node) -> bool:
+        """Write the copy of ``source``, which is to be updated, into the array of a name; return whether that was done.
+
+        It is done if the iterations of a compiled loop write into ``source``.
+        """
+        ...
+
+    def change(self, node: Node, name: str) -> bool:
+        """Have the preceding kernel write the update into the array of a name; return whether that was done."""
+        ...
+
+    def scatter(self, node: Node, name: str) -> None:
+        """Write the lines of a scatter into the array of a name, in a compiled loop."""
+        ...

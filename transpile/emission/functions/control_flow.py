@@ -188,7 +188,7 @@ class ControlFlowWriter:
             texts = [text for pair in [*last, (name, value)] for text in pair]
             layout = self.writer.renderer.layout
             fits = 4 * self.writer.indent + sum(layout.columns(text) + 2 for text in texts) <= layout.line_length
-            short = all(self.writer.renderer.columns(own) <= _SHORT for _, own in [*last, (name, value)])
+            short = all(layout.columns(own) <= _SHORT for _, own in [*last, (name, value)])
             if last and short and fits and len(last) < _MOST_TOGETHER:
                 last.append((name, value))
             else:

@@ -25,15 +25,14 @@ from ..naming.known_types import known_types
 from ..naming.source import SourceNames
 from ..trees.named_results import NamedResults, name_of_call
 from .arguments import ArgumentWriter
-from .changes import ChangeWriter
+from .changes import ChangeWriter, StoredRows
 from .constants import ModuleConstants
+from .context import LoopCompiler
 from .control_flow import ControlFlowWriter
 from .fitting import Fitting
 from .leaf_maps import LeafMaps
-from .loop_compiler import LoopCompiler
 from .rerolled_loop_writer import ChainWriter
 from .rerolled_loops import Chain, chains
-from .stored_rows import StoredRows
 from .tree_writer import TreeWriter
 
 _RETURN = 7  # columns of ``return``, with its space
@@ -420,10 +419,12 @@ class FunctionWriter:
     def folded(self, node: Node) -> Expression:
         """Return the expression of a node, given the texts of its operands."""
         if is_matrix(node) and node.operands[0] not in self.texts and self.renderer.lists(node.operands[0]):
-            return self.renderer.matrix(node, self._given(node.operands[0]))
+            return self.renderer.expression(
+                "matrix_of", node.operands[0], node.shape[-1], *self._given(node.operands[0])
+            )
         operands = self._given(node)
         if self._is_bounded_place(node):
-            return self.renderer.bounded_place(node, operands)
+            return self.renderer.expression(f"place_{node.opcode}", node, *operands)
         macro = self._number_macro(node)
         return self.renderer.expression(macro, node, *operands) if macro else self.renderer.render(node, operands)
 

@@ -16,9 +16,9 @@ from ...passes.outlining.tree_maps import LeafCalls, leaf_calls, part_at, pruned
 from ...python.grammar import PRIMARY
 from ...python.templates import Expression
 from ..lines import EQUALS_SIGN
+from ..naming.gradients import updates
 from ..naming.identifiers import identifier
 from ..naming.scopes import GRADIENT, is_gradient
-from ..naming.updates import updates
 from ..trees.named_results import field_path
 from .context import Writing
 from .rerolled_loops import Leaf

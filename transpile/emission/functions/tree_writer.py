@@ -22,8 +22,7 @@ from ..naming.arguments import path_of
 from ..naming.identifiers import identifier
 from ..naming.scopes import GRADIENT
 from ..trees.named_results import NamedResults, makers_of_results
-from ..trees.result_groups import ResultGroup, result_groups, with_texts
-from ..trees.result_trees import Spread, display, leaf_columns, quoted
+from ..trees.result_groups import ResultGroup, Spread, display, leaf_columns, quoted, result_groups, with_texts
 from .context import Writing
 from .rerolled_loops import LEAST_CALLS, numbered, scaled_numbers
 

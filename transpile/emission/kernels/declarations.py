@@ -10,8 +10,8 @@ from ...kernels.kernel import Kernel
 from ...target import Target
 from ..expression import Renderer
 from ..functions.constants import ModuleConstants
+from ..functions.context import LoopCompiler
 from ..functions.function_writer import FunctionWriter
-from ..functions.loop_compiler import LoopCompiler
 from ..naming.identifiers import Names, base_name, identifier
 from ..naming.source import SourceNames
 from ..prelude.library import Prelude

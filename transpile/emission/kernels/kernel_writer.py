@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from ...array.node import Node
 from ...array.program import Branch, Carry, Loop, tree_nodes
 from ...array.traversal import topological
-from ...kernels.index_maps import Offset
+from ...hlo.element_types import ElementType
+from ...kernels.index_maps import Offset, Term
 from ...kernels.kernel import Kernel
+from ...kernels.operations import start_value
 from ...python.templates import Expression
+from ..expression import Renderer
 from ..functions.constants import ModuleConstants
 from ..functions.fitting import Fitting
 from ..functions.function_writer import FunctionWriter
 from ..lines import Line
 from ..naming.identifiers import Names
 from ..naming.source import SourceNames
-from .kernel_renderer import KernelRenderer
 
 _PLAIN = re.compile(r"[\w.:\- +/]*")  # comments without characters that end a string or continue a line
 
@@ -239,3 +243,39 @@ class KernelLoops:
                 self._define(following, values[k], value)
         for (_, name), value in zip(pairs, values, strict=True):
             writer.line(writer.renderer.statement("write_result", name, value))
+
+
+class KernelRenderer(Renderer):
+    """The macros of the language of a target's kernels: those of one folder, none of the shared ones.
+
+    ``places`` are the variables of the current kernel that hold sums of index terms.
+    """
+
+    shared = ()
+
+    def __init__(self, folder: Path, beside: Renderer) -> None:
+        self.places: dict[tuple[Term, ...], str] = {}
+        super().__init__(folder, beside.namespace, beside=beside)
+
+    def own_globals(self) -> dict[str, Any]:
+        return {"spelled": self.spelled, "place_of": self.places.get}
+
+    def type_name(self, element_type: ElementType) -> str:
+        """Return the language's name of an element type."""
+        raise NotImplementedError
+
+    def spelled(self, term: Term) -> tuple[str, int, int | None]:
+        """Return the variable, the divisor and the modulus of an index term; ``at`` is the number of the element."""
+        return "at", term.divisor, term.modulus
+
+    def columns_of_definition(self, node: Node) -> int:
+        """Return the columns that a definition takes in addition to the name, the value and ``=``."""
+        return 0
+
+    def as_array(self, node: Node, text: Expression) -> Expression:
+        """Return the text unchanged: kernels work on elements."""
+        return text
+
+    def start_of(self, node: Node) -> Expression:
+        """Return the identity element of a reduction, its value before the first element."""
+        return self.typed_literal(start_value(node.opcode, node.type), node.type)

@@ -16,7 +16,7 @@ from ..naming.identifiers import identifier
 from ..replicas.collectives import Replicas
 from ..replicas.sharded_arrays import layout_lines
 from ..trees.argument_trees import Path, Tree, tree_of
-from ..trees.result_trees import display
+from ..trees.result_groups import display
 from ..trees.shared_trees import like_arguments
 
 _QUOTES = '"""' * 2

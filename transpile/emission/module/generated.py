@@ -22,9 +22,8 @@ from ...target import Plan, load_target
 from ..functions.sidecars import SharedTensors, Sidecar, sidecars, storable
 from ..lines import WrittenFunction
 from .compiled_functions import is_compiled, kept_module, without_cache
-from .helper_modules import HelpersFile, add_helpers, with_import
+from .helper_modules import HelpersFile, add_helpers, show_lines, with_import
 from .line_map import LineMap, map_lines
-from .loaded_lines import show_lines
 from .shared_helpers import helper_names, stem
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+from weakref import finalize
 
 from ...dataclass import dataclass
 from ...errors import Diagnostic, UsageError
 from ...files import read_bytes, write_atomically
 from ...options import LINE_LENGTH
 from .header import body_sha256, recorded_hashes, with_new_body_hash
-from .loaded_lines import show_lines
 from .shared_helpers import defined_names, helper_names, helpers_file, stem
 
 
@@ -83,3 +85,14 @@ def with_import(source: str, target: str, *, is_in_package: bool = True) -> str:
     plain, relative = (f"\nfrom {dot}{stem(target)} import " for dot in ("", "."))
     old, new = (plain, relative) if is_in_package else (relative, plain)
     return with_new_body_hash(source.replace(old, new, 1)) if old in source else source
+
+
+class _Shown:
+    """A token that lives as long as a module's namespace, which functions keep alive, unlike the module."""
+
+
+def show_lines(namespace: dict[str, Any], filename: str, source: str) -> None:
+    """Register the lines of a source with ``linecache``, as long as its namespace lives."""
+    shown = namespace["__lines__"] = _Shown()
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    finalize(shown, linecache.cache.pop, filename, None).atexit = False

@@ -18,7 +18,7 @@ from ...errors import Diagnostic, UsageError
 from ...frontends.jax import required_jax
 from ...hlo.element_types import from_dtype
 from ...hlo.ir import Built, ResultTree
-from ..trees.result_trees import with_objects
+from ..trees.result_groups import with_objects
 from .compiled_functions import is_compiled
 from .xla_handlers import Array, Handler, compiled_handler, python_handler, register, unchecked_main
 

@@ -88,13 +88,13 @@ def map_lines(source: str, functions: Sequence[WrittenFunction]) -> LineMap:
     found = [
         MappedStatement(written.name, *_extent(statement, lines), computed)
         for number, written in enumerate(functions)
-        for position, statement in _placed(tree, written)
+        for position, statement in _numbered_statements(tree, written)
         if (computed := instructions.get((number, position)))
     ]
     return LineMap(tuple(sorted(found, key=lambda statement: statement.first)))
 
 
-def _placed(tree: ast.Module, written: WrittenFunction) -> Iterator[tuple[int, ast.stmt]]:
+def _numbered_statements(tree: ast.Module, written: WrittenFunction) -> Iterator[tuple[int, ast.stmt]]:
     """Yield the position of each written line, and its statement."""
     yield SIGNATURE, definition_of(tree, written)
     positions = {id(line): position for position, line in enumerate(written.lines)}

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from ...array.program import Program
+from ...array.program import Function, Program
 from ...array.result_trees import placed
 from ...array.warnings import may_warn
 from ...compilation import kernels_in
@@ -30,33 +30,37 @@ from ..functions.constants import TENSORS, ModuleConstants
 from ..functions.deallocation import release
 from ..functions.function_writer import FunctionWriter
 from ..functions.sidecars import DIGEST_DIGITS
-from ..functions.signatures_and_bodies import function_text, in_written_order
 from ..kernels.declarations import Declarations
 from ..layout import Layout
 from ..lines import WrittenFunction
 from ..name_reuse import reuse_names
-from ..naming.explanation import EXPLAINED, explained_names
+from ..naming.hints import EXPLAINED, explained_names
 from ..naming.identifiers import Names
-from ..naming.parameter_order import in_authors_order
-from ..naming.source import SourceNames
+from ..naming.source import SourceNames, in_authors_order
 from ..parts import Part, Replay
 from ..prelude.library import DEVICE, NAME_BY_TEXT, prelude, unsilenced
 from ..prelude.specialization import calls_of, cut, cut_calls, with_short_docstrings
-from ..replicas.collectives import HOST_FUNCTIONS, collectives, replicas_of
-from ..replicas.mpi_command import MpiCommand, is_command
-from ..replicas.named_devices import named_devices
-from ..replicas.sharded_arrays import SPLIT, ShardedArrays, axis_names
+from ..replicas.collectives import (
+    GROUP,
+    HOST_FUNCTIONS,
+    callback_names,
+    collectives,
+    host_functions,
+    named_devices,
+    replicas_of,
+)
+from ..replicas.sharded_arrays import SPLIT, MpiCommand, ShardedArrays, axis_names, is_command
 from ..trees.argument_groups import argument_groups
 from ..trees.named_results import class_text, named_results
 from ..trees.result_classes import ResultClasses
 from ..trees.shared_trees import signature_constants
-from ..trees.types import TREE, has_tree, kinds_of_types, result_type, typing_imports, without_lone_types
-from .annotations import annotate
+from ..trees.types import GROUP as GROUP_TYPE
+from ..trees.types import TREE, has_tree, in_blocks, kinds_of_types, result_type, typing_imports, without_lone_types
 from .description import arrays_by_type, docstring, signature
 from .entry_point import CHECK_ARRAYS, CHECK_TREES, array_checks, entry_point
-from .header import NUMPY, Origin, header
-from .imports import imported_names, imports
+from .header import NUMPY, Origin, header, imported_names, imports
 from .names import DECORATORS, brought_in, foreign_names, function_name, prelude_calls, prelude_names
+from .provenance import annotate
 from .sections import add_sections
 from .shared_helpers import SHARED, divided, import_line, shares_functions
 
@@ -454,10 +458,25 @@ class _ModuleWriter:
         self.library = self.library.with_definitions(result.definitions)
 
     def _function_text(self, writer: FunctionWriter) -> str:
-        is_entry = writer.function is self.program.entry
-        has_group = self.replicas is not None and is_entry
-        is_of_blocks = writer.renderer is not self.renderer
-        return function_text(writer, has_group, is_of_blocks, self.decorators if is_entry else ())
+        """Return the definition of a written function: decorators, signature and lines."""
+        renderer, function, typed = writer.renderer, writer.function, writer.arguments.heads
+        is_entry = function is self.program.entry
+        result = renderer.named_results.get(function) or result_type(writer.results)
+        if renderer is not self.renderer:  # its arrays are blocks
+            typed, result = [(name, in_blocks(kind)) for name, kind in typed], in_blocks(result)
+        group = [(GROUP, GROUP_TYPE)] if self.replicas is not None and is_entry else []
+        define = renderer.statement(
+            "define",
+            renderer.function_names[function],
+            [*group, *typed],
+            host_functions(writer.plan.nodes),
+            callback_names(writer.plan.nodes),
+            result,
+            function.chunks,
+        )
+        template = renderer.environment.get_template("function.py.j2")
+        decorators = self.decorators if is_entry else ()
+        return template.render(note=function.note, decorators=decorators, signature=define, lines=writer.lines).rstrip()
 
     def _types(self, of_kernels: Set[str]) -> list[str]:
         """Return the type definitions that signatures use, including those of kernels."""
@@ -466,3 +485,10 @@ class _ModuleWriter:
         has_trees = self.entry.takes_trees or any(group.maker is None for group in groups)
         has_trees |= any(has_tree(result_type(writer.results)) for writer in self.writers)
         return [self.renderer.statement(f"{kind}_type") for kind in (*kinds, *([TREE] if has_trees else []))]
+
+
+def in_written_order(program: Program) -> list[Function]:
+    """Return the functions, callers first; block functions, which call no others, in the order of use in ``main``."""
+    others = program.functions[:-1]
+    blocks = [function for function in others if function.block_of]
+    return [program.entry, *blocks, *(function for function in reversed(others) if not function.block_of)]

@@ -11,9 +11,9 @@ from ...array.node import ForeignName, Node, PreludeName
 from ...array.program import Function, Program, roots
 from ...array.traversal import topological
 from ...hlo.function_words import is_machinery
+from ..naming.gradients import updates
 from ..naming.identifiers import base_name, identifier, own_name
 from ..naming.scopes import GRADIENT, ContextNames
-from ..naming.updates import updates
 from ..prelude.library import Prelude
 from .entry_point import CHECK_ARRAYS, CHECK_TREES
 

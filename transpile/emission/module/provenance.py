@@ -2,17 +2,19 @@
 
 A line computes the nodes in its text, and a node is the value of the instructions that it was lowered from. An
 instruction without a node of its own (in a reducer, a broadcast, a part of a raised form) belongs to the lines of its
-users. So every instruction that a result needs has a line.
+users. So every instruction that a result needs has a line. ``--annotate full`` writes them above it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...array.node import Node
 from ...array.program import Function, Scope, tree_nodes
 from ...hlo.ir import Computation, Instruction
+from ..layout import Layout
 from ..lines import Line, WrittenFunction
 
 SIGNATURE = -1  # the number of the line with a function's parameters; the lines of its body count from 0
@@ -22,6 +24,11 @@ LineRefs = dict[LineRef, None]  # without repeats, in order
 
 # Opcodes that compute nothing: they belong to the lines of their users.
 _TRANSPARENT = frozenset(("constant", "parameter", "tuple", "get-tuple-element"))
+MOST = 6  # instructions that are written above one statement
+# Opcodes that move values or group instructions; left out if the statement has any others.
+_MOVES = frozenset(
+    "constant parameter tuple get-tuple-element broadcast reshape bitcast copy call fusion optimization-barrier".split()
+)
 
 
 def instructions_by_line(functions: Sequence[WrittenFunction]) -> dict[LineRef, tuple[Instruction, ...]]:
@@ -136,3 +143,31 @@ def _nodes(lowered: Any) -> list[Node]:
     """Return the nodes of a value or of the values in a tuple."""
     values: list[Any] = tree_nodes(lowered)
     return [value.node for value in values]
+
+
+def annotate(functions: Sequence[WrittenFunction], layout: Layout) -> None:
+    """Put comments with the instructions of a line above it."""
+    for (function, position), instructions in instructions_by_line(functions).items():
+        if position != SIGNATURE:
+            line = functions[function].lines[position]
+            line.above = comments(instructions, layout.line_length - 4 * line.indent - len("# "))
+
+
+def comments(instructions: Sequence[Instruction], width: int) -> list[str]:
+    """Return a text of at most ``width`` characters for each relevant instruction, after a count of the others."""
+    chosen = [i for i in instructions if i.opcode not in _MOVES] or list(instructions)
+    texts = [_shortened(instruction_text(instruction), width) for instruction in chosen[-MOST:]]
+    more = len(chosen) - len(texts)
+    return [f"{more} more, then", *texts] if more else texts
+
+
+def instruction_text(instruction: Instruction) -> str:
+    """Return an instruction as ``add.3 = f32[4] add(x, y)``: printable ASCII on one line, with any names."""
+    operands = ", ".join(operand.name for operand in instruction.operands)
+    shape = re.sub(r"\{[^}]*\}", "", str(instruction.shape))  # layouts say nothing about values
+    text = f"{instruction.name} = {shape} {instruction.opcode}({operands})"
+    return "".join(c if " " <= c <= "~" else "?" for c in text)
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ...array.graph import Graph
-from ...array.node import Node
 from ...hlo.function_words import is_machinery
 from ..lines import Line
 
@@ -58,14 +57,10 @@ def heading(scope: Scope) -> str:
 def _scope_of(line: Line, graph: Graph) -> Scope:
     """Return the scope of the first value that a line binds."""
     for node in line.after:
-        instruction = graph.origins.get(_valued(node))
+        instruction = graph.origins.get(node.operands[0] if node.opcode == "item" and node.operands else node)
         if instruction is not None and instruction.metadata is not None:
             return scope_of(instruction.metadata.op_name)
     return ()
-
-
-def _valued(node: Node) -> Node:
-    return node.operands[0] if node.opcode == "item" and node.operands else node
 
 
 def scope_of(op_name: str) -> Scope:

@@ -26,8 +26,7 @@ from ..expression import Renderer
 from ..formatting import formatted
 from ..layout import Layout
 from ..prelude.library import DEVICE, NAME_BY_TEXT, ON_HOST, Definition, prelude
-from .header import with_body_hash
-from .imports import imports
+from .header import imports, with_body_hash
 
 SHARED = "shared"
 _TENSORS = "tensors"  # the module of the prelude that reads arrays from the file beside it

@@ -92,8 +92,7 @@ class NameAllocation:
             return False
         if not may_follow(self._types[name], {self.known_types.get(node)}):
             return False
-        is_lent = node in self._taken_until.get(holder, {node})
-        return is_lent and not self.is_needed_after(holder, statement)
+        return self.lends(holder, node) and not self.is_needed_after(holder, statement)
 
     def may_take(self, node: Node, wanted: str) -> bool:
         """Return whether a new value would get exactly this name and could lend it: it is free, or its holder dead."""

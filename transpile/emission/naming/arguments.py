@@ -77,7 +77,9 @@ def _paths(instructions: Sequence[Instruction]) -> list[Path]:
     """Return the path of each parameter; for Reactant, without a numbered argument if the rest is unique."""
     whole = [path_of(instruction) for instruction in instructions]
     inner = [
-        path[1:] if len(path) > 1 and _REACTANT.fullmatch(_told(instruction)) and _NUMBERED.fullmatch(path[0]) else path
+        path[1:]
+        if len(path) > 1 and _REACTANT.fullmatch(_front_end_name(instruction)) and _NUMBERED.fullmatch(path[0])
+        else path
         for path, instruction in zip(whole, instructions, strict=True)
     ]
     counts = Counter(map(_joined, inner))
@@ -91,13 +93,13 @@ def is_leaf(instruction: Instruction) -> bool:
 
 def path_of(instruction: Instruction) -> Path:
     """Return the parts of a front end's name of a parameter: its argument, then keys."""
-    op_name = _REACTANT.sub(r"\1", _told(instruction))
+    op_name = _REACTANT.sub(r"\1", _front_end_name(instruction))
     is_path = "/" not in op_name or _KEYED.fullmatch(op_name)  # the name of an operation has scopes before it
     parts = tuple(_PART.findall(op_name)) if is_path else ()
     return parts or (re.sub(r"[.]\d+$", "", instruction.name),)
 
 
-def _told(instruction: Instruction) -> str:
+def _front_end_name(instruction: Instruction) -> str:
     """Return the front end's name of a parameter, or an empty string."""
     op_name = instruction.metadata.op_name if instruction.metadata is not None else ""
     return "" if op_name in _NO_NAMES else op_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from ...array.node import Constant, Node, literal_value
@@ -16,18 +16,19 @@ from ...hlo.function_words import word_of
 from ...hlo.ir import Instruction
 from ..functions.context import Writing
 from ..value_gradients import value_gradients
+from .gradients import gradients, updates
 from .identifiers import base_name, is_argument, is_operation, plural
 from .idioms import domain_name
 from .layers import gradients_in_tree, layer_names, names_in_tree
 from .operands import SubjectNames, operation_words, short
 from .scopes import GRADIENT, is_gradient
 from .source import is_empty_word
-from .updates import gradients, updates
 
 _COUNT, _FIRST = "count", "is_first"  # names of carries that count iterations or mark the first
 _ARITHMETIC = frozenset(("total", "product", "difference", "ratio", "dot", "negative"))  # uninformative words
 _NUMBER = re.compile(r"_\d+$")
 _END = re.compile(r"^.*_\d+_(?=[a-zA-Z])")  # the name of a leaf up to its last position in a sequence
+EXPLAINED = "names"  # the key of the explanation for observers of an emission
 
 
 class WantedNames:
@@ -78,10 +79,9 @@ class WantedNames:
             return ""
         return domain_name(node, self.users.get(node, ()), self.subjects.word)
 
-    def as_read(self, node: Node, *, may_be_elsewhere: bool) -> str:
+    def as_read(self, node: Node) -> str:
         """Return the name by which the author's expressions read a value, unless one of its operands has this name."""
-        reads, users = self.writer.source_names.reads, self.users.get(node, ())
-        name = reads.of(self.writer.graph, node, users, may_be_elsewhere=may_be_elsewhere)
+        name = self.writer.source_names.reads.of(self.writer.graph, node, self.users.get(node, ()))
         is_made_of_it = any(self.writer.texts.get(operand) == name for operand in node.operands)
         if is_empty_word(name) or (is_made_of_it and not self.writer.allocation.may_take(node, name)):
             return ""
@@ -448,16 +448,12 @@ class _Value:
         return own
 
     @cached_property
-    def in_results(self) -> str:
-        """Its name in the tree of results."""
-        return self.names.in_results.get(self.node, "")
-
-    @cached_property
     def updated(self) -> str:
         """``new_weight`` for the next value of the argument ``weight``, unless the name in the results says more."""
         before = self.names.updates.get(self.node)
         updated = "" if before is None else f"new_{self.names.of_updated(before)}"
-        return updated if updated.endswith(self.in_results.removeprefix("new_")) else self.in_results
+        in_results = self.names.in_results.get(self.node, "")
+        return updated if updated.endswith(in_results.removeprefix("new_")) else in_results
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,61 +487,61 @@ def _carried(names: WantedNames, value: _Value) -> str:
     return names.of_carries(loop, loop.parameters["loop"])[node.parameters["carry"]]
 
 
-def _part_of_updated(names: WantedNames, value: _Value) -> str:
-    """Return ``new_params_w`` if the author's name is ``params``, that of the whole tree."""
-    return value.updated if value.own is not None and value.updated.startswith(f"new_{value.own}_") else ""
-
-
 def _author(names: WantedNames, value: _Value) -> str:
     """Return the author's name, or a better one if it is uninformative or shared by several masks."""
     own, node = value.own, value.node
     if own is None:
         return ""
     if is_empty_word(own):
-        return names.as_read(node, may_be_elsewhere=True) or names.of_domain(node) or own
+        return names.as_read(node) or names.of_domain(node) or own
     if own in names.common_words and node.element_type is PRED:
         return names.of_domain(node) or names.subjects.of(node) or own
     return own
 
 
-def _read_here(names: WantedNames, value: _Value) -> str:
-    return "" if value.own is not None else names.as_read(value.node, may_be_elsewhere=False)
-
-
-def _cast_argument(names: WantedNames, value: _Value) -> str:
-    """Return ``w_bfloat16`` for a cast of the argument ``w``: the function that casts has one name for many values."""
-    is_cast = value.node.opcode == "convert" and is_argument(value.node.operands[0])
-    return names.subjects.of(value.node) if is_cast else ""
-
-
 # The first hint that applies names the value.
 HINTS = (
     Hint("the argument that it is the gradient of", _gradient_of_argument),
-    Hint("its place in a tree of gradients", lambda names, value: names.in_gradients.get(value.node)),
     Hint("the value that it is the gradient of", _gradient_of_value),
     Hint("the carry of a loop", _carried),
     Hint("the carry that it has in all rounds of a loop", lambda names, value: names.of_states(value.node)),
-    Hint("the part of a tree that it updates", _part_of_updated),
     Hint("the author's name of what alone is made of it, in place", lambda names, value: names.as_changed(value.node)),
     Hint("the author's name", _author),
-    Hint("what the author reads it by in the function", _read_here),
     Hint("the row that a step is given", lambda names, value: names.of_row(value.node)),
-    Hint("the argument that it updates", lambda names, value: value.updated),
+    Hint("the argument that it updates, or its place in the results", lambda names, value: value.updated),
     Hint("the result of a function or of branches", lambda names, value: names.of_result(value.node)),
     Hint("the author's keyword or call", lambda names, value: names.hinted.get(value.node)),
-    Hint("what the author reads it by", lambda names, value: names.as_read(value.node, may_be_elsewhere=True)),
+    Hint("what the author reads it by", lambda names, value: names.as_read(value.node)),
     Hint("the array that is made of it in place", lambda names, value: names.of_changed(value.node)),
     Hint("its role for the author's name", lambda names, value: names.of_role(value.node)),
     Hint("an idiom", lambda names, value: names.of_domain(value.node)),
-    Hint("the argument that it casts", _cast_argument),
     Hint("the function that it leaves", lambda names, value: names.left.get(value.node)),
     Hint("its operands", lambda names, value: names.subjects.of(value.node)),
     Hint("the function that it is in", lambda names, value: names.inside.get(value.node)),
     Hint("the expression that it is a step of", lambda names, value: names.of_expression(value.node)),
-    Hint("its place in the results", lambda names, value: value.in_results),
     Hint("the function that is called", lambda names, value: names.of_call(value.node)),
     Hint("its name inside the function called", lambda names, value: value.inside),
     Hint("where a constant comes from", lambda names, value: names.of_constant(value.node)),
     Hint("the statement that it is a step of", lambda names, value: names.of_statement(value.node)),
     Hint("its operation", lambda names, value: base_name(value.node, names.writer.graph)),
 )
+
+
+def explained_names(writers: Iterable[Writing]) -> str:
+    """Return, for each function and each name that its lines bind, the hint that won, and the others."""
+    return "\n".join(line for writer in writers for line in _lines(writer))
+
+
+def _lines(writer: Writing) -> Iterator[str]:
+    yield f"{writer.renderer.function_names[writer.function]}:"
+    named = {
+        node: str(writer.texts[node])
+        for node, hints in writer.wanted.all_hints.items()
+        if hints and node in writer.plan.named and writer.texts.get(node, "").isidentifier()
+    }
+    width = max(map(len, named.values()), default=0)
+    for node, name in named.items():
+        (source, word), *others = writer.wanted.all_hints[node]
+        beaten = dict.fromkeys(f"{other} ({why})" for why, other in others if other != word)
+        wanted = "" if name == word else f" wants {word}"
+        yield f"  {name:{width}}  {source}{wanted}{'; not ' if beaten else ''}{', '.join(beaten)}"

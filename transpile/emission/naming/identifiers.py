@@ -142,13 +142,13 @@ def _name_of_result(function: Function, index: int) -> str:
     return identifier(function.label or own_name(function)) + "_out" if name in ("", "value") else name
 
 
-def common_words(given: Sequence[Sequence[str]]) -> list[str]:
+def common_words(names_of_values: Sequence[Sequence[str]]) -> list[str]:
     """Return for each of several values the words that all its names end in, or else begin with, without numbers.
 
     If another value has the same ending, it is the common beginning instead; if that is not unique either, both. Empty
     if the names have no words in common.
     """
-    words = [[re.sub(r"_\d+$", "", name).split("_") for name in names] for names in given]
+    words = [[re.sub(r"_\d+$", "", name).split("_") for name in names] for names in names_of_values]
     starts = ["_".join(_common_start(each)) for each in words]
     ends = ["_".join(_common_start([part[::-1] for part in each])[::-1]) for each in words]
     found = [end if end and not end[0].isdigit() else start for start, end in zip(starts, ends, strict=True)]

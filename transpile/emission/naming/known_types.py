@@ -37,7 +37,7 @@ def agree(first: Types, second: Types) -> bool:
 
 def may_follow(before: Types, after: Types) -> bool:
     """Return whether a name that stands for values of some types may be assigned values of others."""
-    return all(_may_follow(own, other) for own in before for other in after)
+    return all(_may_follow(one, next_one) for one in before for next_one in after)
 
 
 def is_flag(initial: Node) -> bool:
@@ -69,17 +69,17 @@ def known_types(nodes: Sequence[Node], is_operator: IsOperator) -> dict[Node, Kn
     return known
 
 
-def _may_follow(own: KnownType | None, other: KnownType | None) -> bool:
-    if other is not None and other.is_declared:
+def _may_follow(before: KnownType | None, after: KnownType | None) -> bool:
+    if after is not None and after.is_declared:
         return False
-    if own is None or other is None:
+    if before is None or after is None:
         return True
-    if own.is_number is not other.is_number or own.is_alone or other.is_alone:
+    if before.is_number is not after.is_number or before.is_alone or after.is_alone:
         return False
-    if own.is_number and own.element_type is PRED:
-        return own.is_declared and other.element_type is PRED  # undeclared, its type is that of True, False or both
-    ranks = () if other.is_made else (own.ndim, other.ndim)
-    return all(None in pair or len(set(pair)) < 2 for pair in ((own.element_type, other.element_type), ranks))
+    if before.is_number and before.element_type is PRED:
+        return before.is_declared and after.element_type is PRED  # undeclared, its type is that of True, False or both
+    ranks = () if after.is_made else (before.ndim, after.ndim)
+    return all(None in pair or len(set(pair)) < 2 for pair in ((before.element_type, after.element_type), ranks))
 
 
 def _carried(node: Node, known: dict[Node, KnownType]) -> None:

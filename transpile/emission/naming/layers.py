@@ -31,7 +31,7 @@ def layer_names(function: Function, nodes: Sequence[Node]) -> dict[Node, str]:
         given = [words[factor] for factor in map(unviewed, _factors(node)) if words.get(factor) and factor.ndim > 1]
         if len(given) == 1 and not any(map(is_gradient, function.graph.results.get(node, ()))):
             found[node] = given[0]
-        for product, bias in _pairs(node) if node.opcode == "add" else ():
+        for product, bias in (node.operands, node.operands[::-1]) if node.opcode == "add" else ():
             if product in found and _is_bias(bias, product):
                 found[node] = found[product]
     return found
@@ -87,11 +87,6 @@ def _factors(node: Node) -> Sequence[Node]:
     """Return the two factors of a product or of a convolution."""
     is_convolution = node.opcode == "prelude" and node.parameters["function"] == "convolution"
     return node.operands[:2] if node.operation.is_product or is_convolution else ()
-
-
-def _pairs(node: Node) -> Iterator[tuple[Node, Node]]:
-    a, b = node.operands
-    yield from ((a, b), (b, a))
 
 
 def _is_bias(node: Node, product: Node) -> bool:

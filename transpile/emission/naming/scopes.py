@@ -170,20 +170,21 @@ class _Leaving:
 
     def _left(self, node: Node) -> tuple[Level | None, str]:
         """Return the call or scope that a value leaves, or None, and the form of its name."""
-        own = self.around[node]
-        known = [u for u in self.users.get(node, ()) if u is None or self._begins_alike(u, own)]
+        around = self.around[node]
+        known = [
+            u
+            for u in self.users.get(node, ())
+            if u is None or (u in self.around and self.around[u].root == around.root)
+        ]
         into = [self.around[user] for user in known if user is not None and user in self.gradients]
         others = [_NOWHERE if user is None else self.around[user] for user in known if user not in self.gradients]
         if all(operand.is_literal for operand in node.operands):
             return None, ""  # a constant is the same anywhere
         if node in self.gradients and into:  # it enters the call that it is the gradient of
-            return _left(into[-1], [own], self.common), GRADIENT + "{}"
+            return _left(into[-1], [around], self.common), GRADIENT + "{}"
         if node in self.gradients:  # of a parameter
-            return _innermost(own, self.common), "{}_gradient"
-        return _left(own, others, self.common), "{}"  # uses by gradients are factors of a derivative
-
-    def _begins_alike(self, user: Node, own: Around) -> bool:
-        return user in self.around and self.around[user].root == own.root
+            return _innermost(around, self.common), "{}_gradient"
+        return _left(around, others, self.common), "{}"  # uses by gradients are factors of a derivative
 
     def last_values(self, leaving: _Values, inside: list[Node]) -> dict[Node, str]:
         """Return the name, after each call or scope, of the last value that leaves it; add the others to ``inside``."""
@@ -261,15 +262,15 @@ def _common_words(levels: Sequence[Levels]) -> list[str]:
     return [level.word for level in given[0][: _common(given)] if level.word] if given else []
 
 
-def _left(own: Around, users: Sequence[Around], common: Sequence[int]) -> Level | None:
+def _left(around: Around, users: Sequence[Around], common: Sequence[int]) -> Level | None:
     """Return the outermost level with a word that a value leaves, or None if its users are inside all of them."""
     if not users:
         return None
     for kind in (0, 1):
         shared = min(
-            common[kind] if user is _NOWHERE else _common([own.kinds[kind], user.kinds[kind]]) for user in users
+            common[kind] if user is _NOWHERE else _common([around.kinds[kind], user.kinds[kind]]) for user in users
         )
-        for level in own.kinds[kind][shared:]:
+        for level in around.kinds[kind][shared:]:
             if level.word:
                 return level
     return None

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from string import digits
 
 from ...array.graph import Graph
 from ...array.node import Node
-from ...array.program import Function, roots
+from ...array.program import Function, Program, roots
+from ...array.rewriting import rewrite
 from ...array.traversal import dependencies, topological
 from ...dataclass import dataclass
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.stack_frames import CallChains, has_own_lines
+from ...passes.calls.inline_one import handed_on
 from .gradients import ArgumentGradients
 from .scopes import GRADIENT, ContextNames, instructions_of, is_gradient
 from .source_functions import SourceFunctions
-from .source_reads import MOST_FILES, ReadNames
-from .source_tables import SourceTables
+from .source_reads import MOST_FILES, ReadNames, SourceTables
 
 Place = tuple[str, int, int]  # file, line from 1, column from 0
 
@@ -397,3 +398,38 @@ def _add(found: Targets, file_name: str, target: ast.expr, value: ast.expr | ast
             _add(found, file_name, part, item)
     elif isinstance(target, ast.Name) and target.id.isidentifier() and not _is_of_plumbing(target.id):
         found[_place(file_name, value)] = target.id
+
+
+def in_authors_order(program: Program, names: SourceNames) -> None:
+    """Put the parameters of functions, and the operands of their calls, into the order of the source."""
+    fixed = handed_on(program.functions)
+    for function in program.functions[:-1]:
+        name = names.contexts.of_called(function)
+        is_written = not (function.repeated or function.block_of or function.origin or name.startswith(GRADIENT))
+        if is_written and function not in fixed:
+            order = names.functions.order(function.computation, name)
+            parameters = function.parameters
+            places = sorted(range(len(parameters)), key=lambda k: order[parameters[k].parameters["argument"]])
+            if places != sorted(places):
+                _reorder(program, function, places)
+
+
+def _reorder(program: Program, function: Function, places: Sequence[int]) -> None:
+    function.parameters = [function.parameters[place] for place in places]
+    function.live = None
+    for caller in program.functions:
+        rewrite(caller, ("call",), partial(_reordered, caller.graph, function, places, set()))
+
+
+def _reordered(graph: Graph, function: Function, places: Sequence[int], done: set[Node], node: Node) -> Node | None:
+    """Return a call with its operands in the order of ``places``, or None.
+
+    The new call is pinned: it must not become one with an equal call that is still to be reordered.
+    """
+    if node.parameters["function"] is not function or node in done:
+        return None
+    operands = tuple(node.operands[place] for place in places)
+    shape, element_type, results = node.shape, node.element_type, node.results
+    new = graph.typed("call", operands, shape, element_type, results=results, pinned=True, **node.parameters)
+    done.add(new)
+    return new

@@ -13,9 +13,8 @@ from dataclasses import field
 from functools import lru_cache
 
 from ...dataclass import dataclass
-from ...hlo.ir import Computation, Instruction, StackFrame, callees_first
+from ...hlo.ir import Computation, Instruction, InstructionUsers, StackFrame, callees_first
 from ...hlo.stack_frames import CallChains
-from ...hlo.users import InstructionUsers
 from .source_reads import MOST_FILES, OPERATORS, SEEN_THROUGH
 
 # For each function that makes a loop: the argument with its step, the index of the step's carried parameter, and the

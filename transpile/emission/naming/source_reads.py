@@ -1,19 +1,25 @@
 """The author's names of values by the expressions that read them: ``tprev`` for the operand of ``state.tprev < t1``.
 
 The origin of a value gives no name if a loop carries it, or if its operations were merged with others. The author still
-names it where an operator reads it.
+names it where an operator reads it. An array that is a literal in the source has the name that it is assigned to.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
 
 from ...array.graph import Graph
 from ...array.node import Node
+from ...hlo.element_types import from_dtype
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.stack_frames import CallChains
+from .identifiers import identifier
 from .scopes import is_gradient
 
 Place = tuple[str, int, int, str]  # file, line from 1, column from 0, opcode
@@ -35,6 +41,14 @@ _COMMUTATIVE = frozenset(("add", "multiply"))
 _NO_VALUES = frozenset("T at dtype mT shape".split())  # attributes that do not name values
 MOST_FILES = 32  # parsed files that are cached for the next program
 _SHORTEST, _SHORTEST_ELSEWHERE = 2, 3  # characters of an informative name, in its function and outside
+_MAKERS = frozenset(("array", "asarray"))
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+_SEQUENCES = frozenset((ast.List, ast.Tuple))  # never multiplied: the result may be of any size
 
 
 class ReadNames:
@@ -47,11 +61,8 @@ class ReadNames:
             self._operands.update(_operands(file_name, tree))
         self._differentiated = frozenset(_first_of_each(module)) if trees else frozenset()
 
-    def of(self, graph: Graph, node: Node, users: Sequence[Node], *, may_be_elsewhere: bool) -> str:
-        """Return the name by which expressions read a value, or an empty string unless there is exactly one.
-
-        Only expressions in the function that computes the value count, unless they ``may_be_elsewhere``.
-        """
+    def of(self, graph: Graph, node: Node, users: Sequence[Node]) -> str:
+        """Return the name by which expressions read a value, or an empty string unless there is exactly one."""
         made = set(graph.results.get(node, ()))
         if any(map(is_gradient, made)):
             return ""
@@ -59,10 +70,8 @@ class ReadNames:
         found: set[str] = set()
         for user in users:
             for instruction in graph.results.get(user, ()):
-                is_inside = self._function(instruction) in own
-                if is_inside or may_be_elsewhere:
-                    shortest = _SHORTEST if is_inside else _SHORTEST_ELSEWHERE
-                    found.update(name for name in self._names(instruction, made) if len(name) >= shortest)
+                shortest = _SHORTEST if self._function(instruction) in own else _SHORTEST_ELSEWHERE
+                found.update(name for name in self._names(instruction, made) if len(name) >= shortest)
         return found.pop() if len(found) == 1 else ""
 
     def _names(self, instruction: Instruction, made: set[Instruction]) -> Iterator[str]:
@@ -145,3 +154,63 @@ def _name(expression: ast.expr) -> Iterator[str]:
 
 def _is_number(expression: ast.expr) -> bool:
     return isinstance(expression, ast.Constant)
+
+
+class SourceTables:
+    """The names of array literals in the Python files of a module; ``trees`` has the files by name."""
+
+    def __init__(self, trees: Mapping[str, ast.Module]) -> None:
+        self._trees = trees
+
+    def of(self, array: np.ndarray) -> str:
+        """Return the name of all literals that are equal to an array; empty unless there is exactly one."""
+        literals = (literal for name, tree in self._trees.items() for literal in _literals(name, tree))
+        same = {name for name, value in literals if value.shape == array.shape and _is_equal(value, array)}
+        word = same.pop() if len(same) == 1 else ""
+        return identifier(word)
+
+
+@lru_cache(MOST_FILES)
+def _literals(file_name: str, tree: ast.Module) -> list[tuple[str, np.ndarray]]:
+    """Return the arrays of numbers that are assigned to names in a file, with the names."""
+    return list(_found(tree))
+
+
+def _found(tree: ast.Module) -> Iterator[tuple[str, np.ndarray]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(attr=maker), [ast.List() as rows, *_])) if (
+                maker in _MAKERS
+            ):
+                try:
+                    value = np.array(_number(rows))
+                except (ArithmeticError, TypeError, ValueError, RecursionError):
+                    continue  # not an array of numbers
+                yield name, value
+
+
+def _number(node: ast.expr) -> Any:
+    """Return the value of an expression of numbers. Raises ValueError for any other expression."""
+    match node:
+        case ast.List(parts) | ast.Tuple(parts):
+            return list(map(_number, parts))
+        case ast.BinOp(left, sign, right) if type(sign) in _ARITHMETIC and not {type(left), type(right)} & _SEQUENCES:
+            return _ARITHMETIC[type(sign)](_number(left), _number(right))
+        case ast.UnaryOp(ast.USub(), operand):
+            return -_number(operand)
+        case ast.Constant(value) if isinstance(value, int | float | complex):
+            return value
+    raise ValueError("no number")
+
+
+def _is_equal(literal: np.ndarray, array: np.ndarray) -> bool:
+    """Return whether an array has the numbers of a literal, rounded to its type if that has fractions."""
+    if literal.dtype.kind not in "biufc":
+        return False
+    element = from_dtype(array.dtype)
+    if not element.is_floating and not element.is_complex:
+        return np.array_equal(literal, array.astype(np.int64))
+    if literal.dtype.kind == "c" and not element.is_complex:
+        return False
+    with np.errstate(all="ignore"):
+        return bool(np.array_equal(literal.astype(array.dtype), array))

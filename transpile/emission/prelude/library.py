@@ -68,14 +68,12 @@ class Module:
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 _add_import(statement, imports)
             for name in _names(statement):
-                sources[name] = _source(statement, lines)
+                source = _source(statement, lines)
+                sources[name] = source if self._namespace == NUMPY else carried_over(source, self._namespace)
         return {
-            name: Definition(name, self._carried_over(source), (*self._order, k), self.name, imports)
+            name: Definition(name, source, (*self._order, k), self.name, imports)
             for k, (name, source) in enumerate(sources.items())
         }
-
-    def _carried_over(self, source: str) -> str:
-        return source if self._namespace == NUMPY else carried_over(source, self._namespace)
 
 
 class Definitions(Mapping[str, Definition]):

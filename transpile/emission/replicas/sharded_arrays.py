@@ -1,11 +1,11 @@
-"""Whole arrays of a program for many devices: their sharding, in words and as functions of the module."""
+"""Whole arrays of a program for many devices: sharding in words and as functions, and the program for ``mpirun``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from ...hlo.device_groups import device_count
-from ...hlo.ir import HloModule
+from ...hlo.ir import HloModule, Instruction
 from ...hlo.shapes import ArrayShape, Shape, dimension_texts
 from ...hlo.shardings import Sharding, ShardLayout
 from ..expression import Renderer
@@ -22,6 +22,8 @@ class ShardedArrays(Part):
 
     ``parameters`` are the names of the latter's parameters, and are filled in later.
     """
+
+    names = frozenset(("MESH", "DEVICES", "SHARDINGS", "RESULTS", "split", "join", "main"))
 
     def __init__(self, layout: ShardLayout, replicas: Replicas, parameters: Sequence[str]) -> None:
         self.layout = layout
@@ -40,10 +42,6 @@ class ShardedArrays(Part):
     def has_workers(self) -> bool:
         """Whether the devices may be workers of a cluster."""
         return "run_replicas" in self.replicas.runners
-
-    @property
-    def names(self) -> set[str]:
-        return {"MESH", "DEVICES", "SHARDINGS", "RESULTS", "split", "join", "main"}
 
     @property
     def public(self) -> Sequence[str]:
@@ -110,3 +108,30 @@ def _described(shape: ArrayShape, sharding: Sharding, axes: dict[str, str], is_w
         if names
     ]
     return f"{whole.element_type.dtype}[{', '.join(dimension_texts(whole))}], {', '.join(divided)}"
+
+
+class MpiCommand(Part):
+    """The statements that run a module on arrays in files; ``names``, those of ``parameters``, are filled in later."""
+
+    prelude_names = ("run_files",)
+
+    def __init__(
+        self, replicas: Replicas, sharded: ShardedArrays | None, names: Sequence[str], parameters: Sequence[Instruction]
+    ) -> None:
+        self.replicas, self.sharded, self.arguments = replicas, sharded, names
+        self.shapes = [parameter.shape for parameter in parameters]
+
+    def behind(self, renderer: Renderer) -> list[str]:
+        dtypes = [
+            (name, str(shape.element_type.dtype))
+            for name, shape in zip(self.arguments, self.shapes, strict=True)
+            if isinstance(shape, ArrayShape) and shape.element_type.dtype.isbuiltin != 1  # files cannot name it
+        ]
+        splits, joins = self.sharded is not None, self.sharded is not None and self.sharded.joins
+        return [renderer.statement("mpi_command", self.replicas.count, dtypes, splits, joins)]
+
+
+def is_command(replicas: Replicas, parameters: Sequence[Instruction]) -> bool:
+    """Return whether all arguments of a program can be files, and none comes from the host."""
+    arrays = all(isinstance(parameter.shape, ArrayShape) for parameter in parameters)
+    return "run_mpi" in replicas.runners and not replicas.host and arrays

@@ -7,17 +7,20 @@ takes that instead, and its body reads ``params["norm"]``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
 
 from ...array.node import Node
 from ...array.program import Function, Program, given_functions, roots
 from ...array.traversal import topological
 from ...dataclass import dataclass
 from ...python.templates import Expression
+from ..functions.rerolled_loops import LEAST_CALLS
 from ..naming.arguments import last_word
 from ..naming.identifiers import Names, identifier
+from ..naming.scopes import is_gradient
 from .argument_trees import Key, Path
-from .nested_results import Nested
+
+_LEAST_FIELDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,3 +244,42 @@ def steps_text(group: Group, number: int, fields: FieldNames) -> str:
 
 def _keys(steps: Steps, fields: FieldNames) -> tuple[Key, ...]:
     return tuple(f".{fields(step.function)[step.index]}" if isinstance(step, Field) else step for step in steps)
+
+
+@dataclass(frozen=True, slots=True)
+class NestedResults:
+    """The object that a ``call`` of ``function`` inside another function returns, and that the latter passes on.
+
+    ``indices`` maps the numbers of the outer function's results to the fields of the object.
+    """
+
+    call: Node
+    function: Function
+    indices: Mapping[int, int]
+
+
+Nested = Mapping[Function, Sequence[NestedResults]]
+
+
+def nested_results(function: Function, with_names: Container[Function]) -> list[NestedResults]:
+    """Return the objects that a function passes on: of calls in ``with_names``, of which it returns nearly all results.
+
+    Gradients are left out, as they are returned as parts of the tree of weights, and so are calls that become a loop.
+    """
+    found: dict[Node, dict[int, int]] = {}
+    for number, node in enumerate(function.flat_results):
+        call = node.operands[0] if node.opcode == "item" else node
+        if call.opcode == "call" and call.parameters["function"] in with_names and node.region is function.graph.root:
+            found.setdefault(call, {})[number] = node.parameters["index"]
+    called = [call.parameters["function"] for call in found]
+    return [
+        NestedResults(call, inner, indices)
+        for (call, indices), inner in zip(found.items(), called, strict=True)
+        if len(indices) >= max(_LEAST_FIELDS, 0.75 * len(inner.flat_results))
+        and called.count(inner) < LEAST_CALLS
+        and not any(_is_gradient(function, number) for number in indices)
+    ]
+
+
+def _is_gradient(function: Function, number: int) -> bool:
+    return any(map(is_gradient, function.graph.results.get(function.flat_results[number], ())))

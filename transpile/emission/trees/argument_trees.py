@@ -57,8 +57,8 @@ def _step(key: Key) -> str:
 
 def leaf_paths(module: HloModule) -> list[Path | None]:
     """Return the path of each parameter that is a leaf of a tree, None for the others."""
-    ways = module.trees.ways if module.trees is not None else {}
-    found = [_path(parameter, ways.get(k, "")) for k, parameter in enumerate(module.entry.parameters)]
+    attribute_paths = module.trees.attribute_paths if module.trees is not None else {}
+    found = [_path(parameter, attribute_paths.get(k, "")) for k, parameter in enumerate(module.entry.parameters)]
     if module.trees is not None:
         nameless = module.trees.nameless
         found = [

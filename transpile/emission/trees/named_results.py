@@ -17,9 +17,8 @@ from ..expression import Renderer
 from ..lines import LARGE
 from ..naming.identifiers import Names, common_start, common_words, outer_words
 from ..naming.scopes import GRADIENT
-from .nested_results import NestedResults, nested_results
-from .result_groups import ResultGroup
-from .result_trees import quoted
+from .argument_groups import NestedResults, nested_results
+from .result_groups import ResultGroup, quoted
 from .types import result_type
 
 _MOST_TARGETS = 6  # results that a statement unpacks

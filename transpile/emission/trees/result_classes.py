@@ -12,7 +12,7 @@ from ..layout import Layout
 from ..lines import Line
 from ..naming.identifiers import Names, identifier
 from ..parts import Part
-from .result_trees import with_objects
+from .result_groups import with_objects
 
 IMPORTED = "import"  # the option for the traced program's classes
 

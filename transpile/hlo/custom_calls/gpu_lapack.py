@@ -1,11 +1,12 @@
-"""The functions that JAX calls on GPUs in place of LAPACK's routines, defined by these routines.
+"""The functions that JAX calls on GPUs and TPUs in place of LAPACK's routines, defined by these routines.
 
 Their attributes are ``lower`` or ``full_matrices`` where LAPACK has letters, and some return a result in another form.
+XLA expands some of those for TPUs on every device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ..builder import S32, XlaBuilder, XlaOp
@@ -198,17 +199,10 @@ def _eigen_packed(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
 
 
 _LOWER: dict[str, Field] = {"lower": flag()}
+_TIMES_Q: dict[str, Field] = {"left": flag(), "transpose": flag()}
 _SIDES: dict[str, Field] = {"left": flag(), "right": flag()}
 _BY_ROTATIONS: dict[str, Field] = {"full_matrices": flag(), "compute_uv": flag()}
 _HYBRID: dict[str, Field] = {**_SIDES, "magma": ANYTHING}
-
-
-def _jobs(call: Call) -> dict[str, Any]:
-    return {"mode": "V", **_triangle(call)}
-
-
-def _times_q(call: Call) -> dict[str, Any]:
-    return {"left": call["left"], "transpose": call["transpose"]}
 
 
 _EIGH_OF_MEMORY = CustomCall(
@@ -224,8 +218,14 @@ _ROUTINES: dict[str, CustomCall] = {
     "blas_geqrf_batched_ffi": CustomCall((QR,), _same("geqrf")),
     "hybrid_geqp3": CustomCall((QR_PIVOTED,), _same("geqp3"), config={"magma": ANYTHING}),
     "solver_orgqr_ffi": CustomCall((COLUMNS_OF_Q,), _same("orgqr")),
-    "solver_ormqr_ffi": CustomCall((TIMES_Q,), _same("ormqr", _times_q), config={"left": flag(), "transpose": flag()}),
-    "solver_syevd_ffi": CustomCall((HERMITIAN,), _same("syevd", _jobs), config={**_LOWER, "algorithm": ANYTHING}),
+    "solver_ormqr_ffi": CustomCall(
+        (TIMES_Q,), _same("ormqr", lambda call: {name: call[name] for name in _TIMES_Q}), config=_TIMES_Q
+    ),
+    "solver_syevd_ffi": CustomCall(
+        (HERMITIAN,),
+        _same("syevd", lambda call: {"mode": "V", **_triangle(call)}),
+        config={**_LOWER, "algorithm": ANYTHING},
+    ),
     "solver_syevd": _EIGH_OF_MEMORY,
     "solver_syevj": _EIGH_OF_MEMORY,
     "solver_sytrd_ffi": CustomCall((TRIDIAGONAL,), _same("sytrd", _triangle), config=_LOWER),
@@ -241,10 +241,40 @@ _ROUTINES: dict[str, CustomCall] = {
 }
 
 
-def gpu_lapack_calls() -> Iterator[tuple[str, CustomCall]]:
-    """Yield the routines under their names on CUDA and on ROCm, and XLA's own call of cuSOLVER."""
-    for name, row in _ROUTINES.items():
-        yield f"cu{name}", row
-        yield f"hip{name}", row
-    signature = "T[*,n,n] -> T[*,n,n] A[s] s32[*]"
-    yield "__cusolver$cholesky", CustomCall((signature,), _cholesky, config={"lower": flag(False)})
+def _columns(call: Call) -> None:
+    if not call.sizes["k"] <= call.sizes["n"] <= call.sizes["m"]:
+        raise ConfigError("needs at least as many rows as columns, and no more reflectors than columns")
+
+
+def _eigh(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
+    """Define the symmetric eigenproblem. The text has four fields: lower triangle, ascending eigenvalues, most sweeps,
+    tolerance.
+    """
+    flags = call[TEXT].split(",")[:2]
+    if len(flags) != 2 or {*flags} - {"0", "1"}:
+        raise ConfigError(f"cannot read its configuration {call[TEXT]!r}")
+    info = make_shape(S32, a.array_shape.dimensions[:-2])
+    shapes = [call.result(0), call.result(1), info]
+    made = lapack_call(b, "syevd", (a,), shapes, mode="V", uplo="L" if flags[0] == "1" else "U")
+    return b.tuple([made[0], made[1]])
+
+
+def _lu(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
+    """Define LU, whose pivots count from 0, while LAPACK's count from 1."""
+    factors, rows, order = (call.result(k) for k in range(3))
+    made = lapack_call(b, "getrf", (a,), [factors, rows, make_shape(S32, rows.dimensions[:-1])])
+    exchanged = b.sub(made[1], 1)
+    return b.tuple([made[0], exchanged, b.custom_call("cu_lu_pivots_to_permutation", (exchanged,), order)])
+
+
+# Under their names on CUDA and on ROCm, then XLA's own calls: of cuSOLVER, and of factorisations on TPUs.
+GPU_LAPACK: dict[str, CustomCall] = {
+    **{f"{library}{name}": row for name, row in _ROUTINES.items() for library in ("cu", "hip")},
+    "__cusolver$cholesky": CustomCall(("T[*,n,n] -> T[*,n,n] A[s] s32[*]",), _cholesky, config={"lower": flag(False)}),
+    "Qr": CustomCall(("T[*,m,n] -> T[*,m,n] T[*,min(m,n)]",), rule="geqrf", runs_on_cpu=True),
+    "ProductOfElementaryHouseholderReflectors": CustomCall(
+        ("T[*,m,n] T[*,k] -> T[*,m,n]",), rule="orgqr", check=_columns, runs_on_cpu=True
+    ),
+    "Eigh": CustomCall(("T[*,n,n] -> T[*,n,n] R[*,n]",), _eigh, config={TEXT: Field(Kind.WORD)}, runs_on_cpu=True),
+    "LuDecomposition": CustomCall(("T[*,m,n] -> T[*,m,n] s32[*,min(m,n)] s32[*,m]",), _lu),
+}

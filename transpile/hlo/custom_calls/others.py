@@ -17,7 +17,7 @@ PLACEMENTS = frozenset(
 )
 
 
-def _placed(call: Call) -> None:
+def _check_placement(call: Call) -> None:
     """Check that the results have the types of the first operands, of which they may be parts."""
     taken = [leaf for operand in call.instruction.operands for _, leaf in leaves(operand.shape)]
     given = [leaf for _, leaf in leaves(call.instruction.shape)]
@@ -56,7 +56,7 @@ def _rows(call: Call) -> None:
         raise ConfigError(f"cannot exchange {call.sizes['k']} of {call.sizes['n']} rows")
 
 
-_PLACEMENT = CustomCall(("any -> any",), rule="placement", takes_dynamic=True, check=_placed, runs_on_cpu=True)
+_PLACEMENT = CustomCall(("any -> any",), rule="placement", takes_dynamic=True, check=_check_placement, runs_on_cpu=True)
 _PERMUTATION = CustomCall(("s32[*,k] -> s32[*,n]",), rule="pivots_to_permutation", check=_rows)
 _THREEFRY = CustomCall(("u32[*] u32[*] u32[*] u32[*] -> u32[*] u32[*]",), rule="threefry_2x32")
 OTHERS: dict[str, CustomCall] = {

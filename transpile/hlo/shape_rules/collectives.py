@@ -128,10 +128,6 @@ def _gathered(op: Operation, *, nested: bool = False) -> Shape | None:
     return one_or_tuple([_scaled(array, dimension, array.dimensions[dimension] * count) for array in arrays])
 
 
-def _all_gather(op: Operation) -> Shape | None:
-    return _gathered(op)
-
-
 def _all_gather_start(op: Operation) -> Shape | None:
     result = _gathered(op, nested=True)
     return None if result is None else TupleShape((one_or_tuple(op.operands), result))
@@ -239,10 +235,6 @@ def _second_element(op: Operation) -> Shape:
     return tuple_operand(op, 2).elements[1]
 
 
-def _all_reduce_done(op: Operation) -> Shape:
-    return op.operands[0]
-
-
 def _identifier(op: Operation) -> Shape:
     return scalar(U32)
 
@@ -252,10 +244,6 @@ def _send(op: Operation) -> Shape:
     return TupleShape((op.operands[0], scalar(U32), TOKEN))
 
 
-def _send_done(op: Operation) -> Shape:
-    return TOKEN
-
-
 def _recv(op: Operation) -> Shape | None:
     require_token(op, 0)
     if op.declared is None:
@@ -263,10 +251,6 @@ def _recv(op: Operation) -> Shape | None:
     if not isinstance(op.declared, TupleShape) or not op.declared.elements:
         refuse("XP204", f"{op.opcode} gives (data, u32[], token[]), but is declared as {shape_text(op.declared)}")
     return TupleShape((op.declared.elements[0], scalar(U32), TOKEN))
-
-
-def _recv_done(op: Operation) -> Shape:
-    return TupleShape((tuple_operand(op, 1).elements[0], TOKEN))
 
 
 def _infeed(op: Operation) -> Shape | None:
@@ -292,8 +276,8 @@ def _outfeed(op: Operation) -> Shape:
 RULES: dict[str, Rule] = {
     "all-reduce": _all_reduce,
     "all-reduce-start": _all_reduce,
-    "all-reduce-done": _all_reduce_done,
-    "all-gather": _all_gather,
+    "all-reduce-done": lambda op: op.operands[0],
+    "all-gather": _gathered,
     "all-gather-start": _all_gather_start,
     "all-gather-done": _second_element,
     "reduce-scatter": _reduce_scatter,
@@ -307,9 +291,9 @@ RULES: dict[str, Rule] = {
     "replica-id": _identifier,
     "partition-id": _identifier,
     "send": _send,
-    "send-done": _send_done,
+    "send-done": lambda op: TOKEN,
     "recv": _recv,
-    "recv-done": _recv_done,
+    "recv-done": lambda op: TupleShape((tuple_operand(op, 1).elements[0], TOKEN)),
     "infeed": _infeed,
     "outfeed": _outfeed,
 }

@@ -154,10 +154,6 @@ def _async_update(op: Operation) -> Shape:
     return op.operands[0]
 
 
-def _async_done(op: Operation) -> Shape:
-    return _async_parts(op, op.operands[0])[1]
-
-
 def _same(op: Operation) -> Shape:
     return op.operands[0]
 
@@ -170,14 +166,6 @@ def require_token(op: Operation, index: int) -> None:
 def _add_dependency(op: Operation) -> Shape:
     require_token(op, 1)
     return op.operands[0]
-
-
-def _after_all(op: Operation) -> Shape:
-    return TOKEN
-
-
-def _copy_start(op: Operation) -> Shape:
-    return TupleShape((op.operands[0], op.operands[0], scalar(U32)))
 
 
 def _copy_done(op: Operation) -> Shape:
@@ -209,12 +197,12 @@ RULES: dict[str, Rule] = {
     "fusion": _fusion,
     "async-start": _async_start,
     "async-update": _async_update,
-    "async-done": _async_done,
+    "async-done": lambda op: _async_parts(op, op.operands[0])[1],
     "opt-barrier": _same,
     "add-dependency": _add_dependency,
-    "after-all": _after_all,
+    "after-all": lambda op: TOKEN,
     "domain": _same,
-    "copy-start": _copy_start,
+    "copy-start": lambda op: TupleShape((op.operands[0], op.operands[0], scalar(U32))),
     "copy-done": _copy_done,
     "custom-call": _custom_call,
 }

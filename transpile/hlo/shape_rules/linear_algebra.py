@@ -122,15 +122,11 @@ def _rng_bit_generator(op: Operation) -> Shape | None:
     return declared
 
 
-def _rng_get_and_update_state(op: Operation) -> Shape:
-    return ArrayShape(U64, (2,))
-
-
 RULES: dict[str, Rule] = {
     "fft": _fft,
     "cholesky": _cholesky,
     "triangular-solve": _triangular_solve,
     "rng": _rng,
     "rng-bit-generator": _rng_bit_generator,
-    "rng-get-and-update-state": _rng_get_and_update_state,
+    "rng-get-and-update-state": lambda op: ArrayShape(U64, (2,)),
 }

@@ -188,10 +188,6 @@ def _batch_norm_with_moments(op: Operation) -> Shape:
     return TupleShape((operand, features, features))
 
 
-def _batch_norm_inference(op: Operation) -> Shape:
-    return _batch_norm(op)[0]
-
-
 RULES: dict[str, Rule] = {
     "reduce": _reduce,
     "reduce-window": _reduce_window,
@@ -201,6 +197,6 @@ RULES: dict[str, Rule] = {
     "map": _map,
     "scan": _scan,
     "batch-norm-training": _batch_norm_with_moments,
-    "batch-norm-inference": _batch_norm_inference,
+    "batch-norm-inference": lambda op: _batch_norm(op)[0],
     "batch-norm-grad": _batch_norm_with_moments,
 }

@@ -16,8 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from .binding import as_tuple, bind
-from .lattice import Array, Callback, Fact, Known, OneOf, Several, alternatives, elements_of, joined, truth, tuple_of
+from .lattice import (
+    Array,
+    Callback,
+    Fact,
+    Known,
+    OneOf,
+    Several,
+    alternatives,
+    as_tuple,
+    bind,
+    elements_of,
+    joined,
+    truth,
+    tuple_of,
+)
 
 MOST_CASES = 144  # combinations of alternatives that an expression is evaluated for
 LARGEST = 64  # elements of sequences, and bits of numbers

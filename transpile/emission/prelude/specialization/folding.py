@@ -9,9 +9,20 @@ import numpy as np
 
 from ....python.grammar import NOT
 from ....python.printer import Printer, level_of
-from .binding import assigned_names, bind, opened_names
 from .evaluation import Evaluator
-from .lattice import Array, Call, Callback, Fact, Known, joined, parameters_of, truth
+from .lattice import (
+    Array,
+    Call,
+    Callback,
+    Fact,
+    Known,
+    assigned_names,
+    bind,
+    joined,
+    opened_names,
+    parameters_of,
+    truth,
+)
 
 Names = dict[str, Fact]
 

@@ -309,7 +309,7 @@ class _Merger(Printer):
             return None
         above = self.called.body[0].end_lineno if self.body is not self.called.body else self.body[0].lineno - 1
         indent = "    " * depth
-        lines = [*self._told(node, indent), *(indent + text for text in self.taken.first)]
+        lines = [*self._summary_comment(node, indent), *(indent + text for text in self.taken.first)]
         if isinstance(node, ast.Return | ast.Expr):
             return lines + self.writer.block(self.body, depth, above or 0)
         *others, last = self.body
@@ -319,7 +319,7 @@ class _Merger(Printer):
         target = self.source[self.offset(node.lineno, node.col_offset) : end]
         return lines if target == f"{result} = " else [*lines, f"{indent}{target}{result}"]
 
-    def _told(self, node: ast.stmt, indent: str) -> list[str]:
+    def _summary_comment(self, node: ast.stmt, indent: str) -> list[str]:
         """Return the inlined function's summary as a comment above its statements, or nothing."""
         text = (ast.get_docstring(self.called) or "").split(".\n")[0].split(". ")[0].rstrip(".")
         for name, own in self.taken.names.items():

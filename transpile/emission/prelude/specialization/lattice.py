@@ -1,11 +1,13 @@
-"""The lattice of facts: what is known of a value before a module runs, and the join of facts from several calls."""
+"""The lattice of facts: what is known of a value before a module runs, and the join of facts from its calls."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Sequence
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import field
-from functools import reduce
+from functools import lru_cache, reduce
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,11 @@ from ....array.node import Node, Slot, Ufunc
 from ....array.program import Function
 from ....dataclass import dataclass
 from ....hlo.element_types import ElementType
+from ....python.calls import Lost, uses_of, without_arguments
+from ....python.modules import mentioned
+from ...lines import Line
+
+_REMEMBERED = 1 << 13  # statements of the prelude, which are the same for every module
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +181,97 @@ def defaults_of(function: ast.FunctionDef) -> dict[str, ast.expr]:
     found = {p.arg: d for p, d in zip(reversed(positional), reversed(arguments.defaults), strict=False)}
     keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     return found | {p.arg: d for p, d in keywords if d is not None}
+
+
+def calls_of(
+    nodes: Mapping[str, Collection[Node]], lines: Iterable[Line], others: Iterable[str], known_sizes: Container[int]
+) -> dict[str, list[Call]]:
+    """Return the calls of each function that only ``nodes`` call.
+
+    ``lines`` are the program's lines. Names in ``others``, the texts besides them, are used in unknown ways. Only sizes
+    in ``known_sizes`` are facts; others are unknown.
+    """
+    if not nodes:
+        return {}
+    uses = Counter[tuple[str, bool]]()
+    for line in lines:
+        uses.update(uses_of(line.text, nodes))
+    named = {name for text in others for name in mentioned(text)}
+    return {
+        name: [call_of(node, known_sizes) for node in own]
+        for name, own in nodes.items()
+        if name not in named and not uses[name, False] and 0 < uses[name, True] <= len(own)
+    }
+
+
+def cut_calls(line: Line, lost: Lost) -> None:
+    """Remove lost arguments from the calls in a line."""
+    line.text = without_arguments(line.text, lost)
+    line.values.update({node: without_arguments(text, lost) for node, text in line.values.items()})
+
+
+def as_tuple(fact: Fact) -> Fact:
+    """Return the fact of a list, a range or a string as that of a tuple; any other fact unchanged."""
+    is_sequence = isinstance(fact, Known) and isinstance(fact.value, list | range | str)
+    return Known(tuple(fact.value)) if is_sequence else fact  # type: ignore[union-attr]
+
+
+def bind(target: ast.expr, fact: Fact, names: dict[str, Fact]) -> None:
+    """Bind the names of an assignment's target to the facts about the value."""
+    if isinstance(target, ast.Name):
+        names[target.id] = fact
+        return
+    if isinstance(target, ast.Starred):
+        bind(target.value, None, names)
+        return
+    if not isinstance(target, ast.Tuple | ast.List):
+        return
+    elements = elements_of(as_tuple(fact))
+    starred = [k for k, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
+    if elements is None or (not starred and len(elements) != len(target.elts)):
+        elements = (None,) * len(target.elts)
+    elif starred:
+        (k,), behind = starred, len(target.elts) - starred[0] - 1
+        middle = tuple_of(elements[k : len(elements) - behind])
+        if isinstance(target.elts[k].value, ast.Name):  # type: ignore[attr-defined]
+            bind(target.elts[k].value, middle, names)  # type: ignore[attr-defined]
+        parts = chain(
+            zip(target.elts[:k], elements, strict=False),
+            zip(target.elts[k + 1 :], elements[len(elements) - behind :], strict=True),
+        )
+        for part, element in parts:
+            bind(part, element, names)
+        return
+    for part, element in zip(target.elts, elements, strict=True):
+        bind(part, element, names)
+
+
+def assigned_names(nodes: list[ast.stmt]) -> set[str]:
+    """Return the names that statements assign."""
+    return set().union(*map(_assigned, nodes))
+
+
+def opened_names(nodes: list[ast.stmt]) -> set[str]:
+    """Return the names whose contents statements may change."""
+    return set().union(*map(_opened, nodes))
+
+
+@lru_cache(_REMEMBERED)
+def _assigned(node: ast.stmt) -> frozenset[str]:
+    return frozenset(
+        part.id for part in ast.walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)
+    )
+
+
+@lru_cache(_REMEMBERED)
+def _opened(node: ast.stmt) -> frozenset[str]:
+    found = set()
+    for part in ast.walk(node):
+        inner = None
+        if isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
+            inner = part.value
+        elif isinstance(part, ast.Expr) and isinstance(part.value, ast.Call):
+            inner = part.value.func.value if isinstance(part.value.func, ast.Attribute) else None
+        if isinstance(inner, ast.Name):
+            found.add(inner.id)
+    return frozenset(found)

@@ -2,7 +2,8 @@
 
 Facts about the arguments of the module's calls are propagated through the functions to a fixed point (interprocedural
 constant propagation): a fact about a parameter is the join over all reachable calls. Then each function is written
-again without branches that cannot be taken, and without parameters that are always the same.
+again without branches that cannot be taken, and without parameters that are always the same. Groups of functions
+that share none are specialized apart, with a cache.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from ....dataclass import dataclass
@@ -23,13 +24,14 @@ from .dead_code import cleaned
 from .docstrings import docstring
 from .evaluation import Evaluator
 from .folding import Folder
-from .inlining import merged
+from .inlining import merged, needed_by
 from .lattice import Call, Fact, Known, OneOf, Several, alternatives, defaults_of, joined, parameters_of
 from .layout import laid_out
 
 _MOST_CASES = 8  # distinct calls of a function that are evaluated one by one
 LONGEST = 24  # characters of the text that replaces a parameter
 _WITHOUT_RULES = (ast.Match, ast.AsyncFunctionDef, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)
+_MOST_KNOWN = 512  # groups of functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,3 +406,75 @@ def literal(value: Any) -> str | None:
         inner = ", ".join(part for part in parts if part is not None)
         return None if None in parts else f"({inner},)" if len(parts) == 1 else f"({inner})"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Functions that share definitions, with everything that determines how they are specialized."""
+
+    used: tuple[str, ...]
+    calls: tuple[tuple[object, ...], ...]
+    texts: tuple[tuple[object, ...], ...]
+    namespace: str
+    definitions: Mapping[str, Definition] = field(compare=False)
+    calls_by_name: Mapping[str, Sequence[Call]] = field(compare=False)
+
+
+def cut(
+    definitions: Mapping[str, Definition],
+    used: Iterable[str],
+    calls: Mapping[str, Sequence[Call]],
+    namespace: str = "np",
+) -> Cut:
+    """Return the prelude functions behind ``used`` names, specialized to the module's ``calls``.
+
+    The result is that of :func:`.specialize.cut_together`.
+    """
+    found = Cut({}, {})
+    for names, needed in _groups(definitions, used):
+        group = _Group(
+            tuple(names),
+            tuple(_key_of_call(name, call) for name in names if name in calls for call in calls[name]),
+            tuple(_key_of_definition(definitions[name]) for name in needed),
+            namespace,
+            definitions,
+            {name: calls[name] for name in names if name in calls},
+        )
+        part = _cut(group)
+        found.definitions.update(part.definitions)
+        found.lost.update(part.lost)
+    return found
+
+
+@lru_cache(_MOST_KNOWN)
+def _cut(group: _Group) -> Cut:
+    return cut_together(group.definitions, group.used, group.calls_by_name, group.namespace)
+
+
+def _key_of_call(name: str, call: Call) -> tuple[object, ...]:
+    return name, call.arguments, tuple(call.keywords.items()), call.derived
+
+
+def _key_of_definition(definition: Definition) -> tuple[object, ...]:
+    return (
+        definition.name,
+        definition.source,
+        definition.order,
+        definition.module,
+        frozenset(definition.imports.items()),
+    )
+
+
+_Sharing = tuple[list[str], dict[str, Definition]]  # names, and all that they need
+
+
+def _groups(definitions: Mapping[str, Definition], used: Iterable[str]) -> list[_Sharing]:
+    """Return the used names in groups that have no definition in common, each with all that it needs."""
+    groups: list[_Sharing] = []
+    for name in used:
+        names, needed = [name], needed_by(definitions, [name])
+        for group in [group for group in groups if not needed.keys().isdisjoint(group[1])]:
+            groups.remove(group)
+            names, needed = [*group[0], *names], group[1] | needed
+        groups.append((names, needed))
+    return groups
