@@ -75,13 +75,8 @@ def package_file(project: Project, file: VendoredModule) -> GeneratedModule:
     values = {"package": package_name(project), "header": "@HEADER@", **_VALUES[name](project)}
     text = environment().get_template(f"{name}.j2").render(values)
     header = environment().get_template("header.j2").render(version=VERSION, digest=_digest(text)).rstrip()
-    return GeneratedModule(
-        with_body_hash(_formatted(text.replace("@HEADER@", header), project, file)), Path(name).stem, file.target
-    )
-
-
-def _formatted(text: str, project: Project, file: VendoredModule) -> str:
-    return formatted(text, Layout(project.line_length(file)))
+    text = formatted(text.replace("@HEADER@", header), Layout(project.line_length(file)))
+    return GeneratedModule(with_body_hash(text), Path(name).stem, file.target)
 
 
 def listed(words: Sequence[str]) -> str:

@@ -47,15 +47,12 @@ def plan(function: Function, source_names: SourceNames) -> Plan:
     depth: dict[Node, int] = {}
     for node in nodes:
         folded = [operand for operand in node.operands if operand not in made.named]
-        made.work[node] = _own_work(node) + sum(made.work[operand] for operand in folded)
+        own_work = 0 if node.operation.is_light or node.is_python_int else 1
+        made.work[node] = own_work + sum(made.work[operand] for operand in folded)
         depth[node] = 1 + max((depth[operand] for operand in folded), default=0)
         if must_be_named(node, users.get(node, []), made, function.graph, source_names.chains) or depth[node] > DEEPEST:
             made.named.add(node)
     return made
-
-
-def _own_work(node: Node) -> int:
-    return 0 if node.operation.is_light or node.is_python_int else 1
 
 
 def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph, chains: CallChains) -> bool:

@@ -310,7 +310,7 @@ def targets(file_name: str, tree: ast.Module) -> Targets:
     return found
 
 
-def _add_handed(found: Targets, file_name: str, function: ast.FunctionDef) -> None:
+def _add_handed(table: Targets, file_name: str, function: ast.FunctionDef) -> None:
     """Add the last value of a variable that a function returns if the variable's name is uninformative."""
     returned = function.body[-1]
     name = returned.value.id if isinstance(returned, ast.Return) and isinstance(returned.value, ast.Name) else ""
@@ -323,7 +323,7 @@ def _add_handed(found: Targets, file_name: str, function: ast.FunctionDef) -> No
             if any(isinstance(target, ast.Name) and target.id == name for target in targets):
                 last = node
     if last is not None:
-        found[_place(file_name, last if isinstance(last, ast.AugAssign) else last.value)] = ReturnedVariable(name)
+        table[_place(file_name, last if isinstance(last, ast.AugAssign) else last.value)] = ReturnedVariable(name)
 
 
 @lru_cache(MOST_FILES)
@@ -379,25 +379,25 @@ def _word(key: ast.expr | None) -> str | None:
     return key.value if is_word else None  # type: ignore[union-attr]
 
 
-def _add_returned(found: Targets, file_name: str, value: ast.expr) -> None:
+def _add_returned(table: Targets, file_name: str, value: ast.expr) -> None:
     """Add an expression that a function returns; for a tuple, every element."""
-    found.setdefault(_place(file_name, value), Returned())
+    table.setdefault(_place(file_name, value), Returned())
     if isinstance(value, ast.Tuple):
         for index, item in enumerate(value.elts):
             place = _place(file_name, item)
             if index or place != _place(file_name, value):
-                found.setdefault(place, Returned(index))
+                table.setdefault(place, Returned(index))
             else:
-                found[place] = Returned(index)  # without brackets a tuple starts where its first element does
+                table[place] = Returned(index)  # without brackets a tuple starts where its first element does
 
 
-def _add(found: Targets, file_name: str, target: ast.expr, value: ast.expr | ast.AugAssign) -> None:
+def _add(table: Targets, file_name: str, target: ast.expr, value: ast.expr | ast.AugAssign) -> None:
     """Add a target; for a tuple of targets and a tuple of values, each element."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         for part, item in zip(target.elts, value.elts, strict=True):
-            _add(found, file_name, part, item)
+            _add(table, file_name, part, item)
     elif isinstance(target, ast.Name) and target.id.isidentifier() and not _is_of_plumbing(target.id):
-        found[_place(file_name, value)] = target.id
+        table[_place(file_name, value)] = target.id
 
 
 def in_authors_order(program: Program, names: SourceNames) -> None:

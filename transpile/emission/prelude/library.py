@@ -178,17 +178,15 @@ def _without_blocks(lines: list[str], tree: ast.Module, *, decorators: bool = Fa
     """Return a definition without blocks that silence NumPy's warnings, and optionally without such decorators."""
     gone = set()
     nodes = list(ast.walk(tree))
-    for block in (node for node in nodes if isinstance(node, ast.With) and _silences(node)):
+    for block in (node for node in nodes if isinstance(node, ast.With)):
+        if not all(_is_errstate(item.context_expr) for item in block.items):
+            continue
         gone.add(block.lineno - 1)
         for k in range(block.body[0].lineno - 1, block.end_lineno or 0):
             lines[k] = lines[k].removeprefix("    ")
     for function in (node for node in nodes if isinstance(node, ast.FunctionDef) and decorators):
         gone.update(each.lineno - 1 for each in function.decorator_list if _is_errstate(each))
     return "\n".join(line for k, line in enumerate(lines) if k not in gone)
-
-
-def _silences(block: ast.With) -> bool:
-    return all(_is_errstate(item.context_expr) for item in block.items)
 
 
 def _is_errstate(expression: ast.expr) -> bool:

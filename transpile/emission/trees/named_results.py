@@ -178,7 +178,9 @@ def named_results(
             nested = [(words[each.call], each, found[each.function]) for each in nested_results(function, found)]
             name = renderer.function_names[function]
             otherwise = "gradient" if name.startswith(GRADIENT) else "value"
-            found[function] = NamedResults(names.fresh(_class_name(name)), otherwise, tuple(nested))
+            found[function] = NamedResults(
+                names.fresh("".join(map(str.capitalize, name.split("_"))) + "Results"), otherwise, tuple(nested)
+            )
     return found
 
 
@@ -211,10 +213,6 @@ def _has_many(function: Function, least: int) -> bool:
 
 def _bytes(node: Node) -> int:
     return 0 if node.element_type is None else math.prod(node.shape) * node.element_type.dtype.itemsize
-
-
-def _class_name(function_name: str) -> str:
-    return "".join(word.capitalize() for word in function_name.split("_")) + "Results"
 
 
 def class_text(function: Function, named: NamedResults, renderer: Renderer) -> str:

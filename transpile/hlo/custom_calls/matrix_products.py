@@ -11,7 +11,6 @@ from typing import Any
 
 from ..attributes import ConvolutionDimensionNumbers, Window
 from ..builder import F32, DotDimensionNumbers, Transpose, XlaBuilder, XlaOp
-from ..element_types import ElementType
 from .call import Call, CustomCall
 from .fields import ConfigError, Field, Kind, flag, integers, number, word
 
@@ -44,7 +43,7 @@ def _product(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, *more: XlaOp) ->
 def _scaled_product(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, more: tuple[XlaOp, ...]) -> XlaOp:
     """Return the scaled product in the type of accumulation."""
     numbers = DotDimensionNumbers(*(call[f"{_NUMBERS}.{name}_dimensions"] for name in _DIMENSIONS))
-    work = _summed_in(call.result().element_type)
+    work = F32 if call.result().element_type.is_low_precision else call.result().element_type
     precision = ("highest", "highest") if "HIGH" in str(call[_PRECISION]) else None
     product = b.dot_general(lhs, rhs, numbers, precision=precision, preferred_element_type=work)
     result = _scaled(b, call, product, complex(call["alpha_real"], call["alpha_imag"]))
@@ -53,10 +52,6 @@ def _scaled_product(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, more: tup
     if not more or more[0].array_shape.dimensions != result.array_shape.dimensions:
         raise ConfigError(f"needs a third operand like its result for beta = {call['beta']}")
     return b.add(result, _scaled(b, call, b.convert_element_type(more[0], work), complex(call["beta"])))
-
-
-def _summed_in(element_type: ElementType) -> ElementType:
-    return F32 if element_type.is_low_precision else element_type
 
 
 def _scaled(b: XlaBuilder, call: Call, value: XlaOp, factor: complex) -> XlaOp:
