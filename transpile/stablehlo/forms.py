@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..dataclass import dataclass
 from ..hlo.lexer import quote
 from ..hlo.opcodes import OPCODES
@@ -107,24 +109,25 @@ def takes(name: str, operands: int, results: int, regions: int = 0) -> bool:
     return all(fewest <= count and (most is None or count <= most) for (fewest, most), count in bounds)
 
 
-def check_forms(program: Program, source: SourceText) -> None:
-    """Raise ``HloSyntaxError``: XP110 for an operation that nobody knows, XP111 for one of another form."""
-    known: set[tuple[str, int, int]] = set()  # forms without regions that are as they should be
-    for function in program.operations:
-        if function.name != "func.func":
-            continue
+def check_forms(program: Program, operations: Sequence[Operation], source: SourceText) -> None:
+    """Check the operations in functions. Raises ``HloSyntaxError``: XP110 for one that nobody knows, XP111 for one of
+    another form.
+    """
+    for function in program.functions:
         if "sym_name" not in function.attributes:
             raise HloSyntaxError(Diagnostic("XP111", "a function has no name", function.span, source))
-        for operation in (function, *program.inside(function)):
-            form = (operation.name, len(operation.operands), len(operation.results))
-            if form in known and not operation.regions:
-                continue
-            if operation is not function:
-                _check(operation, source)
-            if not operation.regions:
-                known.add(form)
+        for region in function.regions:
+            _check_returns(region, source)
+    known: set[tuple[str, int, int]] = set()  # forms without regions that are as they should be
+    for operation in operations:
+        form = (operation.name, len(operation.operands), len(operation.results))
+        if operation.regions:
+            _check(operation, source)
             for region in operation.regions:
                 _check_returns(region, source)
+        elif form not in known:
+            _check(operation, source)
+            known.add(form)
 
 
 def _check(operation: Operation, source: SourceText) -> None:

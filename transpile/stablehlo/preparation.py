@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ _DIALECT = re.compile(r"[#!]([A-Za-z_][\w$]*)", re.ASCII)
 
 def functions_of(program: Program) -> dict[str, Operation]:
     """The functions of a program by name."""
-    return {str(each.attributes.get("sym_name")): each for each in program.operations if each.name == "func.func"}
+    return {str(each.attributes.get("sym_name")): each for each in program.functions}
 
 
 def main_function(program: Program, name: str | None, source: SourceText) -> Operation:
@@ -62,10 +62,10 @@ def choose_platform(function: Operation, platform: int | None) -> None:
     region.operations.insert(0, constant)
 
 
-def left_out(program: Program, source: SourceText) -> list[Diagnostic]:
-    """A note for each attribute of a dialect that nobody here knows: it is left out."""
-    rows = {id(each.attributes): each.attributes for each in program.walk()}  # lines that are alike have one
-    functions = (row for each in program.operations if each.name == "func.func" for row in _rows(each))
+def left_out(program: Program, operations: Sequence[Operation], source: SourceText) -> list[Diagnostic]:
+    """A note for each attribute of a dialect that nobody here knows. ``operations`` are those in functions."""
+    rows = {id(each.attributes): each.attributes for each in (*program.operations, *operations)}  # one for lines alike
+    functions = (row for each in program.functions for row in _rows(each))
     items = (item for row in (*rows.values(), *functions, program.attributes) for item in row.items())
     names = sorted({name for name, value in items if "." in name and _is_unknown(value)})
     return [Diagnostic("XP120", f"no known dialect has the attribute '{each}'", None, source) for each in names]

@@ -117,13 +117,10 @@ class Program:
     operations: list[Operation]
     notes: list[Diagnostic]
 
-    def walk(self) -> Iterator[Operation]:
-        """All operations, those that hold others before these."""
-        return walk(self.operations)
-
-    def inside(self, function: Operation) -> Iterator[Operation]:
-        """All operations of a function."""
-        return walk([operation for region in function.regions for operation in region.operations])
+    @property
+    def functions(self) -> list[Operation]:
+        """The functions among the operations."""
+        return [each for each in self.operations if each.name == "func.func"]
 
 
 def cloned(function: Operation) -> Operation:
@@ -146,6 +143,11 @@ def cloned(function: Operation) -> Operation:
         return replace(operation, operands=operands, results=list(map(of, operation.results)), regions=regions)
 
     return copy(function)
+
+
+def inside(functions: Sequence[Operation]) -> Iterator[Operation]:
+    """All operations of functions."""
+    return walk([operation for each in functions for region in each.regions for operation in region.operations])
 
 
 def walk(operations: Sequence[Operation]) -> Iterator[Operation]:

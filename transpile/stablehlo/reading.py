@@ -11,7 +11,7 @@ from .forms import check_forms
 from .origins import Locations, Origins
 from .portable import read_artifact
 from .preparation import choose_platform, left_out, main_function
-from .program import UNKNOWN, Location, Program
+from .program import UNKNOWN, Location, Program, inside
 from .rules import RULES
 from .simplification import at_sizes, simplified
 from .sizes import put_sizes
@@ -58,8 +58,9 @@ def _translated(
     main = main_function(program, function, source)
     is_open = put_sizes(main, sizes, source)
     choose_platform(main, platform)
-    program.notes += left_out(program, source)
-    check_forms(program, source)
+    operations = list(inside(program.functions))
+    program.notes += left_out(program, operations, source)
+    check_forms(program, operations, source)
     if is_open:
         at_sizes(program, main, source)
     else:

@@ -563,8 +563,8 @@ for _names, _step in (
 
 def simplified(program: Program, source: SourceText) -> None:
     """Simplify all functions of a program."""
-    for function in program.operations:
-        if function.name == "func.func" and function.regions:
+    for function in program.functions:
+        if function.regions:
             Simplifier(function.regions[0], source, _STEPS).run()
 
 

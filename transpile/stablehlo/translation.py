@@ -7,6 +7,7 @@ what it sees around it. What an instruction is comes from :data:`.rows.ROWS` or 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from ..hlo.attributes import Raw
@@ -20,7 +21,7 @@ from ..hlo.source import Diagnostic, HloSyntaxError, SourceText, Span
 from ..hlo.verifier import verify
 from .origins import Origins
 from .preparation import functions_of
-from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value
+from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value, inside
 from .result_shardings import with_shardings
 from .rows import ROWS, AttributeValueError
 from .shardings import marks, meshes_in_header, meshes_of, spelled
@@ -92,7 +93,7 @@ class Translator:
                 done[each] = None
             else:
                 opened.add(each)
-                for operation in self.program.inside(each):
+                for operation in inside([each]):
                     if operation.name not in CALLS or (name := callee_name(operation)) is None:
                         continue
                     callee = self._callee(name, operation)
@@ -197,8 +198,8 @@ class Translator:
             for operation in region.operations:
                 needed += operation.operands
                 own += operation.results
-                for inner in operation.regions:
-                    needed += self.captures(inner)
+                if operation.regions:
+                    needed += chain.from_iterable(map(self.captures, operation.regions))
             found = self.captured[region] = dict.fromkeys(needed)
             for value in own:
                 found.pop(value, None)

@@ -148,9 +148,11 @@ class Writer:
         self, whole: Instruction, count: int, *, is_marked: bool = True, attributes: Mapping[str, Any] = _NONE
     ) -> list[Instruction]:
         """The elements of a tuple."""
-        shapes = whole.element_shapes
-        make = self.add if is_marked else self.unmarked
-        return [make("get-tuple-element", shapes[k], (whole,), {"index": k, **attributes}) for k in range(count)]
+        make, operands = self.add if is_marked else self.unmarked, (whole,)
+        return [
+            make("get-tuple-element", shape, operands, {"index": k, **attributes})
+            for k, shape in enumerate(whole.element_shapes[:count])
+        ]
 
     def computation(self, name: str, root: Instruction, span: Span | None) -> Computation:
         """The finished computation, its instructions in XLA's order of printing."""
