@@ -11,6 +11,7 @@ from xla2py.transpile.equivalence.verdicts.perturbed_functions import with_moved
 from xla2py.transpile.equivalence.verdicts.tolerances import budgets_for
 from xla2py.transpile.hlo.printer import print_module
 
+pytestmark = [pytest.mark.live_xla, pytest.mark.usefixtures("live_xla")]  # answers of 5 MB
 X = np.random.default_rng(0).standard_normal((2048, 64)).astype(np.float32)
 
 

@@ -7,6 +7,7 @@ more, ``live`` believes no recording and tells where the installed versions say 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -42,6 +43,7 @@ class Answers:
         self.module, self.test = "", ""  # that ask now
         self.texts_of = ""  # the version of JAX whose texts they are about; nothing for the installed one
         self.disagreements: list[str] = []
+        self.unrecorded: Counter[str] = Counter()  # answers of each module that could be recorded
 
     def ask(self, question: Question, live: Callable[[], Any], fits: Callable[[Any], bool] = lambda _: True) -> Any:
         """Return the answer to a question; ``live`` asks what is installed. Raises what it raises.
@@ -66,6 +68,8 @@ class Answers:
         text = json.dumps(answer, ensure_ascii=False)
         if found is not None and found.answer != text:
             self.disagreements.append(f"{self.module}: {found.test}: {found.question}")
+        if self.mode == "recorded" and answer is not None:
+            self.unrecorded[self.module] += 1
         if self.mode == "record" and answer is not None:
             records.add(Record(key, self.test, question.title, [self.version], text))
         return _given(answer) if answer is not None else outcome

@@ -106,19 +106,25 @@ class _Run:
             ANSWERS.write(self.modules, self.modules - self.failed if is_whole else set())
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["disagreements"] = ANSWERS.disagreements
+            session.config.workeroutput["unrecorded"] = dict(ANSWERS.unrecorded)
             session.config.workeroutput["left"] = dict(session.config.stash[_LEFT])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: Any) -> None:
         told = getattr(node, "workeroutput", {})
         ANSWERS.disagreements += told.get("disagreements", [])
+        ANSWERS.unrecorded.update(told.get("unrecorded", {}))
         node.config.stash[_LEFT] = Counter(told.get("left", {}))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        left = terminalreporter.config.stash.get(_LEFT, {})
-        if left:
-            files = ", ".join(f"{name} {count}" for name, count in sorted(left.items()))
-            terminalreporter.line(f"left to make prove: {files}")
+        counts = {
+            "left to make prove": terminalreporter.config.stash.get(_LEFT, {}),
+            "asked of XLA, which make record would save": ANSWERS.unrecorded,
+        }
+        for said, files in counts.items():
+            if files:
+                listed = ", ".join(f"{name} {count}" for name, count in Counter(files).most_common(20))
+                terminalreporter.line(f"{said}: {listed}{', ..' * (len(files) > 20)}")
         if ANSWERS.disagreements:
             terminalreporter.section("recordings that the installed XLA does not agree with")
             for line in ANSWERS.disagreements:

@@ -48,7 +48,7 @@ def test_a_recorded_answer_is_not_asked_again(answers):
 def test_what_is_not_recorded_is_asked_and_not_written(answers, tmp_path):
     made = answers()
     recorded(made)
-    assert not list(tmp_path.rglob("*.jsonl"))
+    assert not list(tmp_path.rglob("*.jsonl")) and made.unrecorded == {made.module: 1}
     with pytest.raises(NotRecordedError, match="make record"):
         answers(version="").ask(QUESTION, never)
 
