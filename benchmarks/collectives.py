@@ -3,15 +3,17 @@
     python benchmarks/collectives.py [--workers 2 4] [--sizes 1KiB 1MiB 64MiB] [--rounds 3] [COLLECTIVE...]
 
 Every replica is a process on this machine. The ring is what one would write by hand: each process sends to the next one
-and adds what comes, or keeps it; an all-to-all has no ring. With ``--mpi path/to/python``, a Python with mpi4py, its
-own collectives and those of replicas over MPI take turns in the same processes. Of all rounds the least and the median
-milliseconds of a call are printed.
+and adds what comes, keeps it, or hands it on. With ``--mpi path/to/python``, a Python with mpi4py, its own collectives
+and those of replicas over MPI take turns in the same processes, some calls each; each rank keeps to one core. The table
+has the least and the median milliseconds of a call in all rounds, and how many times as long replicas take by the
+medians.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import select
 import socket
 import statistics
@@ -27,7 +29,9 @@ from typing import Any
 import numpy as np
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute")
+COLUMNS = ("workers", "raw TCP"), ("over MPI", "mpi4py")
 LEAST_SECONDS = 0.3  # of the calls that are timed together
+TURN_BYTES = 1 << 21  # shorter arrays take turns as often as if they were so long
 ADD = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
 
 
@@ -156,6 +160,16 @@ class Ring:
             self.shift(gathered[(self.rank - step) % self.count], gathered[(self.rank - step - 1) % self.count])
         return gathered
 
+    def all_to_all(self, x: np.ndarray) -> np.ndarray:
+        """A block of each; blocks go around the ring, those of the nearest processes first."""
+        blocks = np.roll(x.reshape(self.count, -1), -self.rank, axis=0)
+        result, carried = blocks.copy(), blocks[1:]
+        for step in range(1, self.count):
+            arrived = np.empty_like(carried)
+            self.shift(carried, arrived)
+            result[-step], carried = arrived[0], arrived[1:]
+        return np.roll(result, self.rank, axis=0).reshape(-1)
+
     def collective_permute(self, x: np.ndarray) -> np.ndarray:
         """The array of the process before."""
         result = np.empty_like(x)
@@ -170,6 +184,8 @@ def ring_process(rank: int, ports: Sequence[int]) -> None:
         collective, size = line.split()
         x = np.arange(int(size) // 4, dtype=np.float32)
         np.testing.assert_array_equal(ring.all_reduce(x), x * ring.count)
+        size = x.size // ring.count
+        np.testing.assert_array_equal(ring.all_to_all(x), np.tile(x[ring.rank * size :][:size], ring.count))
         print(json.dumps(times_of(partial(getattr(ring, collective), x), x.nbytes)), flush=True)
 
 
@@ -193,10 +209,8 @@ class Rings:
             process.stdin.write(line + "\n")
             process.stdin.flush()
 
-    def times(self, collective: str, size: int) -> list[float] | None:
-        """The slowest process's seconds of each call; None of what it cannot do."""
-        if not hasattr(Ring, collective):
-            return None
+    def times(self, collective: str, size: int) -> list[float]:
+        """The slowest process's seconds of each call."""
         self.ask(f"{collective} {size}")
         every = [json.loads(process.stdout.readline()) for process in self.processes]
         return [max(seconds) for seconds in zip(*every, strict=True)]
@@ -223,15 +237,18 @@ def mpi_process(source: str, collective: str, size: int) -> None:
     from mpi4py import MPI
 
     world: Any = MPI.COMM_WORLD
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[world.rank % len(cores)]})
     names: dict[str, Any] = {"__name__": "collectives"}
     exec(compile(Path(source).read_text(encoding="utf-8"), source, "exec"), names)
     network = names["Ranks"](world.Dup(), 60.0)
     own = replica_call(names["Group"](world.rank, world.size, 1, network), collective, size)
     seconds: list[list[float]] = [[], []]
-    for _ in range(3):
+    for _ in range(30 if size < TURN_BYTES else 3):
         for k, call in enumerate((raw_call(world, collective, size), own)):
             world.Barrier()
-            seconds[k] += times_of(call, size)
+            seconds[k] += times_of(call, max(size, TURN_BYTES))
     every = world.gather(seconds)
     if every is not None:
         print(json.dumps([[max(one) for one in zip(*both, strict=True)] for both in zip(*every, strict=True)]))
@@ -280,23 +297,30 @@ class Mpi:
 # -- the table
 
 
-def figures(seconds: Sequence[float] | None) -> str:
-    if not seconds:
-        return f"{'':>19}"
-    return f"{1e3 * min(seconds):9.3f} {1e3 * statistics.median(seconds):9.3f}"
+def figures(seconds: Sequence[float]) -> str:
+    return f"{1e3 * min(seconds):.3g} / {1e3 * statistics.median(seconds):.3g}"
+
+
+def cells(seconds: Mapping[str, Sequence[float]]) -> list[str]:
+    """What replicas take, what is raw, and how many times as long replicas take, by the medians."""
+    found = []
+    for own, raw in COLUMNS:
+        if own in seconds:
+            ratio = statistics.median(seconds[own]) / statistics.median(seconds[raw])
+            found += [figures(seconds[own]), figures(seconds[raw]), f"{ratio:.2f}"]
+    return found
 
 
 def compared(count: int, options: argparse.Namespace) -> None:
     """Print a line for each collective and size on so many processes."""
     variants: dict[str, Any] = {} if options.only_mpi else {"workers": Workers(count), "raw TCP": Rings(count)}
     if options.mpi is not None:
-        variants["raw MPI", "MPI"] = Mpi(count, options.mpi)
+        variants["mpi4py", "over MPI"] = Mpi(count, options.mpi)
     try:
         for collective in options.collectives or COLLECTIVES:
             for size in options.sizes:
                 seconds = measured(variants, collective, size, options.rounds)
-                line = "  ".join(map(figures, seconds.values()))
-                print(f"{count} {collective:18} {size:>7}  {line}{ratios(seconds)}", flush=True)
+                print("|", " | ".join([str(count), f"`{collective}`", size, *cells(seconds)]), "|", flush=True)
     finally:
         for variant in variants.values():
             variant.close()
@@ -309,19 +333,10 @@ def measured(variants: Mapping[Any, Any], collective: str, size: str, rounds: in
     seconds: dict[str, list[float]] = {}
     for _ in range(rounds):
         for names, variant in variants.items():
-            told = variant.times(collective, size_in_bytes(size)) or []
+            told = variant.times(collective, size_in_bytes(size))
             for name, own in zip(names, told, strict=True) if isinstance(names, tuple) else [(names, told)]:
                 seconds.setdefault(name, []).extend(own)
     return seconds
-
-
-def ratios(seconds: Mapping[str, Sequence[float]]) -> str:
-    """How many times as long replicas take as what is raw, by the medians."""
-    return "".join(
-        f"  {statistics.median(seconds[own]) / statistics.median(seconds[raw]):.1f} times {raw}"
-        for own, raw in (("workers", "raw TCP"), ("MPI", "raw MPI"))
-        if seconds.get(own) and seconds.get(raw)
-    )
 
 
 def main() -> None:
@@ -335,9 +350,9 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.collectives) - set(COLLECTIVES):
         parser.error(f"no collective is called {', '.join(sorted(unknown))}; there are {', '.join(COLLECTIVES)}")
-    titles = [] if options.only_mpi else ["workers", "raw TCP"]
-    titles += ["raw MPI", "MPI"] if options.mpi else []
-    print(f"{'milliseconds, least and median':29} " + "  ".join(f"{title:>19}" for title in titles))
+    pairs = COLUMNS[options.only_mpi : 2 if options.mpi else 1]
+    titles = ["replicas", "collective", "array", *(title for own, raw in pairs for title in (own, raw, "times"))]
+    print("|", " | ".join(titles), "|\n|" + "---|" * len(titles))
     for count in options.workers:
         compared(count, options)
 

@@ -1,11 +1,12 @@
-"""Five programs of several devices, run in threads, on a cluster and under MPI, beside XLA.
+"""Programs of several devices, run in threads, on a cluster and under MPI, beside XLA.
 
     python benchmarks/devices.py [--devices 2 4 8] [--mpirun "mpirun" ...] [--python path/to/python]
 
-JAX traces each program with ``shard_map`` and computes what each device has. The emitted modules, all in one folder,
-run as threads, as workers of a LocalCluster, and as ranks of each ``--mpirun``, by a Python with mpi4py. The table says
-how far results are from XLA's, relative to the largest, whether they have the bits of the threads, and how many lines a
-module has beside its body. Needs JAX, optax and Dask.
+They are the sixteen of ``examples/devices/programs.py`` and five of libraries (``library_*``). JAX traces each and
+computes what each device has. The emitted modules, all in one folder, run as threads, as workers of a LocalCluster, and
+as ranks of each ``--mpirun``, by a Python with mpi4py. The table says how far results are from XLA's, relative to the
+largest, whether they have the bits of the threads, and how many lines a module has beside its body. Needs JAX, optax
+and Dask.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 import numpy as np
 
 Arrays = list[list[np.ndarray]]  # by device
+SIXTEEN = Path(__file__).parents[1] / "examples" / "devices" / "programs.py"
 
 
 # -- the programs, traced in a process that has so many devices
@@ -107,23 +109,33 @@ def write_programs(folder: Path, count: int) -> None:
         arrays = [chance.normal(size=shape).astype(np.float32) / 2 for shape in shapes]
         on_devices = jax.jit(jax.shard_map(function, mesh=mesh, in_specs=tuple(given), out_specs=made))
         lowered = on_devices.lower(*arrays)
-        (folder / f"{name}.hlo").write_text(lowered.as_text("hlo"), "utf-8")
+        (folder / f"library_{name}.compiled.hlo").write_text(lowered.as_text("hlo"), "utf-8")
         result, stored = lowered.compile()(*arrays), {}
-        for key, array, spec in [*zip(range(9), arrays, given, strict=False), ("made", result, made)]:
+        keys = [*(f"given.{k}" for k in range(len(arrays))), "made.0"]
+        for key, array, spec in zip(keys, [*arrays, result], [*given, made], strict=True):
             indices = NamedSharding(mesh, spec).devices_indices_map(array.shape)
             stored |= {f"{key}.{d.id}": np.asarray(array)[index] for d, index in indices.items()}
-        np.savez(folder / f"{name}.npz", **stored)
+        np.savez(folder / f"library_{name}.compiled.npz", **stored)
 
 
 # -- what runs them
 
 
-def stored_arrays(path: Path, count: int) -> tuple[Arrays, list[np.ndarray]]:
+def stored_arrays(path: Path, count: int) -> tuple[Arrays, Arrays]:
     """What each device is given, and what XLA computes on it."""
     with np.load(path) as stored:
-        keys = sorted({name.split(".")[0] for name in stored.files} - {"made"})
-        given = [[stored[f"{key}.{device}"] for key in keys] for device in range(count)]
-        return given, [stored[f"made.{device}"] for device in range(count)]
+        numbers = {
+            side: len([name for name in stored if re.match(rf"{side}\.\d+\.0$", name)]) for side in ("given", "made")
+        }
+        given, made = (
+            [[stored[f"{side}.{k}.{device}"] for k in range(number)] for device in range(count)]
+            for side, number in numbers.items()
+        )
+        return given, made
+
+
+def leaves(results: Any) -> list[np.ndarray]:
+    return list(results) if isinstance(results, tuple) else [results]
 
 
 def imported(path: Path) -> Any:
@@ -142,18 +154,19 @@ def rank_process(folder: Path, names: list[str]) -> None:
 
     world = MPI.COMM_WORLD
     for name in names:
-        given, _ = stored_arrays(folder / f"{name}.npz", world.size)
-        result = imported(folder / f"{name}_numpy.py").run_mpi(given[world.rank], timeout=60)
-        np.save(folder / f"{name}.{world.rank}.npy", result)
+        given, _ = stored_arrays(folder / f"{name}.compiled.npz", world.size)
+        results = imported(folder / f"{name}_numpy.py").run_mpi(given[world.rank], timeout=60)
+        np.savez(folder / f"{name}.{world.rank}.npz", *leaves(results))
 
 
-def over_mpi(mpirun: str, python: str, folder: Path, names: list[str], count: int) -> dict[str, list[np.ndarray]]:
+def over_mpi(mpirun: str, python: str, folder: Path, names: list[str], count: int) -> dict[str, Any]:
     words = [*shlex.split(mpirun), "-n", str(count), python, __file__, "--ranks", str(folder), *names]
     subprocess.run(words, check=True, timeout=300, stdin=subprocess.DEVNULL)
-    return {name: [np.load(folder / f"{name}.{rank}.npy") for rank in range(count)] for name in names}
+    stored = {name: [np.load(folder / f"{name}.{rank}.npz") for rank in range(count)] for name in names}
+    return {name: [tuple(one[key] for key in one.files) for one in each] for name, each in stored.items()}
 
 
-def on_cluster(folder: Path, names: list[str], given: dict[str, Arrays], count: int) -> dict[str, list[np.ndarray]]:
+def on_cluster(folder: Path, names: list[str], given: dict[str, Arrays], count: int) -> dict[str, Any]:
     from distributed import Client, LocalCluster
 
     with (
@@ -178,33 +191,40 @@ def compared(count: int, options: argparse.Namespace) -> None:
         flags = {"XLA_FLAGS": f"--xla_force_host_platform_device_count={count}", "JAX_PLATFORMS": "cpu"}
         command = [sys.executable, __file__, "--write", made, str(count)]
         subprocess.run(command, check=True, env={**os.environ, **flags}, timeout=300)
-        names = sorted(path.stem for path in folder.glob("*.hlo"))
+        subprocess.run([sys.executable, str(SIXTEEN), made, str(count)], check=True, timeout=600)
+        names = sorted(path.name.removesuffix(".compiled.hlo") for path in folder.glob("*.compiled.hlo"))
         for name in names:
             for target in ("numpy", "dask"):
-                text = (folder / f"{name}.hlo").read_text("utf-8")
+                text = (folder / f"{name}.compiled.hlo").read_text("utf-8")
                 xla2py.emit(text, target, helpers="shared").save(folder / f"{name}_{target}.py")
-        stored = {name: stored_arrays(folder / f"{name}.npz", count) for name in names}
+        stored = {name: stored_arrays(folder / f"{name}.compiled.npz", count) for name in names}
         given = {name: each[0] for name, each in stored.items()}
-        results = {"threads": {n: imported(folder / f"{n}_numpy.py").run_local(given[n]) for n in names}}
+        results: dict[str, Any] = {
+            "threads": {n: imported(folder / f"{n}_numpy.py").run_local(given[n]) for n in names}
+        }
         results["cluster"] = on_cluster(folder, names, given, count)
         for mpirun in options.mpirun:
             results[mpirun] = over_mpi(mpirun, options.python, folder, names, count)
         sizes = {path.name: len(path.read_text("utf-8").splitlines()) for path in folder.glob("_xla2py*.py")}
-        print(f"\n{count} devices; lines of the runtime of all five: {sizes}")
-        for name in names:
-            lines, body = lines_of(folder / f"{name}_dask.py")
-            told = [f"{name:12} {lines:4} lines, {lines - body:3} beside the body"]
+        print(f"\n{count} devices; lines of the runtime of all: {sizes}")
+        for program in names:
+            lines, body = lines_of(folder / f"{program}_dask.py")
+            told = [f"{program:22} {lines:4} lines, {lines - body:3} beside the body"]
+            threads = [leaves(one) for one in results["threads"][program]]
             for runner, every in results.items():
-                told.append(f"{runner.split()[0]}: {difference(every[name], stored[name][1]):.0e}")
-                same = all(map(np.array_equal, every[name], results["threads"][name]))
+                have = [leaves(one) for one in every[program]]
+                name = next((word for word in runner.split() if word.startswith("mpi")), runner)
+                told.append(f"{name}: {difference(have, stored[program][1]):.0e}")
+                same = all(all(map(np.array_equal, *pair)) for pair in zip(have, threads, strict=True))
                 told[-1] += "" if same else " (not the bits of threads)"
             print("  ".join(told), flush=True)
 
 
-def difference(results: list[np.ndarray], expected: list[np.ndarray]) -> float:
-    """The largest difference, relative to the largest number."""
-    each = zip(results, expected, strict=True)
-    return float(max(np.abs(a - b).max() / np.abs(b).max() for a, b in each))
+def difference(results: Arrays, expected: Arrays) -> float:
+    """The largest difference, relative to the largest number of each array."""
+    pairs = [pair for each in zip(results, expected, strict=True) for pair in zip(*each, strict=True)]
+    assert all(np.shape(a) == np.shape(b) for a, b in pairs)
+    return float(max(np.abs(np.subtract(a, b)).max() / (np.abs(b).max() or 1) for a, b in pairs))
 
 
 def main() -> None:

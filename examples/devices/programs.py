@@ -1,7 +1,7 @@
-"""Programs for eight devices as people write them with JAX: ``python examples/devices/programs.py FOLDER``.
+"""Programs for several devices as people write them with JAX: ``python examples/devices/programs.py FOLDER [COUNT]``.
 
 For each of them the folder gets the text that ``lowered.as_text("hlo")`` gives, that of ``lowered.compile()``, and what
-each of eight devices is given and computes, and the whole arrays (``NAME.STAGE.npz``).
+each of 2, 4 or 8 devices (8 unless told) is given and computes, and the whole arrays (``NAME.STAGE.npz``).
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={sys.argv[2] if len(sys.argv) > 2 else 8}"
 
 import jax
 import jax.numpy as jnp
@@ -20,9 +20,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 P = PartitionSpec
 DEVICES = np.array(jax.devices())
 LINE = Mesh(DEVICES, ("data",))
-GRID = Mesh(DEVICES.reshape(2, 4), ("data", "model"))
-SLICES = Mesh(DEVICES.reshape(2, 2, 2), ("slice", "data", "model"))
-RING = [(k, (k + 1) % 8) for k in range(8)]
+COUNT = len(DEVICES)
+MODEL = min(4, max(2, COUNT // 2))  # devices along that axis
+GRID = Mesh(DEVICES.reshape(-1, MODEL), ("data", "model"))
+SLICES = Mesh(DEVICES.reshape(2, -1, 2 if COUNT > 2 else 1), ("slice", "data", "model"))
+RING = [(k, (k + 1) % COUNT) for k in range(COUNT)]
 
 
 def on(mesh, given, results):
@@ -63,7 +65,7 @@ def pipeline(w, x):
         carried = lax.ppermute(jnp.tanh(carried @ w[0]), "data", RING)
         return carried, carried.sum()
 
-    carried, sums = lax.scan(step, x[0], None, length=8)
+    carried, sums = lax.scan(step, x[0], None, length=COUNT)
     return carried[None], sums[None]
 
 
@@ -80,7 +82,7 @@ def ring_attention(q, k, v):
 
     nothing = jnp.zeros_like(q)
     begin = (k, v, nothing[:, 0] - jnp.inf, nothing[:, 0], nothing)
-    (_, _, _, total, out), _ = lax.scan(step, begin, None, length=8)
+    (_, _, _, total, out), _ = lax.scan(step, begin, None, length=COUNT)
     return out / total[:, None]
 
 
@@ -95,8 +97,8 @@ def mixture_of_experts(tokens, router, up, down):
     """Each expert takes ten tokens of a device, the best two experts a token; the experts are the axis ``model``."""
     weights = jax.nn.softmax(tokens @ router)
     gates, chosen = lax.top_k(weights, 2)
-    mask = jax.nn.one_hot(chosen, 4)
-    place = jnp.cumsum(mask.reshape(-1, 4), 0).reshape(mask.shape) - 1
+    mask = jax.nn.one_hot(chosen, MODEL)
+    place = jnp.cumsum(mask.reshape(-1, MODEL), 0).reshape(mask.shape) - 1
     place = jnp.where((place < 10) & (mask > 0), place, -1).astype(jnp.int32)
     slots = jax.nn.one_hot(place, 10) * mask[..., None]
     sent = jnp.einsum("tkec,td->ecd", slots, tokens)
@@ -105,7 +107,7 @@ def mixture_of_experts(tokens, router, up, down):
     taken = lax.all_to_all(made[None], "model", split_axis=1, concat_axis=0, tiled=True)
     shares, loads = (lax.pmean(x.mean(0), ("data", "model")) for x in (weights, mask[:, 0]))
     scale = gates / gates.sum(-1, keepdims=True)
-    return jnp.einsum("tkec,tk,ecd->td", slots, scale, taken), 4 * jnp.sum(shares * loads)
+    return jnp.einsum("tkec,tk,ecd->td", slots, scale, taken), MODEL * jnp.sum(shares * loads)
 
 
 @on(GRID, (P("data", "model"), P("model")), P("data", "model"))
@@ -117,7 +119,7 @@ def two_axes(a, b):
 def halo(x):
     def step(_, x):
         above = lax.ppermute(x[-1:], "data", RING[:-1])
-        below = lax.ppermute(x[:1], "data", [(k + 1, k) for k in range(7)])
+        below = lax.ppermute(x[:1], "data", [(k + 1, k) for k in range(COUNT - 1)])
         padded = jnp.concatenate([above, x, below])
         return x + 0.1 * (padded[2:] + padded[:-2] - 2 * x)
 
@@ -132,7 +134,7 @@ def several_slices(x, w):
 
 @on(GRID, (P("model"), P("model"), P(None, "data")), P(None, "data"))
 def in_stages(w, b, batches):
-    """Batches go through four stages, a stage a step."""
+    """Batches go through stages, a stage a step."""
     stage, last, count = lax.axis_index("model"), lax.axis_size("model") - 1, batches.shape[0]
 
     def tick(carried, step):
@@ -142,10 +144,10 @@ def in_stages(w, b, batches):
         done = step - last
         is_made = (stage == last) & (done >= 0)
         out = lax.cond(is_made, lambda out: out.at[jnp.maximum(done, 0)].set(state), lambda out: out, out)
-        return (lax.ppermute(state, "model", [(k, (k + 1) % 4) for k in range(4)]), out), None
+        return (lax.ppermute(state, "model", [(k, (k + 1) % MODEL) for k in range(MODEL)]), out), None
 
     begin = lax.pcast((batches[0] * 0, batches * 0), "model", to="varying")
-    (_, out), _ = lax.scan(tick, begin, jnp.arange(count + 3))
+    (_, out), _ = lax.scan(tick, begin, jnp.arange(count + last))
     return lax.psum(jnp.where(stage == last, out, 0), "model")
 
 
@@ -192,9 +194,9 @@ PROGRAMS = {
         *(tensor_parallel, GRID, [(16, 32), (32, 64), (64, 32)]),
         *([ROWS, P(None, "model"), P("model")], [ROWS]),
     ),
-    "pipeline": (pipeline, LINE, [(8, 6, 6), (8, 4, 6)], [ROWS, ROWS], [ROWS, ROWS]),
+    "pipeline": (pipeline, LINE, [(COUNT, 6, 6), (COUNT, 4, 6)], [ROWS, ROWS], [ROWS, ROWS]),
     "ring_attention": (ring_attention, LINE, [(32, 8)] * 3, [ROWS] * 3, [ROWS]),
-    "expert_parallel": (expert_parallel, LINE, [(128, 8), (8, 8, 8)], [ROWS, ROWS], [ROWS]),
+    "expert_parallel": (expert_parallel, LINE, [(128, 8), (COUNT, 8, 8)], [ROWS, ROWS], [ROWS]),
     "two_axes": (two_axes, GRID, [(8, 16), (16, 32)], [P("data", "model"), P("model")], [P("data", "model")]),
     "halo": (halo, LINE, [(32, 5)], [ROWS], [ROWS]),
     "several_slices": (
@@ -202,15 +204,15 @@ PROGRAMS = {
         *([P(("slice", "data"), "model"), P("model")], [P(("slice", "data"))]),
     ),
     "mixture_of_experts": (
-        *(mixture_of_experts, GRID, [(128, 8), (8, 4), (4, 8, 16), (4, 16, 8)]),
+        *(mixture_of_experts, GRID, [(128, 8), (8, MODEL), (MODEL, 8, 16), (MODEL, 16, 8)]),
         *([P(("data", "model")), WHOLE, P("model"), P("model")], [P(("data", "model")), WHOLE]),
     ),
     "stages_fitted": (
-        *(stages_fitted, GRID, [(4, 6, 6), (4, 6), (5, 8, 6), (5, 8, 6)]),
+        *(stages_fitted, GRID, [(MODEL, 6, 6), (MODEL, 6), (5, 8, 6), (5, 8, 6)]),
         *([P("model"), P("model"), P(None, "data"), WHOLE], [WHOLE, P("model"), P("model")]),
     ),
     "one_in_the_other": (one_in_the_other, GRID, [(8, 8), (8, 6)], [ROWS, WHOLE], [ROWS]),
-    "mapped": (jax.pmap(mapped, axis_name="devices"), LINE, [(8, 4), (8, 6, 4)], [ROWS, ROWS], [ROWS]),
+    "mapped": (jax.pmap(mapped, axis_name="devices"), LINE, [(COUNT, 4), (COUNT, 6, 4)], [ROWS, ROWS], [ROWS]),
     "around": (around, GRID, [(8, 6), (6, 3)], [WHOLE, WHOLE], [WHOLE, P("model", "data")]),
     "uneven": (uneven, LINE, [(13, 8)], [WHOLE], [WHOLE]),
 }

@@ -18,9 +18,7 @@ import numpy as np
 
 Groups = Sequence[Sequence[int]] | None  # of devices, in order; None: one of all
 Channel = int | str | None
-KEPT_BYTES = (
-    1 << 15
-)  # bytes, at most, of an array that has memory of its own for each call
+KEPT_BYTES = 1 << 15  # at most, of an array whose exchange has memory of its own
 # The folder of snapshots, the number of iterations between them, and by loop the
 # snapshot that it resumes from: see Resumable.
 NO_SNAPSHOTS: tuple[Any, int, dict[int, str]] = None, 1, {}

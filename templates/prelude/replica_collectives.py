@@ -19,7 +19,6 @@ from .replica import KEPT_BYTES, Channel, Groups, Replica, tag_of
 Combine = Callable[[Any, Any], Any]
 DevicePairs = Sequence[tuple[int, int]]  # of source and target
 Parts = dict[int, Any]  # by device
-ExchangeLayout = tuple[Parts, Parts, Any]  # see Replica.exchanged
 
 
 def divided(x: Any, members: Collection[int], axis: int) -> Parts:
@@ -32,7 +31,7 @@ def divided(x: Any, members: Collection[int], axis: int) -> Parts:
 
 def in_group(
     is_divided: bool, is_joined: bool, g: Replica, x: Any, axis: int, groups: Groups
-) -> ExchangeLayout:
+) -> Any:
     """Return the layout in which the members of a group send each other the whole array
     or its parts along an axis. What arrives is joined along the axis, or listed.
     """
@@ -67,9 +66,7 @@ def slices(x: Any, members: Collection[int]) -> Parts:
     return {m: flat[k * size : (k + 1) * size] for k, m in enumerate(members)}
 
 
-def slices_listed(
-    memory: Any, g: Replica, x: Any, axis: int, groups: Groups
-) -> ExchangeLayout:
+def slices_listed(memory: Any, g: Replica, x: Any, axis: int, groups: Groups) -> Any:
     """Return the layout in which the slices for a device arrive in memory of its own,
     at the places of their senders.
     """
@@ -80,7 +77,7 @@ def slices_listed(
     return send, places, [*places.values()]
 
 
-def slices_filled(g: Replica, x: Any, axis: int, groups: Groups) -> ExchangeLayout:
+def slices_filled(g: Replica, x: Any, axis: int, groups: Groups) -> Any:
     """Return the layout in which each device sends its slice of an array, and receives
     those of the others in theirs.
     """
@@ -189,7 +186,7 @@ class RaggedAllToAll(Replica):
         return output
 
 
-def permuted(g: Replica, x: Any, axis: int, pairs: DevicePairs) -> ExchangeLayout:
+def permuted(g: Replica, x: Any, axis: int, pairs: DevicePairs) -> Any:
     sources = [source for source, target in pairs if target == g.device]
     targets = [target for source, target in pairs if source == g.device]
     result = np.empty_like(x, order="C") if sources else np.zeros_like(x)
@@ -218,7 +215,7 @@ class CollectiveBroadcast(Replica):
         return self.exchanged(permuted, x, 0, pairs, channel)
 
 
-def to_first(g: Replica, x: Any, axis: int, groups: Groups) -> ExchangeLayout:
+def to_first(g: Replica, x: Any, axis: int, groups: Groups) -> Any:
     send, places, each = WHOLE_LISTED(g, x, axis, groups)
     first = next(iter(send))
     return ({first: x}, places, each) if g.device == first else ({first: x}, {}, [])

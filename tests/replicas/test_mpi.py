@@ -17,8 +17,9 @@ import pytest
 
 import xla2py
 from xla2py.tests.replicas import programs
-from xla2py.tests.replicas.programs import SeveralDevices
+from xla2py.tests.replicas.programs import SeveralDevices, entry
 from xla2py.tests.replicas.test_cluster import EVERYTHING, assert_same_bits, imported_from
+from xla2py.tests.replicas.test_kept_memory import LINES
 from xla2py.tests.whole import much
 
 pytest.importorskip("mpi4py")
@@ -74,6 +75,20 @@ def test_ranks_compute_what_threads_compute(mpirun, tmp_path):
         wrong = [result for result in results if isinstance(result, Exception)]
         assert not wrong, f"{program}: {wrong}"
         assert_same_bits(results, imported_from(path).run_local(program.inputs()))
+
+
+REPEATED = """
+import program
+from xla2py.tests.replicas.test_kept_memory import rounds
+print(program.Replicas(rounds, program.Group, 4, 1).run_mpi([7]), flush=True)
+"""
+
+
+def test_ranks_use_memory_and_requests_again(mpirun, tmp_path):
+    saved(SeveralDevices("", entry(*LINES)), tmp_path / "program.py")
+    (tmp_path / "repeated.py").write_text(REPEATED, encoding="utf-8")
+    ended = mpirun(4, tmp_path / "repeated.py")
+    assert ended.stdout.split() == ["None"] * 4, ended.stdout + ended.stderr
 
 
 LARGE = SeveralDevices("large", programs.entry("ROOT r = f32[256,1000] all-reduce(x), to_apply=add", sizes="256,1000"))
