@@ -25,7 +25,8 @@ _INTRODUCTION = (
 _BEHIND = (
     "Both modes leave the sign of a zero to the library: `np.maximum(-0.0, 0.0)` is either zero, but in XLA it is 0",
     "(and the minimum is -0); `np.sort` may swap -0 and 0, but XLA keeps their order; a sum of negatives is the",
-    "negative of a sum, where nothing divides by it. `xla2py check` treats the two as equal, with a note.",
+    "negative of a sum, and an added zero is left out of a longer expression, where nothing divides by it. `xla2py",
+    "check` treats the two as equal, with a note.",
     "",
     "An index keeps its guard if it is known to leave its array in some iteration of a loop, or if the program itself",
     "clips it.",

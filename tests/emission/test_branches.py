@@ -132,3 +132,31 @@ def test_types_of_flags_and_of_what_branches_give(program, tmp_path, wrong_types
     assert wrong_types(tmp_path, "module.py") == ""
     for one, other in zip(generated.load().main(x), jax.jit(program)(x), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def advance(x, y, z):
+    change = jax.numpy.sin(y) * x
+    return change, change + z, jax.numpy.cos(y)
+
+
+@pytest.mark.parametrize(
+    ("choose", "leaves"),
+    [
+        (lambda i, *s: jax.lax.cond(s[0][0] > 0.2, advance, lambda *s: s, *s), "if not change[0] > 0.2:"),
+        (lambda i, *s: jax.lax.cond(s[0][0] > 0.2, lambda *s: s, advance, *s), "if change[0] > 0.2:"),
+        (lambda i, *s: jax.lax.cond(s[0][0] > i, advance, lambda *s: s, *s), ""),  # it may be true later
+        (lambda i, *s: jax.lax.cond(s[0][0] > 0.2, advance, lambda x, y, z: (x - 1, y, z), *s), ""),
+        (lambda i, x, y, z: jax.lax.cond(x[0] > 0.2, advance, lambda *s: s, x, y, z + 1), ""),
+    ],
+)
+@pytest.mark.parametrize("x", [X, np.float32([3, 0.5, -1]), np.float32([np.nan, 1, 2])])
+def test_a_loop_is_left_where_no_further_iteration_changes_anything(choose, leaves, x):
+    program = rounds(choose)
+    generated = xla2py.from_jax(program, x)
+    body = main(generated)
+    assert ("break" in body) == bool(leaves)
+    assert f"{leaves}\n        break\n" in body or not leaves, body
+    with np.errstate(all="ignore"):
+        found = xla2py.emit(generated).load().main(x)
+    for one, other in zip(found, jax.jit(program)(x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5)

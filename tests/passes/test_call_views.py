@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.passes.raising import assert_agrees, entry
 from xla2py.tests.recording.lazy_jax import jax, jnp
 
 WIDTH = 4
@@ -68,3 +69,32 @@ def test_the_values_are_those_of_jax(disabled, layer):
     wanted = jax.jit(lambda layers, x: gradients(layers, x, layer))(given, X)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
+
+
+REVERSED = """weighted {
+f = f32[4] parameter(0)
+x = f32[4] parameter(1)
+r = f32[4] reverse(f), dimensions={0}
+p = f32[4] multiply(r, x)
+s = f32[4] sine(p)
+t = f32[4] tanh(s)
+u = f32[4] multiply(t, s)
+ROOT v = f32[4] add(u, x)
+}
+"""
+CALLS = (
+    *("f = f32[4] parameter(0)", "x = f32[4] parameter(1)", "g = f32[4] {}"),
+    *("a = f32[4] call(g, x), to_apply=weighted", "b = f32[4] call(g, a), to_apply=weighted"),
+    "c = f32[4] call(g, b), to_apply=weighted",
+)
+
+
+@pytest.mark.parametrize(
+    ("view", "is_taken"),
+    [("reverse(f), dimensions={0}", True), ("sine(f)", False), ("sort(f), dimensions={0}, to_apply=less", False)],
+)
+def test_what_is_reversed_twice_is_not_reversed(view, is_taken):
+    less = "less {\na = f32[] parameter(0)\nb = f32[] parameter(1)\nROOT l = pred[] compare(a, b), direction=LT\n}\n"
+    text = entry(*(line.replace("{}", view) for line in CALLS), functions=REVERSED + less)
+    assert ("[::-1]" not in xla2py.emit(text).source) == is_taken
+    assert_agrees(text, X[0], X[1] * 3, without="call_views")

@@ -46,10 +46,10 @@ test_choices_of_integers = cases("choices", *COUNTS)(
 
 
 DIFFERENCES = [
-    ("select(m, x, o)", "select(m, o, y)", "return np.where(m, x, 0 - y)"),
-    ("select(m, o, y)", "select(m, x, o)", "return np.where(m, 0 - x, y)"),
-    ("select(m, x, o)", "select(m, o, x)", "return np.where(m, x, 0 - x)"),
-    ("select(m, o, x)", "select(m, x, o)", "return np.where(m, 0 - x, x)"),
+    ("select(m, x, o)", "select(m, o, y)", "return np.where(m, x, -y)"),
+    ("select(m, o, y)", "select(m, x, o)", "return np.where(m, -x, y)"),
+    ("select(m, x, o)", "select(m, o, x)", "return np.where(m, x, -x)"),
+    ("select(m, o, x)", "select(m, x, o)", "return np.where(m, -x, x)"),
 ]
 ZEROS = np.float32([-0.0, -0.0, 0, 0, -0.0])
 test_differences_of_choices = cases("choices", M, X, Y, inputs=[(M, X, Y), (M, ZEROS, -ZEROS)])(
@@ -83,8 +83,8 @@ EXPONENTIALS = program("select(m, e, o)", "select(m, o, e)").replace("other =", 
 test_zero_is_added_where_a_sign_is_seen = cases("choices", M, X, Y)(
     (program(*HALVES, "r = f32[5] exponential(s)"), "return np.exp(x)"),
     (program(*HALVES, "r = f32[5] add(s, one)"), "return x + 1"),
-    (program(*HALVES, "r = f32[5] multiply(s, y)"), "return (x + 0) * y"),
-    (program(*HALVES, "r = f32[5] add(s, y)"), "return x + 0 + y"),
+    (program(*HALVES, "r = f32[5] multiply(s, y)"), "return x * y"),
+    (program(*HALVES, "r = f32[5] add(s, y)"), "return x + y"),
     (program(*HALVES, "r = f32[5] maximum(s, one)"), "return np.maximum(x + 0, 1)"),
     (EXPONENTIALS, "return np.exp(x)"),  # what has no sign is only chosen
     # near misses
@@ -116,7 +116,7 @@ test_parts_added_one_after_the_other = cases(
     (before("abs(y)", "add"), "return np.abs(y) + np.where(m, x, y)"),
     (before("abs(y)", "subtract"), "return np.abs(y) + np.where(m, x, -y)"),
     (before("multiply(x, y)", "add"), "return x * y + np.where(m, x, y) + 0"),
-    (before("multiply(x, y)", "subtract"), "return x * y + np.where(m, x, 0 - y)"),
+    (before("multiply(x, y)", "subtract"), "return x * y + np.where(m, x, -y)"),
     (program(*EITHER, *HALF, "r = f32[5] add(a, b2)"), "return np.where(m, x, y * 0.5) + 0"),
     (program("convert(m)", "select(m, o, y)"), "return np.where(m, 1, y) + 0"),
     (program(*EITHER, "c = f32[5] multiply(b, y)", "r = f32[5] add(a, c)"), STAYS),  # 0 * y may be NaN

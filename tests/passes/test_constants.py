@@ -16,6 +16,14 @@ def agrees(function, *arguments, budget=EXACT):
     assert_agrees(hlo(function, *arguments), *arguments, without="constants", budget=budget)
 
 
+X23 = np.arange(6, dtype=np.float32).reshape(2, 3)
+THIRDS = "c = f32[] constant(0.5)", "f = f32[4] broadcast(c), dimensions={}"
+COLUMN = (
+    "c = f32[] constant(0.5)",
+    "d = f32[2] broadcast(c), dimensions={}",
+    "f = f32[2,3] broadcast(d), dimensions={0}",
+)
+
 test_constants = cases("constants", X, budget=EXACT)(
     (lambda x: x * jnp.array([1, 2, 3, 4.0]) ** 2, "return x * np.array([1, 4, 9, 16], dtype=np.float32)"),
     (lambda x: x + jnp.cumsum(jnp.ones(4))[2]),
@@ -27,6 +35,8 @@ test_constants = cases("constants", X, budget=EXACT)(
     (lambda x: x + (jnp.arange(4) * 0 + 2), "return x + 2"),
     (lambda x: x + jnp.ones((2, 4)).sum(0), "return x + 2"),
     (lambda x: x + jnp.full(3, 1.5).sum(), "return x + 4.5"),
+    (entry("x = f32[4] parameter(0)", *THIRDS, "y = f32[4] multiply(f, x)"), "return 0.5 * x"),
+    (entry("x = f32[2,3] parameter(0)", *COLUMN, "y = f32[2,3] multiply(f, x)"), X23, "return 0.5 * x"),
     (lambda x: x * jnp.zeros((4, 0)).dot(jnp.ones(0)), "return x * 0"),
     (lambda x: jnp.repeat(x, np.array([1, 2, 0, 1])), "return x[[0, 1, 1, 3]]"),
     (lambda x: x * jnp.arange(4).at[1].set(7)[jnp.array([3, 1, 0, 0])]),
@@ -84,6 +94,25 @@ test_functions_of_numbers_are_worked_out = cases("constants", X[1:])(
     (scalar("log", "-1"), lacks("np.nan")),  # no numbers
     (scalar("power", "-2", "0.5"), lacks("np.nan")),
     scalar("log", "nan"),
+)
+
+
+def double(opcode, *numbers):
+    return scalar(opcode, *numbers).replace("f32", "f64")
+
+
+test_functions_of_float64_are_worked_out_in_decimals = cases("constants", np.linspace(-2, 2, 3))(
+    (double("exponential", "1"), "return x * 2.718281828459045"),
+    (double("exponential-minus-one", "1e-5"), "return x * 1.0000050000166668e-5"),
+    (double("log", "0.1"), "return x * -2.3025850929940455"),
+    (double("log-plus-one", "0.2"), "return x * 0.18232155679395465"),
+    (double("log-plus-one", "1e-300"), "return x * 1e-300"),
+    (double("power", "0.5", "1.5"), "return x * 0.3535533905932738"),
+    (double("log", "0"), "np.log(np.float64(0))"),
+    (double("log-plus-one", "-0"), "np.log1p(np.float64(-0.0))"),
+    (double("exponential", "1000"), "np.exp(np.float64(1000))"),
+    (double("power", "-2", "0.5"), "np.float64(-2)"),
+    (double("sine", "3"), "np.sin(np.float64(3))"),
 )
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from xla2py.tests.passes.raising import EXACT, STAYS, cases, entry
+from xla2py.tests.recording.lazy_jax import jnp
 
 A, B = np.indices((9, 12)).reshape(2, -1).astype(np.int32)
 A, B = A - 4, np.concatenate([B[:-6], np.int32([-1, 64, 65, 63, 31, 128])])
@@ -38,6 +39,16 @@ test_powers = cases("powers", A, B, budget=EXACT)(
     (by_squaring(kind="s8"), (A.astype(np.int8), B.astype(np.int8)), POWER),
     (by_squaring(bits=3), STAYS),
     (by_squaring(first="is_zero"), STAYS),
+)
+
+test_powers_of_numbers = cases("powers", B, budget=EXACT)(
+    *((lambda b, base=base: jnp.int32(base) ** b, f"return {base} ** (b & 63)") for base in (2, 3, 10, 4)),
+    (lambda b: jnp.int32(-2) ** b, "return (-2) ** (b & 63)"),
+    (lambda b: jnp.int32(-1) ** b, "return np.where(b & 1 != 0, np.int32(-1), np.int32(1))"),
+    (lambda b: jnp.uint8(2) ** b.astype(jnp.uint8), "return 2 ** (b.astype(np.uint8) & 63)"),
+    (lambda b: jnp.int32(2) ** (b & 7), "return 2 ** (b & 7)"),
+    lambda b: jnp.int32(0) ** b,
+    lambda b: jnp.uint8(7) ** b.astype(jnp.uint8),  # of which a square is 1
 )
 
 X = np.float32([0, -0.0, 1, -2.5, np.inf, -np.inf, np.nan])

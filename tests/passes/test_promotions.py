@@ -35,6 +35,13 @@ test_a_mask_becomes_a_number_in_one_step = cases("masks", X, budget=EXACT)(
     (lambda x: (x > 0).astype(jnp.int8).astype(jnp.int32), "return (x > 0).astype(np.int32)"),
 )
 
+test_integers_become_others_in_one_step = cases("masks", X, budget=EXACT)(
+    (lambda x: (x > 0).astype(jnp.uint8).astype(jnp.int8).astype(jnp.int32), "return (x > 0).astype(np.int32)"),
+    (lambda x, n: (n & 7).astype(jnp.int8).astype(jnp.float32), (X, COUNTS), "return (n & 7).astype(np.float32)"),
+    (lambda x, n: (n & 255).astype(jnp.int8).astype(jnp.float32), (X, COUNTS), STAYS),  # which int8 cannot hold
+    (lambda x, n: n.astype(jnp.int8).astype(jnp.float32), (X, COUNTS), STAYS),
+)
+
 test_other_conversions_of_conversions_stay = cases("masks", X, claims=[STAYS], budget=EXACT)(
     lambda x: (x > 0).astype(jnp.int4).astype(jnp.float32),  # narrow numbers round in their own ways
     lambda x: (x > 0).astype(jnp.int8).astype(jnp.bool_),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, entry, hlo, main, optimised
+from xla2py.tests.passes.raising import EXACT, assert_agrees, cases, entry, hlo, lacks, main, optimised
 from xla2py.tests.recording.lazy_jax import jnp
 from xla2py.transpile.equivalence.reference.xla_process import run_hlo_in_child
 
@@ -19,6 +19,16 @@ test_rows = cases("ranges", X, budget=EXACT, forms=(hlo, optimised))(
     (lambda x: (x, jnp.arange(20) * 3 - 7), "return x, np.arange(-7, 53, 3, dtype=np.int32)"),
     (lambda x: (x, (jnp.arange(5) - 9) * -2), "return x, np.arange(18, 8, -2, dtype=np.int32)"),
     (lambda x: (x, np.arange(4, 24, 4, dtype=np.int32)), "return x, np.arange(4, 24, 4, dtype=np.int32)"),
+)
+
+MASKS = np.array([True] * 4 + [False] * 6), np.arange(10) == 0, np.arange(10) >= 5
+test_masks_of_rows = cases("tables", X[:10], budget=EXACT)(
+    (lambda x: jnp.where(MASKS[0], x, 2), "np.where(np.arange(10, dtype=np.int32) < 4, x, 2)"),
+    (lambda x: jnp.where(MASKS[1], x, 2), "np.where(np.arange(10, dtype=np.int32) == 0, x, 2)"),
+    (lambda x: jnp.where(MASKS[2], x, 2), "np.where(np.arange(10, dtype=np.int32) >= 5, x, 2)"),
+    (lambda x: jnp.where(MASKS[2][:, None], x, 2), "(np.arange(10, dtype=np.int32) >= 5)[:, None]"),
+    (lambda x: jnp.where(np.arange(10) % 2 == 0, x, 2), lacks("arange")),
+    (lambda x: jnp.where(np.array([True, False, False]), x[:3], 2), lacks("arange")),
 )
 
 test_slices = cases("ranges", X, budget=EXACT)(

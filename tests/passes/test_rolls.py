@@ -19,6 +19,19 @@ test_rolls = cases("rolls", X, budget=EXACT)(
     (lambda x: jnp.roll(x, 2, axis=0), np.zeros((5, 0), np.float32)),
 )
 
+test_rolls_of_views = cases("rolls", X, budget=EXACT)(
+    (lambda x: jnp.concatenate([x[2:].T, x[:2].T], axis=1), "return np.roll(x.T, 3, axis=1)"),
+    (lambda x: jnp.concatenate([x[1, None, 3:], x[1, None, :3]], axis=1), "return np.roll(x[1:2], 3, axis=1)"),
+    (lambda x: jnp.concatenate([x[::-1, 4:], x[::-1, :4]], axis=1), "return np.roll(x[::-1], 2, axis=1)"),
+    (lambda x: jnp.concatenate([x[2:].T, x[:2].T], axis=1)[:, ::-1], "np.roll("),
+)
+test_other_views_stay = cases("rolls", X, claims=[lacks("roll")], budget=EXACT)(
+    lambda x: jnp.concatenate([x[::-1, 4:], x[:, :4]], axis=1),
+    lambda x: jnp.concatenate([x[1:3, 3:], x[2:4, :3]], axis=1),
+    lambda x: jnp.concatenate([x[1, 3:], x[1, 1:3]]),
+    lambda x: jnp.concatenate([x[2:4].T, x[:2].T], axis=0),  # along another axis
+)
+
 test_other_joins_stay = cases("rolls", X, claims=[lacks("roll")], budget=EXACT)(
     lambda x: jnp.concatenate([x[:2], x[2:]]),
     lambda x: jnp.concatenate([x[3:], x[:2]]),

@@ -85,7 +85,7 @@ test_overlapping_parts_are_added_to_slices = cases("added_parts", X)(
 
 def test_zeros_are_added_where_their_sign_is_told() -> None:
     lines = ("zero = f32[] constant(0)", "o = f32[6] broadcast(zero), dimensions={}", "s = f32[6] add(x, o)")
-    told = entry("x = f32[6] parameter(0)", *lines, "r = f32[6] multiply(s, x)")
+    told = entry("x = f32[6] parameter(0)", *lines, "r = f32[6] divide(x, s)")
     unseen = entry("x = f32[6] parameter(0)", *lines, "e = f32[6] exponential(x)", "r = f32[6] add(s, e)")
     assert "x + 0" in main(told)
     assert "+ 0" not in main(unseen)

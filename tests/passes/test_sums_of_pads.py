@@ -11,6 +11,9 @@ NUMBERS = (
     "n0 = f32[1] slice(x), slice={[0:1]}\nn1 = f32[1] slice(x), slice={[1:2]}\nn2 = f32[1] slice(y), slice={[0:1]}"
 )
 
+IN_MATRICES = NUMBERS + "".join(f"\nm{k} = f32[1,1] reshape(n{k})" for k in range(3))
+MATRIX = "m1 0_1x0_1", "m0 1_0x1_0", "m0 1_0x0_1"
+
 
 def of_two(*lines: str, parts: str = "f32[3]", functions: str = "") -> str:
     return entry(f"x = {parts} parameter(0)", f"y = {parts} parameter(1)", "zero = f32[] constant(0)", *lines)
@@ -45,6 +48,10 @@ RAISED = {
     "numbers with gaps": (
         sum_of("n0 3_0", "n1 0_3", whole="f32[4]", before=NUMBERS),
         "return np.array([x[1], 0, 0, x[0]], dtype=np.float32)",
+    ),
+    "numbers of a matrix": (
+        sum_of(*MATRIX, "m2 1_0x0_1", parts="f32[3]", whole="f32[2,2]", before=IN_MATRICES),
+        "return np.array([[x[1], 0], [x[0] + y[0], x[0]]], dtype=np.float32)",
     ),
     "at one place": (sum_of("x 0_3", "y 3_0", "y 0_3"), "return np.concatenate([x + y, y])"),
     "beside others": (
@@ -87,6 +94,9 @@ def test_parts_side_by_side(text, expected):
 STAYING = {
     "overlapping": sum_of("x 0_2", "y 2_0", whole="f32[5]"),
     "of numbers apart in a long row": sum_of("n0 20_0", "n1 0_20", whole="f32[21]", before=NUMBERS),
+    "of a few numbers of a matrix": sum_of(
+        "m1 0_1x0_2", "m0 1_0x2_0", parts="f32[3]", whole="f32[2,3]", before=IN_MATRICES
+    ),
     "of other numbers": of_two(
         "one = f32[] constant(1)",
         "a = f32[6] pad(x, one), padding=0_3",

@@ -96,6 +96,7 @@ class Operation:
     is_discontinuous: bool = False  # a tiny change of an operand may change the result a lot
     rounds: Callable[[float], int] | None = None  # how it rounds one number to an integer
     ignores_sign_of_zero: bool = False  # -0 gives the same result as 0
+    keeps_zero: bool = False  # a zero of either sign gives one of some sign
     wraps: bool = False  # integer overflow wraps around
     is_quiet: bool = False  # on real numbers, the library never warns of overflow or invalid values
     blocks_fusion: bool = False  # as a call, it would hide operations that kernels fuse with their surroundings

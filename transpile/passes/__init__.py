@@ -51,6 +51,7 @@ from .linear_algebra.triangles import triangles
 from .linear_algebra.weighted_sums import weighted_sums
 from .loops.dead_carries import unread_carries
 from .loops.dead_results import unread_results
+from .loops.first_rows import first_rows
 from .loops.own_arrays import own_arrays
 from .loops.redundant_stores import equal_stores
 from .loops.rematerialization import rematerialization
@@ -112,6 +113,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     rolls,
     paddings,
     sums_of_pads,
+    first_rows,
     small_arrays,
     tilings,
     differences,

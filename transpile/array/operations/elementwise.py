@@ -127,8 +127,8 @@ _define("sign", "x", function="sign", after="{}_sign", traits="quiet discontinuo
 _define("floor", "x", function="floor", traits="quiet discontinuous", magnitude=magnitudes.largest, rounds=floor)
 _define("ceil", "x", function="ceil", traits="quiet discontinuous", magnitude=magnitudes.largest, rounds=ceil)
 _define("round-nearest-even", "x", "rounded", function="rint", traits="quiet discontinuous", rounds=round)
-_define("sqrt", "x", "root", function="sqrt", after="sqrt_{}", traits="costly")
-_define("cbrt", "x", "root", function="cbrt", after="cbrt_{}", traits="costly")
+_define("sqrt", "x", "root", function="sqrt", after="sqrt_{}", traits="costly keeps_zero")
+_define("cbrt", "x", "root", function="cbrt", after="cbrt_{}", traits="costly keeps_zero")
 _define("rsqrt", "x", "scale", traits="costly")
 _define(
     "square",
@@ -140,18 +140,18 @@ _define(
     magnitude=magnitudes.square,
 )
 _define("exponential", "x", "exp", function="exp", after="exp_{}", traits="costly ignores_sign_of_zero")
-_define("exponential-minus-one", "x", "expm1", function="expm1", traits="costly")
+_define("exponential-minus-one", "x", "expm1", function="expm1", traits="costly keeps_zero")
 _define("exp2", "x", function="exp2", after="exp2_{}", traits="costly ignores_sign_of_zero")
 _define("log2", "x", function="log2", after="log2_{}", traits="costly")
 _define("log", "x", function="log", after="log_{}", traits="costly")
-_define("log-plus-one", "x", "log1p", function="log1p", traits="costly")
+_define("log-plus-one", "x", "log1p", function="log1p", traits="costly keeps_zero")
 _define("logistic", "x", "gate", after="{}_gate", traits="costly ignores_sign_of_zero")
-_define("sine", "x", "sin", function="sin", after="sin_{}", traits="costly", magnitude=magnitudes.one)
+_define("sine", "x", "sin", function="sin", after="sin_{}", traits="costly keeps_zero", magnitude=magnitudes.one)
 _define(
     "cosine", "x", "cos", function="cos", after="cos_{}", traits="costly ignores_sign_of_zero", magnitude=magnitudes.one
 )
-_define("tan", "x", function="tan", after="tan_{}", traits="costly")
-_define("tanh", "x", function="tanh", after="tanh_{}", traits="costly", magnitude=magnitudes.one)
+_define("tan", "x", function="tan", after="tan_{}", traits="costly keeps_zero")
+_define("tanh", "x", function="tanh", after="tanh_{}", traits="costly keeps_zero", magnitude=magnitudes.one)
 for _function in "sinh cosh arccos arccosh arcsin arcsinh arctanh".split():
     _define(_function.replace("arc", "a"), "x", function=_function, traits="costly")
 

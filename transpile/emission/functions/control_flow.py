@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from ...array.in_place import is_own_array
 from ...array.node import Node
 from ...array.program import Branch, Carry, Loop
-from ...array.traversal import is_inside
+from ...array.traversal import is_inside, topological
 from ...python.templates import Expression
 from ..arrangement.assignments import mentions, one_after_another
-from ..arrangement.schedule import schedule
+from ..arrangement.schedule import Body, schedule
+from ..lines import Line
 from ..naming.identifiers import identifier
 from ..naming.known_types import becomes_anything, is_flag
 from .context import Writing
@@ -19,6 +20,7 @@ from .rerolled_loop_writer import COUNTERS, letter
 _SHORT = 20  # characters of a value that may share a line
 _MOST_TOGETHER = 2  # values that share a line
 _MOST_MOVED = 4  # names that are assigned in one line
+_FEWEST_LEFT = 2  # lines of a body that is left by a break
 
 
 class ControlFlowWriter:
@@ -75,9 +77,34 @@ class ControlFlowWriter:
             self._snapshot(loop, counter)
         if len(self.writer.lines) == before:
             self.writer.line(self.writer.renderer.statement("nothing"))
+        self._leave_where_nothing_changes(loop, body, before)
         self.writer.indent -= 1
         if counter in COUNTERS:
             self.writer.names.taken.discard(counter)
+
+    def _leave_where_nothing_changes(self, loop: Loop, body: Body, begin: int) -> None:
+        """Write ``if not more: break`` before the lines of a body that are all under ``if more:``, if later iterations
+        would not get there either: the test reads only what these lines change.
+        """
+        head, *lines = self.writer.lines[begin:]
+        tested = [each for each in body.statements if isinstance(each, Node) and each.opcode == "conditional"]
+        if len(tested) != 1 or len(lines) < _FEWEST_LEFT or any(line.indent <= head.indent for line in lines):
+            return
+        chooser = self._chooser(tested[0])
+        if not _is_predicate(chooser) or loop.counter is None or loop.counter in topological([chooser]):
+            return
+        written = dict(self.writer.written)
+        test = self.writer.text(chooser)
+        self.writer.written = written
+        if head.text == self.writer.renderer.statement("if", test):
+            head.text = self.writer.renderer.statement("unless", test)
+        elif head.text == self.writer.renderer.statement("unless", test):
+            head.text = self.writer.renderer.statement("if", test)
+        else:
+            return
+        for line in lines:
+            line.indent -= 1
+        self.writer.lines.insert(begin + 1, Line(head.indent + 1, self.writer.renderer.statement("leave_loop")))
 
     def _bounds(self, loop: Loop, start: int | str) -> tuple[int | str, int | str]:
         """Return the start and the stop of the counter."""

@@ -17,6 +17,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.operations import OPERATIONS
 from ...array.program import Function
+from ...array.scalars import is_matrix
 from ...hlo.carriers import NARROWING, WIDENING
 from ...hlo.element_types import PRED
 
@@ -109,6 +110,8 @@ def base_name(node: Node, graph: Graph) -> str:
     if node.parameters.get("is_part"):
         return base_name(node.parameters["stands_for"], graph) + "_parts"
     node = node.parameters.get("stands_for") or node
+    if is_matrix(node):
+        return "matrix"
     if node in graph.called:
         return identifier(plain_name(graph.called[node]))
     call, index = (node.operands[0], node.parameters["index"]) if node.opcode == "item" else (node, 0)

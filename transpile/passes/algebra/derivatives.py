@@ -41,10 +41,13 @@ RULES = (
     Rule(_SHARE.format("minimum"), _LARGER.format("y, x"), when=is_full_float),
     Rule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SOFTPLUS}))", "logistic(x)", when=is_full_float),
     Rule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SUM}))", _of_logaddexp, when=is_full_float),
-    Rule(
-        "select(compare(size, 0, direction='GE'), (ratio := divide(x, size)), subtract(0, ratio))",
-        _of_known_sign,
-        when=is_full_float,
+    *(
+        Rule(
+            f"select(compare(size, 0, direction='GE'), (ratio := divide(x, size)), {minus})",
+            _of_known_sign,
+            when=is_full_float,
+        )
+        for minus in ("subtract(0, ratio)", "negate(ratio)")
     ),
     Rule(
         "multiply(x, (r := logistic(s)))",

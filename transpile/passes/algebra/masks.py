@@ -1,4 +1,5 @@
 """A mask becomes a number in one step: ``mask.astype(np.int32).astype(np.float32)`` is ``mask.astype(np.float32)``.
+So does an integer that the type between can hold.
 
 JAX takes the mean of a mask in two steps. A selection by a mask that is a known constant is dropped, and so is the test
 of ``isclose`` for equality beside that for closeness.
@@ -7,6 +8,7 @@ of ``isclose`` for equality beside that for closeness.
 from __future__ import annotations
 
 from ...array.graph import Graph
+from ...array.intervals import fits
 from ...array.node import Node, literal_value
 from ...hlo.element_types import PRED
 from ..rewriting.patterns import Bindings
@@ -15,11 +17,17 @@ from ..rewriting.rules import Rule, rule_pass
 
 def _converted(graph: Graph, node: Node, found: Bindings) -> Node | None:
     mask, number = found["mask"], found["number"]
-    if mask.element_type is not PRED or node.element_type is PRED:
+    is_mask = mask.element_type is PRED and node.element_type is not PRED
+    if not is_mask and not _is_known(mask, number):
         return None
     if number.type.is_extension or node.type.is_extension:  # in which 0 or 1 may not be representable
         return None
     return graph.add("convert", (mask,), element_type=node.element_type, interval=node.interval)
+
+
+def _is_known(x: Node, number: Node) -> bool:
+    """Return whether integers stay the same in another integer type."""
+    return x.type.is_integral and number.type.is_integral and x.interval is not None and fits(x.interval, number.type)
 
 
 def _chosen(graph: Graph, node: Node, found: Bindings) -> Node | None:

@@ -62,3 +62,5 @@ def _of_floats(live: LiveNodes) -> tuple[Rule, ...]:
 def remainders(function: Function, supports: Support) -> None:
     """Raise integer remainders by divisors that may be 0, and float remainders where 0 needs no sign."""
     apply_rules(function, (*RULES, *_of_floats(live_nodes(function))), supports)
+    if any(node.parameters["function"] == "mod" for node in live_nodes(function).of(("library",))):
+        apply_rules(function, _of_floats(live_nodes(function)), supports)  # dividends of what is raised now

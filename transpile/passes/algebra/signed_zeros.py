@@ -5,18 +5,22 @@ A sum is -0 where both of its terms are, and a difference where 0 is subtracted 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, literal_value
-from ...array.program import Function
+from ...array.program import Function, Loop
 from ...array.support import Support
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, apply_rules, is_full_float
 from .magnitudes import has_no_sign
 
 _DEEPEST = 8  # nested operations that are followed
+_LARGE = 1e30  # divisors of integers, of which none gives 0
+_LIBRARY = ("linalg.norm", "mod")  # functions whose first operand may have zeros of either sign
 
 
 def tells_signs(user: Node, node: Node) -> bool:
@@ -29,6 +33,8 @@ def tells_signs(user: Node, node: Node) -> bool:
         return True
     if user.operation.ignores_sign_of_zero:
         return user.parameters.get("type") == "TOTALORDER"
+    if user.opcode == "library" and user.parameters["function"] in _LIBRARY and node not in user.operands[1:]:
+        return False
     others = [operand for operand in user.operands if operand is not node]
     if user.opcode not in ("add", "subtract"):
         return True
@@ -66,10 +72,12 @@ def _scales(node: Node) -> bool:
 
 def is_never_minus_zero(node: Node, depth: int = _DEEPEST, totals: frozenset[Node] = frozenset()) -> bool:
     """Whether no element is -0, given that no element of ``totals`` is."""
+    if node.element_type is None:
+        return False
     if node.is_literal:
         number = literal_value(node)
         return bool(number != 0) or not any(map(np.signbit, (number.real, number.imag)))
-    if node in totals or has_no_sign(node):
+    if node in totals or has_no_sign(node) or _is_whole(node):
         return True
     if node.opcode == "multiply" and depth and any(map(_enlarges, node.operands)):
         return all(is_never_minus_zero(factor, depth - 1, totals) for factor in node.operands)
@@ -83,12 +91,23 @@ def is_never_minus_zero(node: Node, depth: int = _DEEPEST, totals: frozenset[Nod
     return (any if node.opcode in _SUMS else all)(is_never_minus_zero(term, depth - 1, totals) for term in terms)
 
 
+def _is_whole(node: Node) -> bool:
+    """Return whether a float is made of an integer, perhaps divided by a number: 0 has no sign, and no other one is so
+    small that it becomes 0.
+    """
+    if node.opcode == "divide" and node.operands[1].is_literal and node.type.is_floating:
+        divisor = literal_value(node.operands[1])
+        return bool(0 < divisor < _LARGE) and _is_whole(node.operands[0])
+    source = node.operands[0] if node.opcode == "convert" else node
+    return node.type.is_floating and source is not node and source.type.is_integral
+
+
 def _enlarges(factor: Node) -> bool:
     """Whether a factor makes products no smaller than the other factor, so that they are 0 only where it is."""
     return factor.is_literal and factor.type.is_floating and bool(literal_value(factor) >= 1)
 
 
-_MOST_FOLLOWED = 64  # values
+_MOST_FOLLOWED = 256  # values
 
 
 def zero_is_told(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
@@ -101,9 +120,14 @@ def zero_is_told(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
         if (live.is_root(node) and not is_entry) or len(seen) > _MOST_FOLLOWED:
             return True
         for user in live.users(node):
+            if user.opcode == "loop":
+                carried = [each for each in _carried(live, user, node) if each not in seen]
+                seen.update(carried)
+                waiting += carried
+                continue
             is_numerator = user.opcode == "divide" and user.operands[1] is not node
             is_square = user.opcode == "multiply" and user.operands[0] is user.operands[1]
-            if is_square or (user.operation.ignores_sign_of_zero and not tells_signs(user, node)):
+            if is_square or (user.opcode not in ("add", "subtract") and not tells_signs(user, node)):
                 continue
             passes = is_numerator or _passes_zeros(user)
             if not passes or user.element_type is None or user.type.is_complex:
@@ -114,10 +138,21 @@ def zero_is_told(live: LiveNodes, node: Node, *, is_entry: bool) -> bool:
     return False
 
 
+def _carried(live: LiveNodes, node: Node, value: Node) -> Iterator[Node]:
+    """Yield what a loop gives its iterations, and returns, of a value that it begins with, computes or stores."""
+    loop: Loop = node.parameters["loop"]
+    stored = [store.carry for store in loop.stores if store.value is value]
+    for index, carry in enumerate(loop.carries):
+        if value in (carry.initial, carry.following) or carry in stored:
+            yield carry.parameter
+            yield from (user for user in live.users(node) if user.parameters.get("index") == index)
+
+
 def _passes_zeros(user: Node) -> bool:
     """Whether an operation gives, for zeros of either sign, either the same value or a zero of some sign."""
     row = user.operation
-    return row.is_reduction or row.is_product or user.opcode in _TERMS or user.opcode in ("multiply", "negate")
+    keeps_zero = row.is_reduction or row.is_product or row.keeps_zero
+    return keeps_zero or user.opcode in _TERMS or user.opcode in ("multiply", "negate")
 
 
 _SUMS = ("add",)
@@ -129,17 +164,22 @@ _TERMS = {
     "update_at": slice(1),
     "setitem": slice(2),
     **dict.fromkeys("zeros ones full expand getitem transpose reshape broadcast_to copy".split(), slice(1)),
-    **dict.fromkeys(("stack", "concatenate"), slice(None)),
+    **dict.fromkeys(("stack", "concatenate", "pad"), slice(None)),
 }
 
 
 def _rules(live: LiveNodes, *, is_entry: bool) -> tuple[Rule, ...]:
+    def is_kept(node: Node) -> bool:
+        if live.is_root(node):
+            return True
+        return sign_is_told(live, node) and zero_is_told(live, node, is_entry=is_entry)
+
     def without_zero(graph: Graph, node: Node, found: Bindings) -> Node | None:
         x: Node = found["x"]
-        return x if is_never_minus_zero(x) or not sign_is_told(live, node) else None
+        return x if is_never_minus_zero(x) or not is_kept(node) else None
 
     def with_minus(graph: Graph, node: Node, found: Bindings) -> Node | None:
-        return None if sign_is_told(live, node) else graph.add("negate", (found["x"],))
+        return None if is_kept(node) else graph.add("negate", (found["x"],))
 
     def minus_of_sum(graph: Graph, node: Node, found: Bindings) -> Node | None:
         if zero_is_told(live, node, is_entry=is_entry):

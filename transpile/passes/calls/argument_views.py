@@ -1,7 +1,7 @@
-"""Moves views that add axes from arguments into functions: ``norm(x, scale)`` for ``norm(x, scale[None])``.
+"""Moves views that add or reverse axes from arguments into functions: ``norm(x, scale)`` for ``norm(x, scale[None])``.
 
 A layer and its gradient share the residuals that JAX keeps of the layer, also such a view of the weights, which is
-outside of both.
+outside of both. The gradient of a convolution reverses again what the convolution has reversed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from ...array.rewriting import rewrite
 from ...array.value import FULL, NEW, getitem
 from .inline_one import calls_of, handed_on
 
+_REVERSED = (None, None, -1)
+_WHOLE = (FULL, NEW)
+
 
 def call_views(program: Program) -> None:
-    """Move views that add axes from the arguments of functions into the functions, callers first."""
+    """Move views that add or reverse axes from the arguments of functions into the functions, callers first."""
     if len(program.functions) == 1:
         return
     kept = handed_on(program.functions)
@@ -34,10 +37,16 @@ def call_views(program: Program) -> None:
 
 
 def _are_views(operands: list[Node]) -> bool:
-    """Return whether the operands of all calls are views with the same additional axes."""
-    return all(
-        node.opcode == "expand" and node.parameters["index"] == operands[0].parameters["index"] for node in operands
-    )
+    """Return whether the operands of all calls are views with the same index."""
+    return all(_is_view(node) and node.parameters["index"] == operands[0].parameters["index"] for node in operands)
+
+
+def _is_view(node: Node) -> bool:
+    """Return whether a node is all elements of its operand, with additional axes or in the opposite order."""
+    if node.opcode != "getitem" or len(node.operands) != 1:
+        return node.opcode == "expand"
+    index = node.parameters["index"]
+    return _REVERSED in index and all(item in (*_WHOLE, _REVERSED) for item in index)
 
 
 def _take(called: Function, place: int, view: Node) -> None:
@@ -48,7 +57,7 @@ def _take(called: Function, place: int, view: Node) -> None:
         inside = getitem(graph, own, view.parameters["index"])
     called.parameters[place] = own
     if called.repeated:
-        given = tuple(each.operands[0] if each.opcode == "expand" else each for each in called.repeated[place])
+        given = tuple(each.operands[0] if _is_view(each) else each for each in called.repeated[place])
         called.repeated = (*called.repeated[:place], given, *called.repeated[place + 1 :])
     called.live = None
     live = live_nodes(called)
@@ -63,7 +72,7 @@ def _of_view(called: Function, node: Node) -> Node | None:
     ``x * scale``.
     """
     view = node.operands[0] if len(node.operands) == 1 else node
-    if view.opcode == "expand":
+    if view is not node and _is_view(view):
         made = getitem(called.graph, view, node.parameters["index"])
         return made if made.shape == node.shape else None
     index = node.parameters["index"]
@@ -91,7 +100,7 @@ def _without_first(operand: Node, count: int, ndim: int) -> Node | None:
 
 
 def _of_sources(function: Function, called: Function, places: set[int], node: Node) -> Node | None:
-    if node.parameters["function"] is not called or not all(node.operands[k].opcode == "expand" for k in places):
+    if node.parameters["function"] is not called or not all(_is_view(node.operands[k]) for k in places):
         return None
     operands = tuple(each.operands[0] if k in places else each for k, each in enumerate(node.operands))
     if node.results:

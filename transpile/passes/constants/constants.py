@@ -48,7 +48,8 @@ def constants(function: Function, supports: Support) -> None:
             return new
         return (chosen(graph, node, values) if node.opcode == "select" else None) or _with_numbers(graph, node)
 
-    readers = {user.opcode for node in wanted for user in live.users(node) if user.operation.is_elementwise}
+    numbers = [*wanted, *(node for node in live.of(("full", "zeros", "ones")) if node.operands[0].is_literal)]
+    readers = {user.opcode for node in numbers for user in live.users(node) if user.operation.is_elementwise}
     rewrite(function, {node.opcode for node in wanted} | readers | {"select"}, rule, supports)
     apply_rules(function, _NEUTRAL, supports)
 

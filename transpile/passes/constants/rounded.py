@@ -1,13 +1,15 @@
 """Functions of floats whose last bits depend on the processor, evaluated where rounding makes all results equal.
 
-They are computed in float64, with an error of a few units in the last place. Rounding to float32 hides the error,
-except for about one number in a million, which is left to run time.
+For float32, they are computed in float64, with an error of a few units in the last place. Rounding to float32 hides the
+error, except for about one number in a million, which is left to run time. For one float64, logarithms, exponentials
+and powers are computed in decimal numbers of many digits, which are the same everywhere.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,8 @@ from .folding import is_exact
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+_DIGITS = Context(prec=60, Emin=-100_000, Emax=100_000)
+_LARGEST = 700  # exponent of which the exponential is a float64 that is neither too large nor too small
 _DOUBT = 2.0**-44  # of a value, far more than the error of any library
 
 
@@ -33,6 +37,40 @@ CALLS: Mapping[str, Callable[..., Any]] = {
     "lgamma": np.vectorize(lambda x: math.lgamma(x) if x > 0 else math.nan, otypes=[np.float64]),
     "log_ndtr": _log_ndtr,
     "ndtri": normal.ndtri,
+}
+
+
+def _log(x: Decimal) -> Decimal | None:
+    return _DIGITS.ln(x) if x > 0 else None
+
+
+def _log1p(x: Decimal) -> Decimal | None:
+    # The sum is exact: a float64 has fewer than 1100 digits.
+    return _DIGITS.ln(Context(prec=1200).add(x, Decimal(1))) if x > -1 and x else None
+
+
+def _exp(x: Decimal) -> Decimal | None:
+    return _DIGITS.exp(x) if abs(x) <= _LARGEST else None
+
+
+def _expm1(x: Decimal) -> Decimal | None:
+    # For small numbers, the difference loses as many digits as they have zeros.
+    context = Context(prec=420)
+    return context.subtract(context.exp(x), Decimal(1)) if 1e-300 < abs(x) <= _LARGEST else None
+
+
+def _power(x: Decimal, y: Decimal) -> Decimal | None:
+    exponent = _DIGITS.multiply(y, _DIGITS.ln(x)) if x > 0 else None
+    return None if exponent is None or abs(exponent) > _LARGEST else _DIGITS.exp(exponent)
+
+
+# By the library's function, which has another name than most operations.
+_DECIMAL: Mapping[str, Callable[..., Decimal | None]] = {
+    "exp": _exp,
+    "expm1": _expm1,
+    "log": _log,
+    "log1p": _log1p,
+    "power": _power,
 }
 
 
@@ -52,8 +90,18 @@ def cut_call(node: Node) -> Node | None:
 
 
 def rounded_value(node: Node, operands: Sequence[Array]) -> Array | None:
-    """Return the float32 value of such a node, or None if it is NaN or its rounding is in doubt."""
+    """Return the value of such a node, or None if it is NaN, its rounding is in doubt, or it has several float64."""
+    if node.element_type is F64 and (decimal := _DECIMAL.get(node.operation.function or node.opcode)) is not None:
+        return _in_decimals(decimal, operands)
     return rounded(_function_of(node), operands)
+
+
+def _in_decimals(function: Callable[..., Decimal | None], operands: Sequence[Array]) -> Array | None:
+    """Return the float64 value of a function of single finite numbers, or None."""
+    if any(operand.size != 1 or not np.isfinite(operand).all() for operand in operands):
+        return None
+    exact = function(*(Decimal(float(operand.flat[0])) for operand in operands))
+    return None if exact is None else np.full(operands[0].shape, float(exact))
 
 
 def cut_value(call: Node, operands: Sequence[Array]) -> Array | None:

@@ -17,11 +17,13 @@ from ...array.node import Node, Slot, literal_value
 from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ...array.value import FULL
+from ...array.value import FULL, NEW, getitem
+from ...hlo.element_types import PRED, S32
 
 _TYPES = {"s32": 2**31, "s64": 2**63, "f32": 2**24, "f64": 2**53}  # integers below this are exact in the type
 _LEAST_ROW = 3  # numbers of a computed row
 _LEAST_TABLE = 4  # numbers of a table that is written as a range
+_LEAST_MASK = 6
 _DEEPEST = 6  # nested operations that are followed
 _PIECE = 1 << 12  # numbers of a table that are checked at a time
 _WHOLE = (None, None, None)  # a slice of all elements
@@ -162,8 +164,24 @@ def _made(graph: Graph, node: Node, row: range) -> Node | None:
 
 
 def _of_table(graph: Graph, node: Node) -> Node | None:
+    if node.element_type is PRED:
+        return _mask(graph, node)
     row = row_of(node)
     return _made(graph, node, row) if row is not None and len(row) >= _LEAST_TABLE else None
+
+
+def _mask(graph: Graph, node: Node) -> Node | None:
+    """``np.arange(8) < 3`` for a row that is true up to some place, or from there on."""
+    values = node.parameters["constant"].array
+    flat = values.reshape(-1)
+    places = np.flatnonzero(flat[1:] != flat[:-1])
+    if len(places) != 1 or max(values.shape) != flat.size or flat.size < _LEAST_MASK:
+        return None
+    counts = graph.add("arange", (), element_type=S32, interval=(0, flat.size - 1), stop=flat.size)
+    (last,) = places
+    number, direction = (0, "EQ") if flat[0] and last == 0 else (last + 1, "LT" if flat[0] else "GE")
+    mask = graph.add("compare", (counts, graph.literal(int(number), S32)), direction=direction)
+    return getitem(graph, mask, [FULL if size > 1 else NEW for size in values.shape])
 
 
 # -- slices

@@ -16,15 +16,32 @@ from ..rewriting.rules import Rule, apply_rules
 
 
 def _roll(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    x, axis = found["x"], node.parameters["axis"]
-    if x.shape != node.shape:
+    """Return a rolled array, or part of one, whose two ends along an axis are joined the other way round."""
+    x, tail, head, axis = found["x"], found["tail"], found["head"], node.parameters["axis"]
+    order = found.get("order")
+    if order is not None and order != found["other"]:
         return None
-    tail, head = (part_of_axis(found[name], axis, x.shape[axis]) for name in ("tail", "head"))
-    if tail is None or head is None or head.start != 0 or tail.stop != x.shape[axis] or head.stop != tail.start:
+    if order is not None:
+        axis = order[axis]
+    moved = [k for k, (one, other) in enumerate(zip(tail, head, strict=False)) if one != other]
+    if len(moved) != 1 or len(tail) != len(head):
         return None
-    are_halves = len(head) > 1 and abs(len(tail) - len(head)) <= 1  # for even and odd sizes alike
-    shift = len(tail) if len(tail) < len(head) or are_halves else -len(head)
-    return graph.add("roll", (x,), shift=shift, axis=axis)
+    (k,) = moved
+    before = [item for item in tail[:k] if not isinstance(item, int)]
+    if len(before) != axis or not all(isinstance(index[k], tuple) for index in (tail, head)):
+        return None
+    size = x.shape[sum(item is not NEW for item in tail[:k])]
+    late, early = (range(size)[slice(*index[k])] for index in (tail, head))
+    if {late.step, early.step} != {1} or (early.start, early.stop, late.stop) != (0, late.start, size):
+        return None
+    whole = getitem(graph, x, (*tail[:k], FULL, *tail[k + 1 :]))
+    if order is not None:
+        whole = graph.add("transpose", (whole,), axes=order)
+    if whole.shape != node.shape:
+        return None
+    are_halves = len(early) > 1 and abs(len(late) - len(early)) <= 1  # for even and odd sizes alike
+    shift = len(late) if len(late) < len(early) or are_halves else -len(early)
+    return graph.add("roll", (whole,), shift=shift, axis=node.parameters["axis"])
 
 
 def part_of_axis(index: tuple[Any, ...], axis: int, size: int) -> range | None:
@@ -75,6 +92,10 @@ def _every_other(graph: Graph, node: Node, found: Bindings) -> Node | None:
 _EVERY_OTHER = Rule("getitem((rolled := roll(x, shift=shift, axis=axis)), index=index)", _every_other, once=("rolled",))
 RULES = (
     Rule("concatenate(getitem(x, index=tail), getitem(x, index=head))", _roll),
+    Rule(
+        "concatenate(transpose(getitem(x, index=tail), axes=order), transpose(getitem(x, index=head), axes=other))",
+        _roll,
+    ),
     Rule("roll(roll(x, shift=shift, axis=axis))", _along_several),
 )
 

@@ -11,15 +11,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import combinations, starmap
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import called, rewrite
+from ...array.scalars import MOST_NUMBERS
 from ...array.support import Support
-from ...array.value import FULL, NEW
+from ...array.value import FULL, NEW, getitem
 from ..rewriting.patterns import pattern
 
 _SHORT = 8  # elements of an array that is written as a list of elements
@@ -146,19 +150,33 @@ def _sum(graph: Graph, a: Node, b: Node) -> Node:
 
 
 def _filled(graph: Graph, node: Node, parts: list[_Part]) -> list[_Part]:
-    """Single numbers in a short row become one part together with the zeros beside and between them."""
-    numbers: dict[int, Node] = {}
+    """Single numbers in a short row, or in at least half of a small matrix, become one part together with the zeros
+    beside and between them.
+    """
+    numbers: dict[tuple[int, ...], Node] = {}
     for part in parts:
-        for place, piece in enumerate(part.pieces, part.start[0]):
+        for place, piece in _places(part):
             number = _number(graph, piece)
-            if node.ndim != 1 or number is None or place in numbers:
+            if number is None:
                 return parts
-            numbers[place] = number
-    if node.shape[0] > _SHORT:
+            numbers[place] = graph.add("add", (numbers[place], number)) if place in numbers else number
+    size = prod(node.shape)
+    if node.ndim not in (1, 2) or size > (_SHORT if node.ndim == 1 else MOST_NUMBERS):
+        return parts
+    if node.ndim == 2 and 2 * len(numbers) < size:
         return parts
     zero = graph.literal(0, node.type)
-    row = graph.add("stack", tuple(numbers.get(k, zero) for k in range(node.shape[0])), axis=0)
-    return [_Part((0,), (row,))]
+    row = graph.add("stack", tuple(numbers.get(place, zero) for place in np.ndindex(node.shape)), axis=0)
+    whole = row if node.ndim == 1 else graph.add("reshape", (row,), shape=node.shape)
+    return [_Part((0,) * node.ndim, (whole,))]
+
+
+def _places(part: _Part) -> Iterator[tuple[tuple[int, ...], Node]]:
+    """The pieces of a part, each with the position of its first element."""
+    start = part.start
+    for piece in part.pieces:
+        yield start, piece
+        start = tuple(at + piece.shape[k] if k == part.axis else at for k, at in enumerate(start))
 
 
 def _number(graph: Graph, piece: Node) -> Node | None:
@@ -167,10 +185,9 @@ def _number(graph: Graph, piece: Node) -> Node | None:
         return None
     if piece.opcode == "expand" or piece.operation.is_filled:
         return piece.operands[0] if not piece.operands[0].ndim else None
-    if piece.opcode == "getitem" and piece.operands[0].ndim == piece.ndim == len(piece.operands) == 1:
-        (item,) = piece.parameters["index"]
-        start = range(piece.operands[0].shape[0])[slice(*item)].start if isinstance(item, tuple) else None
-        return None if start is None else graph.add("getitem", piece.operands, index=(start,))
+    if piece.opcode == "getitem" and len(piece.operands) == 1:
+        number = getitem(graph, piece, (0,) * piece.ndim)
+        return None if number.operands[0] is piece else number
     return None
 
 
