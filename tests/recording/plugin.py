@@ -119,7 +119,7 @@ class _Run:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         counts = {
             "left to make prove": terminalreporter.config.stash.get(_LEFT, {}),
-            "asked of XLA, which make record would save": ANSWERS.unrecorded,
+            "asked anew, which make record would save": ANSWERS.unrecorded,
         }
         for said, files in counts.items():
             if files:
