@@ -87,20 +87,30 @@ def _views(node: Node) -> bool:
 _OWN_RULES = {"view": _views, "divide": has_one_type, "remainder": has_one_type}
 _TABLE = ElementTable(_ALL, _FIRST, _FUNCTIONS, RULES | _OWN_RULES)
 
-# Functions of float64 that NumPy computes several at a time, and Numba one by one.
+# Functions that NumPy computes several at a time, and Numba one by one: of float64, and of float32 in short lines.
 _ONE_BY_ONE = frozenset(("tan", "atan2", "power"))
+_ONE_BY_ONE_IN_LINES = frozenset(("exponential", "log", "tanh"))
+_SHORT_LINE = 32  # elements, below which the compiler leaves a line's loop as it is
 
 
 def fuses(node: Node) -> bool:
     """Return whether loops compute a node, and not much slower than NumPy."""
     is_slow = node.opcode in _ONE_BY_ONE and node.type.name == "f64" and node.region.is_once
-    return not (is_slow and not _is_root(node)) and not _are_numbers(node) and _TABLE.has(node)
+    is_slow = is_slow and not _is_root(node)
+    return not (is_slow or _is_slow_in_lines(node)) and not _are_numbers(node) and _TABLE.has(node)
 
 
 def _is_root(node: Node) -> bool:
     """Tell whether it is ``x**1.5``, a product with a square root."""
     (*_, exponent) = node.operands
     return node.opcode == "power" and exponent.is_literal and bool(literal_value(exponent) == 1.5)
+
+
+def _is_slow_in_lines(node: Node) -> bool:
+    """Return whether it is a function of so many short lines that NumPy is faster."""
+    if node.opcode not in _ONE_BY_ONE_IN_LINES or node.type.name != "f32" or node.region.is_in_loop:
+        return False
+    return prod(node.shape) > _MOST_OF_CALLS and node.shape[-1] < _SHORT_LINE
 
 
 def _are_numbers(node: Node) -> bool:
@@ -138,7 +148,7 @@ def runs(node: Node) -> bool:
 
 _HUGE = 2**22  # bytes, from which on NumPy has the system hand out huge pages
 _FOR_THREADS = 2**17  # elements: below, to start threads takes longer than they save
-_LEAST_ELEMENTS = 2**12  # of the arrays of a region that is computed once, or where NumPy's calls take all the time:
+_LEAST_ELEMENTS = 2**11  # of the arrays of a region that is computed once, or where NumPy's calls take all the time:
 _MOST_OF_CALLS, _LEAST_CALLS = 2**9, 3  # elements, and arrays that are saved
 _LEAST_OF_BOUNDS = 2**13  # of an array that is compared with a number, for which NumPy takes three times as long
 _LEAST_OF_A_ROUND = 2  # the same in every round of a loop

@@ -262,6 +262,22 @@ def test_one_operation_stays_in_numpy():
     assert "njit" not in xla2py.emit(text, style="fast").source
 
 
+@pytest.mark.parametrize(("opcode", "function"), [("exponential", "np.exp("), ("log", "np.log("), ("tanh", "np.tanh(")])
+@pytest.mark.parametrize(("shape", "is_called"), [("512,8", True), ("64,64", False), ("8,8", False)])
+def test_functions_of_short_lines_stay_in_numpy(opcode, function, shape, is_called):
+    text = program(
+        f"x = f32[{shape}] parameter(0)",
+        *(f"y{k} = f32[{shape}] multiply(x, {'x' if k == 0 else f'y{k - 1}'})" for k in range(4)),
+        f"z = f32[{shape}] {opcode}(y3)",
+        f"s = f32[{shape}] add(z, x)",
+        f"t = f32[{shape}] multiply(s, z)",
+        f"ROOT r = f32[{shape}] add(t, x)",
+    )
+    generated = xla2py.emit(text, style="fast")
+    assert (function in "".join(line for line in generated.source.splitlines() if "#" not in line)) == is_called
+    assert len(kernels(generated)) == 1 + is_called
+
+
 # -- start-up
 
 

@@ -95,7 +95,8 @@ def scatter_by_loops(
         for i, n in zip(places, x.shape, strict=False):
             fits = (row >= 0) & (i >= 0) & (i < n)
             row = np.where(fits, row * n + i.astype(np.int64), -1)
-    kept, size = np.broadcast_to(values, row.shape + window), math.prod(window)
+    whole, size = row.shape + window, math.prod(window)
+    kept = values if np.shape(values) == whole else np.broadcast_to(values, whole)
     least = -len(x) if from_end else 0
     if size == 1:
         numbers, new = x.reshape(-1), kept.reshape(-1)
