@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import jax
@@ -161,7 +162,9 @@ def gaussian_process() -> Any:
     x = np.sort(np.random.default_rng(0).uniform(-3, 3, (100, 1)))
     data = gpx.Dataset(X=jnp.asarray(x), y=jnp.sin(4 * x) + jnp.cos(2 * x))
     prior = gpx.gps.Prior(mean_function=gpx.mean_functions.Zero(), kernel=gpx.kernels.RBF())
-    posterior = prior * gpx.likelihoods.Gaussian(obs_stddev=jnp.array(0.1))
+    takes = signature(gpx.likelihoods.Gaussian.__init__).parameters
+    of_data = {"num_datapoints": len(x)} if "num_datapoints" in takes else {}  # before gpjax 1.0
+    posterior = prior * gpx.likelihoods.Gaussian(**of_data, obs_stddev=jnp.array(0.1))
 
     def predict(points: Any) -> Any:
         """Mean and standard deviation of the function at points."""
