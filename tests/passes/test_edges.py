@@ -39,7 +39,7 @@ CASES = [
     (lambda x, y: lax.div(x, y), (COUNTS, COUNTS[::-1]), "return x // y", "division"),
     (lambda x, y: lax.rem(x, y), (NUMBERS, DIVISORS), "return np.fmod(x, y)", "division"),
     (lambda x, y: lax.rem(x, y), (COUNTS, COUNTS[::-1]), "return x % y", "division"),
-    (lambda x: jnp.where(x > 0, 0 - x, x), (X,), "np.where(x > 0, -x, x)", "zeros"),
+    (lambda x: 0 - x, (X,), "return -x", "zeros"),
     (lambda x: x % 2, (X,), "return np.mod(x, 2)", "zeros"),
     (lambda z: jnp.sqrt(z) * lax.asin(z), (NUMBERS_IN_THE_PLANE,), "return np.sqrt(z) * np.arcsin(z)", "complex"),
     (lambda z: jnp.sin(z) - jnp.cos(z), (NUMBERS_IN_THE_PLANE,), "return np.sin(z) - np.cos(z)", "complex"),
