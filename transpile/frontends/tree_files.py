@@ -27,6 +27,7 @@ def trees_as_json(module: HloModule) -> str:
     if (trees := module.trees) is not None:
         record |= asdict(replace(trees, results=None, nameless=frozenset()))
         record |= {"nameless": sorted(trees.nameless), "results": _coded(trees.results)}
+        record["ways"] = record.pop("attribute_paths")  # its name in files
     return json.dumps(record, indent=1) + "\n"
 
 
