@@ -91,6 +91,38 @@ ENTRY main {
   ROOT r = (f32[], pred[]) tuple(a, g)
 }
 """,
+    "reshapes of choices": """
+ENTRY main {
+  x = f32[16,6] parameter(0)
+  zeros = f32[16,6] broadcast(f32[] constant(0)), dimensions={}
+  p = pred[16,6] compare(x, zeros), direction=GT
+  a = f32[16,6] select(p, x, zeros)
+  reshaped = f32[2,8,6] reshape(a)
+  b = f32[2,8,6] sine(reshaped)
+  c = f32[2,8,6] multiply(b, reshaped)
+  ones = f32[2,8,6] broadcast(f32[] constant(1)), dimensions={}
+  q = pred[2,8,6] compare(c, ones), direction=LT
+  d = f32[2,8,6] select(q, c, ones)
+  reshaped.1 = f32[32,3] reshape(d)
+  e = f32[32,3] sine(reshaped.1)
+  ROOT f = f32[32,3] multiply(e, reshaped.1)
+}
+""",
+    "reshapes of a function and of an argument": """
+ENTRY main {
+  x = f32[16,6] parameter(0)
+  y = f32[96] parameter(1)
+  a = f32[16,6] tanh(x)
+  reshaped = f32[2,8,6] reshape(a)
+  b = f32[2,8,6] sine(reshaped)
+  c = f32[2,8,6] multiply(b, reshaped)
+  d = f32[32,3] reshape(c)
+  reshaped.1 = f32[32,3] reshape(y)
+  e = f32[32,3] sine(reshaped.1)
+  f = f32[32,3] multiply(e, reshaped.1)
+  ROOT g = f32[32,3] add(d, f)
+}
+""",
 }
 
 

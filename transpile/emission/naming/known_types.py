@@ -25,6 +25,7 @@ class KnownType(NamedTuple):
     is_made: bool = False  # by ``np.zeros(..)``, whose type follows its variable
     is_declared: bool = False  # a flag or a number of changing type: its assignment has an annotation
     is_alone: bool = False  # its inferred type fits no other value
+    is_open: bool = False  # its inferred type is a union with Any: its variable takes all values
 
 
 Types = Set[KnownType | None]  # of the values that a name stands for; None is Any
@@ -66,13 +67,14 @@ def known_types(nodes: Sequence[Node], is_operator: IsOperator) -> dict[Node, Kn
             elif not node.results and not node.is_python_int:
                 found = _known_type(node, known, is_operator)
                 known |= {} if found is None else {node: found}
-    return known
+    reshapes = [node for node in nodes if node.opcode == "reshape" and node.ndim and node not in known]
+    return known | {node: _of_reshape(node, is_operator) for node in reshapes}
 
 
 def _may_follow(before: KnownType | None, after: KnownType | None) -> bool:
     if after is not None and after.is_declared:
         return False
-    if before is None or after is None:
+    if before is None or after is None or before.is_open:
         return True
     if before.is_number is not after.is_number or before.is_alone or after.is_alone:
         return False
@@ -121,9 +123,19 @@ def _known_type(node: Node, known: Mapping[Node, KnownType], is_operator: IsOper
         return KnownType(False, node.type)
     if node.opcode in ("select", "stack", "concatenate", "prelude"):
         return KnownType(False)
-    is_whole = node.operation.changes or node.opcode == "copy"
+    is_whole = node.operation.changes or node.opcode in ("copy", "transpose", "reshape")
     given = known.get(node.operands[0]) if is_whole or node.operation.is_view else None
     return given and KnownType(False, node.type, node.ndim if is_whole else None)
+
+
+def _of_reshape(node: Node, is_operator: IsOperator) -> KnownType:
+    """Return the type of a reshape of an array of unknown type, whose rank is known nevertheless.
+
+    A function of NumPy gives an array, anything else, as an argument, an array or Any.
+    """
+    operand = node.operands[0]
+    is_any = operand.operation.is_view or operand.opcode in ("parameter", "item", "prelude", "call")
+    return KnownType(False, None, node.ndim, is_open=is_any or is_operator(operand))
 
 
 def _of_one(values: Sequence[Node], known: Mapping[Node, KnownType]) -> KnownType | None:
