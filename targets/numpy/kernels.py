@@ -95,19 +95,19 @@ _SHORT_LINE = 32  # elements, below which the compiler leaves a line's loop as i
 
 def fuses(node: Node) -> bool:
     """Return whether loops compute a node, and not much slower than NumPy."""
-    is_slow = node.opcode in _ONE_BY_ONE and node.type.name == "f64" and node.region.is_once
-    is_slow = is_slow and not _is_root(node)
+    is_one_by_one = node.opcode in _ONE_BY_ONE and not _is_three_halves_power(node)
+    is_slow = is_one_by_one and node.type.name == "f64" and node.region.is_once
     return not (is_slow or _is_slow_in_lines(node)) and not _are_numbers(node) and _TABLE.has(node)
 
 
-def _is_root(node: Node) -> bool:
-    """Tell whether it is ``x**1.5``, a product with a square root."""
+def _is_three_halves_power(node: Node) -> bool:
+    """Return whether a node is ``x**1.5``, which kernels compute as ``x * sqrt(x)``."""
     (*_, exponent) = node.operands
     return node.opcode == "power" and exponent.is_literal and bool(literal_value(exponent) == 1.5)
 
 
 def _is_slow_in_lines(node: Node) -> bool:
-    """Return whether it is a function of so many short lines that NumPy is faster."""
+    """Return whether a node is a function of so many elements in such short lines that NumPy is faster."""
     if node.opcode not in _ONE_BY_ONE_IN_LINES or node.type.name != "f32" or node.region.is_in_loop:
         return False
     return prod(node.shape) > _MOST_OF_CALLS and node.shape[-1] < _SHORT_LINE

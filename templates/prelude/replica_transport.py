@@ -87,7 +87,7 @@ class WorkerEndpoint(Mailbox):
         self.worker.handlers["join_replica"] = join
 
     def __reduce__(self) -> Any:
-        return type(None), ()  # a endpoint stays on its worker
+        return type(None), ()  # an endpoint stays on its worker
 
     # -- on the worker's event loop
 

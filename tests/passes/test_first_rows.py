@@ -17,6 +17,14 @@ def states(x):
     return lax.scan(step, jnp.zeros(3), x)[1]
 
 
+def with_rows_of_a_carry(x):
+    def step(i, carried):
+        h, row = carried
+        return jnp.tanh(h + jnp.pad(row[None], ((0, 3), (0, 0)))[i]), row * 1.5
+
+    return lax.fori_loop(0, 4, step, (x[0], x[1]))[0]
+
+
 def gradient(loss):
     return jax.grad(lambda x: loss(states(x)))
 
@@ -31,4 +39,5 @@ test_rows_stay_elsewhere = begun(
     (gradient(lambda hs: (hs[-2] ** 2).sum()), "np.pad("),  # that is not the first
     (gradient(lambda hs: (hs[-2:] ** 2).sum()), "np.pad("),  # more than one
     (gradient(lambda hs: 1 / (hs[-1] ** 2).sum() + (1 / hs).sum()), "np.pad("),  # nor are the others 0
+    (with_rows_of_a_carry, "np.pad("),  # which is another row in each iteration
 )

@@ -438,8 +438,8 @@ class FunctionWriter:
         return is_number and self.renderer.is_bounded_place(node, self.users.get(node, ()))
 
     def _number_macro(self, node: Node) -> str:
-        """Return the macro of numbers that writes a node, or "". But for selects, that is in loops over numbers alone:
-        beside work on arrays, the time of a ufunc is not seen.
+        """Return the macro that writes an operation on scalars as Python's, or "". Except for selects, only loops
+        without array operations have it: beside those, the time of a ufunc does not matter.
         """
         macro = self.renderer.number_macro(node, self.function)
         return macro if node.opcode == "select" or node.region in self._loops_of_numbers else ""
@@ -451,12 +451,12 @@ class FunctionWriter:
         return {node.region for node in nodes} - with_arrays
 
     def _meets_its_type(self, node: Node) -> bool:
-        """Tell whether all that reads a number gives it its type: it may be Python's."""
+        """Return whether all users of a scalar determine its dtype, so that a Python number will do."""
         users = self.users.get(node, [None])
         return not node.is_python_int and all(user and self._gives_type(user, node) for user in users)
 
     def _gives_type(self, user: Node, number: Node) -> bool:
-        """Tell whether a node combines a number with one that has its type for sure, or stores it in an array."""
+        """Return whether a user combines a scalar with one whose dtype is certain, or stores it in an array."""
         if user.opcode == "setitem":
             return number not in (user.operands[0], *user.operands[2:])
         others = [operand for operand in user.operands if operand is not number]

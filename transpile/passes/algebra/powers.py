@@ -40,7 +40,7 @@ def _power(graph: Graph, node: Node, found: Bindings) -> Node:
 
 
 def _of_number(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return a power of a number, of which JAX has multiplied out the squares."""
+    """Return a power of a constant base, whose repeated squares are constants too."""
     rests, products, taken = [], [node], []
     for _ in range(_BITS):
         step = pattern(_STEP).match(products[-1])
@@ -66,7 +66,7 @@ def _of_number(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _is_product(x: Node, number: np.ndarray, product: Node) -> bool:
-    """Return whether a node multiplies another by a number: so it is 0 for 0, and the number itself for 1."""
+    """Return whether ``product`` is ``x * number``, also in the folded forms for ``number == 0`` and ``x == 1``."""
     if is_number(x, 1) or number == 0:
         return is_number(product, number.item())
     found = pattern("multiply(x, NUMBER)").match(product)

@@ -64,7 +64,7 @@ def _power(x: Decimal, y: Decimal) -> Decimal | None:
     return None if exponent is None or abs(exponent) > _LARGEST else _DIGITS.exp(exponent)
 
 
-# By the library's function, which has another name than most operations.
+# By the operation's ``function``, or its opcode if it has none.
 _DECIMAL: Mapping[str, Callable[..., Decimal | None]] = {
     "exp": _exp,
     "expm1": _expm1,
@@ -90,7 +90,9 @@ def cut_call(node: Node) -> Node | None:
 
 
 def rounded_value(node: Node, operands: Sequence[Array]) -> Array | None:
-    """Return the value of such a node, or None if it is NaN, its rounding is in doubt, or it has several float64."""
+    """Return the value of such a node; None if it is NaN, its rounding is in doubt, or it is a float64 array of several
+    elements.
+    """
     if node.element_type is F64 and (decimal := _DECIMAL.get(node.operation.function or node.opcode)) is not None:
         return _in_decimals(decimal, operands)
     return rounded(_function_of(node), operands)

@@ -1,8 +1,8 @@
-"""Work on the elements that a mask chooses, which are gathered and put back: work on all, and a choice by the mask.
+"""Elements that a mask compacts, and that are scattered back after element-wise operations: a select by the mask.
 
-``jnp.nonzero(mask, size=n, fill_value=n)`` gives the places where a mask of ``n`` elements is true, and ``n`` for the
-rest. What is computed of the elements there, and stored or combined there, is dropped everywhere else: no element is
-moved. Values at the other elements are computed as well, and not chosen.
+``jnp.nonzero(mask, size=n, fill_value=n)`` gives the indices of the true elements of a mask of ``n`` elements, padded
+with ``n``. A scatter drops the updates at ``n``, so gathering and scattering move no element. The select computes
+values for the other elements as well, and drops them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STORING = (Slot(0), Slot(2), Slot(1))  # the arguments of ``scatter_at``: an ar
 
 
 def _chosen(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Return the choice, or None."""
+    """Return the select that a scatter is, or None."""
     x, mask, arguments = node.operands[0], found["mask"], node.parameters["arguments"]
     is_plain = arguments[:3] == _STORING and not node.parameters["keywords"]
     if not is_plain or not _are_all_places(found, mask) or x.shape != mask.shape:
@@ -45,7 +45,7 @@ def _chosen(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _are_all_places(found: Bindings, mask: Node) -> bool:
-    """Tell whether the places are those of all true elements, and then one past the end."""
+    """Return whether the indices are those of all true elements, padded with the size of the mask."""
     if mask.element_type is not PRED or mask.ndim != 1:
         return False
     (size,) = mask.shape
@@ -57,7 +57,7 @@ def _are_all_places(found: Bindings, mask: Node) -> bool:
 
 
 def _everywhere(graph: Graph, value: Node, found: Bindings) -> Node | None:
-    """Return what is computed of the chosen elements, of all elements; None unless that is element by element."""
+    """Return the update values computed for all elements, or None if the operations are not all element-wise."""
     places, shape = found["places"], found["mask"].shape
     new: dict[Node, Node] = {}
 

@@ -1,7 +1,7 @@
-"""A loop that adds a row to a carry in each iteration, where only the first row is not 0, begins with that row.
+"""Starts loops that add a row to a carry in each iteration, of which only the first is not 0, with that row.
 
-So is the gradient of the last state of a scan: ``np.pad(g[None], ((n - 1, 0), (0, 0)))``, whose rows are added to the
-gradient of the state. The sign of a zero may differ.
+The gradient of the last state of a scan is such a loop: it adds the rows of ``np.pad(g[None], ((n - 1, 0), (0, 0)))``
+to the gradient of the state. The sign of a zero may differ.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from ...array.node import Node, literal_value
 from ...array.program import Carry, Function, Loop
 from ...array.rewriting import rewrite
 from ...array.support import Support
+from ...array.traversal import is_inside
 from ...array.value import FULL, getitem
 from ..algebra.signed_zeros import zero_is_told
 from .loop_rows import is_line
 
 
 def first_rows(function: Function, supports: Support) -> None:
-    """Begin loops with the only row that they add which is not 0."""
+    """Add the only non-zero row that a loop adds to the initial value of its carry."""
     live = live_nodes(function)
     added = {}
     for node in live.of(("loop",)):
@@ -50,6 +51,8 @@ def _first_row(graph: Graph, total: Node, loop: Loop, carry: Carry) -> Node | No
     if len(rows) != 1 or not is_line(rows[0]) or rows[0].shape != carry.parameter.shape:
         return None
     padded, place = rows[0].operands
+    if is_inside(padded.region, loop.region):
+        return None  # another array in each iteration
     terms, constant = affine(place)
     if padded.opcode != "pad" or [*terms] != [loop.counter] or not _is_zero(padded.operands[1]):
         return None
