@@ -46,3 +46,10 @@ test_integers = cases("unread_results", NUMBERS, NUMBERS[::-1].copy(), budget=EX
     (folded(lambda c, x, y: jnp.where(x > y, 7, 9) * y, 0), "7 if "),
     (folded(lambda c, x, y: jnp.where(x > y, 2_000_000_000, 7) * 3, 0), "np.int32(7)"),
 )
+
+# Magnitudes have another type than what they multiply, which NumPy promotes: they give it none.
+Z = np.array([1 + 2j, -0.5j, 3, -1 + 1j], np.complex64)
+test_complex_numbers = cases("unread_results", Z, Z[::-1].copy())(
+    (folded(lambda c, x, y: jnp.where(x.real > y.real, c, 2.0) * abs(x)), "np.complex64(2)"),
+    (folded(lambda c, x, y: jnp.where(x.real > y.real, c, 2.0) * x), " 2) * "),
+)

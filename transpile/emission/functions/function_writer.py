@@ -460,7 +460,8 @@ class FunctionWriter:
         if user.opcode == "setitem":
             return number not in (user.operands[0], *user.operands[2:])
         others = [operand for operand in user.operands if operand is not number]
-        is_sure = all(not (each.is_literal or each.is_python_int or self._number_macro(each)) for each in others)
+        are_typed = all(each.element_type is number.element_type and not each.is_python_int for each in others)
+        is_sure = are_typed and not any(each.is_literal or self._number_macro(each) for each in others)
         return user.operation.wraps and len(others) == 1 and is_sure
 
     def _given(self, node: Node) -> list[Expression]:
