@@ -27,6 +27,7 @@ test_other_conversions_stay = cases("promotions", claims=[".astype("], budget=EX
     (lambda x: (x > 0).astype(jnp.float32), (X,)),
     (lambda x, n: (n.astype(jnp.float32) + x, n.astype(jnp.float32)), (X, BYTES)),  # needed elsewhere
     (lambda x, n: x + n.astype(jnp.bfloat16), (X.astype(jnp.bfloat16), BYTES)),
+    (lambda x, n: jnp.where(x > 0, x, n), (X[0, 0], BYTES[0, 0])),  # Python's choice keeps the type
 )
 
 test_a_mask_becomes_a_number_in_one_step = cases("masks", X, budget=EXACT)(

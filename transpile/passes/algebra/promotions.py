@@ -21,6 +21,8 @@ def promotions(function: Function, supports: Support) -> None:
     kept: set[Node] = set()  # nodes whose type other operands are promoted to
 
     def rule(node: Node) -> Node | None:
+        if node.opcode == "select" and not node.ndim:  # Python's choice is one of the numbers as it is
+            return None
         first = 1 if node.opcode == "select" else 0
         for place in range(first, first + 2):
             other = node.operands[2 * first + 1 - place]
