@@ -95,9 +95,14 @@ _SHORT_LINE = 32  # elements, below which the compiler leaves a line's loop as i
 
 def fuses(node: Node) -> bool:
     """Return whether loops compute a node, and not much slower than NumPy."""
+    return fuses_at_any_size(node) and not _is_slow_in_lines(node)
+
+
+def fuses_at_any_size(node: Node) -> bool:
+    """Return whether loops compute a node with free sizes, and not much slower than NumPy."""
     is_one_by_one = node.opcode in _ONE_BY_ONE and not _is_three_halves_power(node)
     is_slow = is_one_by_one and node.type.name == "f64" and node.region.is_once
-    return not (is_slow or _is_slow_in_lines(node)) and not _are_numbers(node) and _TABLE.has(node)
+    return not is_slow and not _are_numbers(node) and _TABLE.has(node)
 
 
 def _is_three_halves_power(node: Node) -> bool:
@@ -318,5 +323,5 @@ KERNELS = Kernels(
     refuses=refuses,
     requires=("numba", "scipy"),
     extra="fast",
-    any_size={"bytes_by_caller": None, "parallel_from": None},
+    any_size={"bytes_by_caller": None, "parallel_from": None, "fuses": fuses_at_any_size},
 )

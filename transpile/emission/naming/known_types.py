@@ -134,18 +134,9 @@ def _of_reshape(node: Node, is_operator: IsOperator) -> KnownType:
     A function of NumPy gives an array, anything else, as an argument, an array or Any.
     """
     operand = node.operands[0]
-    if operand.operation.is_elementwise:
-        is_any = is_operator(operand)
-    else:
-        is_any = operand.operation.is_view or operand.opcode in (
-            "parameter",
-            "item",
-            "prelude",
-            "call",
-            "kernel",
-            "matmul",
-        )
-    return KnownType(False, None, node.ndim, is_open=is_any)
+    is_any = operand.operation.is_view or operand.opcode in ("parameter", "item", "prelude", "call", "kernel", "matmul")
+    is_open = is_any or (operand.operation.is_elementwise and is_operator(operand))
+    return KnownType(False, None, node.ndim, is_open=is_open)
 
 
 def _of_one(values: Sequence[Node], known: Mapping[Node, KnownType]) -> KnownType | None:
