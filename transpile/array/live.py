@@ -184,6 +184,11 @@ class LiveNodes:
         return self._current(tree) if isinstance(tree, Node) else tree
 
 
+def renew_initials(node: Node) -> None:
+    """Make the operands of a loop the initial values of its carries, after a carry has got another."""
+    object.__setattr__(node, "operands", tuple(carry.initial for carry in node.parameters["loop"].carries))
+
+
 def exchange_operands(user: Node, old: Node, new: Node) -> None:
     """Replace ``old`` by ``new`` in one node: in its operands, its bodies and its effect order."""
 

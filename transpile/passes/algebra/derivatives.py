@@ -6,7 +6,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.rewriting import called
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Make, Rule, is_full_float, rule_pass
+from ..rewriting.rules import FloatRule, Make, rule_pass
 from .magnitudes import has_no_sign
 
 
@@ -35,32 +35,18 @@ _SOFTPLUS = _FINITE.format("(sum := logaddexp(x, 0))", "sum")
 _SUM = _FINITE.format("(sum := logaddexp(a, b))", "sum")
 
 RULES = (
-    Rule(_SHARE.format("maximum"), _greater("x", "y"), when=is_full_float),
-    Rule(_SHARE.format("minimum"), _greater("y", "x"), when=is_full_float),
-    Rule(_SHARE.format("maximum"), _LARGER.format("x, y"), when=is_full_float),
-    Rule(_SHARE.format("minimum"), _LARGER.format("y, x"), when=is_full_float),
-    Rule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SOFTPLUS}))", "logistic(x)", when=is_full_float),
-    Rule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SUM}))", _of_logaddexp, when=is_full_float),
+    FloatRule(_SHARE.format("maximum"), _greater("x", "y")),
+    FloatRule(_SHARE.format("minimum"), _greater("y", "x")),
+    FloatRule(_SHARE.format("maximum"), _LARGER.format("x, y")),
+    FloatRule(_SHARE.format("minimum"), _LARGER.format("y, x")),
+    FloatRule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SOFTPLUS}))", "logistic(x)"),
+    FloatRule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SUM}))", _of_logaddexp),
     *(
-        Rule(
-            f"select(compare(size, 0, direction='GE'), (ratio := divide(x, size)), {minus})",
-            _of_known_sign,
-            when=is_full_float,
-        )
+        FloatRule(f"select(compare(size, 0, direction='GE'), (ratio := divide(x, size)), {minus})", _of_known_sign)
         for minus in ("subtract(0, ratio)", "negate(ratio)")
     ),
-    Rule(
-        "multiply(x, (r := logistic(s)))",
-        "divide(x, add(exponential(negate(s)), 1))",
-        once=("r",),
-        when=is_full_float,
-    ),
-    Rule(
-        "add((a := multiply(x, y)), (b := multiply(y, x)))",
-        "multiply(multiply(x, y), 2)",
-        once=("a", "b"),
-        when=is_full_float,
-    ),
+    FloatRule("multiply(x, (r := logistic(s)))", "divide(x, add(exponential(negate(s)), 1))", once=("r",)),
+    FloatRule("add((a := multiply(x, y)), (b := multiply(y, x)))", "multiply(multiply(x, y), 2)", once=("a", "b")),
 )
 
 derivatives = rule_pass(__name__, "Raise what derivatives are made of.", RULES)

@@ -14,7 +14,7 @@ from ...array.rewriting import called
 from ...array.support import Support
 from ...hlo.element_types import ElementType
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import FloatRule, Rule, apply_rules
 from .signed_zeros import sign_is_told
 
 _DIVISOR = "(d := select(compare(y, 0, direction='EQ'), 1, y))"
@@ -56,7 +56,7 @@ def _of_floats(live: LiveNodes) -> tuple[Rule, ...]:
             return None
         return called(graph, "np.mod", (found["x"], divisor), node)
 
-    return tuple(Rule(form, mod, once=("rest",), when=is_full_float) for form in (_BY_NUMBER, _BY_ARRAY))
+    return tuple(FloatRule(form, mod, once=("rest",)) for form in (_BY_NUMBER, _BY_ARRAY))
 
 
 def remainders(function: Function, supports: Support) -> None:

@@ -15,7 +15,7 @@ from ...array.node import Node, literal_value
 from ...array.program import Function, Loop
 from ...array.support import Support
 from ..rewriting.patterns import Bindings
-from ..rewriting.rules import Rule, apply_rules, is_full_float
+from ..rewriting.rules import FloatRule, Rule, apply_rules
 from .magnitudes import has_no_sign
 
 _DEEPEST = 8  # nested operations that are followed
@@ -188,9 +188,9 @@ def _rules(live: LiveNodes, *, is_entry: bool) -> tuple[Rule, ...]:
         return graph.add("negate", (total,))
 
     return (
-        Rule("sum((minus := negate(x)))", minus_of_sum, once=("minus",), when=is_full_float),
-        Rule("add(x, 0)", without_zero, when=is_full_float),
-        Rule("subtract(0, x)", with_minus, when=is_full_float),
+        FloatRule("sum((minus := negate(x)))", minus_of_sum, once=("minus",)),
+        FloatRule("add(x, 0)", without_zero),
+        FloatRule("subtract(0, x)", with_minus),
     )
 
 

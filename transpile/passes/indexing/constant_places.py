@@ -13,12 +13,13 @@ import numpy as np
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
-from ...array.node import Constant, Node, Slot, Ufunc, literal_value
+from ...array.node import Constant, Node, Slot, Ufunc
 from ...array.program import Function
 from ...array.rewriting import called, rewrite, with_operands
 from ...array.support import Support
 from ...array.value import FULL, permute
 from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told
+from ..rewriting.patterns import is_zeros
 
 _MOST = 4096  # positions in a table that is examined
 _ADD = Ufunc("add")
@@ -42,7 +43,7 @@ def _assigned(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
         return None
     if node.parameters["ufunc"] not in _HAS_OPERATOR:
         return None
-    if not (_is_zeros(array) and node.parameters["ufunc"] == _ADD and _is_free(live, node)):
+    if not (is_zeros(array) and node.parameters["ufunc"] == _ADD and _is_free(live, node)):
         return with_operands(graph, node, node.operands, distinct=True)
     (index, *others), places = indices, _table(indices[0])
     if not others and places is not None and places.size == node.shape[0] and value.shape == node.shape:
@@ -55,7 +56,7 @@ def _diagonal(graph: Graph, node: Node) -> Node | None:
     array, value, *indices = node.operands
     is_row = len(indices) == 2 and indices[0] is indices[1] and indices[0].opcode == "arange"
     is_whole = is_row and value.shape * 2 == node.shape == indices[0].shape * 2
-    is_new = _is_zeros(array) and is_never_minus_zero(array.operands[0])
+    is_new = is_zeros(array) and is_never_minus_zero(array.operands[0])
     is_stored = is_whole and is_new and node.parameters["index"] == (Slot(2), Slot(3))
     return called(graph, "np.diag", (value,), node) if is_stored else None
 
@@ -67,10 +68,6 @@ def _are_distinct(indices: Sequence[Node], shape: tuple[int, ...]) -> bool:
         return len(indices) == 1 and indices[0].opcode == "argsort" and indices[0].ndim == 1
     places = _flat(tables, shape)
     return places is not None and len(np.unique(places)) == places.size
-
-
-def _is_zeros(array: Node) -> bool:
-    return array.operation.is_filled and array.operands[0].is_literal and not literal_value(array.operands[0])
 
 
 def _is_free(live: LiveNodes, node: Node) -> bool:

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
-from ...array.node import Node, Ufunc, literal_value
+from ...array.node import Node, Ufunc
 from ...array.program import Function, Loop
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL
 from ..algebra.signed_zeros import is_never_minus_zero, sign_is_told
+from ..rewriting.patterns import is_zero, is_zeros
 from .own_arrays import own_arrays
 
 _FEWEST_PADS = 3  # in one sum: its text is then longer than the lines that add to slices
@@ -32,7 +33,7 @@ def added_parts(function: Function, supports: Support) -> None:
         for total, part in (node.operands, node.operands[::-1]):
             if live.count(part) > 1 or part.shape != node.shape or part.region is not node.region:
                 continue
-            if part.opcode == "setitem" and _is_zeros(part.operands[0]):
+            if part.opcode == "setitem" and is_zeros(part.operands[0]):
                 if is_never_minus_zero(total, totals=totals) or not sign_is_told(live, node):
                     return _added(graph, total, part.operands[1:], part.parameters["index"])
             elif part.opcode == "pad" and total.opcode in ("pad", "update_at") and _is_padded(live, node):
@@ -55,10 +56,6 @@ def _totals(loops: Iterable[Loop]) -> set[Node]:
             return found
 
 
-def _is_zeros(node: Node) -> bool:
-    return node.operation.is_filled and node.operands[0].is_literal and not literal_value(node.operands[0])
-
-
 def _is_padded(live: LiveNodes, node: Node) -> bool:
     """Whether a sum is, or is part of, a sum of several padded parts."""
     while any(user.opcode == "add" and user.shape == node.shape for user in live.users(node)):
@@ -70,16 +67,12 @@ def _is_padded(live: LiveNodes, node: Node) -> bool:
 
 def _pads(live: LiveNodes, node: Node) -> Iterator[Node]:
     for operand in node.operands[: 2 if node.opcode == "add" else 1]:
-        if operand.opcode == "pad" and _is_zero(operand.operands[1]):
+        if operand.opcode == "pad" and is_zero(operand.operands[1]):
             yield operand
         elif operand.opcode in ("add", "update_at") and operand.shape == node.shape and live.count(operand) == 1:
             yield from _pads(live, operand)
     if node.opcode == "update_at":
         yield node
-
-
-def _is_zero(fill: Node) -> bool:
-    return fill.is_literal and not literal_value(fill)
 
 
 def _inside(pad: Node) -> tuple[object, ...]:

@@ -4,7 +4,7 @@ nothing reads.
 
 from __future__ import annotations
 
-from ...array.live import live_nodes
+from ...array.live import live_nodes, renew_initials
 from ...array.node import Node
 from ...array.program import Branch, Function, Loop, roots
 from ...array.support import Support
@@ -108,4 +108,4 @@ def _keep_carries(node: Node, loop: Loop, kept: list[int]) -> None:
     loop.stores = [store for store in loop.stores if store.carry in loop.carries]
     for k, carry in enumerate(loop.carries):
         carry.parameter.parameters["carry"] = k
-    object.__setattr__(node, "operands", tuple(carry.initial for carry in loop.carries))
+    renew_initials(node)

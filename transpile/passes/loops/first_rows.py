@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from ...array.affine import affine
 from ...array.graph import Graph
-from ...array.live import LiveNodes, live_nodes
-from ...array.node import Node, literal_value
+from ...array.live import LiveNodes, live_nodes, renew_initials
+from ...array.node import Node
 from ...array.program import Carry, Function, Loop
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.traversal import is_inside
 from ...array.value import FULL, getitem
 from ..algebra.signed_zeros import zero_is_told
+from ..rewriting.patterns import is_zero, is_zeros
 from .loop_rows import is_line
 
 
@@ -34,7 +35,7 @@ def first_rows(function: Function, supports: Support) -> None:
                 with function.graph.inside(node.region):
                     carry.initial = _sum(function.graph, carry.initial, row)
                 added[total] = carry.parameter
-        object.__setattr__(node, "operands", tuple(carry.initial for carry in loop.carries))
+        renew_initials(node)
     if added:
         function.live = None
         rewrite(function, ("add",), added.get, supports)
@@ -54,7 +55,7 @@ def _first_row(graph: Graph, total: Node, loop: Loop, carry: Carry) -> Node | No
     if is_inside(padded.region, loop.region):
         return None  # another array in each iteration
     terms, constant = affine(place)
-    if padded.opcode != "pad" or [*terms] != [loop.counter] or not _is_zero(padded.operands[1]):
+    if padded.opcode != "pad" or [*terms] != [loop.counter] or not is_zero(padded.operands[1]):
         return None
     axis = next(k for k, item in enumerate(rows[0].parameters["index"]) if item != FULL)
     low, high = padded.parameters["widths"][axis]
@@ -68,8 +69,4 @@ def _first_row(graph: Graph, total: Node, loop: Loop, carry: Carry) -> Node | No
 
 
 def _sum(graph: Graph, initial: Node, row: Node) -> Node:
-    return row if initial.operation.is_filled and _is_zero(initial.operands[0]) else graph.add("add", (initial, row))
-
-
-def _is_zero(number: Node) -> bool:
-    return number.is_literal and literal_value(number) == 0
+    return row if is_zeros(initial) else graph.add("add", (initial, row))

@@ -6,7 +6,7 @@ from functools import partial
 
 from ...array.graph import Graph
 from ...array.in_place import are_apart, is_own_array, is_update_chain, is_view
-from ...array.live import LiveNodes, live_nodes
+from ...array.live import LiveNodes, live_nodes, renew_initials
 from ...array.node import Node
 from ...array.program import Function, Loop
 from ...array.rewriting import rewrite
@@ -31,9 +31,8 @@ def own_arrays(function: Function, supports: Support) -> None:
             if not is_its_own and is_update_chain(loop, carry):
                 with function.graph.inside(node.region):
                     carry.initial = function.graph.add("copy", (carry.initial,), pinned=True)
-        initials = tuple(carry.initial for carry in loop.carries)
-        if initials != node.operands:
-            object.__setattr__(node, "operands", initials)
+        if node.operands != tuple(carry.initial for carry in loop.carries):
+            renew_initials(node)
             function.live = None
 
 

@@ -218,6 +218,16 @@ def _number(tree: ast.expr) -> float | bool:
     return tree.value
 
 
+def is_zero(node: Node) -> bool:
+    """Return whether a node is the literal 0, of either sign, in any type."""
+    return node.is_literal and not literal_value(node)
+
+
+def is_zeros(node: Node) -> bool:
+    """Return whether a node is an array filled with the literal 0."""
+    return node.operation.is_filled and is_zero(node.operands[0])
+
+
 def is_number(node: Node, number: float | bool) -> bool:
     """Return whether a node is a literal of the number in its element type; for NaN, with the same sign."""
     if not node.is_literal or node.type.is_complex:

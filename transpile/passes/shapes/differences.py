@@ -8,7 +8,7 @@ from ...array.rewriting import called
 from ...hlo.element_types import PRED, ElementType
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Rule, rule_pass
-from .rolls import part_of_axis
+from .joins import part_of_axis
 
 
 def _is_number(element_type: ElementType) -> bool:

@@ -5,12 +5,13 @@ Flattening and rebuilding a tree of parameters does this, and ``jax.random.split
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL
-from .rolls import part_of_axis
 
 
 def joins(function: Function, supports: Support) -> None:
@@ -45,3 +46,14 @@ def _taken(part: Node, axis: int) -> range:
         others = (*index[:axis], *index[axis + 1 :])
         return range(index[axis], index[axis] + 1) if all(item == FULL for item in others) else range(0)
     return part_of_axis(index, axis, size) or range(0)
+
+
+def part_of_axis(index: tuple[Any, ...], axis: int, size: int) -> range | None:
+    """The range that an index selects along one axis, if it selects all of the other axes and a contiguous part of this
+    one.
+    """
+    if len(index) <= axis or any(item != FULL for k, item in enumerate(index) if k != axis):
+        return None
+    item = index[axis]
+    taken = range(size)[slice(*item)] if isinstance(item, tuple) else None
+    return taken if taken is not None and taken.step == 1 else None

@@ -4,8 +4,6 @@ axis sliced with a step, only the selected elements are rolled, if any need to b
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
@@ -42,17 +40,6 @@ def _roll(graph: Graph, node: Node, found: Bindings) -> Node | None:
     are_halves = len(early) > 1 and abs(len(late) - len(early)) <= 1  # for even and odd sizes alike
     shift = len(late) if len(late) < len(early) or are_halves else -len(early)
     return graph.add("roll", (whole,), shift=shift, axis=node.parameters["axis"])
-
-
-def part_of_axis(index: tuple[Any, ...], axis: int, size: int) -> range | None:
-    """The range that an index selects along one axis, if it selects all of the other axes and a contiguous part of this
-    one.
-    """
-    if len(index) <= axis or any(item != FULL for k, item in enumerate(index) if k != axis):
-        return None
-    item = index[axis]
-    taken = range(size)[slice(*item)] if isinstance(item, tuple) else None
-    return taken if taken is not None and taken.step == 1 else None
 
 
 def _along_several(graph: Graph, node: Node, found: Bindings) -> Node | None:
