@@ -29,6 +29,7 @@ class ControlFlowWriter:
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
         self.declared: set[str] = set()  # names of flags, whose types are written once
+        self.heads: dict[Node, tuple[str, Expression]] = {}  # of conditionals: the macro of the first line and its test
 
     def loop(self, node: Node) -> None:
         """Write the lines of a loop, or the call of the function that it is compiled to."""
@@ -93,15 +94,8 @@ class ControlFlowWriter:
         chooser = self._chooser(tested[0])
         if not _is_predicate(chooser) or loop.counter is None or loop.counter in topological([chooser]):
             return
-        written = dict(self.writer.written)
-        test = self.writer.text(chooser)
-        self.writer.written = written
-        if head.text == self.writer.renderer.statement("if", test):
-            head.text = self.writer.renderer.statement("unless", test)
-        elif head.text == self.writer.renderer.statement("unless", test):
-            head.text = self.writer.renderer.statement("if", test)
-        else:
-            return
+        name, test = self.heads[tested[0]]
+        head.text = self.writer.renderer.statement("if" if name == "unless" else "unless", test)
         for line in lines:
             line.indent -= 1
         self.writer.lines.insert(begin + 1, Line(head.indent + 1, self.writer.renderer.statement("leave_loop")))
@@ -318,8 +312,10 @@ class ControlFlowWriter:
                 if not position:
                     self.writer.bound(*self.writer.items.get(node, {}).values())
             self._branch(node, branch, targets)
-        if len(branches) > 1:
-            self._leave_out_empty(heads, test if _is_predicate(self._chooser(node)) else None)
+        is_negated = len(branches) > 1 and self._leave_out_empty(
+            heads, test if _is_predicate(self._chooser(node)) else None
+        )
+        self.heads[node] = "unless" if is_negated else "if", test
 
     def _return_choice(self, node: Node) -> None:
         """Write branches that each return the function's result; the last follows the ``if`` statements, unindented."""
@@ -362,14 +358,18 @@ class ControlFlowWriter:
         are_known = low.interval == (0, 0) and high.interval == (last, last)
         return number if are_known and number.element_type is which.element_type else which
 
-    def _leave_out_empty(self, heads: list[int], predicate: Expression | None) -> None:
-        """Leave out an empty last branch; if two branches are selected by a ``predicate``, also an empty first one."""
+    def _leave_out_empty(self, heads: list[int], predicate: Expression | None) -> bool:
+        """Leave out an empty last branch; if two branches are selected by a ``predicate``, also an empty first one.
+        Return whether the other one is then under the negated predicate.
+        """
         lines, nothing = self.writer.lines, self.writer.renderer.statement("nothing")
         if lines[heads[-1] + 1].text == nothing:
             del lines[heads[-1] :]
         elif predicate is not None and lines[heads[0] + 1].text == nothing:
             lines[heads[0]].text = self.writer.renderer.statement("unless", predicate)
             del lines[heads[0] + 1 : heads[1] + 1]
+            return True
+        return False
 
     def _branch(self, node: Node, branch: Branch, targets: list[str]) -> None:
         self.writer.indent += 1
