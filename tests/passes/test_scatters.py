@@ -33,6 +33,8 @@ test_updates_of_jax = cases(
     (lambda x, y, i: x.at[i, 1:3].add(y[:, :2]), "updated[:, 1:3] = scatter_at(x[:, 1:3], "),
     (lambda x, y, i: x.at[jnp.clip(i, 0, 4), -3:].max(y[:, :3]), "np.maximum.at("),
     (lambda x, y, i: x.at[2:4, i].set(y[:, :2].T), "updated[2:4] = "),
+    (lambda x, y, i: x.at[::2].max(y[:1]), "updated[::2] = np.maximum(x[::2], y[0])"),
+    (lambda x, y, i: x.at[1::2, ::2].add(y[:1, :2]), "updated[1::2, ::2] += y[0, :2]"),
     (lambda x, y, i: jnp.stack([x, x]).at[i % 2, 1:3, 2:].add(y[:, None, :2]), "np.add.at("),
 )
 

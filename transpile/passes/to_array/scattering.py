@@ -160,14 +160,15 @@ class _Scatter:
         index = [ranges[d][0] if d in ranges else range(size) for d, size in enumerate(shape)]  # type: ignore[index]
         items = tuple(_item(each, size) for each, size in zip(index, shape, strict=True))
         kept = [d for d in range(len(shape)) if d in places or self.window_places[d] is not None]
-        order = [self.batch[places[d]] if d in places else self.window_places[d] for d in kept]
-        values = self._values([place for place in order if place is not None])
+        found = [self.batch[places[d]] if d in places else self.window_places[d] for d in kept]
+        order = [place for place in found if place is not None]
         plain = self.lowering.plain(self.operand)
-        if combine is not None:
+        if combine is None:
+            values = self._values(order)
+        else:
             current = Value.of(getitem(graph, plain, items))
-            given = Value.of(values) if not values.is_literal else Value(values, (None,) * len(kept), current.shape)
             kind = self.operand.node.type
-            made = apply(self.lowering, combine.opcode, kind, (current, given), current.shape, {})
+            made = apply(self.lowering, combine.opcode, kind, (current, self._updates(order)), current.shape, {})
             values = self.lowering.strong(materialise(graph, made))
         return Value.of(graph.add("setitem", (plain, values), index=items))
 
@@ -233,16 +234,20 @@ class _Scatter:
         places = {d: lowering.graph.integer(each.start) for d, each in enumerate(cut) if rows.shape[d] != shape[d]}
         return updated(lowering, lowering.plain(self.operand), rows, places)
 
-    def _values(self, order: Sequence[int]) -> Node:
+    def _updates(self, order: Sequence[int]) -> Value:
         """Return the updates with these dimensions; the others have size 1."""
-        graph = self.lowering.graph
-        dropped = [d for d in range(len(self.updates.shape)) if d not in order]
-        core = without_dimensions(graph, self.updates, dropped)
         left = [d for d in range(len(self.updates.shape)) if d in order]
+        dropped = [d for d in range(len(self.updates.shape)) if d not in order]
+        core = without_dimensions(self.lowering.graph, self.updates, dropped)
         turned = [left.index(d) for d in order]
-        if core.node.is_literal:
-            return core.node
-        return self.lowering.strong(arranged(graph, core, turned))
+        return Value(core.node, tuple(core.axes[k] for k in turned), tuple(core.shape[k] for k in turned))
+
+    def _values(self, order: Sequence[int]) -> Node:
+        """Return the node of the updates with these dimensions, without leading axes that broadcasting adds."""
+        value = self._updates(order)
+        if value.node.is_literal:
+            return value.node
+        return self.lowering.strong(arranged(self.lowering.graph, value, range(len(order))))
 
 
 def _range(point: Value) -> tuple[range, int | None] | None:
