@@ -99,6 +99,21 @@ def test_what_a_loop_in_a_branch_reads_is_named_there_alone(n):
     assert "row = stacked[i]" in module.source
 
 
+@pytest.mark.parametrize("least", [-9, 9])
+def test_what_a_loop_in_a_branch_carries_has_an_array_without_it(least):
+    def swapped(x, y):
+        return lax.fori_loop(0, 5, lambda _, c: (c[1], c[0].at[4].multiply(c[1][0])), (x, y))[1]
+
+    def function(x, y, least):
+        def step(_, carry):
+            x, y = carry
+            return lax.cond(x[0] > least, swapped, lambda x, y: y, x, y + x[1]), x
+
+        return lax.fori_loop(0, 6, step, (x, y))
+
+    as_in_xla(function, X, Y, np.float32(least), tolerance=1e-4)
+
+
 def test_an_array_of_a_round_is_copied_where_a_carry_is_changed_from_it():
     """The next round writes into the array while it still reads the carry."""
 

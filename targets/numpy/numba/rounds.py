@@ -14,7 +14,7 @@ import numpy as np
 
 from ....transpile.array.in_place import is_own_array
 from ....transpile.array.node import Node, Region, Slot
-from ....transpile.array.program import Carry, Loop, Store
+from ....transpile.array.program import Branch, Carry, Loop, Store
 from ....transpile.array.scalars import is_matrix, is_row
 from ....transpile.array.traversal import is_inside
 from ....transpile.array.value import FULL
@@ -93,6 +93,12 @@ class RoundWriter(ControlFlowWriter):
         self._overwrite(
             [(self.writer.texts[carry.parameter], carry.following) for carry in moves if carry.following is not None]
         )
+
+    def _branch(self, node: Node, branch: Branch, targets: list[str]) -> None:
+        """What a loop in a branch carries has no array where the branch is not taken."""
+        before = set(self.buffers.names)
+        super()._branch(node, branch, targets)
+        self.buffers.names.intersection_update(before | self.buffers.made)
 
     def result_of_branch(self, pairs: Sequence[tuple[str, Node]]) -> None:
         self._overwrite(pairs)

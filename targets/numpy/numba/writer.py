@@ -21,24 +21,26 @@ from .renderer import NumbaRenderer, Row
 
 
 class Buffers:
-    """Arrays that are allocated once, before the first iteration of a loop: ``lines`` allocate them, ``names`` are
-    those of all arrays of the loop that may be written into.
+    """Arrays that are ``made`` once, before the first iteration of a loop, by ``lines``; ``names`` are those of all
+    arrays of the loop that may be written into.
     """
 
     def __init__(self, renderer: NumbaRenderer) -> None:
         self.renderer = renderer
         self.lines: list[str] = []
         self.names: set[str] = set()
+        self.made: set[str] = set()
 
     def make(self, name: str, shape: Sequence[int | str], dtype: str) -> None:
         """Allocate an array without initializing it."""
         self.names.add(name)
+        self.made.add(name)
         self.lines.append(self.renderer.statement("new_array", name, tuple(shape), dtype))
 
     def copy(self) -> Buffers:
         """Return a copy of the state, to restore later."""
         made = Buffers(self.renderer)
-        made.lines, made.names = [*self.lines], {*self.names}
+        made.lines, made.names, made.made = [*self.lines], {*self.names}, {*self.made}
         return made
 
 
