@@ -1,9 +1,7 @@
 """Replicas that run one program together.
 
 A device is one partition of one replica, ``replica_id * partitions + partition_id``, as
-in XLA. A replica communicates with the others through its network, which has three
-methods: ``exchange``, and ``post`` and ``take`` for channels. Source: the
-operation-semantics seed; XLA's CollectiveOpGroupMode.
+in XLA. Source: the operation-semantics seed; XLA's CollectiveOpGroupMode.
 """
 
 import sys
@@ -18,10 +16,8 @@ import numpy as np
 
 Groups = Sequence[Sequence[int]] | None  # of devices, in order; None: one of all
 Channel = int | str | None
+Arrays = Mapping[int, Any]  # by the device that they go to, or come from
 KEPT_BYTES = 1 << 15  # at most, of an array whose exchange has memory of its own
-# The folder of snapshots, the number of iterations between them, and by loop the
-# snapshot that it resumes from: see Resumable.
-NO_SNAPSHOTS: tuple[Any, int, dict[int, str]] = None, 1, {}
 
 
 class ReplicaError(RuntimeError):
@@ -45,9 +41,7 @@ class ReplicaTimeout(ReplicaError):
 
 
 class Replica:
-    """One device among those that run a program together; its subclasses have the
-    collectives as methods.
-    """
+    """A device that runs a program; its subclasses have the collectives as methods."""
 
     def __init__(
         self, device: int, replicas: int, partitions: int, network: Any
@@ -65,81 +59,66 @@ class Replica:
         return next((group for group in groups if self.device in group), ())
 
     def exchanged(
-        self,
-        layout: Callable[..., Any],
-        x: Any,
-        axis: int = 0,
-        groups: Any = None,
-        channel: Channel = None,
+        self, layout: Any, x: Any, axis: int, groups: Any, channel: Channel
     ) -> Any:
         """Exchange arrays with other devices, and return what arrives: an array of the
         caller's own, or a list of views.
 
         A ``layout`` returns, of an array, the part for each device, the place of what
-        each device sends, and the array or list of these places. Short arrays have
-        memory that the next call at the same line uses again.
+        each device sends, and the array or list of these places. The memory of a short
+        array is kept for the next call at the same line.
         """
         call = sys._getframe(2)
         key = layout, call.f_lasti, id(call.f_code), axis, channel, x.dtype, x.shape
         kept = self.kept.get(key)
         if kept is None or kept[0] != groups:
             is_kept = kept is None and x.nbytes <= KEPT_BYTES
-            given = np.empty_like(x, order="C") if is_kept else x
-            send, places, arrived = layout(self, given[...], axis, groups)
-            own = places.pop(self.device, None), send.pop(self.device, None)
+            operand = np.empty_like(x, order="C") if is_kept else x
+            send, places, arrived = layout(self, operand[...], axis, groups)
+            part, place = send.pop(self.device, None), places.pop(self.device, None)
             name = sys._getframe(1).f_code.co_name
             tag = tag_of(name, x.dtype, x.shape, channel, call.f_lineno)
-            if is_kept:
-                exchange = self.network.prepared(send, places, tag)
-            else:
-                exchange = partial(self.network.exchange, send, places, tag)
-            kept = groups, given, own, exchange, arrived, call.f_code
+            exchange = self.network.prepared(send, places, tag, is_kept)
+            kept = groups, operand, part, place, exchange, arrived, call.f_code
             if is_kept:
                 self.kept[key] = kept
-        _, given, (place, part), exchange, arrived, _ = kept
-        if given is not x:
-            given[...] = x
+        _, operand, part, place, exchange, arrived, _ = kept
+        if operand is not x:
+            operand[...] = x
         if place is not part:
             place[...] = part
         exchange()
         if type(arrived) is list:
             return arrived
-        return (arrived if given is x else arrived.copy())[()]
+        return (arrived if operand is x else arrived.copy())[()]
 
 
 @cache
 def tag_of(
     collective: str, dtype: Any, shape: Sequence[int], channel: Channel, line: int = 0
 ) -> str:
-    """Return the tag on which both sides of an exchange agree: without a channel, the
-    line of the call is in it.
-    """
+    """Return the name of an exchange, by which both sides know it."""
     at = f"line {line}" if channel is None else f"channel {channel}"
     return f"{collective} of {dtype}{list(shape)} ({at})"
 
 
 class Mailbox:
-    """The network of one device, with the messages that others have sent to it and that
-    are not yet taken.
-    """
+    """The network of one device, with what others have sent and it has not taken."""
 
     def __init__(self, device: int, changed: threading.Condition) -> None:
-        self.device, self.changed, self.snapshots = device, changed, NO_SNAPSHOTS
+        self.device, self.changed = device, changed
         # The tags and arrays that have arrived, by sender and channel.
         self.messages: dict[Any, deque[tuple[str, Any]]] = defaultdict(deque)
-        # While this device waits for a message: the sender, the tag, and a function
-        # that tells whether the message has arrived.
+        # While this device waits: for whom, in what, and whether the wait is over.
         self.waiting_for: tuple[int, str, Callable[[], Any]] | None = None
 
     def prepared(
-        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
+        self, send: Arrays, into: Arrays, tag: str, is_kept: bool
     ) -> Callable[[], None]:
-        """Return a function that repeats an exchange."""
+        """Return a function that does an exchange; it repeats one that ``is_kept``."""
         return partial(self.exchange, send, into, tag)
 
-    def exchange(
-        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
-    ) -> None:
+    def exchange(self, send: Arrays, into: Arrays, tag: str) -> None:
         """Send an array to each device, and fill one with what each device sends."""
         for peer, array in send.items():
             self.post(peer, array, tag)
@@ -152,7 +131,7 @@ class Mailbox:
         raise NotImplementedError
 
     def deliver(self, source: int, array: Any, tag: str, channel: Channel) -> None:
-        """Keep an array that has arrived."""
+        """Leave an array from another device."""
         with self.changed:
             self.messages[source, channel].append((tag, array))
             self.changed.notify_all()
@@ -160,11 +139,8 @@ class Mailbox:
     def take(
         self, source: int, tag: str, channel: Channel = None, like: Any = None
     ) -> Any:
-        """Wait for the next array that a device sends, and return it. The array has the
-        shape and dtype of ``like``.
-
-        Raises ReplicaMismatch if the array has another tag, and ReplicaError if none
-        comes.
+        """Wait for the next array that a device sends, which is ``like`` another one.
+        Raises ReplicaMismatch if it has another tag, and ReplicaError if none comes.
         """
         with self.changed:
             arrived = self.messages[source, channel]
@@ -177,7 +153,7 @@ class Mailbox:
         return array
 
     def wait(self, is_there: Callable[[], Any], peer: int, tag: str) -> None:
-        """Wait for a message from a peer, until ``is_there()`` is true."""
+        """Wait for a peer until ``is_there()``."""
         begun = time.monotonic()
         with self.changed:
             self.waiting_for = peer, tag, is_there
@@ -208,17 +184,14 @@ class Program:
         self.body, self.group, self.sizes = body, group, (replicas, partitions)
         self.count = replicas * partitions
 
-    def require_one_each(self, **given: Sequence[Any]) -> None:
+    def require_one_each(self, **arguments: Sequence[Any]) -> None:
         """Raise ValueError unless each argument has an item for every replica."""
-        for name, each in given.items():
+        for name, each in arguments.items():
             if len(each) != self.count:
-                raise ValueError(
-                    f"{name}: the program has {self.count} replicas, got {len(each)}"
-                )
+                told = f"the program has {self.count} replicas, got {len(each)}"
+                raise ValueError(f"{name}: {told}")
 
     def require_loops(self, snapshot: Any) -> None:
-        """Raise ValueError if a program is to write snapshots and has no loop that can
-        resume.
-        """
+        """Raise ValueError if there shall be snapshots, and no loop can have any."""
         if snapshot is not None and not hasattr(self.group, "resume"):
             raise ValueError("no loop of this program can go on from a snapshot")

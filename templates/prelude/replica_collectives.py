@@ -1,9 +1,8 @@
 """The collectives, each by its HLO name. Source: the operation-semantics seed, the
 sections of these names.
 
-``channel`` is given if several calls are one collective. The collectives only call
-NumPy functions that dispatch to other array libraries (``__array_function__``), so
-arrays on a device stay there.
+``channel`` is given if several calls are one collective. All NumPy functions here
+dispatch to other array libraries (``__array_function__``): arrays stay on their device.
 """
 
 import sys
@@ -18,15 +17,11 @@ from .replica import KEPT_BYTES, Channel, Groups, Replica, tag_of
 
 Combine = Callable[[Any, Any], Any]
 DevicePairs = Sequence[tuple[int, int]]  # of source and target
-Parts = dict[int, Any]  # by device
 
 
-def divided(x: Any, members: Collection[int], axis: int) -> Parts:
-    """Return the equal parts of an array along an axis, by member."""
-    size, before = x.shape[axis] // len(members), (slice(None),) * axis
-    return {
-        m: x[(*before, slice(k * size, (k + 1) * size))] for k, m in enumerate(members)
-    }
+def divided(x: Any, members: Collection[int], axis: int = 0) -> dict[int, Any]:
+    """Return the parts of an array along an axis, by member."""
+    return dict(zip(members, np.array_split(x, len(members), axis), strict=True))
 
 
 def in_group(
@@ -60,28 +55,18 @@ def combination(combine: Combine, arrays: Sequence[Any]) -> Any:
     return total[()] if total.base is None else total.copy()[()]
 
 
-def slices(x: Any, members: Collection[int]) -> Parts:
-    """Return slices of all elements of an array, by member; the last may be shorter."""
-    flat, size = x.reshape(-1), -(-x.size // len(members))
-    return {m: flat[k * size : (k + 1) * size] for k, m in enumerate(members)}
-
-
 def slices_listed(memory: Any, g: Replica, x: Any, axis: int, groups: Groups) -> Any:
-    """Return the layout in which the slices for a device arrive in memory of its own,
-    at the places of their senders.
-    """
-    send = slices(x, g.members(groups))
+    """Return the layout in which slices of all elements arrive in ``memory``."""
+    send = divided(x.reshape(-1), g.members(groups))
     own = send[g.device]
-    places = {m: room[: own.size] for m, room in slices(memory, send).items()}
+    places = {m: room[: own.size] for m, room in divided(memory, send).items()}
     places[g.device] = own
     return send, places, [*places.values()]
 
 
 def slices_filled(g: Replica, x: Any, axis: int, groups: Groups) -> Any:
-    """Return the layout in which each device sends its slice of an array, and receives
-    those of the others in theirs.
-    """
-    places = slices(x, g.members(groups))
+    """Return the layout in which each device fills its slice of an array for all."""
+    places = divided(x.reshape(-1), g.members(groups))
     return dict.fromkeys(places, places[g.device]), places, x
 
 
@@ -89,19 +74,18 @@ class AllReduce(Replica):
     def all_reduce(
         self, x: Any, combine: Combine, groups: Groups = None, channel: Channel = None
     ) -> Any:
-        """Return the ``x`` of the whole group, combined in the group's order: the same
-        bits on all members.
-        """
+        """Return the ``x`` of all members, combined in their order: the same bits."""
         if x.nbytes <= KEPT_BYTES:
             each = self.exchanged(WHOLE_LISTED, x, 0, groups, channel)
             return combination(combine, each)
         # Each member combines a slice, so it sends at most twice the array.
-        count = len(self.members(groups))
-        memory = np.empty_like(x, shape=(x.size + -x.size % count,), order="C")
-        own = partial(slices_listed, memory)
-        each = self.exchanged(own, x, 0, groups, channel)
+        members = self.members(groups)
+        size = x.size + -x.size % len(members)
+        memory = np.empty_like(x, shape=(size,), order="C")
+        layout = partial(slices_listed, memory)
+        each = self.exchanged(layout, x, 0, groups, channel)
         result = memory[: x.size].reshape(x.shape)
-        mine = slices(result, self.members(groups))[self.device]
+        mine = divided(result.reshape(-1), members)[self.device]
         mine[...] = combination(combine, each)
         return self.exchanged(slices_filled, result, 0, groups, channel)
 
@@ -115,9 +99,7 @@ class ReduceScatter(Replica):
         groups: Groups = None,
         channel: Channel = None,
     ) -> Any:
-        """Return the shard of the combined ``x`` along ``axis`` that belongs to this
-        device's place in the group.
-        """
+        """Return this member's shard, along ``axis``, of the combined ``x``."""
         each = self.exchanged(SHARDS_LISTED, x, axis, groups, channel)
         return combination(combine, each)
 
@@ -144,9 +126,7 @@ class AllToAllOfTuple(Replica):
     def all_to_all_of_tuple(
         self, parts: Sequence[Any], groups: Groups = None, channel: Channel = None
     ) -> Sequence[Any]:
-        """Send part ``i`` to member ``i``, and return the parts that arrive, in the
-        group's order.
-        """
+        """Send part ``i`` to member ``i``, and return what arrives, by member."""
         return [*self.exchanged(SHARDS_JOINED, np.stack(parts), 0, groups, channel)]
 
 
@@ -169,20 +149,20 @@ class RaggedAllToAll(Replica):
         member 1, and so on.
         """
         members = self.members(groups)
-        shares = np.split(np.stack([starts, sizes, places]), len(members), axis=1)
-        each = [rows_of_runs(x, *share) for share in shares]
-        given = np.concatenate([run for _, run in each], axis=1)
+        shares = divided(np.stack([starts, sizes, places]), members, 1)
+        each = {m: rows_of_runs(x, *share) for m, share in shares.items()}
+        given = np.concatenate([runs for _, runs in each.values()], axis=1)
         arrived = self.exchanged(SHARDS_JOINED, given, 1, groups, channel)
-        runs = np.split(arrived, len(members), axis=1)
-        room = [room_for_runs(x, run[1]) for run in runs]
-        rows = dict(zip(members, (own for own, _ in each), strict=True))
-        into = dict(zip(members, room, strict=True))
-        into.pop(self.device)[...] = rows.pop(self.device)
-        names = "ragged_all_to_all", output.dtype, output.shape
+        runs = divided(arrived, members, 1)
+        room = {m: room_for_runs(x, runs[m][1]) for m in members}
+        room[self.device], _ = each.pop(self.device)
+        send, into = {m: each[m][0] for m in each}, {m: room[m] for m in each}
         line = sys._getframe(1).f_lineno
-        self.network.exchange(rows, into, tag_of(*names, channel, line))
-        for theirs, run in zip(room, runs, strict=True):
-            output = copy_ragged_rows(theirs, output, *run)
+        tag = tag_of("ragged_all_to_all", x.dtype, output.shape, channel, line)
+        exchange = self.network.prepared(send, into, tag, False)
+        exchange()
+        for member in members:
+            output = copy_ragged_rows(room[member], output, *runs[member])
         return output
 
 
@@ -207,9 +187,7 @@ class CollectiveBroadcast(Replica):
     def collective_broadcast(
         self, x: Any, groups: Groups = None, channel: Channel = None
     ) -> Any:
-        """Return the ``x`` of the group's first member, or zeros on a device in no
-        group.
-        """
+        """Return the ``x`` of the group's first member; zeros in no group."""
         members = self.members(groups)
         pairs = [(members[0], member) for member in members]
         return self.exchanged(permuted, x, 0, pairs, channel)
@@ -225,9 +203,7 @@ class CollectiveReduce(Replica):
     def collective_reduce(
         self, x: Any, combine: Combine, groups: Groups = None, channel: Channel = None
     ) -> Any:
-        """Return the ``x`` of the whole group, combined in the group's order, on its
-        first member, and zeros on the others.
-        """
+        """Return what ``all_reduce`` does on the first member; zeros on others."""
         each = self.exchanged(to_first, x, 0, groups, channel)
         return combination(combine, each) if each else np.zeros_like(x)
 

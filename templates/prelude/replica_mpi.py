@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from .replica import (
-    NO_SNAPSHOTS,
+    Arrays,
     Program,
     ReplicaMismatch,
     ReplicaStopped,
@@ -31,18 +31,16 @@ ENDING = 0  # the MPI tag of messages that tell how a rank has ended
 class Ranks:
     """The network of replicas that are ranks of an mpi4py communicator.
 
-    The receiver knows the size of an array, so only the bytes of the array are sent.
-    The MPI tag is a number computed from our tag: MPI does not deliver an array to
-    another collective.
+    Both sides know the size of an array, so only its bytes are sent. The MPI tag is a
+    number computed from our tag: MPI delivers no array to another collective.
     """
 
     def __init__(self, comm: Any, timeout: float) -> None:
         from mpi4py import MPI
 
-        self.device, self.snapshots = comm.Get_rank(), NO_SNAPSHOTS
-        self.comm, self.timeout, self.bytes = comm, timeout, MPI.BYTE
+        self.device, self.comm, self.timeout = comm.Get_rank(), comm, timeout
+        self.bytes, self.status = MPI.BYTE, MPI.Status()
         self.test_all, self.start_all = MPI.Request.Testall, MPI.Prequest.Startall
-        self.status = MPI.Status()
         self.any = MPI.ANY_SOURCE, MPI.ANY_TAG
         here = comm.Split_type(MPI.COMM_TYPE_SHARED)
         has_core = here.Get_size() <= (os.cpu_count() or 1)
@@ -51,8 +49,8 @@ class Ranks:
         # Collectives use the upper half of MPI's tags, channels the lower half.
         self.half: int = comm.Get_attr(MPI.TAG_UB) // 2
         self.numbers: dict[str, int] = {}
-        self.persistent: list[Any] = []
-        # Posted messages: the rank, the request, and the array that it reads.
+        self.kept: list[Any] = []  # persistent requests
+        # Messages that may not be taken yet: the rank, the request, and the memory.
         self.sending: list[tuple[int, Any, Any]] = []
         # By rank that has ended: until when its messages may still arrive.
         self.ended: dict[int, float] = {}
@@ -63,59 +61,40 @@ class Ranks:
         """Return the MPI tag that stands for a tag."""
         if channel is not None:
             return 1 + channel % (self.half - 1)
-        number = self.numbers.get(tag)
-        if number is None:
-            number = self.numbers[tag] = self.half + crc32(tag.encode()) % self.half
-        return number
-
-    def exchange(
-        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
-    ) -> None:
-        """Exchange arrays, from and to their own memory if they are contiguous."""
-        incoming = rooms_of(into.values())
-        arrays = *incoming, *map(np.ascontiguousarray, send.values())
-        peers, comm = (*into, *send), self.comm
-        calls = [comm.Irecv] * len(into) + [comm.Isend] * len(send)
-        self.complete(self.requests(calls, arrays, peers, tag), peers, tag)
-        for array, room in zip(into.values(), incoming, strict=True):
-            if array is not room:
-                array[...] = room
+        return self.numbers.setdefault(tag, self.half + crc32(tag.encode()) % self.half)
 
     def prepared(
-        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
+        self, send: Arrays, into: Arrays, tag: str, is_kept: bool
     ) -> Callable[[], None]:
-        """Return a function that repeats an exchange, with persistent requests."""
-        places, given, peers = into.values(), send.values(), (*into, *send)
-        incoming, outgoing = rooms_of(places), rooms_of(given)
+        """Return a function that does an exchange, and repeats one that ``is_kept``.
+        Arrays that are contiguous are sent from and to their own memory.
+        """
+        arrays, peers = [*into.values(), *send.values()], [*into, *send]
+        rooms = [
+            x if x.flags.c_contiguous else np.empty_like(x, order="C") for x in arrays
+        ]
         calls = [self.comm.Recv_init] * len(into) + [self.comm.Send_init] * len(send)
-        requests = self.requests(calls, incoming + outgoing, peers, tag)
-        self.persistent += requests
+        each, number = zip(calls, rooms, peers, strict=True), self.number(tag)
+        requests = [call([room, self.bytes], peer, number) for call, room, peer in each]
+        pairs = [*zip(arrays, rooms, strict=True)]
+        after = [(x, room) for x, room in pairs[: len(into)] if x is not room]
+        before = [(x, room) for x, room in pairs[len(into) :] if x is not room]
         start, are_done, complete = self.start_all, self.test_all, self.complete
-        before = [(r, x) for r, x in zip(outgoing, given, strict=True) if r is not x]
-        after = [(x, r) for x, r in zip(places, incoming, strict=True) if r is not x]
+        self.kept += requests if is_kept else []
 
         def exchange() -> None:
-            for room, array in before:
+            for array, room in before:
                 room[...] = array
             start(requests)
             if not are_done(requests):
                 complete(requests, peers, tag)
             for array, room in after:
                 array[...] = room
+            if not is_kept:
+                for request in requests:
+                    request.Free()
 
         return exchange
-
-    def requests(
-        self,
-        calls: Sequence[Callable[..., Any]],
-        arrays: Sequence[Any],
-        peers: Sequence[int],
-        tag: str,
-    ) -> list[Any]:
-        """Return the requests of calls that send or receive arrays."""
-        octets, number = self.bytes, self.number(tag)
-        each = zip(calls, arrays, peers, strict=True)
-        return [call([array, octets], peer, number) for call, array, peer in each]
 
     def post(self, peer: int, array: Any, tag: str, channel: int | None = None) -> None:
         """Start to send a copy of an array, since it may be taken at any time."""
@@ -128,20 +107,14 @@ class Ranks:
         self.sending.append((peer, request, memory))
 
     def takers(self) -> set[int]:
-        """Return the ranks that have yet to take a message, and drop the messages that
-        are taken.
-        """
+        """Return the ranks that have yet to take a message, and drop what is taken."""
         self.sending = [sent for sent in self.sending if not sent[1].Test()]
         return {peer for peer, _, _ in self.sending}
 
-    def take(
-        self, source: int, tag: str, channel: int | None = None, like: Any = None
-    ) -> Any:
-        array = np.empty(like.shape, like.dtype)
-        number = self.number(tag, channel)
-        self.complete(
-            [self.comm.Irecv([array, self.bytes], source, number)], [source], tag
-        )
+    def take(self, source: int, tag: str, channel: int | None, like: Any) -> Any:
+        array, number = np.empty(like.shape, like.dtype), self.number(tag, channel)
+        request = self.comm.Irecv([array, self.bytes], source, number)
+        self.complete([request], [source], tag)
         return array[()]
 
     def complete(self, requests: Sequence[Any], peers: Sequence[int], tag: str) -> None:
@@ -158,9 +131,8 @@ class Ranks:
                 time.sleep(0)
             if waited > PATIENCE:
                 late = (p for p, r in zip(peers, requests, strict=True) if not r.Test())
-                for peer in late:
+                if (peer := next(late, None)) is not None:
                     self.require_reachable(peer, tag, begun)
-                    break
 
     def require_reachable(self, peer: int, tag: str, begun: float) -> None:
         """Raise ReplicaError if a rank has failed, if a late one has ended or is in
@@ -193,30 +165,24 @@ class Ranks:
 
     def hear(self, tag: str) -> None:
         """Record which ranks have ended. Raises ReplicaStopped if one has failed."""
-        while (
-            message := self.comm.Improbe(self.any[0], ENDING, self.status)
-        ) is not None:
-            source = self.status.Get_source()
-            text = bytearray(self.status.Get_count(self.bytes))
+        comm, status = self.comm, self.status
+        while (message := comm.Improbe(self.any[0], ENDING, status)) is not None:
+            source, text = status.Get_source(), bytearray(status.Get_count(self.bytes))
             message.Recv([text, self.bytes])
             failure, is_sending = json.loads(text)
             patience = self.timeout if is_sending else PATIENCE
             self.ended[source] = time.monotonic() + patience
             if failure is not None:
-                raise ReplicaStopped(
-                    f"replica {self.device} stopped in {tag}: "
-                    f"replica {source} failed: {failure}"
-                )
+                here = f"replica {self.device} stopped in {tag}"
+                raise ReplicaStopped(f"{here}: replica {source} failed: {failure}")
 
     def tell(self, failure: str | None) -> None:
         """Tell each other rank how this one ends, and whether that rank has yet to take
         a message.
         """
         takers = self.takers()
-        for peer in range(self.comm.Get_size()):
-            if peer != self.device:
-                text = json.dumps([failure, peer in takers]).encode()
-                self.start(peer, text, ENDING)
+        for peer in {*range(self.comm.Get_size())} - {self.device}:
+            self.start(peer, json.dumps([failure, peer in takers]).encode(), ENDING)
 
     def finish(self) -> None:
         """Wait until all ranks have ended. Raises ReplicaMismatch if a rank has sent an
@@ -229,14 +195,12 @@ class Ranks:
         if self.comm.Iprobe(*self.any, self.status):
             source, tag = self.status.Get_source(), self.status.Get_tag()
             self.hear("its end")  # raises if this message tells of a failure
-            raise ReplicaMismatch(
-                f"replica {source} does {self.name(tag)}, "
-                f"but replica {self.device} has ended"
-            )
+            theirs = f"replica {source} does {self.name(tag)}"
+            raise ReplicaMismatch(f"{theirs}, but replica {self.device} has ended")
         while self.takers():  # a rank that fails takes nothing, but tells of it
             self.hear("its end")
             time.sleep(0)
-        for request in self.persistent:
+        for request in self.kept:
             request.Free()
 
 
@@ -272,13 +236,14 @@ class OnRanks(Program):
         self.require_loops(snapshot)
         own = world.Dup()  # keeps its messages apart from others
         network = Ranks(own, timeout)
+        g = self.group(network.device, *self.sizes, network)
         if snapshot is not None:
-            Path(snapshot).mkdir(parents=True, exist_ok=True)
-            begin = self.group.newest(Path(snapshot).glob("*"), self.count)
+            folder = Path(snapshot)
+            folder.mkdir(parents=True, exist_ok=True)
             # Rank 0 decides for all: machines may see changes at different times.
-            network.snapshots = snapshot, every, own.bcast(begin)
+            begin = own.bcast(g.newest(folder.iterdir(), self.count))
+            g.snapshots = folder, every, begin
         try:
-            g = self.group(network.device, *self.sizes, network)
             results = self.body(g, *args, **feeds)
             network.finish()
         except BaseException as error:
@@ -287,18 +252,8 @@ class OnRanks(Program):
                 network.tell(f"{type(error).__name__}: {error}")
             raise
         if snapshot is not None:
-            forget(snapshot, network.device)
+            for path in folder.glob(f"*-*-{g.device}.*"):  # unfinished ones as well
+                if path.suffix in (".snapshot", ".unfinished"):
+                    path.unlink()
         own.Free()
         return results
-
-
-def rooms_of(arrays: Iterable[Any]) -> list[Any]:
-    """Return contiguous arrays: the same ones where they are contiguous."""
-    return [x if x.flags.c_contiguous else np.empty_like(x, order="C") for x in arrays]
-
-
-def forget(folder: Any, device: int) -> None:
-    """Remove the snapshots of a device, unfinished ones as well."""
-    for path in Path(folder).glob(f"*-*-{device}.*"):
-        if path.suffix in (".snapshot", ".unfinished"):
-            path.unlink()

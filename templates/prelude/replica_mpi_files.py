@@ -34,26 +34,24 @@ def run_files(
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
     if hasattr(program.group, "resume"):
         parser.add_argument("--snapshot", metavar="FOLDER", help="go on from there")
-    given = vars(parser.parse_args())
-    path, output = given.pop("arrays"), given.pop("output")
+    options = vars(parser.parse_args())
+    path, output = options.pop("arrays"), options.pop("output")
     try:
         with np.load(path, allow_pickle=False) as stored:
-            missing = [name for name in names if name not in stored]
-            if missing:
+            if missing := [name for name in names if name not in stored]:
                 raise KeyError(f"{path} has no {', '.join(missing)}")
             arrays = [from_file_type(stored[name], types.get(name)) for name in names]
         rank = comm.Get_rank()
         own = [x[rank] for x in arrays] if split is None else split(arrays)[rank]
-        results = program.run_mpi(own, **given)
-        several = results if isinstance(results, tuple) else (results,)
+        results = program.run_mpi(own, **options)
+        is_tuple = isinstance(results, tuple)
+        several = results if is_tuple else (results,)
         parts = [gathered_at_first(comm, np.asarray(x, order="C")) for x in several]
         if rank == 0:
-            if join is None:
-                whole = [np.stack(part) for part in parts]
-            else:
-                rows = list(zip(*parts, strict=True))
-                joined = join(rows if isinstance(results, tuple) else parts[0])
-                whole = list(joined) if isinstance(results, tuple) else [joined]
+            whole: Sequence[Any] = parts
+            if join is not None:
+                whole = join([*zip(*parts, strict=True)] if is_tuple else parts[0])
+                whole = whole if is_tuple else [whole]
             with open(output, "wb") as file:
                 np.savez(file, *map(to_file_type, whole), allow_pickle=False)
     except BaseException:
@@ -77,10 +75,10 @@ def to_file_type(array: Any) -> Any:
     return array.astype(np.int8 if "int" in array.dtype.name else np.float32)
 
 
-def gathered_at_first(comm: Any, array: Any) -> Sequence[Any]:
-    """Return the arrays of all ranks on rank 0, and none on the others."""
+def gathered_at_first(comm: Any, array: Any) -> Any:
+    """Return the arrays of all ranks, stacked, on rank 0, and nothing on the others."""
     is_first = comm.Get_rank() == 0
     room = np.empty((comm.Get_size() if is_first else 0, *array.shape), array.dtype)
-    octets = (x.reshape(-1).view(np.uint8) for x in (array, room))
-    comm.Gather(next(octets), next(octets) if is_first else None)
-    return list(room)
+    octets = [x.reshape(-1).view(np.uint8) for x in (array, room)]
+    comm.Gather(octets[0], octets[1] if is_first else None)
+    return room

@@ -11,34 +11,35 @@ from .replica import Channel, Mailbox, Program, ReplicaMismatch, ReplicaStopped
 class Thread(Mailbox):
     """The network of a replica that is one of several threads, which share one lock."""
 
+    has_ended = False
+    failure: BaseException | None = None
+
     def __init__(
         self, device: int, threads: "list[Thread]", changed: threading.Condition
     ) -> None:
         super().__init__(device, changed)
-        self.threads, self.has_ended = threads, False
-        self.failure: BaseException | None = None
+        self.threads = threads
 
     def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
         self.threads[peer].deliver(self.device, array.copy(), tag, channel)
 
     def require_reachable(self, peer: int, tag: str, begun: float) -> None:
         """Raise ReplicaError at once if a message cannot arrive any more."""
+        here = f"replica {self.device}"
         if any(thread.failure for thread in self.threads):
-            raise ReplicaStopped(
-                f"replica {self.device} stopped in {tag}: another one failed"
-            )
+            raise ReplicaStopped(f"{here} stopped in {tag}: another one failed")
         if self.threads[peer].has_ended:
             raise ReplicaMismatch(
-                f"replica {self.device} waits in {tag}, but replica {peer} has ended"
+                f"{here} waits in {tag}, but replica {peer} has ended"
             )
         running = [each for each in self.threads if not each.has_ended]
-        waiting = [
+        waits = [
             (each.device, *each.waiting_for) for each in running if each.waiting_for
         ]
-        if len(waiting) == len(running) and not any(there() for *_, there in waiting):
+        if len(waits) == len(running) and not any(is_over() for *_, is_over in waits):
             circle = "; ".join(
-                f"replica {k} waits for replica {other} in {theirs}"
-                for k, other, theirs, _ in waiting
+                f"replica {device} waits for replica {other} in {theirs}"
+                for device, other, theirs, _ in waits
             )
             raise ReplicaMismatch(f"the replicas wait for each other: {circle}")
 
@@ -67,13 +68,13 @@ class InThreads(Program):
         changed, networks = threading.Condition(), list[Thread]()
         networks += [Thread(k, networks, changed) for k in range(self.count)]
 
-        def run(device: int) -> Any:
-            g = self.group(device, *self.sizes, networks[device])
-            own = {name: feed[device] for name, feed in feeds.items()}
-            return self.body(g, *replica_args[device], **own)
+        def run(network: Thread) -> Any:
+            g = self.group(network.device, *self.sizes, network)
+            own = {name: feed[g.device] for name, feed in feeds.items()}
+            return self.body(g, *replica_args[g.device], **own)
 
         with ThreadPoolExecutor(self.count, thread_name_prefix="replica") as threads:
-            futures = [threads.submit(run, device) for device in range(self.count)]
+            futures = [threads.submit(run, network) for network in networks]
             for network, future in zip(networks, futures, strict=True):
                 future.add_done_callback(network.end)
             try:
@@ -81,7 +82,7 @@ class InThreads(Program):
             except BaseException as error:  # an interrupt
                 networks[0].failure = error
                 raise
-        failures = [x for future in futures if (x := future.exception()) is not None]
+        failures = [network.failure for network in networks if network.failure]
         if failures:
             raise min(failures, key=lambda error: isinstance(error, ReplicaStopped))
         for network in networks:

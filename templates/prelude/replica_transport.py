@@ -24,6 +24,7 @@ from distributed.comm import connect
 from distributed.core import Status
 
 from .replica import (
+    Arrays,
     Channel,
     Mailbox,
     Program,
@@ -35,7 +36,6 @@ from .replica import (
 )
 
 LONGEST_HEAD = 1 << 13  # bytes
-RECEIVED_AT_ONCE = 1 << 24  # bytes that are received at a time
 SENT_AT_ONCE = 1 << 15  # bytes, at most, of an array that is copied behind its head
 # Linux's limit on how long sent data may stay unreceived. Dask gives up a connection
 # after half a minute, but a worker receives nothing while a library holds the GIL.
@@ -52,7 +52,8 @@ class WorkerEndpoint(Mailbox):
 
     def __init__(self, token: str, device: int, count: int, timeout: float) -> None:
         super().__init__(device, threading.Condition())
-        self.token, self.count, self.timeout = token, count, timeout
+        self.token, self.timeout, self.has_ended = token, timeout, False
+        self.others = [peer for peer in range(count) if peer != device]
         self.worker: Any = get_worker()
         self.task: Any = None  # of the scheduler, which runs this replica
         self.loop, self.over = self.worker.loop.asyncio_loop, asyncio.Event()
@@ -63,7 +64,6 @@ class WorkerEndpoint(Mailbox):
         self.arriving: set[int] = set()
         self.moved: dict[int, float] = {}  # when bytes of a device last arrived
         self.gone: dict[int, tuple[type[ReplicaError], str]] = {}
-        self.has_ended = False
         endpoints = self.worker.__dict__.setdefault(
             "replica_endpoints", WeakValueDictionary()
         )
@@ -72,15 +72,13 @@ class WorkerEndpoint(Mailbox):
         async def join(
             comm: Any, token: str, device: int, source: int, end: Any = None
         ) -> Any:
-            """Accept a peer's connection: only a peer that knows the run's token finds
-            a replica.
-            """
+            """Accept the connection of a peer that knows the run's token."""
             endpoint = endpoints.get((token, device))
             if endpoint is not None and endpoint.expects(source):
                 await comm.write("welcome")
-                delivering = endpoint.deliver_from(source, end or taken_over(comm))
+                delivered = endpoint.deliver_from(source, end or taken_over(comm))
                 del endpoint  # which would stay alive
-                await delivering.wait()
+                await delivered.wait()
             comm.abort()
             return Status.dont_reply
 
@@ -95,20 +93,19 @@ class WorkerEndpoint(Mailbox):
         """Connect to a device, and keep the connection until this replica has ended."""
         arguments = self.worker.security.get_connection_args("worker")
         names = {"token": self.token, "device": peer, "source": self.device}
+        limits = {"timeout": self.timeout, "deserialize": False}
         try:
-            comm = await connect(
-                address, timeout=self.timeout, deserialize=False, **arguments
-            )
+            comm = await connect(address, **limits, **arguments)
             end = None
             if not hasattr(comm, "stream"):  # within a process, hence without a socket
                 end, names["end"] = socket.socketpair()
             await comm.write({"op": "join_replica", "reply": False, **names})
             await comm.read()  # "welcome": before, nothing else may be sent
-            end = end or taken_over(comm)
-            end.settimeout(0.2)
         except Exception as error:
             self.lose(peer, f"cannot be reached at {address} ({error})")
             return
+        end = end or taken_over(comm)
+        end.settimeout(0.2)
         with self.changed:
             self.outgoing[peer] = end
             self.changed.notify_all()
@@ -118,30 +115,24 @@ class WorkerEndpoint(Mailbox):
 
     def expects(self, source: Any) -> bool:
         """Return whether a device may connect to this replica and has not yet."""
-        others = {*range(self.count)} - {self.device, *self.incoming}
-        return source in others and not self.over.is_set()
+        is_other = source in self.others and source not in self.incoming
+        return is_other and not self.over.is_set()
 
     def deliver_from(self, peer: int, end: Any) -> asyncio.Event:
-        """Start to deliver a peer's messages, and return the event that is set at their
-        end.
-        """
+        """Start to deliver a peer's messages; the event tells of their end."""
         end.settimeout(None)
-        over, loop = asyncio.Event(), self.loop
+        delivered, stream = asyncio.Event(), end.makefile("rb")
         with self.changed:
             self.incoming[peer] = end
             self.changed.notify_all()
-
-        def deliver() -> None:
-            self.receive(peer, end.makefile("rb"))
-            with suppress(RuntimeError):  # the worker has gone
-                loop.call_soon_threadsafe(over.set)
-
-        threading.Thread(target=deliver, daemon=True).start()
-        return over
+        threading.Thread(
+            target=self.receive, args=(peer, stream, delivered), daemon=True
+        ).start()
+        return delivered
 
     # -- on a thread for each peer
 
-    def receive(self, peer: int, stream: Any) -> None:
+    def receive(self, peer: int, stream: Any, delivered: asyncio.Event) -> None:
         """Deliver the messages of a peer, until it has ended."""
         kind: type[ReplicaError] = ReplicaLost
         reason = "was lost"
@@ -155,16 +146,12 @@ class WorkerEndpoint(Mailbox):
                 tag, channel, dtype, shape = head
                 with self.changed:
                     self.arriving.add(peer)
-                    place: Any = None
-                    if channel is None:
-                        place = self.places.pop(peer, None)
-                is_there = place is not None and place.dtype == dtype
-                if not is_there or [*place.shape] != shape:
+                    place = self.places.pop(peer, None) if channel is None else None
+                if place is None or (place.dtype, [*place.shape]) != (dtype, shape):
                     place = np.empty(shape, dtype)
                 octets = octets_of(place)
                 while octets:
-                    count = stream.readinto(octets[:RECEIVED_AT_ONCE])
-                    if count == 0:
+                    if (count := stream.readinto1(octets)) == 0:
                         raise ConnectionResetError
                     octets, self.moved[peer] = octets[count:], time.monotonic()
                 with self.changed:
@@ -176,6 +163,8 @@ class WorkerEndpoint(Mailbox):
         except Exception as error:  # a message can be anything
             reason = f"sent what is no array ({error!r})"
         self.lose(peer, reason, kind)
+        with suppress(RuntimeError):  # the worker has gone
+            self.loop.call_soon_threadsafe(delivered.set)
 
     def lose(
         self, peer: int, reason: str, kind: type[ReplicaError] = ReplicaLost
@@ -187,9 +176,7 @@ class WorkerEndpoint(Mailbox):
 
     # -- on the replica's thread
 
-    def exchange(
-        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
-    ) -> None:
+    def exchange(self, send: Arrays, into: Arrays, tag: str) -> None:
         """Exchange arrays; those that arrive later than this call are received in their
         places.
         """
@@ -204,10 +191,10 @@ class WorkerEndpoint(Mailbox):
         if peer == self.device:
             self.deliver(peer, array.copy(), tag, channel)
             return
-        head = tag, channel, str(array.dtype), array.shape
-        front, octets = message(head), octets_of(np.ascontiguousarray(array))
+        head = message((tag, channel, str(array.dtype), array.shape))
+        octets = octets_of(np.ascontiguousarray(array))
         is_long = len(octets) > SENT_AT_ONCE
-        for part in (front, octets) if is_long else (front + octets,):
+        for part in (head, octets) if is_long else (head + octets,):
             self.send(peer, part, tag)
 
     def send(self, peer: int, octets: Any, tag: str) -> None:
@@ -227,21 +214,19 @@ class WorkerEndpoint(Mailbox):
         nothing has moved for too long. A replica waits for the end of others as long as
         they compute.
         """
+        here = f"replica {self.device}"
         for other, (kind, reason) in list(self.gone.items()):
             is_met = other == peer and peer in self.outgoing
             is_needed = is_met or kind is not ReplicaMismatch
             if is_needed and not self.has_ended:
-                needs = f"replica {self.device} needs it in {tag}"
-                raise kind(f"replica {other} {reason}, and {needs}")
+                raise kind(f"replica {other} {reason}, and {here} needs it in {tag}")
         task = self.worker.state.tasks.get(self.task)
         if task is None or task.state in ("cancelled", "resumed"):
-            raise ReplicaStopped(f"replica {self.device} was given up in {tag}")
+            raise ReplicaStopped(f"{here} was given up in {tag}")
         waited = time.monotonic() - max(begun, self.moved.get(peer, begun))
         if waited > self.timeout and not self.has_ended:
-            raise ReplicaTimeout(
-                f"replica {self.device} waited {self.timeout:g} s "
-                f"for replica {peer} in {tag}"
-            )
+            limit = f"{self.timeout:g} s for replica {peer}"
+            raise ReplicaTimeout(f"{here} waited {limit} in {tag}")
 
     def run(
         self,
@@ -257,21 +242,21 @@ class WorkerEndpoint(Mailbox):
         a client as ``keeper``, return keys, shapes and dtypes of results that stay on
         the worker.
         """
-        self.task, self.snapshots = self.worker.get_current_task(), snapshots
-        others = [peer for peer in range(self.count) if peer != self.device]
-        for peer in others:
+        self.task = self.worker.get_current_task()
+        for peer in self.others:
             opening = self.open(peer, addresses[peer])
             asyncio.run_coroutine_threadsafe(opening, self.loop)
         try:
-            for peer in others:
+            for peer in self.others:
                 for links in (self.outgoing, self.incoming):
                     self.wait(partial(links.get, peer), peer, "its beginning")
             g = program.group(self.device, *program.sizes, self)
+            g.snapshots = snapshots
             results = program.body(g, *arguments, **feeds)
             self.has_ended = True
-            for peer in others:
+            for peer in self.others:
                 self.send(peer, message(ENDED), "its end")
-            for peer in others:
+            for peer in self.others:
                 self.wait(partial(self.gone.get, peer), peer, "its end")
                 kind, reason = self.gone[peer]
                 if kind is not ReplicaMismatch:
@@ -306,6 +291,11 @@ def message(head: Any) -> bytes:
     return json.dumps(head).encode() + b"\n"
 
 
+def octets_of(array: Any) -> Any:
+    """Return the memory of a contiguous array."""
+    return memoryview(array.reshape(-1).view(np.uint8)) if array.size else b""
+
+
 def left_here(worker: Any, results: Any, client: str) -> Any:
     """Leave results on a worker for a client; return key, shape and dtype of each."""
     arrays = results if isinstance(results, tuple) else [results]
@@ -320,8 +310,3 @@ def left_here(worker: Any, results: Any, client: str) -> Any:
 
     asyncio.run_coroutine_threadsafe(hand_over(), worker.loop.asyncio_loop).result()
     return type(arrays)((key, x.shape, x.dtype) for key, x in data.items())
-
-
-def octets_of(array: Any) -> Any:
-    """Return the memory of a contiguous array."""
-    return memoryview(array.reshape(-1).view(np.uint8)) if array.size else b""

@@ -18,7 +18,7 @@ import dask.array as da
 import distributed
 import numpy as np
 
-from .replica import NO_SNAPSHOTS, Program, ReplicaError, ReplicaLost, ReplicaTimeout
+from .replica import Program, ReplicaError, ReplicaLost, ReplicaTimeout
 from .replica_transport import WorkerEndpoint
 from .sidecar import verified
 
@@ -49,9 +49,7 @@ def silenced(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def pickled_whole(program: Any, module: str = __name__) -> bytes:
-    """Return a program, pickled with everything that it uses of its ``module`` and of
-    this one.
-    """
+    """Return a program, pickled with what it uses of its ``module`` and this one."""
     stream, names = io.BytesIO(), {module, __name__} & {*sys.modules}
     pickler = ByValue(stream)
     pickler.names = {module, __name__, "builtins"}
@@ -73,19 +71,14 @@ class Run:
         self.token, self.futures = uuid.uuid4().hex, list[Any]()
 
     def results(self, program: bytes, arguments: Sequence[Any]) -> list[Any]:
-        """Run the program, and return the results by device. Raises the exception of a
-        replica, or ReplicaLost if a worker has gone.
-        """
+        """Run the program, and return the results by device."""
         count = len(self.addresses)
         places = [(self.token, d, count, self.timeout) for d in range(count)]
         try:
             endpoints = self.submit("endpoint", pickled_whole(WorkerEndpoint), places)
             self.wait(endpoints, self.timeout)
-            each_with_arguments = zip(endpoints, arguments, strict=True)
-            each = [
-                (endpoint, self.addresses, *own)
-                for endpoint, own in each_with_arguments
-            ]
+            pairs = zip(endpoints, arguments, strict=True)
+            each = [(endpoint, self.addresses, *rest) for endpoint, rest in pairs]
             return self.wait(self.submit("replica", program, each))
         finally:
             self.client.cancel(self.futures, force=True)
@@ -111,26 +104,26 @@ class Run:
         """Return the results by device. Raises the failure that caused all others,
         ReplicaLost if a worker has gone, or ReplicaTimeout after ``limit`` seconds.
         """
-        begun, gathering = time.monotonic(), None
-        while gathering is None or not gathering.done():
-            status = [future.status for future in futures]
-            alive, waited = self.client.nthreads(), time.monotonic() - begun
-            gone = [d for d, a in enumerate(self.addresses) if a not in alive]
-            if gone or not {*status} <= {"pending", "finished"}:
-                if gathering is not None:  # it would retry for ever
-                    gathering.cancel()
-                raise self.failure(futures, gone)
-            if "pending" not in status and gathering is None:
-                results = self.client.gather(futures, asynchronous=True)
-                loop = self.client.loop.asyncio_loop
-                gathering = asyncio.run_coroutine_threadsafe(results, loop)
-            if "pending" in status and waited > limit:
-                late = [device for device, s in enumerate(status) if s == "pending"]
-                told = f"replicas {late} have not started within {limit:g} s"
-                raise ReplicaTimeout(f"{told}: are their workers busy?")
-            # A long run is polled less often, but a loss is noticed within a second.
-            time.sleep(min(0.01 + waited / 100, 0.2))
-        return list(gathering.result())
+        begun, loop = time.monotonic(), self.client.loop.asyncio_loop
+        results = self.client.gather(futures, asynchronous=True)
+        gathering = asyncio.run_coroutine_threadsafe(results, loop)
+        try:
+            while True:
+                alive, waited = self.client.nthreads(), time.monotonic() - begun
+                gone = [d for d, a in enumerate(self.addresses) if a not in alive]
+                late = [d for d, f in enumerate(futures) if f.status == "pending"]
+                is_over = gathering.done() and not gathering.cancelled()
+                if is_over and gathering.exception() is None:
+                    return list(gathering.result())
+                if gathering.done() or gone:
+                    raise self.failure(futures, gone)
+                if late and waited > limit:
+                    told = f"replicas {late} have not started within {limit:g} s"
+                    raise ReplicaTimeout(f"{told}: are their workers busy?")
+                # Later less often; a loss is noticed within a second all the same.
+                time.sleep(min(0.01 + waited / 100, 0.2))
+        finally:
+            gathering.cancel()  # it would retry for ever
 
     def failure(self, futures: Sequence[Any], gone: Sequence[int]) -> BaseException:
         """Return the exception that made a run fail: the cause of all failures, which
@@ -150,14 +143,13 @@ class Run:
         return min(failures, key=rank_of_cause, default=nothing)
 
 
-# The errors of replicas, from causes to consequences; whatever else a program raises
-# comes before them.
-CAUSES = "ReplicaMismatch", "ReplicaTimeout", "ReplicaLost", "ReplicaStopped"
-
-
 def rank_of_cause(error: BaseException) -> int:
+    """Return where an error is from causes to consequences: first, what is no error of
+    replicas.
+    """
+    causes = "ReplicaMismatch", "ReplicaTimeout", "ReplicaLost", "ReplicaStopped"
     name = type(error).__name__
-    return CAUSES.index(name) + 1 if name in CAUSES else 0
+    return causes.index(name) if name in causes else -1
 
 
 class OnWorkers(Program):
@@ -204,26 +196,23 @@ class OnWorkers(Program):
         known = client.scheduler_info(n_workers=-1)["workers"].values()
         if rejoin is None:
             rejoin = timeout if any(worker["nanny"] for worker in known) else 1.0
-        keeper, lost = None if gather else client.id, None
+        keeper, lost, patience = None if gather else client.id, None, timeout
         folder = Path(snapshot or "").resolve() / uuid.uuid4().hex
         try:
             for attempt in count():
-                patience = timeout if lost is None else rejoin
-                addresses = assign_workers(
-                    client, self.count, workers, patience, held, lost
-                )
-                snapshots = NO_SNAPSHOTS
+                addresses = assign_workers(client, workers, patience, held, lost)
+                snapshots: tuple[Any, int, Any] = None, every, {}
                 if snapshot is not None:
                     begin = self.group.newest(folder.glob("*/*"), self.count)
                     snapshots = folder / str(attempt), every, begin
                     snapshots[0].mkdir(parents=True)
-                given = zip(arguments, own, strict=True)
-                each = [(snapshots, keeper, *one) for one in given]
+                pairs = zip(arguments, own, strict=True)
+                each = [(snapshots, keeper, *pair) for pair in pairs]
                 try:
                     results = Run(client, addresses, timeout).results(program, each)
                     break
                 except ReplicaLost as error:
-                    lost = error
+                    lost, patience = error, rejoin
                     if snapshot is None or attempt == retries:
                         raise
                     # Replicas that still run for a moment find no snapshot to delete.
@@ -232,30 +221,26 @@ class OnWorkers(Program):
             shutil.rmtree(folder, ignore_errors=True)
         if not gather:
             results = [arrays_left(client, told) for told in results]
-        lazy = (a for own in replica_args for a in own if isinstance(a, da.Array))
-        there = sum(own[a] for a, own in zip(addresses, held, strict=True))
+        lazy = (a for given in replica_args for a in given if isinstance(a, da.Array))
+        there = sum(here[a] for a, here in zip(addresses, held, strict=True))
         results = Results(results)
         results.moved = sum(array.nbytes for array in lazy) - there
         return results
 
 
 class Results(list[Any]):
-    """The results of all devices. ``moved`` is how many bytes of dask arrays among the
-    arguments went to another worker.
-    """
+    """The results of all devices."""
 
-    moved = 0
+    moved = 0  # bytes of dask arrays among the arguments that went to another worker
 
 
 def carry_constants(names: dict[str, Any]) -> None:
-    """Make large constants part of a program: the workers do not have the files beside
-    its module.
-    """
+    """Make large constants part of a program: workers lack the files beside it."""
     reading = [names.get(name) for name in ("constant", "mapped_constant")]
     if not any(hasattr(function, "cache_info") for function in reading):
         return  # there are none, or they are in memory
     path = Path(names["__file__"])
-    files = [*path.with_suffix(".constants").glob("*.npy")]
+    files = path.with_suffix(".constants").glob("*.npy")
     stored = {file.stem: np.load(file, allow_pickle=False) for file in files}
     if not stored or path.with_suffix(".npz").is_file():
         stored.update(np.load(path.with_suffix(".npz"), allow_pickle=False))
@@ -273,9 +258,7 @@ def on_devices(
     split: Callable[[list[Any]], list[list[Any]]],
     join: Callable[[list[Any]], Any],
 ) -> Any:
-    """Run a program on whole arrays, on the workers of a client, or in threads if the
-    client is None.
-    """
+    """Run a program on whole arrays: on a client's workers, or in threads if None."""
     if client is None:
         return join(program.run_local(list(da.compute(*split(list(arrays))))))
     require_client(client)
@@ -284,9 +267,7 @@ def on_devices(
 
 
 def require_client(client: Any) -> None:
-    """Raise TypeError unless this is a client of dask.distributed, and ReplicaError if
-    it is closed.
-    """
+    """Raise TypeError unless this is a client, and ReplicaError if it is closed."""
     if not hasattr(client, "scheduler_info"):
         kind = type(client).__name__
         raise TypeError(f"expected a client of dask.distributed first, got {kind}")
@@ -302,28 +283,26 @@ def futures_of(
     worker has.
     """
     lazy = {a.name: a for own in replica_args for a in own if isinstance(a, da.Array)}
-    futures = dict(zip(lazy, client.compute(list(lazy.values())), strict=True))
+    futures = dict(zip(lazy, client.compute([*lazy.values()]), strict=True))
     for future in futures.values():
-        error = future.exception()  # waits for it
-        if error is not None:
-            client.cancel(list(futures.values()))
+        if (error := future.exception()) is not None:  # waits for it
+            client.cancel([*futures.values()])
             raise error
-    places = client.who_has(list(futures.values())) if futures else {}
-    held = [Counter[str]() for _ in replica_args]
-    for arguments, bytes_held in zip(replica_args, held, strict=True):
-        for array in (a for a in arguments if isinstance(a, da.Array)):
-            for address in places.get(futures[array.name].key, ()):
-                bytes_held[address] += array.nbytes
-    given = [
-        [futures[a.name] if isinstance(a, da.Array) else a for a in arguments]
-        for arguments in replica_args
-    ]
-    return given, held
+    places = client.who_has([*futures.values()]) if futures else {}
+    each, held = list[list[Any]](), list[Counter[str]]()
+    for own in replica_args:
+        each.append([])
+        held.append(Counter())
+        for argument in own:
+            if isinstance(argument, da.Array):
+                size, argument = argument.nbytes, futures[argument.name]
+                held[-1].update(dict.fromkeys(places.get(argument.key, ()), size))
+            each[-1].append(argument)
+    return each, held
 
 
 def assign_workers(
     client: Any,
-    count: int,
     workers: Collection[str] | None,
     patience: float,
     held: Sequence[Counter[str]],
@@ -334,8 +313,7 @@ def assign_workers(
     arguments. Raises ReplicaTimeout if there are too few threads for too long, or the
     exception ``lost`` if there is one.
     """
-    deadline = time.monotonic() + patience
-    total = sum(held, Counter[str]())
+    deadline, total = time.monotonic() + patience, sum(held, Counter[str]())
     while True:
         threads = [
             (k, -total[address], address)
@@ -343,30 +321,28 @@ def assign_workers(
             if workers is None or address in workers
             for k in range(number)
         ]
-        if len(threads) >= count:
+        if len(threads) >= len(held):
             break
         if time.monotonic() > deadline:
-            told = f"{count} replicas need as many worker threads; "
+            told = f"{len(held)} replicas need as many worker threads; "
             told += f"there are {len(threads)}"
             if lost is None:
                 raise ReplicaTimeout(told)
             lost.add_note(f"no other worker came within {patience:g} s: {told}")
             raise lost
         time.sleep(0.1)
-    free = [address for _, _, address in sorted(threads)[:count]]
+    free = [address for _, _, address in sorted(threads)[: len(held)]]
     chosen: dict[int, str] = {}
     wishes = [(-size, d, a) for d, own in enumerate(held) for a, size in own.items()]
     for _, device, address in sorted(wishes):
         if device not in chosen and address in free:
             free.remove(address)
             chosen[device] = address
-    return [chosen.get(device) or free.pop(0) for device in range(count)]
+    return [chosen.get(device) or free.pop(0) for device in range(len(held))]
 
 
 def arrays_left(client: Any, told: Any) -> Any:
-    """Return the results that a replica has left on its worker as dask arrays of one
-    chunk: one, or a tuple of several.
-    """
+    """Return what a replica has left on its worker as dask arrays of one chunk."""
     arrays = []
     for key, shape, dtype in told:
         future = distributed.Future(key, client, state="memory")

@@ -65,27 +65,20 @@ def join_arrays(
     mesh: dict[str, int],
     devices: Sequence[int],
 ) -> Any:
-    """Return whole arrays, joined from the results of all devices: one, or a tuple of
-    several.
-    """
+    """Return one or several whole arrays, joined from the results of all devices."""
     is_tuple = isinstance(results[0], tuple)
     by_result = list(zip(*results, strict=True)) if is_tuple else [results]
     joined = []
     for shards, sharding in zip(by_result, shardings, strict=True):
         counts, numbers = parts_of_devices(sharding or (), mesh, devices)
         parts = dict(zip(numbers, shards, strict=True))
-        joined.append(joined_parts(parts, counts))
+        for axis, count in reversed([*enumerate(counts)]):
+            rows = {
+                n[:axis]: [parts[*n[:axis], k] for k in range(count)] for n in parts
+            }
+            parts = {
+                number: row[0] if count == 1 else np.concatenate(row, axis)
+                for number, row in rows.items()
+            }
+        joined.append(parts[()])
     return tuple(joined) if is_tuple else joined[0]
-
-
-def joined_parts(
-    parts: Mapping[tuple[int, ...], Any],
-    counts: Sequence[int],
-    place: tuple[int, ...] = (),
-) -> Any:
-    """Return the array that parts make up, joined by their places, axis by axis."""
-    axis = len(place)
-    if axis == len(counts):
-        return parts[place]
-    along = [joined_parts(parts, counts, (*place, k)) for k in range(counts[axis])]
-    return np.concatenate(along, axis=axis) if len(along) > 1 else along[0]

@@ -169,7 +169,7 @@ def connected(workers):
 
     def endpoints(dask_worker):
         def met(endpoint):
-            others = endpoint.count - 1
+            others = len(endpoint.others)
             return len(endpoint.outgoing) == len(endpoint.incoming) == others and not endpoint.has_ended
 
         known = dask_worker.__dict__.get("replica_endpoints", {})

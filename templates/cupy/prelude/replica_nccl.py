@@ -1,30 +1,27 @@
 """Replicas as processes, each with a GPU of its own, that communicate over NCCL."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import cupy as cp
 
-from ...prelude.replica import NO_SNAPSHOTS, Program
+from ...prelude.replica import Arrays, Channel, Mailbox, Program
 
 
-class Nccl:
-    """The network of an ``NCCLBackend`` of cupyx.distributed.
+class Nccl(Mailbox):
+    """The network of an ``NCCLBackend`` of cupyx.distributed. A device leaves what it
+    sends to itself in its mailbox.
 
     NCCL matches the messages between two devices by their order only, not by names or
     sizes. Replicas that diverge wait for each other for ever.
     """
 
     def __init__(self, device: int, backend: Any) -> None:
-        self.device, self.backend, self.snapshots = device, backend, NO_SNAPSHOTS
-        self.outgoing: list[tuple[int, Any]] = []
-        # The arrays that this replica has sent to itself, by channel.
-        self.kept: dict[int | None, list[Any]] = {}
+        super().__init__(device, threading.Condition())
+        self.backend, self.outgoing = backend, list[tuple[int, Any]]()
 
-    def exchange(
-        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
-    ) -> None:
+    def exchange(self, send: Arrays, into: Arrays, tag: str) -> None:
         """Exchange arrays as other networks do. Arrays that are sent without receiving
         any go with the next exchange: alone, they might wait for a replica that waits
         for this one.
@@ -37,29 +34,24 @@ class Nccl:
         for peer, array in into.items():
             array[...] = rooms[peer]
 
-    def prepared(
-        self, send: Mapping[int, Any], into: Mapping[int, Any], tag: str
-    ) -> Callable[[], None]:
-        """Return a function that repeats an exchange."""
-        return partial(self.exchange, send, into, tag)
-
-    def post(self, peer: int, array: Any, tag: str, channel: int | None = None) -> None:
+    def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
         """Keep a copy of an array to be sent: the caller may change its own."""
         copy = cp.asarray(array).copy()
         if peer == self.device:
-            self.kept.setdefault(channel, []).append(copy)
+            self.deliver(peer, copy, tag, channel)
         else:
             self.outgoing.append((peer, copy))
 
-    def take(self, source: int, tag: str, channel: int | None, like: Any) -> Any:
-        """Receive an array like another one."""
+    def take(
+        self, source: int, tag: str, channel: Channel = None, like: Any = None
+    ) -> Any:
         if source == self.device:
-            return self.kept[channel].pop(0)
+            return super().take(source, tag, channel)
         array = cp.empty(like.shape, dtype=like.dtype)
         self.hand_over({source: array})
         return array
 
-    def hand_over(self, incoming: Mapping[int, Any]) -> None:
+    def hand_over(self, incoming: Arrays) -> None:
         """Send all arrays that were posted, and receive others, at once; empty arrays
         are skipped. The host does not wait.
         """

@@ -105,8 +105,12 @@ def helpers_file(names: Iterable[str], target: str, line_length: int = LINE_LENG
 
 
 def joined(pieces: Sequence[str]) -> str:
-    """Return a module's text from its pieces, with two empty lines around functions and classes, else one."""
+    """Return a module's text from its pieces, with two empty lines around functions and classes, none between
+    constants of one line, else one.
+    """
     pieces = [piece.strip() for piece in pieces]
-    are_blocks = [defines(piece) for piece in pieces]
-    gaps = ("\n\n\n" if before or after else "\n\n" for before, after in pairwise(are_blocks))
+    gaps = [
+        "\n\n\n" if defines(before) or defines(after) else "\n\n" if "\n" in before + after else "\n"
+        for before, after in pairwise(pieces)
+    ]
     return "".join(part for pair in zip(["", *gaps], pieces, strict=True) for part in pair) + "\n"
