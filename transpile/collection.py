@@ -12,7 +12,9 @@ def collection_paused(*, lives_on: bool = False) -> Iterator[None]:
     """Pause the collector of reference cycles.
 
     The graphs of a program live until it is written, and modules until the process ends: scanning them again and again
-    takes a third of the time and frees nothing. With ``lives_on``, new objects move to the oldest generation at once.
+    takes a third of the time and frees nothing. With ``lives_on``, new objects move to the oldest generation at once;
+    otherwise the collector scans all of them when it is on again, which is a seventh of the time of reading StableHLO.
+    Cycles among them are freed late, so code that runs often must not leave any.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -33,52 +33,46 @@ _CONVOLUTION = re.compile(r"\s*\[([^\]]*)\]\s*x\s*\[([^\]]*)\]\s*->\s*\[([^\]]*)
 
 
 class AttributeReader:
-    """Reads attributes of one text. ``alias`` gives what a name such as ``#map`` stands for, ``resource`` bytes."""
+    """Reads attributes where a cursor is."""
 
-    def __init__(
-        self, cursor: Cursor, alias: Callable[[str], Any], resource: Callable[[str], bytes | memoryview | None]
-    ) -> None:
-        self._cursor = cursor
-        self._alias = alias
-        self._resource = resource
-        self._readers: dict[str, Callable[[], Any]] = {
-            '"': self._string,
-            "[": self._list,
-            "{": self.dictionary,
-            "@": self._symbol,
-            "#": self._hash,
-            "<": self.in_angles,
-            "!": lambda: parse_type(cursor),
-            "(": lambda: parse_type(cursor),
-        }
+    def __init__(self, cursor: Cursor) -> None:
+        self.cursor = cursor
+
+    def alias(self, name: str) -> Any:
+        """What a name such as ``#map`` stands for."""
+        return Unread(f"#{name}")
+
+    def resource(self, name: str) -> bytes | None:
+        """The bytes of a resource; None where there is none."""
+        return None
 
     def read(self, *, has_type: bool = True) -> Any:
         """The attribute that comes next. Where it ``has_type``, a colon behind a number is its own."""
-        cursor = self._cursor
+        cursor = self.cursor
         start = cursor.skip()
         first = cursor.text[start : start + 1]
-        reader = self._readers.get(first)
+        reader = _READERS.get(first)
         if reader is not None:
-            return reader()
+            return reader(self)
         return self._number(has_type) if first.isdecimal() or first == "-" else self._word(start)
 
     def dictionary(self) -> dict[str, Any]:
         """``{key = value, flag}``."""
-        cursor = self._cursor
+        cursor = self.cursor
         start = cursor.skip()
         cursor.expect("{")
         return self._entries(start, "}")
 
     def properties(self) -> dict[str, Any]:
         """``<{key = value}>``."""
-        start = self._cursor.skip()
-        self._cursor.expect("<{")
+        start = self.cursor.skip()
+        self.cursor.expect("<{")
         found = self._entries(start, "}")
-        self._cursor.expect(">", "behind the properties")
+        self.cursor.expect(">", "behind the properties")
         return found
 
     def _entries(self, start: int, closing: str) -> dict[str, Any]:
-        cursor = self._cursor
+        cursor = self.cursor
         cursor.enter(start)
         entries: dict[str, Any] = {}
         while not cursor.accept(closing):
@@ -91,13 +85,13 @@ class AttributeReader:
 
     def _value(self, key: str) -> Any:
         """The value of an entry; what a custom call is given stays as it is written, with the types of its numbers."""
-        start = self._cursor.skip()
+        start = self.cursor.skip()
         value = self.read()
         is_kept = isinstance(value, dict) and (key in _KEPT or key.endswith("backend_config"))
-        return Unread(self._cursor.text[start : self._cursor.position]) if is_kept else value
+        return Unread(self.cursor.text[start : self.cursor.position]) if is_kept else value
 
     def _list(self) -> tuple[Any, ...]:
-        cursor = self._cursor
+        cursor = self.cursor
         start = cursor.skip()
         cursor.expect("[")
         cursor.enter(start)
@@ -110,13 +104,13 @@ class AttributeReader:
         return tuple(items)
 
     def _string(self) -> str:
-        return string(self._cursor)
+        return string(self.cursor)
 
     def _symbol(self) -> Symbol:
-        return Symbol(symbol_name(self._cursor.expect_match(SYMBOL, "a symbol")))
+        return Symbol(symbol_name(self.cursor.expect_match(SYMBOL, "a symbol")))
 
     def _number(self, has_type: bool) -> Any:
-        cursor = self._cursor
+        cursor = self.cursor
         start = cursor.skip()
         text = cursor.expect_match(_NUMBER, "a number")
         type_ = parse_type(cursor) if has_type and cursor.accept(":") else None
@@ -131,7 +125,7 @@ class AttributeReader:
         return int(text, 0 if "x" in text else 10) if whole else float(text)
 
     def _word(self, start: int) -> Any:
-        cursor = self._cursor
+        cursor = self.cursor
         word = cursor.match(NAME)
         if word is None:
             cursor.unexpected("an attribute")
@@ -144,7 +138,7 @@ class AttributeReader:
 
     def _dense(self, start: int) -> Any:
         """``<..> : type`` behind the word ``dense``."""
-        cursor = self._cursor
+        cursor = self.cursor
         cursor.expect("<", "behind `dense`")
         inside = cursor.position
         string = _DENSE_STRING.match(cursor.text, inside)
@@ -165,16 +159,16 @@ class AttributeReader:
             raise cursor.error("XP131", str(error), inside, end) from None
 
     def _literal_type(self) -> Any:
-        self._cursor.expect(":", "before the type of the literal")
-        return parse_type(self._cursor)
+        self.cursor.expect(":", "before the type of the literal")
+        return parse_type(self.cursor)
 
     def _dense_resource(self, start: int) -> Any:
-        cursor = self._cursor
+        cursor = self.cursor
         cursor.expect("<", "behind `dense_resource`")
         name = cursor.expect_match(_DENSE_RESOURCE, "the name of a resource").strip().strip('"')
         cursor.expect(">")
         shape = self._literal_type()
-        raw = self._resource(name)
+        raw = self.resource(name)
         if raw is None:
             raise cursor.error("XP130", f"the text does not have the resource {quote(name)}", start)
         if not isinstance(shape, ArrayShape):
@@ -186,7 +180,7 @@ class AttributeReader:
 
     def _array(self, start: int) -> tuple[Any, ...]:
         """``<i64: 1, 2>`` behind the word ``array``."""
-        cursor = self._cursor
+        cursor = self.cursor
         cursor.expect("<", "behind `array`")
         parse_type(cursor)
         items: list[Any] = []
@@ -198,7 +192,7 @@ class AttributeReader:
         return tuple(items)
 
     def _unread(self, start: int) -> Unread:
-        cursor = self._cursor
+        cursor = self.cursor
         if cursor.text[cursor.skip() : cursor.position + 1] in ("<", "[", "("):
             balanced(cursor)
         if cursor.accept(":"):
@@ -207,13 +201,13 @@ class AttributeReader:
 
     def _hash(self) -> Any:
         """``#alias``, ``#stablehlo<precision DEFAULT>``, ``#stablehlo.gather<..>``, or what another dialect says."""
-        cursor = self._cursor
+        cursor = self.cursor
         start = cursor.skip()
         found = cursor.match(_DIALECT)
         follows = cursor.text[cursor.position : cursor.position + 1]
         if found is None or (not found[2] and follows != "<"):
             cursor.position = start
-            return self._alias(cursor.expect_match(_NUMBERED, "an attribute")[1:])
+            return self.alias(cursor.expect_match(_NUMBERED, "an attribute")[1:])
         if follows != "<":
             return Unread(found.group())
         if found[1] not in _OWN_DIALECTS:
@@ -223,7 +217,7 @@ class AttributeReader:
 
     def in_angles(self) -> Any:
         """``<DEFAULT>``, ``<precision DEFAULT>``, ``<key = value>``, or the labels of a convolution."""
-        cursor = self._cursor
+        cursor = self.cursor
         start = cursor.skip()
         word = _WORD_IN_ANGLES.match(cursor.text, start)
         if word is not None:
@@ -237,7 +231,7 @@ class AttributeReader:
 
 def attribute_of(text: str) -> Any:
     """The attribute that a text of its own is. Raises ``HloSyntaxError``."""
-    return AttributeReader(Cursor(SourceText(text)), lambda name: Unread(f"#{name}"), lambda name: None).read()
+    return AttributeReader(Cursor(SourceText(text))).read()
 
 
 def convolution_labels(text: str) -> Any:
@@ -256,6 +250,16 @@ def symbol_name(text: str) -> str:
     return unquoted(found[1]) if found is not None else name
 
 
+_READERS: dict[str, Callable[[AttributeReader], Any]] = {  # by the first character
+    '"': AttributeReader._string,
+    "[": AttributeReader._list,
+    "{": AttributeReader.dictionary,
+    "@": AttributeReader._symbol,
+    "#": AttributeReader._hash,
+    "<": AttributeReader.in_angles,
+    "!": lambda reader: parse_type(reader.cursor),
+    "(": lambda reader: parse_type(reader.cursor),
+}
 _WORDS: dict[str, Callable[[AttributeReader, int], Any]] = {
     "true": lambda reader, start: True,
     "false": lambda reader, start: False,

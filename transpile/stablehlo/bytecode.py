@@ -354,10 +354,9 @@ class _Body:
             raise stream.error("jumps between blocks are not read")
         if mask & _HAS_USE_ORDERS:
             self._pass_use_orders(stream, len(results))
-        made = Operation(file.operation_names[number], operands, results, attributes, [], location, Span(0, 0))
         first, self.next = self.next, self.next + len(results)
-        if mask & _HAS_REGIONS:
-            self._regions(stream, made)
+        regions = self._regions(stream) if mask & _HAS_REGIONS else ()
+        made = Operation(file.operation_names[number], operands, results, attributes, regions, location, Span(0, 0))
         self._define(results, first, stream)
         return made
 
@@ -390,7 +389,8 @@ class _Body:
             raise stream.error(f"there is no value {number} before it is used")
         return value
 
-    def _regions(self, stream: Stream, made: Operation) -> None:
+    def _regions(self, stream: Stream) -> list[Region]:
+        regions: list[Region] = []
         count, is_isolated = stream.flagged()
         self.depth += 1
         if self.depth > _DEEPEST:
@@ -399,8 +399,9 @@ class _Body:
             _, stream = stream.section()
         for _ in range(min(count, len(stream.content))):
             with self._values_of(is_isolated=is_isolated):
-                made.regions.append(self._region(stream))
+                regions.append(self._region(stream))
         self.depth -= 1
+        return regions
 
     @contextmanager
     def _values_of(self, *, is_isolated: bool) -> Iterator[None]:

@@ -118,16 +118,18 @@ def check_forms(program: Program, operations: Sequence[Operation], source: Sourc
             raise HloSyntaxError(Diagnostic("XP111", "a function has no name", function.span, source))
         for region in function.regions:
             _check_returns(region, source)
-    known: set[tuple[str, int, int]] = set()  # forms without regions that are as they should be
+    known: set[tuple[str, int, int, int]] = set()  # forms that are as they should be
     for operation in operations:
-        form = (operation.name, len(operation.operands), len(operation.results))
-        if operation.regions:
-            _check(operation, source)
-            for region in operation.regions:
-                _check_returns(region, source)
-        elif form not in known:
+        regions = operation.regions
+        form = (operation.name, len(operation.operands), len(operation.results), len(regions))
+        if form not in known:
             _check(operation, source)
             known.add(form)
+        if regions:
+            if operation.name == "stablehlo.while":
+                _check_loop(operation, source)
+            for region in regions:
+                _check_returns(region, source)
 
 
 def _check(operation: Operation, source: SourceText) -> None:
@@ -146,8 +148,6 @@ def _check(operation: Operation, source: SourceText) -> None:
             )
             message = f"{operation.name} has {expected} {what}{'s' if expected != '1' else ''}, not {len(parts)}"
             raise HloSyntaxError(Diagnostic("XP111", message, operation.span, source))
-    if operation.name == "stablehlo.while":
-        _check_loop(operation, source)
 
 
 def _unknown(operation: Operation, source: SourceText) -> HloSyntaxError:

@@ -89,7 +89,7 @@ class Operation:
     operands: Sequence[Value]
     results: list[Value]
     attributes: dict[str, Any]
-    regions: list[Region]
+    regions: Sequence[Region]
     location: Any  # a key of the program's locations
     span: Span
 

@@ -21,7 +21,7 @@ from .translation import Translator
 Sizes = Mapping[str, int] | None
 
 
-@collection_paused()
+@collection_paused(lives_on=True)
 def read_text(
     source: SourceText, function: str | None = None, platform: int | None = None, sizes: Sizes = None
 ) -> HloModule:
@@ -34,11 +34,11 @@ def read_text(
     """
     reader = TextReader(source)
     program = reader.read()
-    origins = Origins(Locations(source.text, reader.aliases).__getitem__, source)
+    origins = Origins(Locations(source.text, reader.attributes.aliases).__getitem__, source)
     return _translated(program, origins, source, function, platform, sizes)
 
 
-@collection_paused()
+@collection_paused(lives_on=True)
 def read_bytecode(
     content: bytes, name: str, function: str | None = None, platform: int | None = None, sizes: Sizes = None
 ) -> HloModule:

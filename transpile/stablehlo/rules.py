@@ -202,8 +202,8 @@ def _composite(operation: Operation) -> dict[str, Any]:
 def _while(translator: Translator, writer: Writer, operation: Operation) -> None:
     """What the regions see around them is carried, too."""
     condition, body = operation.regions
-    outer = translator.captures(condition) | translator.captures(body)
-    carried = [value for value in outer if value not in translator.constants]
+    captures = {region: translator.captures(region) for region in operation.regions}
+    carried = [value for value in captures[condition] | captures[body] if value not in translator.constants]
     operands = [*operands_of(writer, operation), *(writer.values[value] for value in carried)]
     count = len(operands)
     shape = _joined(translator, operation, [*operation.operands, *carried])
@@ -212,7 +212,7 @@ def _while(translator: Translator, writer: Writer, operation: Operation) -> None
     for name, region in (("body", body), ("condition", condition)):
         inner = Writer(translator.names, {})
         _take_apart(inner, [*region.arguments, *carried], shape, "arg_tuple", operation)
-        for value in translator.captures(region):
+        for value in captures[region]:
             if value in translator.constants:
                 translator.repeat_constant(inner, value, operation.span)
         root = translator.body(inner, region, carried if name == "body" else ())

@@ -198,9 +198,11 @@ class Simplifier:
 
     def is_same(self, left: Value, right: Value) -> bool:
         """Tell whether two values are one, or equal constants."""
+        if left is right:
+            return True
         arrays = self.constant(left), self.constant(right)
-        if left is right or arrays[0] is None or arrays[1] is None or left.type != right.type:
-            return left is right
+        if arrays[0] is None or arrays[1] is None or left.type != right.type:
+            return False
         if all(map(is_splat_array, arrays)):
             return all(array.ravel()[:1].tobytes() == arrays[0].ravel()[:1].tobytes() for array in arrays)
         return arrays[0].size <= _MOST_FOLDED and bool(arrays[0].tobytes() == arrays[1].tobytes())

@@ -17,7 +17,8 @@ from ..dataclass import dataclass
 from ..hlo.lexer import Cursor, quote
 from ..hlo.parser_state import did_you_mean
 from ..hlo.source import Diagnostic, SourceText, Span
-from .attributes import NAME, SYMBOL, AttributeReader, convolution_labels, symbol_name
+from .aliases import ALIAS, AliasReader
+from .attributes import NAME, SYMBOL, convolution_labels, symbol_name
 from .balanced import balanced
 from .lines import LONGEST, VALUE, Template, Templates, split, width
 from .program import FunctionType, Operation, Program, Region, Symbol, Type, Unread, Value
@@ -32,9 +33,6 @@ _BLOCK = re.compile(r"\^[\w$.\-]++", re.ASCII)
 _BLOCKS = re.compile(r"\{\s*+\^")
 _LOCATION_ALIAS = re.compile(r"loc\((#[\w$.\-]++)\)", re.ASCII)
 _LOCATION = re.compile(r"loc(?=\s*\()", re.ASCII)
-_ALIAS = re.compile(r"[ \t]*+([#!][\w$.\-]++)[ \t]*=[ \t]*(?=[\w#!(\[{\"<@])", re.ASCII)  # from the start of a line
-_ALIAS_BELOW = re.compile(rf"\n{_ALIAS.pattern}", re.ASCII)  # a character is found faster than the start of a line
-_RESOURCE = re.compile(r'([\w$.\-]++|"[^"\n]*+")\s*:\s*"0x([0-9A-Fa-f]*+)"', re.ASCII)
 _SLICES = re.compile(r"\[((?:\s*\d{1,19}\s*:\s*\d{1,19}\s*(?::\s*\d{1,19}\s*)?,?)*+)\]", re.ASCII)
 _SLICE = re.compile(r"(\d+)\s*:\s*(\d+)\s*(?::\s*(\d+))?", re.ASCII)
 _ARGUMENT = re.compile(r"(%[\w$.\-]++): (tensor<[^<>\"]*+>)(?=[,)])", re.ASCII)  # as most are
@@ -42,7 +40,6 @@ _END_OF_LINE = re.compile(r"[ \t\r]*+\n", re.ASCII)
 _LABELS = re.compile(r"\[[^\]]*+\]\s*x\s*\[[^\]]*+\]\s*->\s*\[[^\]]*+\]")
 _ONE = (1,)
 _tuple = tuple.__new__  # of a named tuple this takes a third of the time of its own constructor
-_ALIGNMENT = 8  # digits of a resource's alignment
 _KEY_PAIR = re.compile(r"x(?=\s*\[)")
 
 
@@ -73,19 +70,10 @@ class TextReader:
         self.text = source.text
         self.cursor = Cursor(source)
         self.notes: list[Diagnostic] = []
-        first = _ALIAS.match(self.text)
-        found = (*([first] if first is not None else ()), *_ALIAS_BELOW.finditer(self.text))
-        self.aliases = {match[1]: match.end() for match in found}
-        self.attributes = AttributeReader(self.cursor, self._attribute_alias, self._resource)
+        self.attributes = AliasReader(self.cursor)
         self.types = self.cursor.shapes
-        self._known: dict[str, Any] = {}
-        self._open_aliases: set[str] = set()
-        self._resources: dict[str, str] | None = None
         self._values: dict[str, Value] = {}
         self._templates = Templates(self.types)
-        for name in self.aliases:
-            if name.startswith("!"):
-                self.types[name] = self._aliased(name, lambda: parse_type(self.cursor))
 
     def read(self) -> Program:
         """The program that the text is."""
@@ -110,7 +98,7 @@ class TextReader:
         """Pass aliases and resources; tell whether nothing is left."""
         cursor = self.cursor
         while not cursor.at_end():
-            alias = _ALIAS.match(self.text, self.text.rfind("\n", 0, cursor.position) + 1)
+            alias = ALIAS.match(self.text, self.text.rfind("\n", 0, cursor.position) + 1)
             if alias is not None and cursor.text[cursor.position] in "#!":
                 cursor.position = alias.end()
                 self._pass_alias(alias[1])
@@ -131,41 +119,6 @@ class TextReader:
             balanced(cursor)
         else:
             self.attributes.read()
-
-    # -- aliases and resources
-
-    def _attribute_alias(self, name: str) -> Any:
-        key = f"#{name}"
-        if key not in self.aliases:
-            end = self.cursor.position
-            hint = did_you_mean(key, self.aliases)
-            raise self.cursor.error("XP112", f"there is no alias {quote(key)}", end - len(key), end, hint)
-        if key not in self._known:
-            self._known[key] = self._aliased(key, self.attributes.read)
-        return self._known[key]
-
-    def _aliased(self, name: str, read: Callable[[], Any]) -> Any:
-        cursor = self.cursor
-        position, cursor.position = cursor.position, self.aliases[name]
-        if name in self._open_aliases:
-            raise cursor.error("XP118", f"the alias {quote(name)} is a part of itself")
-        self._open_aliases.add(name)
-        cursor.enter(cursor.position)
-        found = read()
-        cursor.leave()
-        self._open_aliases.discard(name)
-        cursor.position = position
-        return found
-
-    def _resource(self, name: str) -> bytes | None:
-        if self._resources is None:
-            start = self.text.rfind("{-#")
-            found = _RESOURCE.findall(self.text, start) if start >= 0 else ()
-            self._resources = {key.strip('"'): digits for key, digits in found}
-        digits = self._resources.get(name)
-        if digits is None or len(digits) < _ALIGNMENT or len(digits) % 2:
-            return None
-        return bytes.fromhex(digits[_ALIGNMENT:])
 
     # -- blocks
 
@@ -278,7 +231,7 @@ class TextReader:
             attributes = template.attributes
             if template.symbol is not None:
                 attributes = attributes | {"symbol": Symbol(names[template.symbol])}
-            region.operations.append(Operation(template.name, operands, results, attributes, [], location, span))
+            region.operations.append(Operation(template.name, operands, results, attributes, (), location, span))
             cursor.position = end
             start = end + 1
 

@@ -157,10 +157,10 @@ class Writer:
     def computation(self, name: str, root: Instruction, span: Span | None) -> Computation:
         """The finished computation, its instructions in XLA's order of printing."""
         ends = self._ends(root)
-        unused = [each for each in reversed(ends) if _is_constant(each)]
+        unused = _constants(ends)
         if unused:  # MLIR has constants before all else, the last one first
             first = sum(each.opcode == "parameter" for each in ends)
-            ends[first:first] = unused
+            ends[first:first] = unused[::-1]
         made = Computation(self.names.fresh(name), tuple(post_order(ends)), root, span=span)
         called = [_called(each) for each in self.instructions if each.opcode in _CALLERS]
         self.names.callees[made] = list(chain.from_iterable(called)) if called else []
@@ -172,20 +172,22 @@ class Writer:
         """
         used = set(chain.from_iterable([each.operands for each in self.instructions]))
         ends = [each for each in self.instructions if each not in used]
-        if ends == [root] or all(each is root or each in self.needed or not _is_constant(each) for each in ends):
+        stays = self.needed | {root}
+        if stays.issuperset(_constants(ends)):
             return ends
+        unneeded = set(_constants(self.instructions)) - stays
         used, ends = set(), []
         for each in reversed(self.instructions):
             if each in used:
                 used.update(each.operands)
-            elif each is root or each in self.needed or not _is_constant(each):
+            elif each not in unneeded:
                 ends.append(each)
                 used.update(each.operands)
         return ends[::-1]
 
 
-def _is_constant(instruction: Instruction) -> bool:
-    return instruction.opcode in _CONSTANTS and instruction.metadata is None
+def _constants(instructions: Sequence[Instruction]) -> list[Instruction]:
+    return [each for each in instructions if each.opcode in _CONSTANTS and each.metadata is None]
 
 
 _CONSTANTS = frozenset(("constant", "broadcast"))
