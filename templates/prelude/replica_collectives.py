@@ -151,8 +151,8 @@ class RaggedAllToAll(Replica):
         members = self.members(groups)
         shares = divided(np.stack([starts, sizes, places]), members, 1)
         each = {m: rows_of_runs(x, *share) for m, share in shares.items()}
-        given = np.concatenate([runs for _, runs in each.values()], axis=1)
-        arrived = self.exchanged(SHARDS_JOINED, given, 1, groups, channel)
+        sent = np.concatenate([runs for _, runs in each.values()], axis=1)
+        arrived = self.exchanged(SHARDS_JOINED, sent, 1, groups, channel)
         runs = divided(arrived, members, 1)
         room = {m: room_for_runs(x, runs[m][1]) for m in members}
         room[self.device], _ = each.pop(self.device)

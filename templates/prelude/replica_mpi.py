@@ -234,14 +234,14 @@ class OnRanks(Program):
                 f"ranks: mpirun -n {self.count}"
             )
         self.require_loops(snapshot)
-        own = world.Dup()  # keeps its messages apart from others
-        network = Ranks(own, timeout)
+        private = world.Dup()  # keeps its messages apart from others
+        network = Ranks(private, timeout)
         g = self.group(network.device, *self.sizes, network)
         if snapshot is not None:
             folder = Path(snapshot)
             folder.mkdir(parents=True, exist_ok=True)
             # Rank 0 decides for all: machines may see changes at different times.
-            begin = own.bcast(g.newest(folder.iterdir(), self.count))
+            begin = private.bcast(g.newest(folder.iterdir(), self.count))
             g.snapshots = folder, every, begin
         try:
             results = self.body(g, *args, **feeds)
@@ -255,5 +255,5 @@ class OnRanks(Program):
             for path in folder.glob(f"*-*-{g.device}.*"):  # unfinished ones as well
                 if path.suffix in (".snapshot", ".unfinished"):
                     path.unlink()
-        own.Free()
+        private.Free()
         return results

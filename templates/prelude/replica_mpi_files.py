@@ -42,8 +42,8 @@ def run_files(
                 raise KeyError(f"{path} has no {', '.join(missing)}")
             arrays = [from_file_type(stored[name], types.get(name)) for name in names]
         rank = comm.Get_rank()
-        own = [x[rank] for x in arrays] if split is None else split(arrays)[rank]
-        results = program.run_mpi(own, **options)
+        args = [x[rank] for x in arrays] if split is None else split(arrays)[rank]
+        results = program.run_mpi(args, **options)
         is_tuple = isinstance(results, tuple)
         several = results if is_tuple else (results,)
         parts = [gathered_at_first(comm, np.asarray(x, order="C")) for x in several]

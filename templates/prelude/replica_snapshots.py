@@ -1,5 +1,6 @@
 """Snapshots of loop-carried values, from which a run resumes when a replica is lost."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -20,17 +21,19 @@ class Resumable(Replica):
     """
 
     loop = iteration = 0
+    saved: list[int]  # iterations of which there are snapshots of this device
     # The folder, which all devices see; the number of iterations between snapshots; and
     # by loop the snapshot that it resumes from.
     snapshots: tuple[Any, int, Mapping[int, str]] = None, 1, {}
 
     def resume(self, *carried: Any) -> Any:
         """Return the values that a loop begins with: its snapshot's, or as given."""
-        self.loop, self.iteration = self.loop + 1, 0
+        self.loop, self.iteration, self.saved = self.loop + 1, 0, []
         begin = self.snapshots[2].get(self.loop)
         if begin is None:
             return carried
         self.iteration = int(begin.split("-")[-1])
+        self.saved.append(self.iteration)
         with np.load(f"{begin}-{self.device}.snapshot", allow_pickle=False) as stored:
             each = zip(stored.values(), carried, strict=True)
             return [as_before(octets, like) for octets, like in each]
@@ -48,10 +51,15 @@ class Resumable(Replica):
         with path.open("wb") as stream:
             np.savez(stream, *(array.view(np.uint8) for array in flat))
         path.replace(path.with_suffix(".snapshot"))
-        common = self.newest(Path(folder).iterdir(), self.count).get(self.loop, "-0")
-        for path in Path(folder).glob(f"{self.loop}-*-{self.device}.snapshot"):
-            if int(path.stem.split("-")[1]) < int(common.split("-")[-1]):
-                path.unlink()
+        # Others may be far ahead: listing what they saved would take long.
+        self.saved.append(self.iteration)
+        place = f"{folder}/{self.loop}-{{}}-{{}}.snapshot".format
+        for k in reversed(range(len(self.saved))):
+            if all(os.path.exists(place(self.saved[k], d)) for d in range(self.count)):
+                for iteration in self.saved[:k]:
+                    Path(place(iteration, self.device)).unlink(missing_ok=True)
+                del self.saved[:k]
+                break
 
     @staticmethod
     def newest(files: Iterable[Path], count: int) -> dict[int, str]:

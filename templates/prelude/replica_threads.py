@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from .replica import Channel, Mailbox, Program, ReplicaMismatch, ReplicaStopped
@@ -43,15 +43,6 @@ class Thread(Mailbox):
             )
             raise ReplicaMismatch(f"the replicas wait for each other: {circle}")
 
-    def end(self, future: Future[Any]) -> None:
-        """Record that the thread has ended; a failure stops all."""
-        failure = future.exception()
-        if failure is not None:
-            failure.add_note(f"in replica {self.device}")
-        with self.changed:
-            self.has_ended, self.failure = True, failure
-            self.changed.notify_all()
-
 
 class InThreads(Program):
     def run_local(
@@ -70,13 +61,20 @@ class InThreads(Program):
 
         def run(network: Thread) -> Any:
             g = self.group(network.device, *self.sizes, network)
-            own = {name: feed[g.device] for name, feed in feeds.items()}
-            return self.body(g, *replica_args[g.device], **own)
+            functions = {name: feed[g.device] for name, feed in feeds.items()}
+            try:
+                return self.body(g, *replica_args[g.device], **functions)
+            except BaseException as error:
+                error.add_note(f"in replica {g.device}")
+                network.failure = error
+                raise
+            finally:
+                with changed:
+                    network.has_ended = True
+                    changed.notify_all()
 
         with ThreadPoolExecutor(self.count, thread_name_prefix="replica") as threads:
             futures = [threads.submit(run, network) for network in networks]
-            for network, future in zip(networks, futures, strict=True):
-                future.add_done_callback(network.end)
             try:
                 wait(futures)
             except BaseException as error:  # an interrupt

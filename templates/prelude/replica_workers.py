@@ -104,26 +104,26 @@ class Run:
         """Return the results by device. Raises the failure that caused all others,
         ReplicaLost if a worker has gone, or ReplicaTimeout after ``limit`` seconds.
         """
-        begun, loop = time.monotonic(), self.client.loop.asyncio_loop
-        results = self.client.gather(futures, asynchronous=True)
-        gathering = asyncio.run_coroutine_threadsafe(results, loop)
-        try:
-            while True:
-                alive, waited = self.client.nthreads(), time.monotonic() - begun
-                gone = [d for d, a in enumerate(self.addresses) if a not in alive]
-                late = [d for d, f in enumerate(futures) if f.status == "pending"]
-                is_over = gathering.done() and not gathering.cancelled()
-                if is_over and gathering.exception() is None:
-                    return list(gathering.result())
-                if gathering.done() or gone:
-                    raise self.failure(futures, gone)
-                if late and waited > limit:
-                    told = f"replicas {late} have not started within {limit:g} s"
-                    raise ReplicaTimeout(f"{told}: are their workers busy?")
-                # Later less often; a loss is noticed within a second all the same.
-                time.sleep(min(0.01 + waited / 100, 0.2))
-        finally:
-            gathering.cancel()  # it would retry for ever
+        begun, gathering = time.monotonic(), None
+        while gathering is None or not gathering.done():
+            alive, waited = self.client.nthreads(), time.monotonic() - begun
+            gone = [d for d, a in enumerate(self.addresses) if a not in alive]
+            status = [future.status for future in futures]
+            late = [device for device, s in enumerate(status) if s == "pending"]
+            if gone or not {*status} <= {"pending", "finished"}:
+                if gathering is not None:  # it would retry for ever
+                    gathering.cancel()
+                raise self.failure(futures, gone)
+            if not late and gathering is None:
+                results = self.client.gather(futures, asynchronous=True)
+                loop = self.client.loop.asyncio_loop
+                gathering = asyncio.run_coroutine_threadsafe(results, loop)
+            if late and waited > limit:
+                told = f"replicas {late} have not started within {limit:g} s"
+                raise ReplicaTimeout(f"{told}: are their workers busy?")
+            # A long run is polled less often, but a loss is noticed within a second.
+            time.sleep(min(0.01 + waited / 100, 0.2))
+        return list(gathering.result())
 
     def failure(self, futures: Sequence[Any], gone: Sequence[int]) -> BaseException:
         """Return the exception that made a run fail: the cause of all failures, which
@@ -192,7 +192,7 @@ class OnWorkers(Program):
         )
         program = pickled_whole(run, self.body.__module__)
         arguments, held = futures_of(client, replica_args)
-        own = [{k: feed[d] for k, feed in feeds.items()} for d in range(self.count)]
+        functions = [{k: f[d] for k, f in feeds.items()} for d in range(self.count)]
         known = client.scheduler_info(n_workers=-1)["workers"].values()
         if rejoin is None:
             rejoin = timeout if any(worker["nanny"] for worker in known) else 1.0
@@ -206,7 +206,7 @@ class OnWorkers(Program):
                     begin = self.group.newest(folder.glob("*/*"), self.count)
                     snapshots = folder / str(attempt), every, begin
                     snapshots[0].mkdir(parents=True)
-                pairs = zip(arguments, own, strict=True)
+                pairs = zip(arguments, functions, strict=True)
                 each = [(snapshots, keeper, *pair) for pair in pairs]
                 try:
                     results = Run(client, addresses, timeout).results(program, each)
@@ -221,7 +221,7 @@ class OnWorkers(Program):
             shutil.rmtree(folder, ignore_errors=True)
         if not gather:
             results = [arrays_left(client, told) for told in results]
-        lazy = (a for given in replica_args for a in given if isinstance(a, da.Array))
+        lazy = (a for args in replica_args for a in args if isinstance(a, da.Array))
         there = sum(here[a] for a, here in zip(addresses, held, strict=True))
         results = Results(results)
         results.moved = sum(array.nbytes for array in lazy) - there
@@ -282,7 +282,7 @@ def futures_of(
     with futures in place of these arrays, and by device how many bytes of them each
     worker has.
     """
-    lazy = {a.name: a for own in replica_args for a in own if isinstance(a, da.Array)}
+    lazy = {a.name: a for args in replica_args for a in args if isinstance(a, da.Array)}
     futures = dict(zip(lazy, client.compute([*lazy.values()]), strict=True))
     for future in futures.values():
         if (error := future.exception()) is not None:  # waits for it
@@ -290,10 +290,10 @@ def futures_of(
             raise error
     places = client.who_has([*futures.values()]) if futures else {}
     each, held = list[list[Any]](), list[Counter[str]]()
-    for own in replica_args:
+    for arguments in replica_args:
         each.append([])
         held.append(Counter())
-        for argument in own:
+        for argument in arguments:
             if isinstance(argument, da.Array):
                 size, argument = argument.nbytes, futures[argument.name]
                 held[-1].update(dict.fromkeys(places.get(argument.key, ()), size))
@@ -333,7 +333,7 @@ def assign_workers(
         time.sleep(0.1)
     free = [address for _, _, address in sorted(threads)[: len(held)]]
     chosen: dict[int, str] = {}
-    wishes = [(-size, d, a) for d, own in enumerate(held) for a, size in own.items()]
+    wishes = [(-size, d, a) for d, here in enumerate(held) for a, size in here.items()]
     for _, device, address in sorted(wishes):
         if device not in chosen and address in free:
             free.remove(address)
