@@ -94,7 +94,8 @@ class Kernels:
     Replacements: ``own_function(node)`` returns the call that replaces a node if kernels are written,
     ``loop_function(node)`` the one in a compiled loop, and ``loop_form(graph, node)`` another expression for it there.
 
-    Limits: a loop has fewer than ``most_elements``, a kernel at most ``most_arguments``. ``parts(lines)`` is the number
+    Limits: a loop has fewer than ``most_elements``, a kernel at most ``most_arguments``, and each array of a function
+    with a loop that is compiled as a whole at most ``most_in_whole`` elements. ``parts(lines)`` is the number
     of parts that each line is cut into; the library reduces their results. ``pays(nodes, saved, is_repeated)`` is
     whether a kernel for these operations pays: it saves this number of stored arrays, and is in the body of a loop or
     not.
@@ -130,6 +131,7 @@ class Kernels:
     loop_form: Callable[[Graph, Node], Node | None] | None = None
     most_elements: int = 2**31
     most_arguments: int = 32
+    most_in_whole: int = 0
     refuses: Refuses = _supports_everything
     take_any_shape: bool = False
     bytes_by_caller: int | None = None

@@ -318,10 +318,11 @@ KERNELS = Kernels(
     cut_lines=True,
     most_elements=2**62,
     most_arguments=32,
+    most_in_whole=_LEAST_ELEMENTS,
     bytes_by_caller=_HUGE,
     parallel_from=_FOR_THREADS,
     refuses=refuses,
     requires=("numba", "scipy"),
     extra="fast",
-    any_size={"bytes_by_caller": None, "parallel_from": None, "fuses": fuses_at_any_size},
+    any_size={"most_in_whole": 0, "bytes_by_caller": None, "parallel_from": None, "fuses": fuses_at_any_size},
 )

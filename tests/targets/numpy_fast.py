@@ -59,9 +59,14 @@ def as_in_xla(
     return module
 
 
+def is_of_loops(name: str) -> bool:
+    """Whether a function of Numba is one of a loop, or of all that ``main`` computes."""
+    return name.endswith("_loop") or name == "compiled_main"
+
+
 def rounds(module: GeneratedModule) -> str:
     """The lines of the loop of a module that has but one function of Numba."""
     (name,) = kernels(module)
-    assert name.endswith("_loop")
+    assert is_of_loops(name)
     text = module.source[module.source.index(f"def {name}(") :]
     return text[text.index("for ") : text.index("return")]

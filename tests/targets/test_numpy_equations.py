@@ -1,5 +1,6 @@
 """Loops that Numba compiles as a whole, with equations of small matrices and calls of functions in their rounds."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +35,7 @@ def as_one_function(function: Callable[..., Any], *arguments: Any, tolerance: fl
     """The module of a function, ``main`` of which has no loop left, and which gives what XLA gives."""
     module = xla2py.emit(xla2py.from_jax(function, *arguments), style="fast", format=False, checks=False, debug=True)
     main = module.source.split("\ndef main")[1].split("\ndef ")[0]
-    assert "_loop(" in main
+    assert re.search(r"(_loop|compiled_main)\(", main)
     assert not {"for", "while"} & set(main.split())
     assert_as_in_xla(module, function, arguments, tolerance)
     return module

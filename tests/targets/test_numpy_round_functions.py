@@ -15,7 +15,7 @@ from xla2py.templates.prelude import keys
 from xla2py.templates.prelude.ordering import search_sorted, top_k
 from xla2py.tests.recording.lazy_jax import jax
 from xla2py.tests.targets.numba_prelude import numba_prelude
-from xla2py.tests.targets.numpy_fast import assert_as_in_xla, kernels
+from xla2py.tests.targets.numpy_fast import assert_as_in_xla, is_of_loops, kernels
 from xla2py.tests.whole import much
 from xla2py.transpile.emission.module.generated import GeneratedModule
 
@@ -29,7 +29,7 @@ FLOATS = np.array([3, -0.0, np.nan, 0.0, 3, -np.inf, np.inf, -np.nan, -1, 3, np.
 def compiled(function: Callable[..., Any], *arguments: Any, tolerance: float = 2e-6) -> GeneratedModule:
     """The module of a function whose loop is one of Numba's and gives what XLA gives."""
     module = xla2py.emit(xla2py.from_jax(function, *arguments), style="fast", format=False, checks=False, debug=True)
-    loops = [name for name in kernels(module) if name.endswith("_loop")]
+    loops = filter(is_of_loops, kernels(module))
     assert any(re.search(rf"(=|return) {name}\(", module.source) for name in loops)
     assert_as_in_xla(module, function, arguments, tolerance)
     return module

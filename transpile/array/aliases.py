@@ -100,11 +100,11 @@ class Aliases:
         (whole,), index = node.operands, node.parameters["index"]
         if whole.opcode == "loop":
             loop: Loop = whole.parameters["loop"]
-            if loop.is_compiled:
+            if loop.is_compiled and not loop.runs_once:
                 return [], [node]  # a compiled loop copies its initial values
             carries.update((carry.parameter, carry) for carry in loop.carries)
             carry = loop.carries[index]
-            always_runs = loop.is_fixed and loop.trip_count > 0
+            always_runs = loop.runs_once or (loop.is_fixed and loop.trip_count > 0)
             sources = [carry.following] if always_runs else [carry.initial, carry.following]
             return [each for each in sources if each is not None] or [carry.initial], []
         if whole.opcode == "conditional":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -333,9 +333,36 @@ class Graph:
         for region in standing.path():
             if region.depth <= home.depth:
                 break
-            if region.kind == "branch":
+            if region.kind in ("branch", "block"):
                 return region
         return home
+
+    def enclose(self, outside: Iterable[Node]) -> Region:
+        """Make the root a block inside a new root, which has the nodes ``outside``; return the block."""
+        block, self.root = self.root, Region(self.root.kind)
+        self._move(block, "block", self.root, outside)
+        return block
+
+    def open(self, outside: Iterable[Node]) -> None:
+        """Undo :meth:`enclose`."""
+        (block,) = (region for region in self._regions() if region.kind == "block")
+        kind, self.root = self.root.kind, block
+        self._move(block, kind, None, outside)
+
+    def _move(self, body: Region, kind: str, parent: Region | None, outside: Iterable[Node]) -> None:
+        """Change what a body is and what is around it; the nodes ``outside`` get to the root."""
+        for region in self._regions():
+            object.__setattr__(region, "depth", region.depth + (1 if parent is not None else -1))
+        object.__setattr__(body, "kind", kind)
+        object.__setattr__(body, "parent", parent)
+        for node in outside:
+            object.__setattr__(node, "region", self.root)
+        self._place = Place(self.root)
+
+    def _regions(self) -> set[Region]:
+        branches = (node.parameters["branches"] for node in self._made if node.opcode == "conditional")
+        own = {branch.region for each in branches for branch in each} | {node.region for node in self._made}
+        return {region for each in own for region in each.path()}
 
     def reached(self, positions: Interval) -> Interval:
         """Return an interval of positions that holds at all sizes, if sizes are free."""

@@ -22,7 +22,9 @@ from .operation import Interval, Operation
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Region:
-    """A body of code. ``kind`` is ``entry``, ``function``, ``loop`` or ``branch``."""
+    """A body of code. ``kind`` is ``entry``, ``function``, ``loop``, ``branch``, or ``block``, of a function that is
+    compiled as a whole.
+    """
 
     kind: str
     parent: Region | None = None
@@ -40,8 +42,8 @@ class Region:
 
     @property
     def is_in_loop(self) -> bool:
-        """Whether the region is inside a loop of the function."""
-        return any(region.kind == "loop" for region in self.path())
+        """Whether the region is inside a loop of the function, or compiled as one."""
+        return any(region.kind in ("loop", "block") for region in self.path())
 
     @property
     def is_once(self) -> bool:

@@ -98,9 +98,10 @@ class Loop:
     """The body of a ``loop`` node, whose results are the carries in order.
 
     A counted loop has a ``counter`` over ``range(start, stop, step)``; any other loop has a ``condition``, tested
-    before each iteration. If ``start`` and ``stop`` depend on other counters, ``bounds`` are the nodes of both, and
-    ``start`` and ``stop`` give the widest possible range. ``count`` is the number of iterations of a chunk, known only
-    at run time: the counter goes over ``range(count)``, backwards if ``step`` is negative.
+    before each iteration, or neither: its body is that of a function, and runs once. If ``start`` and ``stop`` depend
+    on other counters, ``bounds`` are the nodes of both, and ``start`` and ``stop`` give the widest possible range.
+    ``count`` is the number of iterations of a chunk, known only at run time: the counter goes over ``range(count)``,
+    backwards if ``step`` is negative.
     """
 
     region: Region
@@ -115,6 +116,10 @@ class Loop:
     count: Node | None = None
     effect: Node | None = None  # the last side effect of the body
     is_compiled: bool = False  # the target writes it as a compiled function
+
+    @property
+    def runs_once(self) -> bool:
+        return self.counter is None and self.condition is None
 
     @property
     def is_fixed(self) -> bool:

@@ -193,6 +193,15 @@ def _merge_repeats(draft: Draft) -> None:
     repeats(draft.program, of_one_shape=_writes_kernels(draft))
 
 
+def _compiles_whole(draft: Draft) -> bool:
+    kernels = _kernels(draft)
+    return kernels is not None and bool(kernels.most_in_whole) and not _works_in_chunks(draft)
+
+
+def _compile_whole(draft: Draft) -> None:
+    _fusion("whole_functions")(draft.program, _kernels(draft))
+
+
 def _has_loop_forms(draft: Draft) -> bool:
     kernels = _kernels(draft)
     return kernels is not None and kernels.loop_form is not None and not _works_in_chunks(draft)
@@ -326,6 +335,7 @@ STAGES: tuple[Stage, ...] = (
     _over_functions(signs),
     _over_functions(interval_masks, _writes_slices),
     _over_functions(multiples, _writes_kernels_of_whole_arrays),
+    Stage("whole_functions", ARRAY, ARRAY, _compile_whole, _compiles_whole),
     Stage("loop_forms", ARRAY, ARRAY, _give_loop_forms, _has_loop_forms),
     _for_kernels("open_triangles", lambda kernels: kernels.joins, _writes_kernels_of_whole_arrays),
     _for_kernels("one_hots", None, _writes_kernels_of_whole_arrays),

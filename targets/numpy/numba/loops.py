@@ -202,7 +202,8 @@ class LoopWriter:
         lines = self._lines(writer, node, parameters)
         names = [writer.texts[part] for part in results]
         lines.append(self.elements.statement("return_results", names))
-        own = self.module_names.fresh(f"{names[-1]}_loop")
+        is_whole = node.parameters["loop"].runs_once
+        own = self.module_names.fresh("compiled_main" if is_whole else f"{names[-1]}_loop")
         self.shapes[own] = {parameter: read.shape for read, parameter in zip(given, parameters, strict=True)}
         body, _ = body_and_captured(node)
         types = {part.type for part in body if part.element_type is not None}

@@ -77,6 +77,7 @@ class RoundWriter(ControlFlowWriter):
         is_new = start.opcode == "copy" or (is_own_array(start) and start not in self.writer.texts)
         is_of_round = is_inside(start.region, self.region)  # the next round writes into the same array
         is_free = text == own if is_of_round else carry.following is None
+        is_free = is_free or (is_own_array(start) and node.region is self.region and self._is_once(start))
         source = start.operands[0] if start.opcode == "copy" else start
         is_argument = node is self.whole and own in self.known and self.writer.texts.get(source) == own
         if is_argument and (start.opcode == "copy" or not (is_new or is_free)):
@@ -85,6 +86,15 @@ class RoundWriter(ControlFlowWriter):
         if text in self.known:
             self.known.add(own)
         return text if is_new or is_free else self._copy(start, text)
+
+    def give_results(self, moves: Sequence[Carry]) -> None:
+        """No next round follows: nothing is copied."""
+        ControlFlowWriter.move(self, moves)
+
+    def _is_once(self, node: Node) -> bool:
+        """Return whether a node is computed once and read in one place."""
+        is_once = self.whole.parameters["loop"].runs_once and node.region is self.region
+        return is_once and self.function_writer.plan.uses[node] == 1
 
     def _copy(self, node: Node, text: Expression) -> Expression:
         return self.writer.renderer.expression("copy", node, text)

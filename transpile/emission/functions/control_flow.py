@@ -43,6 +43,9 @@ class ControlFlowWriter:
         """Write the lines of a loop, from the initial values to the end of the body."""
         loop: Loop = node.parameters["loop"]
         self._name_carries(node, loop)
+        if loop.runs_once:
+            self.give_results(self.writer.region(loop.region, loop).moves)
+            return
         self._initialise(node, loop)
         counter = ""
         first: frozenset[Node] = frozenset()
@@ -271,13 +274,17 @@ class ControlFlowWriter:
         self.writer.line(self.writer.renderer.statement("leave_loop"))
         self.writer.indent -= 1
 
-    def move(self, moves: list[Carry]) -> None:
+    def move(self, moves: Sequence[Carry]) -> None:
         """Assign the next values of the carries that are not written in place."""
         pairs = []
         for carry in moves:
             assert carry.following is not None
             pairs.append((self.writer.texts[carry.parameter], self.writer.array_text(carry.following)))
         self.give(pairs)
+
+    def give_results(self, moves: Sequence[Carry]) -> None:
+        """Assign the results of a body that runs once."""
+        self.move(moves)
 
     def give(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Assign values to names, all at once if that fits into one line, else one after another."""

@@ -371,7 +371,7 @@ def _by_region(scope: Scope | None) -> dict[Region, list[Scope]]:
     stack = [scope] if scope is not None else []
     while stack:
         inner = stack.pop()
-        home = next(region for region in inner.region.path() if region.kind != "branch")
+        home = next(region for region in inner.region.path() if region.kind not in ("branch", "block"))
         found.setdefault(home, []).append(inner)
         stack.extend(inner.called.values())
     return found

@@ -23,6 +23,7 @@ from .recomputing import compute_again
 from .regions import RegionFinder
 from .sums import sum_in_kernels
 from .variances import split_variances
+from .whole_functions import stand_for_results
 
 
 def _made_by_caller(kernel: Kernel, least: int | None) -> list[int]:
@@ -70,3 +71,4 @@ def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None
             sum_in_kernels(function, kernels)
         turn_back(function)
         mark_compiled(function, loops, kernels)
+        stand_for_results(function)

@@ -64,7 +64,7 @@ def uncompiled_loops(function: Function, kernels: Kernels) -> Iterator[Uncompile
     compiled = [node.parameters["loop"].region for node in loops if node.parameters["loop"].is_compiled]
     for node in loops:
         loop: Loop = node.parameters["loop"]
-        if loop.is_compiled or any(is_inside(loop.region, region) for region in compiled):
+        if loop.is_compiled or loop.runs_once or any(is_inside(loop.region, region) for region in compiled):
             continue
         body, _ = body_and_captured(node)
         inner = [part.parameters["loop"].region for part in body if part.opcode == "loop"]
@@ -162,6 +162,9 @@ def mark_compiled(function: Function, loops: list[Node], kernels: Kernels) -> No
         loop: Loop = node.parameters["loop"]
         is_known = all(part.opcode == "kernel" or _is_beside_kernels(part, kernels) for part in body)
         loop.is_compiled = is_known and not any(map(_stores_narrow, [loop, *_inner_loops(body)]))
+        if loop.runs_once and not loop.is_compiled:
+            inner = [part for part in body if part.opcode == "loop" and part.region is loop.region]
+            mark_compiled(function, inner, kernels)
         for part in body:
             if loop.is_compiled and part.opcode == "kernel":
                 part.parameters["kernel"].is_inline = True

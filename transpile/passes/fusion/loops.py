@@ -58,7 +58,7 @@ def _only_call(node: Node, nodes: list[Node]) -> Node | None:
     loop.
     """
     loop: Loop = node.parameters["loop"]
-    if loop.count is not None or loop.bounds is not None or loop.stores or loop.effect is not None:
+    if loop.runs_once or loop.count is not None or loop.bounds is not None or loop.stores or loop.effect is not None:
         return None
     inside = [n for n in nodes if is_inside(n.region, loop.region) and n.opcode not in ("parameter", "item", "scalar")]
     if loop.condition is not None and loop.condition.opcode == "any" and loop.condition in inside:
