@@ -50,3 +50,26 @@ def test_a_counter_that_wraps_is_no_range():
 def test_a_loop_that_only_ends_after_its_counter_wrapped_is_no_range(direction, start, step):
     text = LOOP.format(start=start, stop=MOST - 1 if step > 0 else LEAST + 1, direction=direction, step=step)
     assert "range(" not in emit(text).source.partition("def main")[2]
+
+
+NARROW = """
+cond { s = (s32[], u8[3], s8[3]) parameter(0)  i = s32[] get-tuple-element(s), index=0  n = s32[] constant(300)
+  ROOT c = pred[] compare(i, n), direction=LT }
+body { s = (s32[], u8[3], s8[3]) parameter(0)  i = s32[] get-tuple-element(s), index=0  k = s32[] constant(1)
+  x = u8[3] get-tuple-element(s), index=1  a = u8[] convert(i)  b = u8[3] broadcast(a), dimensions={}
+  y = s8[3] get-tuple-element(s), index=2  c = s8[] convert(i)  d = s8[3] broadcast(c), dimensions={}
+  u = u8[3] maximum(x, b)  v = s8[3] add(y, d)  j = s32[] add(i, k)
+  ROOT t = (s32[], u8[3], s8[3]) tuple(j, u, v) }
+ENTRY e { x = u8[3] parameter(0)  y = s8[3] parameter(1)  start = s32[] constant(-3)
+  t = (s32[], u8[3], s8[3]) tuple(start, x, y)  w = (s32[], u8[3], s8[3]) while(t), condition=cond, body=body
+  u = u8[3] get-tuple-element(w), index=1  v = s8[3] get-tuple-element(w), index=2
+  ROOT r = (u8[3], s8[3]) tuple(u, v) }
+"""
+
+
+@pytest.mark.parametrize("style", ["readable", "fused"])
+def test_a_counter_wraps_where_it_becomes_a_narrow_number(style):
+    most, total = emit(NARROW, style=style).load().main(np.zeros(3, np.uint8), np.arange(3, dtype=np.int8))
+    whole = np.arange(-3, 300)
+    np.testing.assert_array_equal(most, np.full(3, 255, np.uint8))
+    np.testing.assert_array_equal(total, (np.arange(3) + whole.sum()).astype(np.int8))

@@ -138,6 +138,15 @@ def complaints(source, given, results):
     return found
 
 
+def test_slices_that_no_pass_writes_as_indices_can_be_written():
+    attributes = "index_vector_dim=1, slice_sizes={1,4}, offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}"
+    gathered = f"g = f32[3,4] gather(p0, p1), {attributes}\n"
+    text = entry("(f32[3,4], f32[3,4]) tuple(g, h)", f"{gathered}h = f32[3,4] add(g, g)", "f32[4,4]; s32[3,1]")
+    module, given = arguments(text)
+    source = xla2py.emit(module, disable_passes=["gathers"]).load()
+    assert not complaints(source, given, source.main(*given))
+
+
 def run(text, given, **options):
     module = xla2py.emit(text, format=False, **options).load()
     with np.errstate(all="ignore"):

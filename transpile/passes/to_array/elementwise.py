@@ -9,7 +9,7 @@ import numpy as np
 from ...array.intervals import fits, type_interval
 from ...array.node import Node, Slot, literal_value
 from ...array.value import Value
-from ...hlo.element_types import ELEMENT_TYPES, F32, PRED, S8, U8, ElementType
+from ...hlo.element_types import ELEMENT_TYPES, F32, PRED, S8, S64, U8, ElementType
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape
 from ..constants.folding import fold
@@ -121,6 +121,9 @@ def converted(lowering: FunctionLowering, value: Value, element_type: ElementTyp
     if node.is_python_int and element_type.is_integral and node.interval and fits(node.interval, element_type):
         typed = lowering.graph.add("retype", (node,), element_type=element_type)
         return Value(typed, value.axes, value.shape)
+    if node.is_python_int and element_type.is_integral:  # only a NumPy number wraps
+        number = lowering.graph.add("scalar", (node,), element_type=source or S64)
+        return converted(lowering, Value(number, value.axes, value.shape), element_type)
     if node.is_python_int:
         scalar = lowering.graph.add("scalar", (node,), element_type=element_type)
         return Value(scalar, value.axes, value.shape)
