@@ -55,6 +55,17 @@ def test_values_of_two_axes():
     assert_agrees(text, SORTED, VALUES.reshape(3, 4), without="searches", budget=EXACT)
 
 
+@pytest.mark.parametrize("form", [hlo, optimised])
+@pytest.mark.parametrize(
+    "repeated", [lambda x: jnp.broadcast_to(x[2], (3,)), lambda x: jnp.broadcast_to(x[:, None], (5, 2))]
+)
+def test_values_that_are_repeated(repeated, form):
+    """They are searched for once."""
+    text = form(lambda table, values: jnp.searchsorted(table, repeated(values)), NUMBERS, NUMBERS - 1)
+    assert form is optimised or "search_sorted" in called(text)
+    assert_agrees(text, NUMBERS, NUMBERS - 1, without="searches", budget=EXACT)
+
+
 @pytest.mark.texts_of("0.10")
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("table", [SORTED, SHUFFLED, SORTED[:4]], ids=["sorted", "shuffled", "short"])

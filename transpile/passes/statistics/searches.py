@@ -58,7 +58,7 @@ def searches(function: Function, supports: Support) -> None:
             found = _unrolled(whole, is_trusted) if whole.opcode == "call" else None
         if found is None:
             return None
-        return graph.add(
+        places = graph.add(
             "prelude",
             (graph.current(found.table), graph.current(found.wanted)),
             interval=(0, found.table.shape[0]),
@@ -66,6 +66,8 @@ def searches(function: Function, supports: Support) -> None:
             arguments=(Slot(0), Slot(1)),
             keywords={"side": found.side} if found.side != "left" else {},
         )
+        is_repeated = places.shape != node.shape  # the bounds have the shape of the result from the first step on
+        return graph.add("broadcast_to", (places,), shape=node.shape) if is_repeated else places
 
     rewrite(function, ("item",), rule, supports)
 
