@@ -125,6 +125,12 @@ def test_a_function_without_a_name():
         read_text(SourceText(text))
 
 
+def test_aliases_on_one_line():
+    text = "#a = loc(unknown)#b = loc(unknown) !c = tensor<f32> #d = 1\nfunc.func @main(%a: tensor<f32>) -> tensor<f32> {"
+    module = read_text(SourceText(f"{text}\nreturn %a : tensor<f32>\n}} #e = loc(#a)#f = loc(unknown)"))
+    assert len(module.entry.instructions) == 1
+
+
 def test_deep_nesting_is_an_error():
     for opening in ("module {", '"a.b"() ({', "a.b [", "a.b {x = "):
         with pytest.raises(XlaToPythonError, match=r"XP10[235]"):

@@ -11,7 +11,7 @@ from ..hlo.parser_state import did_you_mean
 from .attributes import AttributeReader
 from .types import parse_type
 
-ALIAS = re.compile(r"[ \t]*+([#!][\w$.\-]++)[ \t]*=[ \t]*(?=[\w#!(\[{\"<@])", re.ASCII)  # from the start of a line
+ALIAS = re.compile(r"[ \t]*+([#!][\w$.\-]++)[ \t]*=[ \t]*(?=[\w#!(\[{\"<@])", re.ASCII)
 _ALIAS_BELOW = re.compile(rf"\n{ALIAS.pattern}", re.ASCII)  # a character is found faster than the start of a line
 _RESOURCE = re.compile(r'([\w$.\-]++|"[^"\n]*+")\s*:\s*"0x([0-9A-Fa-f]*+)"', re.ASCII)
 _ALIGNMENT = 8  # digits of a resource's alignment

@@ -98,8 +98,8 @@ class TextReader:
         """Pass aliases and resources; tell whether nothing is left."""
         cursor = self.cursor
         while not cursor.at_end():
-            alias = ALIAS.match(self.text, self.text.rfind("\n", 0, cursor.position) + 1)
-            if alias is not None and cursor.text[cursor.position] in "#!":
+            alias = ALIAS.match(self.text, cursor.position)
+            if alias is not None:
                 cursor.position = alias.end()
                 self._pass_alias(alias[1])
             elif cursor.text.startswith("{-#", cursor.position):
