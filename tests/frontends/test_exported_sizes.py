@@ -55,6 +55,8 @@ PROGRAMS = {  # a function, its sizes, the shapes of arguments
     "the largest": (lambda x: lax.top_k(x, 2)[0] + jnp.sort(x, 0)[:, :2], "N", ("N", 3)),
     "moved": (lambda x: jnp.roll(x, 1, 0) + jnp.pad(x, ((1, 0), (0, 0)))[:-1], "N", ("N", 3)),
     "a custom call": (lambda x: jnp.linalg.cholesky(x @ x.mT + jnp.eye(3)), "N", ("N", 3, 3)),
+    "a size of all elements": (lambda x: x.reshape(-1) + jnp.arange(x.size, dtype=x.dtype), "N, H", ("N", "H")),
+    "tokens": (lambda x, w: (x.reshape(-1, 4) @ w).reshape(*x.shape[:2], 3), "N, H", ("N", "H", 4), (4, 3)),
     "updates": (lambda x: x.at[0].set(1).at[:, 1].add(2) * jnp.arange(x.shape[0])[:, None], "N", ("N", 3)),
 }
 
@@ -98,6 +100,38 @@ def test_a_text_is_read_at_sizes_that_its_assertions_allow():
     with pytest.raises(UsageError, match=r"<string>:9:\d+: XP425: Half of 5\."):
         xla2py.load(text, sizes={"N": 5})
     assert xla2py.emit(text).sizes["N"].step == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second", "number"),
+    [
+        ("multiply", 46340, 46340, 2147395600),
+        ("multiply", 66000, 66000, None),  # 61032704 in 32 bits
+        ("add", 2**31 - 2, 1, 2**31 - 1),
+        ("add", 2**31 - 1, 1, None),
+        ("subtract", -2, 2**31 - 1, None),
+    ],
+)
+def test_a_number_that_its_type_cannot_hold_is_no_size(name, first, second, number):
+    operations = f"""%a = stablehlo.constant dense<{first}> : tensor<i32>
+    %b = stablehlo.constant dense<{second}> : tensor<i32>
+    %c0 = stablehlo.{name} %a, %b : tensor<i32>
+    %c1 = stablehlo.reshape %c0 : (tensor<i32>) -> tensor<1xi32>
+    %d = stablehlo.dynamic_iota %c1, dim = 0 : (tensor<1xi32>) -> tensor<?xf32>
+    %e = stablehlo.reduce(%d init: %f) applies stablehlo.add across dimensions = [0] : (tensor<?xf32>, tensor<f32>)
+      -> tensor<f32>
+    %g = stablehlo.broadcast_in_dim %e, dims = [] : (tensor<f32>) -> tensor<6x4xf32>
+    {SINE}"""
+    text = TEXT.replace("OPERATION", f"%f = stablehlo.constant dense<0.0> : tensor<f32>\n    {operations}")
+    text = text.replace("return %3", "return %3, %g").replace(
+        "-> tensor<?x4xf32> {", "-> (tensor<?x4xf32>, tensor<6x4xf32>) {"
+    )
+    if number is None:
+        with pytest.raises(UsageError, match=r"XP425: the sizes that `stablehlo.dynamic_iota` gives do not follow"):
+            xla2py.load(text, sizes={"N": 6})
+    else:
+        module = xla2py.load(text, sizes={"N": 6})
+        assert [each.array_shape.size for each in module.instructions() if each.opcode == "iota"] == [number]
 
 
 REFUSED = {

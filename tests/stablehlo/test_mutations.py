@@ -126,7 +126,9 @@ def test_a_function_without_a_name():
 
 
 def test_aliases_on_one_line():
-    text = "#a = loc(unknown)#b = loc(unknown) !c = tensor<f32> #d = 1\nfunc.func @main(%a: tensor<f32>) -> tensor<f32> {"
+    text = (
+        "#a = loc(unknown)#b = loc(unknown) !c = tensor<f32> #d = 1\nfunc.func @main(%a: tensor<f32>) -> tensor<f32> {"
+    )
     module = read_text(SourceText(f"{text}\nreturn %a : tensor<f32>\n}} #e = loc(#a)#f = loc(unknown)"))
     assert len(module.entry.instructions) == 1
 

@@ -20,7 +20,7 @@ from .dense import compact
 from .expansions import NAMES, expand
 from .folding import folded
 from .program import Operation, Region, Type, Value, walk
-from .sizes import BRANCHES, Refiner
+from .sizes import BRANCHES, Refiner, overflows
 
 _MOST_ROUNDS = 8
 _MOST_FOLDED = 65536  # elements
@@ -214,6 +214,8 @@ class Simplifier:
             if value not in self.constants:
                 return
             operands.append(self.constants[value])
+        if self.refiner is not None and overflows(operation, operands):
+            return
         (result,) = operation.results
         alike = (operation.name, operation.attributes, result.type, *operands)
         key = tuple(map(id, alike))

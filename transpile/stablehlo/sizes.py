@@ -140,6 +140,20 @@ def holds(operation: Operation, known: Constants, source: SourceText) -> bool:
     return True
 
 
+def overflows(operation: Operation, operands: Sequence[Any]) -> bool:
+    """Tell whether a signed number that an operation makes of two is larger than its type: then it is no size."""
+    compute = _ARITHMETIC.get(operation.name)
+    if compute is None or any(not _is_number(each) or each.dtype.kind != "i" for each in operands):
+        return False
+    bounds = np.iinfo(operands[0].dtype)
+    return not bounds.min <= compute(*map(int, operands)) <= bounds.max
+
+
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "stablehlo.add": int.__add__,
+    "stablehlo.multiply": int.__mul__,
+    "stablehlo.subtract": int.__sub__,
+}
 Simplify = Callable[[Operation, "Refiner"], Constants]
 
 
