@@ -17,6 +17,7 @@ import numpy as np
 Groups = Sequence[Sequence[int]] | None  # of devices, in order; None: one of all
 Channel = int | str | None
 Arrays = Mapping[int, Any]  # by the device that they go to, or come from
+Exchange = Callable[[], None]
 KEPT_BYTES = 1 << 15  # at most, of an array whose exchange has memory of its own
 
 
@@ -94,12 +95,10 @@ class Replica:
 
 
 @cache
-def tag_of(
-    collective: str, dtype: Any, shape: Sequence[int], channel: Channel, line: int = 0
-) -> str:
+def tag_of(name: str, dtype: Any, shape: Any, channel: Channel, line: int = 0) -> str:
     """Return the name of an exchange, by which both sides know it."""
     at = f"line {line}" if channel is None else f"channel {channel}"
-    return f"{collective} of {dtype}{list(shape)} ({at})"
+    return f"{name} of {dtype}{list(shape)} ({at})"
 
 
 class Mailbox:
@@ -109,12 +108,10 @@ class Mailbox:
         self.device, self.changed = device, changed
         # The tags and arrays that have arrived, by sender and channel.
         self.messages: dict[Any, deque[tuple[str, Any]]] = defaultdict(deque)
-        # While this device waits: for whom, in what, and whether the wait is over.
+        # The peer and the tag that this device waits for, and what tells the end of it.
         self.waiting_for: tuple[int, str, Callable[[], Any]] | None = None
 
-    def prepared(
-        self, send: Arrays, into: Arrays, tag: str, is_kept: bool
-    ) -> Callable[[], None]:
+    def prepared(self, send: Arrays, into: Arrays, tag: str, is_kept: bool) -> Exchange:
         """Return a function that does an exchange; it repeats one that ``is_kept``."""
         return partial(self.exchange, send, into, tag)
 
@@ -153,7 +150,7 @@ class Mailbox:
         return array
 
     def wait(self, is_there: Callable[[], Any], peer: int, tag: str) -> None:
-        """Wait for a peer until ``is_there()``."""
+        """Wait until ``is_there()``, as long as the peer can still make it true."""
         begun = time.monotonic()
         with self.changed:
             self.waiting_for = peer, tag, is_there
@@ -178,9 +175,7 @@ class Mailbox:
 class Program:
     """The program that all replicas of a module run; its subclasses start them."""
 
-    def __init__(
-        self, body: Callable[..., Any], group: Any, replicas: int, partitions: int
-    ) -> None:
+    def __init__(self, body: Any, group: Any, replicas: int, partitions: int) -> None:
         self.body, self.group, self.sizes = body, group, (replicas, partitions)
         self.count = replicas * partitions
 

@@ -16,7 +16,7 @@ from .ragged import copy_ragged_rows, room_for_runs, rows_of_runs
 from .replica import KEPT_BYTES, Channel, Groups, Replica, tag_of
 
 Combine = Callable[[Any, Any], Any]
-DevicePairs = Sequence[tuple[int, int]]  # of source and target
+Routes = Sequence[tuple[int, int]]  # of source and target
 
 
 def divided(x: Any, members: Collection[int], axis: int = 0) -> dict[int, Any]:
@@ -166,7 +166,7 @@ class RaggedAllToAll(Replica):
         return output
 
 
-def permuted(g: Replica, x: Any, axis: int, pairs: DevicePairs) -> Any:
+def permuted(g: Replica, x: Any, axis: int, pairs: Routes) -> Any:
     sources = [source for source, target in pairs if target == g.device]
     targets = [target for source, target in pairs if source == g.device]
     result = np.empty_like(x, order="C") if sources else np.zeros_like(x)
@@ -174,9 +174,7 @@ def permuted(g: Replica, x: Any, axis: int, pairs: DevicePairs) -> Any:
 
 
 class CollectivePermute(Replica):
-    def collective_permute(
-        self, x: Any, pairs: DevicePairs, channel: Channel = None
-    ) -> Any:
+    def collective_permute(self, x: Any, pairs: Routes, channel: Channel = None) -> Any:
         """Return the ``x`` of the device that sends to this one by ``pairs`` of
         (source, target), or zeros if none does.
         """
@@ -209,7 +207,7 @@ class CollectiveReduce(Replica):
 
 
 class Channels(Replica):
-    def send(self, x: Any, channel: int, pairs: DevicePairs) -> None:
+    def send(self, x: Any, channel: int, pairs: Routes) -> None:
         """Send ``x`` to the targets that ``pairs`` of (source, target) have for this
         device, without waiting.
         """
@@ -218,7 +216,7 @@ class Channels(Replica):
             if source == self.device:
                 self.network.post(target, x, tag, channel)
 
-    def recv(self, otherwise: Any, channel: int, pairs: DevicePairs) -> Any:
+    def recv(self, otherwise: Any, channel: int, pairs: Routes) -> Any:
         """Return the array that another device sends on a channel, or ``otherwise``, an
         array of the same shape, if none does.
         """

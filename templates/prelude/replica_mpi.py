@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from .replica import (
     Arrays,
+    Exchange,
     Program,
     ReplicaMismatch,
     ReplicaStopped,
@@ -63,9 +64,7 @@ class Ranks:
             return 1 + channel % (self.half - 1)
         return self.numbers.setdefault(tag, self.half + crc32(tag.encode()) % self.half)
 
-    def prepared(
-        self, send: Arrays, into: Arrays, tag: str, is_kept: bool
-    ) -> Callable[[], None]:
+    def prepared(self, send: Arrays, into: Arrays, tag: str, is_kept: bool) -> Exchange:
         """Return a function that does an exchange, and repeats one that ``is_kept``.
         Arrays that are contiguous are sent from and to their own memory.
         """

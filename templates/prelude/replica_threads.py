@@ -11,14 +11,9 @@ from .replica import Channel, Mailbox, Program, ReplicaMismatch, ReplicaStopped
 class Thread(Mailbox):
     """The network of a replica that is one of several threads, which share one lock."""
 
+    threads: "Sequence[Thread]"  # of all replicas
     has_ended = False
     failure: BaseException | None = None
-
-    def __init__(
-        self, device: int, threads: "list[Thread]", changed: threading.Condition
-    ) -> None:
-        super().__init__(device, changed)
-        self.threads = threads
 
     def post(self, peer: int, array: Any, tag: str, channel: Channel = None) -> None:
         self.threads[peer].deliver(self.device, array.copy(), tag, channel)
@@ -56,10 +51,11 @@ class InThreads(Program):
         the functions by name, one for each replica.
         """
         self.require_one_each(replica_args=replica_args, **feeds)
-        changed, networks = threading.Condition(), list[Thread]()
-        networks += [Thread(k, networks, changed) for k in range(self.count)]
+        changed = threading.Condition()
+        networks = [Thread(device, changed) for device in range(self.count)]
 
         def run(network: Thread) -> Any:
+            network.threads = networks
             g = self.group(network.device, *self.sizes, network)
             functions = {name: feed[g.device] for name, feed in feeds.items()}
             try:

@@ -91,21 +91,21 @@ class WorkerEndpoint(Mailbox):
 
     async def open(self, peer: int, address: str) -> None:
         """Connect to a device, and keep the connection until this replica has ended."""
-        arguments = self.worker.security.get_connection_args("worker")
+        options = self.worker.security.get_connection_args("worker")
+        options |= {"timeout": self.timeout, "deserialize": False}
         names = {"token": self.token, "device": peer, "source": self.device}
-        limits = {"timeout": self.timeout, "deserialize": False}
         try:
-            comm = await connect(address, **limits, **arguments)
+            comm = await connect(address, **options)
             end = None
             if not hasattr(comm, "stream"):  # within a process, hence without a socket
                 end, names["end"] = socket.socketpair()
             await comm.write({"op": "join_replica", "reply": False, **names})
             await comm.read()  # "welcome": before, nothing else may be sent
+            end = end or taken_over(comm)
+            end.settimeout(0.2)
         except Exception as error:
             self.lose(peer, f"cannot be reached at {address} ({error})")
             return
-        end = end or taken_over(comm)
-        end.settimeout(0.2)
         with self.changed:
             self.outgoing[peer] = end
             self.changed.notify_all()
@@ -166,12 +166,10 @@ class WorkerEndpoint(Mailbox):
         with suppress(RuntimeError):  # the worker has gone
             self.loop.call_soon_threadsafe(delivered.set)
 
-    def lose(
-        self, peer: int, reason: str, kind: type[ReplicaError] = ReplicaLost
-    ) -> None:
+    def lose(self, peer: int, why: str, kind: type[ReplicaError] = ReplicaLost) -> None:
         """Record that a peer sends no more; the first reason stands."""
         with self.changed:
-            self.gone.setdefault(peer, (kind, reason))
+            self.gone.setdefault(peer, (kind, why))
             self.changed.notify_all()
 
     # -- on the replica's thread

@@ -139,17 +139,11 @@ class Run:
         for device in gone:
             told = f"its worker {self.addresses[device]} has gone"
             failures.append(ReplicaLost(f"replica {device} was lost: {told}"))
-        nothing = ReplicaLost("the cluster has given up the run")
-        return min(failures, key=rank_of_cause, default=nothing)
-
-
-def rank_of_cause(error: BaseException) -> int:
-    """Return where an error is from causes to consequences: first, what is no error of
-    replicas.
-    """
-    causes = "ReplicaMismatch", "ReplicaTimeout", "ReplicaLost", "ReplicaStopped"
-    name = type(error).__name__
-    return causes.index(name) if name in causes else -1
+        # From causes to consequences; whatever else a program raises comes before.
+        names = "ReplicaMismatch", "ReplicaTimeout", "ReplicaLost", "ReplicaStopped"
+        ranks = {name: rank for rank, name in enumerate(names)}
+        failures.sort(key=lambda error: ranks.get(type(error).__name__, -1))
+        return failures[0] if failures else ReplicaLost("the cluster gave up the run")
 
 
 class OnWorkers(Program):

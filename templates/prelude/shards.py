@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+Mesh = Mapping[str, int]
+Devices = Sequence[int]
+
 
 def parts_of_devices(
-    sharding: Sequence[Any], mesh: dict[str, int], devices: Sequence[int]
+    sharding: Sequence[Any], mesh: Mesh, devices: Devices
 ) -> tuple[list[int], list[tuple[int, ...]]]:
     """Return the number of parts into which a sharding divides each dimension, and for
     each device the numbers of its part.
@@ -32,10 +35,7 @@ def parts_of_devices(
 
 
 def split_arrays(
-    arrays: Sequence[Any],
-    shardings: Mapping[str, Any],
-    mesh: dict[str, int],
-    devices: Sequence[int],
+    arrays: Sequence[Any], shardings: Mapping[str, Any], mesh: Mesh, devices: Devices
 ) -> list[list[Any]]:
     """Return the arguments of each device, cut from whole arrays. An array whose
     sharding is None goes to every device as it is. Raises ValueError with the name of
@@ -60,10 +60,7 @@ def split_arrays(
 
 
 def join_arrays(
-    results: Sequence[Any],
-    shardings: Iterable[Any],
-    mesh: dict[str, int],
-    devices: Sequence[int],
+    results: Sequence[Any], shardings: Iterable[Any], mesh: Mesh, devices: Devices
 ) -> Any:
     """Return one or several whole arrays, joined from the results of all devices."""
     is_tuple = isinstance(results[0], tuple)
