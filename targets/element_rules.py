@@ -110,7 +110,7 @@ def has_one_type(node: Node) -> bool:
 
 def joins(node: Node) -> bool:
     """Return whether operands may be joined. Each operand is a branch of an ``if``, so there must be few."""
-    few = 1 < len(node.operands) <= _MOST_PIECES
+    few = 1 < len(node.operands) <= MOST_PIECES
     return has_one_type(node) and few and all(0 not in each.shape for each in node.operands)
 
 
@@ -140,7 +140,7 @@ def divides(node: Node) -> bool:
     return has_one_type(node) and (not node.type.is_integral or no_sign)
 
 
-_MOST_PIECES = 4
+MOST_PIECES = 4
 _OF_ONE_TYPE = "add subtract multiply negate maximum minimum clamp and or xor not power atan2".split()
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_OF_ONE_TYPE, has_one_type),

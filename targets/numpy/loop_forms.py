@@ -13,9 +13,11 @@ from ...transpile.array.node import Node, Slot
 from ...transpile.array.value import FULL, NEW, getitem, permute
 from ...transpile.hlo.element_types import PRED, S32
 from ...transpile.kernels.gathers import is_within
+from ..element_rules import MOST_PIECES
 
 _MOST_WRITTEN_OUT = 8  # rows, columns and terms of a product, up to which a call of BLAS takes longer
 _MOST_PRODUCTS = 2**18  # of a convolution, up to which matrix products are slower
+_MOST_JOINED = 16  # arrays in a concatenation, each of which is a branch for every element
 _SUMMED = frozenset("f32 f64 c64 c128".split())
 _CONVOLVED = frozenset(("f32", "f64"))
 _STARTS = frozenset("s32 s64 u32".split())
@@ -199,6 +201,16 @@ def _convolution(graph: Graph, node: Node) -> Node | None:
     return permute(graph, made, [("N", *letters, "C").index(letter) for letter in of_result])
 
 
+def _joined(graph: Graph, node: Node) -> Node | None:
+    """Return a concatenation of many arrays as one of two concatenations, since kernels join only a few."""
+    parts, how = node.operands, node.parameters
+    if not MOST_PIECES < len(parts) <= _MOST_JOINED or any(0 in part.shape for part in parts):
+        return None
+    half = len(parts) // 2
+    halves = tuple(graph.add("concatenate", each, **how) for each in (parts[:half], parts[half:]))
+    return graph.add("concatenate", halves, **how)
+
+
 _FORMS: dict[str, Callable[[Graph, Node], Node | None]] = {
     "any": _truth,
     "all": _truth,
@@ -209,4 +221,5 @@ _FORMS: dict[str, Callable[[Graph, Node], Node | None]] = {
     "dynamic_slice": _part,
     "dynamic_update_slice": _changed_part,
     "convolution": _convolution,
+    "concatenate": _joined,
 }

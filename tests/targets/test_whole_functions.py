@@ -1,5 +1,7 @@
 """Functions that are compiled as a whole: small arrays around a loop that is compiled anyway."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,9 @@ WHOLE = {
     "no elements": lambda x, y: (rounds_of(x) * 2, x[:0] + y[:0], (x[:0] * y[:0]).sum()),
     "NaN and infinities": lambda x, y: (rounds_of(jnp.log(x)).max(), jnp.minimum(jnp.log(y), 1 / (x - x)).argmin()),
     "integers that wrap": lambda x, y: (rounds_of(x), (x * 2.0**29).astype(jnp.int32) * 7, ~(y > 0)),
+    "no loop": lambda x, y: jnp.zeros(5).at[abs(x * 4).astype(int) % 7].add(y[x.astype(int)] * jnp.cumsum(x)),
+    "many arrays that are joined": lambda x, y: jnp.concatenate([rounds_of(x), y, x[:3], y * 2, x[3:5], x + y, y[:1]]),
+    "a product with a table": lambda x, y: jnp.asarray([0.5, 2, 3]) @ rounds_of(x).reshape(3, 4) + y[:4],
     "two loops": lambda x, y: rounds_of(rounds_of(x * y), lambda i, z: z.at[i].add(z[i + 1] * z.sum())),
 }
 
@@ -69,7 +74,8 @@ def test_results_of_their_own_are_no_views_of_arguments():
 LEFT = {
     "arrays that are large": (lambda x: rounds_of(x * 2) + 1, RNG.normal(size=4096).astype(np.float32)),
     "nothing around": (rounds_of, X),
-    "no loop": (lambda x: jnp.sin(x) * 2 + x[::-1], X),
+    "few calls": (lambda x: jnp.sin(x) * 2 + x[::-1], X),
+    "many calls": (lambda x: reduce(lambda a, b: a[::-1] + jnp.sin(b), [x + k for k in range(40)]), X),
     "what Numba has no loop for": (lambda x: rounds_of(x * 2) + jnp.fft.fft(x[:11]).real.sum() + _far(x), X),
 }
 

@@ -255,7 +255,9 @@ def kernels_in(style: str, target: Target) -> Kernels | None:
     """
     if style == READABLE or target.kernels is None:
         return None
-    return replace(target.kernels, pays=lambda *_: True, leaves=lambda _: False) if style == FUSED else target.kernels
+    if style == FUSED:
+        return replace(target.kernels, pays=lambda *_: True, leaves=lambda _: False, most_in_whole=0)
+    return target.kernels
 
 
 def _kernels(draft: Draft) -> Kernels | None:

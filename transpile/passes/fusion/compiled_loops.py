@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from math import inf
 
+from ...array.graph import Graph
 from ...array.node import Node, Region
 from ...array.program import Function, Loop, Program, roots
 from ...array.rewriting import rewrite
@@ -19,13 +20,15 @@ from ..calls.target_functions import own_functions_of
 _FEWEST_ROUNDS = 4
 
 
-def compiled_loops(function: Function, kernels: Kernels) -> list[Node]:
-    """The loops that may be compiled, none inside another, before anything is fused."""
-    return list(_outermost(function, _fitting(kernels)))
+def compiled_loops(function: Function, kernels: Kernels, *, with_forms: bool = False) -> list[Node]:
+    """The loops that may be compiled, none inside another, before anything is fused; ``with_forms`` also those in which
+    something has to be replaced by its form in loops.
+    """
+    return list(_outermost(function, _fitting(kernels, function.graph if with_forms else None)))
 
 
-def _fitting(kernels: Kernels) -> Callable[[Node], bool]:
-    """A predicate for the nodes that may be in a loop that is compiled."""
+def _fitting(kernels: Kernels, graph: Graph | None = None) -> Callable[[Node], bool]:
+    """A predicate for the nodes that may be in a loop that is compiled; in a ``graph``, for those with a form, too."""
 
     @cache
     def length(called: Function) -> float:
@@ -41,7 +44,8 @@ def _fitting(kernels: Kernels) -> Callable[[Node], bool]:
     def fits(node: Node) -> bool:
         if node.opcode == "call":
             return length(node.parameters["function"]) <= MOST_COPIED
-        return _is_beside_kernels(node, kernels) or kernels.joins(node) or is_view(node)
+        has_form = graph is not None and kernels.loop_form is not None and kernels.loop_form(graph, node) is not None
+        return has_form or _is_beside_kernels(node, kernels) or kernels.joins(node) or is_view(node)
 
     return fits
 

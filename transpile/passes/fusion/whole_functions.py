@@ -1,4 +1,4 @@
-"""Functions that are compiled as a whole: what stands around a loop that is compiled joins it.
+"""Functions that are compiled as a whole, with what stands around their loops.
 
 A call of the library on a few elements takes as long as hundreds of rounds of a compiled loop. So where all arrays are
 small, the whole body of the function becomes that of a ``Loop`` that runs once, and is compiled as other loops are.
@@ -16,17 +16,22 @@ from ...kernels.index_maps import is_view
 from ...target import Kernels
 from .compiled_loops import compiled_loops
 
+_FEWEST_CALLS, _MOST_CALLS = 6, 96  # without a loop: that take longer than one of a compiled function, or to compile
+
 
 def whole_functions(program: Program, kernels: Kernels) -> None:
-    """Compile the entry as a whole, if its arrays are small and it has a loop that is compiled anyway."""
+    """Compile the entry as a whole if its arrays are small, and a loop is compiled anyway or it has many calls."""
     function, nodes = program.entry, topological(roots(program.entry))
-    loops = compiled_loops(function, kernels)
-    if not loops or not _is_small(function, nodes, kernels) or not _calls_around(nodes, loops):
+    if not _is_small(function, nodes, kernels):
         return
-    given = function.results
-    _enclose(function)
-    if len(compiled_loops(function, kernels)) != 1:
-        function.graph.open(function.parameters)
+    loops = compiled_loops(function, kernels, with_forms=True)
+    calls = _calls_around(nodes, loops)
+    if not (_FEWEST_CALLS <= calls <= _MOST_CALLS or (loops and calls)):
+        return
+    given, tables = function.results, [node for node in nodes if node.opcode == "array" and not node.region.depth]
+    _enclose(function, [*function.parameters, *tables])
+    if len(compiled_loops(function, kernels, with_forms=True)) != 1:
+        function.graph.open([*function.parameters, *tables])
         function.results = given
 
 
@@ -41,22 +46,23 @@ def _is_value(node: Node) -> bool:
     return node.element_type is not None and not node.is_python_int
 
 
-def _calls_around(nodes: Iterable[Node], loops: Sequence[Node]) -> bool:
-    """Return whether anything is computed outside of these loops."""
+def _calls_around(nodes: Iterable[Node], loops: Sequence[Node]) -> int:
+    """Return how many calls of the library stand outside of these loops."""
     inside = {part for loop in loops for part in body_and_captured(loop)[0]}
-    return any(node not in inside and _is_call(node) for node in nodes)
+    return sum(node not in inside and _is_call(node) for node in nodes)
 
 
 def _is_call(node: Node) -> bool:
     """Return whether the library computes something for a node."""
     is_moved = is_view(node) or node.opcode in ("item", "copy") or node.operation.is_filled
-    return bool(node.operands) and not node.results and not is_moved
+    is_made = node.operation.allocates and not node.operation.stands_alone
+    return (bool(node.operands) or is_made) and not node.results and not is_moved
 
 
-def _enclose(function: Function) -> None:
-    """Make the body of a function that of a loop that runs once; its results are what the loop carries."""
+def _enclose(function: Function, outside: Sequence[Node]) -> None:
+    """Make all of a function but some nodes the body of a loop that runs once, which carries the results."""
     graph = function.graph
-    block = graph.enclose(function.parameters)
+    block = graph.enclose(outside)
     found = [node for node in dict.fromkeys(tree_nodes(function.results)) if node.region is block]
     loop = Loop(block)
     for node in found:
