@@ -189,3 +189,13 @@ def test_what_hangs_on_which_of_two_sizes_is_greater_is_refused():
 
     with pytest.raises(UnsupportedError, match="XP424"):
         xla2py.emit(xla2py.from_jax(longer, xla2py.array("N"), xla2py.array("K")))
+
+
+def test_slices_that_have_an_end_at_some_sizes_only():
+    emitted = xla2py.emit(xla2py.from_jax(lambda x: x[: len(x) // 2][::2], xla2py.array("N")))
+    assert "[: n // 2 : 2]" in emitted.source
+    for size in (6, 7, 8, 33):
+        x = np.arange(size, dtype=np.float32)
+        np.testing.assert_array_equal(emitted.load().main(x), x[: size // 2][::2])
+    with pytest.raises(UnsupportedError, match=r"XP424: the text is not the same at all sizes: .*\[::3\]"):
+        xla2py.emit(xla2py.from_jax(lambda x: x[::3][: len(x) // 3], xla2py.array("N")))

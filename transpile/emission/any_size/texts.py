@@ -140,7 +140,7 @@ class Unification:
 
     def _unify(self, row: Row, place: Place = ANYWHERE) -> None:
         first = row[0]
-        if not isinstance(first, ast.AST):
+        if not all(isinstance(node, ast.AST) for node in row):
             if len({*row}) > 1:
                 self._refuse()
             return
