@@ -53,9 +53,10 @@ class InThreads(Program):
         self.require_one_each(replica_args=replica_args, **feeds)
         changed = threading.Condition()
         networks = [Thread(device, changed) for device in range(self.count)]
+        for network in networks:
+            network.threads = networks
 
         def run(network: Thread) -> Any:
-            network.threads = networks
             g = self.group(network.device, *self.sizes, network)
             functions = {name: feed[g.device] for name, feed in feeds.items()}
             try:

@@ -36,6 +36,7 @@ from .replica import (
 )
 
 LONGEST_HEAD = 1 << 13  # bytes
+RECEIVED_AT_ONCE = 1 << 24  # bytes
 SENT_AT_ONCE = 1 << 15  # bytes, at most, of an array that is copied behind its head
 # Linux's limit on how long sent data may stay unreceived. Dask gives up a connection
 # after half a minute, but a worker receives nothing while a library holds the GIL.
@@ -151,7 +152,8 @@ class WorkerEndpoint(Mailbox):
                     place = np.empty(shape, dtype)
                 octets = octets_of(place)
                 while octets:
-                    if (count := stream.readinto1(octets)) == 0:
+                    count = stream.readinto(octets[:RECEIVED_AT_ONCE])
+                    if count == 0:
                         raise ConnectionResetError
                     octets, self.moved[peer] = octets[count:], time.monotonic()
                 with self.changed:
