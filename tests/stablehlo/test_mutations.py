@@ -133,6 +133,28 @@ def test_aliases_on_one_line():
     assert len(module.entry.instructions) == 1
 
 
+@pytest.mark.parametrize("between", [", ", ",\n"])
+def test_long_lists_of_operands_take_little_time(between):
+    count = 20_000
+    operands, types = between.join(["%a"] * count), ", ".join(["tensor<f32>"] * count)
+    text = f"%0 = stablehlo.tuple {operands} : tuple<{types}>\nreturn %0 : tuple<{types}>\n}}"
+    start = time.process_time()
+    module = read_text(SourceText(f"func.func @main(%a: tensor<f32>) -> tuple<{types}> {{\n{text}"))
+    assert len(module.entry.root.operands) == count
+    assert time.process_time() - start < 2
+
+
+def test_what_many_aliases_of_aliases_stand_for_takes_little_time():
+    aliases = "".join(f"#a{k} = [#a{k + 1}, #a{k + 1}, {{own = #a{k + 1}}}]\n" for k in range(16))
+    text = f"{aliases}#a16 = 1\nfunc.func @main(%a: tensor<f32>) -> tensor<f32> {{\n"
+    start = time.process_time()
+    module = read_text(
+        SourceText(f"{text}%0 = stablehlo.sine %a {{mine.note = #a0}} : tensor<f32>\nreturn %0 : tensor<f32>\n}}")
+    )
+    assert module.notes == ()
+    assert time.process_time() - start < 2
+
+
 def test_deep_nesting_is_an_error():
     for opening in ("module {", '"a.b"() ({', "a.b [", "a.b {x = "):
         with pytest.raises(XlaToPythonError, match=r"XP10[235]"):

@@ -81,13 +81,13 @@ def _rows(function: Operation) -> Iterator[Mapping[str, Any]]:
 
 def _is_unknown(value: Any) -> bool:
     """Tell whether an attribute, or a part of it, is in the words of a dialect that nobody here knows."""
-    waiting = [value]
+    waiting, seen = [value], set[int]()  # an alias stands for the same object wherever it is named
     while waiting:
         each = waiting.pop()
-        if isinstance(each, tuple):
-            waiting += each
-        elif isinstance(each, dict):
-            waiting += each.values()
+        if isinstance(each, (tuple, dict)):
+            parts = each.values() if isinstance(each, dict) else each
+            waiting += parts if id(each) not in seen else ()
+            seen.add(id(each))
         elif isinstance(each, Unread) and (found := _DIALECT.match(each.text)) and found[1] not in _KNOWN:
             return True
     return False

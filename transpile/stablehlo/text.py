@@ -404,11 +404,13 @@ class TextReader:
         cursor, text = self.cursor, self.text
         attributes = made.attributes
         words: list[Any] = []
+        line_end, first = text.find("\n", made.span.end), ""
+        line_end = line_end if line_end >= 0 else len(text)
         while True:
             at = cursor.skip()
-            first = text[at : at + 1]
+            before, first = first, text[at : at + 1]
             if first == "%":
-                if _RESULTS.match(text, at) and "\n" in text[made.span.end : at]:
+                if at > line_end and before != "," and _RESULTS.match(text, at):
                     break
                 self._operand(made)
             elif first == "," or first == "(" or first == ")":
@@ -420,7 +422,7 @@ class TextReader:
                     made.symbol = len(made.names)
                     made.names.append(name[1:])
             elif first == '"':
-                if text[made.span.end : at].count("\n"):
+                if at > line_end:
                     break
                 words.append(string(cursor))
             elif first == "{" and _BLOCKS.match(text, at):
@@ -437,9 +439,7 @@ class TextReader:
                 cursor.position = at + 1
                 made.types = self._types()
                 break
-            elif (
-                (word := NAME.match(text, at)) is None or _LOCATION.match(text, at) or "\n" in text[made.span.end : at]
-            ):
+            elif at > line_end or (word := NAME.match(text, at)) is None or _LOCATION.match(text, at):
                 break
             else:
                 self._word(made, word, words)
