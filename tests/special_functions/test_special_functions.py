@@ -19,7 +19,7 @@ from xla2py.transpile.hlo.custom_calls.special_functions import WITH_FLOAT64
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.printer import print_module
 from xla2py.transpile.passes.special_functions import special_functions
-from xla2py.transpile.passes.special_functions.library import Library, numbers_of
+from xla2py.transpile.passes.special_functions.library import Library
 
 pytestmark = pytest.mark.texts_of("0.10")  # what newer versions write: test_newer_texts.py
 
@@ -197,8 +197,8 @@ def test_values_inside_that_are_needed_stay():
 
 
 def test_a_library_is_read_once_and_programs_add_nothing_to_it():
-    numbers = numbers_of(parse_module(text_of("digamma", np.float32, np.float32([1, 2]))))
-    one, other = Library.of_numbers(numbers), Library.of_numbers(numbers)
+    module = parse_module(text_of("digamma", np.float32, np.float32([1, 2])))
+    one, other = Library.of_module(module), Library.of_module(module)
     assert one.patterns is other.patterns and one.terms is not other.terms
     shared = one.terms.shared
     count = len(shared)

@@ -22,7 +22,7 @@ from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape
 from ..to_array.variants import Site, prelude_function
 from .folding import folded
-from .library import Library, numbers_of
+from .library import Library
 from .reading import Reading
 from .rewriting import Calls, Originals, with_calls
 from .scans import scan_calls
@@ -40,7 +40,7 @@ def special_functions(
     raised.
     """
     calls = {each: scan_calls(each, supports, of_elements=fuses is None) for each in _run_as_code(module)}
-    library = Library.of_numbers(numbers_of(module))
+    library = Library.of_module(module)
     if library.patterns:
         naming = _Naming(library, supports, fuses or (lambda node: True), module)
         for each in calls:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cache, lru_cache
 from pathlib import Path
@@ -85,9 +85,9 @@ class Library:
             self._add(text.function, _module(text), is_whole=is_whole, takes_numbers=takes_numbers)
 
     @classmethod
-    def of_numbers(cls, numbers: Iterable[float]) -> Library:
-        """Return the functions that a program with some numbers may have, with terms for this program."""
-        library = copy(_library(tuple(_chosen(frozenset(numbers)))))
+    def of_module(cls, module: HloModule) -> Library:
+        """Return the functions that a program may have, by its numbers and types, with terms for this program."""
+        library = copy(_library(tuple(_chosen(frozenset(numbers_of(module)), _types_of(module)))))
         library.terms = Terms(library.terms.known)
         return library
 
@@ -149,8 +149,17 @@ def _library(chosen: tuple[_Chosen, ...]) -> Library:
     return Library(chosen)
 
 
-def _chosen(numbers: frozenset[float]) -> Iterator[_Chosen]:
+def _types_of(module: HloModule) -> set[str]:
+    """Return the element types of a module's arrays, and the complex types that its real ones may be parts of."""
+    shapes = (i.shape for i in module.instructions() if isinstance(i.shape, ArrayShape))
+    types = {shape.element_type.name for shape in shapes}
+    return types | {whole for part, whole in COMPLEX_OF.items() if part in types}
+
+
+def _chosen(numbers: frozenset[float], types: Container[str]) -> Iterator[_Chosen]:
     for text in texts():
+        if text.kind.partition("_")[0] not in types:  # "f32_x64" is f32, too
+            continue
         is_whole, takes_numbers = text.numbers <= numbers, text.kept is not None and text.kept <= numbers
         if is_whole or takes_numbers:
             yield _Chosen(text, is_whole, takes_numbers)
