@@ -19,6 +19,7 @@ from ..hlo.printer import print_module
 from ..options import FUSED, OWN, READABLE, Options
 from ..passes import PIPELINE, ArrayPass
 from ..passes.algebra.signs import signs
+from ..passes.calls.argument_elements import call_elements
 from ..passes.calls.argument_views import call_views
 from ..passes.calls.custom_call_definitions import composed, expanding, is_expanded
 from ..passes.calls.inlining import inline_joinable, inlining
@@ -330,6 +331,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
     _over_program(layers, _calls_functions),
     _over_program(interfaces, _calls_functions),
+    _over_program(call_elements, _calls_functions),
     _over_program(same_functions, _calls_functions),
     _over_program(call_views, _calls_functions),
     _over_functions(kept_states, _writes_slices),
