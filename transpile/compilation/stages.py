@@ -32,6 +32,7 @@ from ..passes.library_semantics.edges import LIBRARY, SINGULARITIES, edges
 from ..passes.loops.added_parts import added_parts
 from ..passes.loops.interval_masks import interval_masks, multiples
 from ..passes.loops.kept_states import kept_states
+from ..passes.loops.whole_rows import whole_rows
 from ..passes.outlining.by_call_stack import Originals, outlining
 from ..passes.outlining.by_components import repeats
 from ..passes.outlining.by_dependence_chain import layers
@@ -331,6 +332,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
     _over_program(layers, _calls_functions),
     _over_program(interfaces, _calls_functions),
+    _over_functions(whole_rows, _writes_slices),
     _over_program(call_elements, _calls_functions),
     _over_program(same_functions, _calls_functions),
     _over_program(call_views, _calls_functions),

@@ -39,20 +39,21 @@ def _with_array(program: Program, called: Function, chains: CallChains) -> Funct
     authors = {_author(called, node, chains) for node in called.graph.origins if node.opcode != "parameter"} - {None}
     places: dict[tuple[Node, ...], list[int]] = {}  # of the elements of an array, by the array in each call
     for place in range(len(called.parameters)):
-        given = [(caller, node.operands[place]) for caller, node in calls]
-        if _are_one_element([node for _, node in given]) and {_author(*each, chains) for each in given} <= authors:
-            places.setdefault(tuple(node.operands[0] for _, node in given), []).append(place)
+        elements = [(caller, node.operands[place]) for caller, node in calls]
+        if _are_alike([node for _, node in elements]) and {_author(*each, chains) for each in elements} <= authors:
+            places.setdefault(tuple(node.operands[0] for _, node in elements), []).append(place)
     sources, found = max(places.items(), key=lambda each: len(each[1]), default=((), []))
     if len(found) < 2:
         return None
     first, graph, source = found[0], called.graph, sources[0]
-    indices = [calls[0][1].operands[place].parameters["index"] for place in found]
+    caller, call = calls[0]
     own = graph.parameter(source.shape, source.element_type, graph.root, **called.parameters[first].parameters)
     live = live_nodes(called)
-    for place, index in zip(found, indices, strict=True):
-        old = called.parameters[place]
-        with graph.recording() as made:
-            element = getitem(graph, own, index)
+    for place in found:
+        old, given = called.parameters[place], call.operands[place]
+        with graph.coming_as(given, caller.graph), graph.recording() as made:
+            element = getitem(graph, own, given.parameters["index"])
+        graph.results.setdefault(element, caller.graph.results.get(given, []))
         if old in live:
             live.replace(old, element, made)
     live.flush()
@@ -71,15 +72,13 @@ def _given_array(caller: Function, place: int, array_of: Mapping[Node, Node], no
     return with_operands(caller.graph, node, operands)
 
 
-def _are_one_element(nodes: Sequence[Node]) -> bool:
-    """Return whether nodes are the same element, at a constant place, of some arrays."""
-    return all(map(_is_element, nodes)) and len({node.parameters["index"] for node in nodes}) == 1
-
-
-def _is_element(node: Node) -> bool:
-    """Return whether a node is an element of an array, or a part of it, at constant places."""
-    index = node.parameters["index"] if node.opcode == "getitem" and len(node.operands) == 1 else ()
-    return bool(index) and all(isinstance(item, int) for item in index)
+def _are_alike(nodes: Sequence[Node]) -> bool:
+    """Return whether nodes are the same element or row, at constant places, of arrays of one type."""
+    indices = [node.parameters["index"] for node in nodes if node.opcode == "getitem" and len(node.operands) == 1]
+    if len(indices) < len(nodes) or not all(isinstance(item, int) for item in indices[0]):
+        return False
+    arrays = (node.operands[0] for node in nodes)
+    return len(set(indices)) == 1 and len({(array.shape, array.element_type) for array in arrays}) == 1
 
 
 def _author(function: Function, node: Node, chains: CallChains) -> Author | None:

@@ -181,10 +181,13 @@ def _made(graph: Graph, node: Node, known: Mapping[Node, Node], of: Graph) -> No
     if node.is_literal:
         return graph.literal(literal_value(node), node.type)
     operands = tuple(_made(graph, operand, known, of) for operand in node.operands)
-    if node.opcode in ("expand", "getitem") and len(operands) == 1:
-        return getitem(graph, operands[0], node.parameters["index"])
     with graph.coming_as(node, of):
-        return copied(graph, node, operands, narrowed(node, operands), node.parameters)
+        if node.opcode in ("expand", "getitem") and len(operands) == 1:
+            made = getitem(graph, operands[0], node.parameters["index"])
+        else:
+            made = copied(graph, node, operands, narrowed(node, operands), node.parameters)
+    graph.results.setdefault(made, of.results.get(node, []))
+    return made
 
 
 # -- calls

@@ -12,12 +12,12 @@ from math import inf, prod
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node
-from ...array.program import Carry, Function, Loop, Store
+from ...array.program import Carry, Function, Loop
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...dataclass import dataclass
 from ..loops.dead_carries import unread_carries
-from ..loops.loop_rows import is_counted_row, is_counted_store, stored_index
+from ..loops.loop_rows import is_counted_row, of_all_rounds
 from ..rewriting.rules import is_full_float
 
 _MOST_BYTES = 2**26  # of additional arrays that a loop stores
@@ -136,30 +136,4 @@ def _of_all_rounds(graph: Graph, node: Node, factor: Node) -> Node:
     loop: Loop = node.parameters["loop"]
     if _has_all_rows(factor, loop):
         return factor.operands[0]
-    for store in loop.stores:
-        has_all_rows = is_counted_store(store, loop) and store.carry.parameter.shape[0] == loop.trip_count
-        if store.value is factor and has_all_rows:
-            break
-    else:
-        store = _stored(graph, node, factor)
-    with graph.in_place_of(node):
-        return graph.add("item", (node,), index=loop.carries.index(store.carry))
-
-
-def _stored(graph: Graph, node: Node, factor: Node) -> Store:
-    """Add a store of a value to each iteration of a loop."""
-    loop: Loop = node.parameters["loop"]
-    assert loop.counter is not None
-    index = stored_index(factor)
-    shape, kind = (loop.trip_count, *factor.shape), factor.element_type
-    with graph.in_place_of(node):
-        initial = graph.add("empty", (), shape=shape, element_type=kind, pinned=True)
-    parameter = graph.parameter(shape, kind, loop.region, carry=len(loop.carries))
-    with graph.inside(loop.region):
-        result = graph.add("setitem", (parameter, factor, loop.counter), index=index)
-    carry = Carry(initial, parameter)
-    loop.carries.append(carry)
-    loop.stores.append(Store(carry, index, (loop.counter,), factor, result))
-    object.__setattr__(node, "operands", (*node.operands, initial))
-    object.__setattr__(node, "results", (*node.results, (shape, kind)))
-    return loop.stores[-1]
+    return of_all_rounds(graph, node, factor, loop.trip_count)

@@ -12,13 +12,13 @@ from ...array.affine import affine
 from ...array.graph import Graph
 from ...array.live import live_nodes
 from ...array.node import Node
-from ...array.program import Carry, Function, Loop, Store
+from ...array.program import Carry, Function, Loop
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.value import FULL, getitem
 from ..to_array.counters import from_affine
 from .dead_carries import unread_carries
-from .loop_rows import is_counted_store, is_row, row_at, stored_index
+from .loop_rows import add_rows, is_counted_store, is_row, row_at
 
 _Kept = dict[tuple[Node, int], tuple[int, int]]  # by loop and output: the output with all states, and the first row
 
@@ -50,20 +50,13 @@ def _with_states(graph: Graph, node: Node, loop: Loop, carry: Carry) -> int:
     """Let a loop store all states of a carry; return the index of that output."""
     value = carry.following
     assert value is not None and loop.counter is not None
-    shape, number = (loop.stop + 1, *value.shape), len(loop.carries)
     with graph.inside(node.region):
+        shape = loop.stop + 1, *value.shape
         empty = graph.add("empty", (), shape=shape, element_type=value.element_type, pinned=True)
         initial = graph.add("setitem", (empty, carry.initial), index=(0, *(FULL,) * value.ndim), pinned=True)
-    rows = graph.parameter(shape, value.element_type, loop.region, carry=number)
     with graph.inside(loop.region):
         place = from_affine(graph, {loop.counter: 1}, 1, loop.counter.element_type)
-        index = stored_index(value)
-        stored = graph.add("setitem", (rows, value, place), index=index)
-    loop.carries.append(Carry(initial, rows))
-    loop.stores.append(Store(loop.carries[-1], index, (place,), value, stored))
-    object.__setattr__(node, "results", (*node.results, (shape, value.element_type)))
-    object.__setattr__(node, "operands", (*node.operands, initial))
-    return number
+    return add_rows(graph, node, initial, place, value)
 
 
 def _of_states(graph: Graph, kept: _Kept, slices: dict[Node, tuple[Node, int]], node: Node) -> Node | None:

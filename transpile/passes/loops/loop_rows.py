@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot
-from ...array.program import Loop, Store
+from ...array.program import Carry, Loop, Store
 from ...array.traversal import is_inside
 from ...array.value import FULL
 
@@ -47,3 +47,34 @@ def is_counted_store(store: Store, loop: Loop) -> bool:
     """
     is_at_counter = store.indices == (loop.counter,) and store.index == stored_index(store.value)
     return is_at_counter and store.carry.initial.opcode == "empty"
+
+
+def add_rows(graph: Graph, node: Node, initial: Node, place: Node, value: Node) -> int:
+    """Let a loop store a value at a place in each iteration, in rows that are ``initial`` before; return the index of
+    this output.
+    """
+    loop: Loop = node.parameters["loop"]
+    number, index = len(loop.carries), stored_index(value)
+    rows = graph.parameter(initial.shape, initial.element_type, loop.region, carry=number)
+    with graph.inside(loop.region):
+        stored = graph.add("setitem", (rows, value, place), index=index)
+    loop.carries.append(Carry(initial, rows))
+    loop.stores.append(Store(loop.carries[-1], index, (place,), value, stored))
+    object.__setattr__(node, "results", (*node.results, (initial.shape, initial.element_type)))
+    object.__setattr__(node, "operands", (*node.operands, initial))
+    return number
+
+
+def of_all_rounds(graph: Graph, node: Node, value: Node, count: int) -> Node:
+    """Return an array of a value in all ``count`` iterations of a loop, which stores it, if need be from now on."""
+    loop: Loop = node.parameters["loop"]
+    assert loop.counter is not None
+    stores = (store for store in loop.stores if store.value is value and is_counted_store(store, loop))
+    outputs = (loop.carries.index(store.carry) for store in stores if store.carry.parameter.shape[0] == count)
+    output = next(outputs, None)
+    with graph.in_place_of(node):
+        if output is None:
+            shape, kind = (count, *value.shape), value.element_type
+            initial = graph.add("empty", (), shape=shape, element_type=kind, pinned=True)
+            output = add_rows(graph, node, initial, loop.counter, value)
+        return graph.add("item", (node,), index=output)
