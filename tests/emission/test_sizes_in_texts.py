@@ -199,3 +199,12 @@ def test_slices_that_have_an_end_at_some_sizes_only():
         np.testing.assert_array_equal(emitted.load().main(x), x[: size // 2][::2])
     with pytest.raises(UnsupportedError, match=r"XP424: the text is not the same at all sizes: .*\[::3\]"):
         xla2py.emit(xla2py.from_jax(lambda x: x[::3][: len(x) // 3], xla2py.array("N")))
+
+
+def test_a_number_that_only_holds_for_multiples_is_none_for_any_size():
+    with pytest.raises(UnsupportedError, match="XP424"):
+        xla2py.emit(xla2py.from_jax(lambda x: x * (1.5 / (len(x) // 3)), xla2py.array("N")))
+    emitted = xla2py.emit(xla2py.from_jax(lambda x: x * (1 / (len(x) // 3)), xla2py.array("N")))
+    for size in (6, 7, 8, 9, 10, 11, 300_001):
+        x = np.arange(size, dtype=np.float32)
+        np.testing.assert_allclose(emitted.load().main(x), x / (size // 3), rtol=1e-6)

@@ -42,6 +42,7 @@ from .least_sizes import (
 from .texts import SIGNATURE, Common, Shapes, Unification, assigned
 
 _MOST_BITS = 2**63 - 1  # in an array
+_ADJACENT = 8  # sizes of which two that are adjacent must have the text
 MOST_POSITIONS = 2**31 - 1  # along an axis, if nothing else bounds them
 _ENDLESS = 2**63
 _MOST_DOUBTS = 16  # additional programs that may settle doubts
@@ -240,9 +241,24 @@ class Writer:
         if scale >= most:  # the order of the sizes was the same so far, so the text may also depend on it
             message = "the program has another text wherever an axis is not as long as one of half a million"
             raise UnsupportedError(Diagnostic("XP424", message))
+        self._confirm_above(scale)
         self._add_few_of_each()
         self.common = self._in_common()
         self._add_what_is_needed()
+
+    def _confirm_above(self, number: int) -> None:
+        """Add the program at two adjacent sizes from a confirmed number of steps on.
+
+        An expression that only holds for multiples, ``3 / n`` for ``1 / (n // 3)``, never has both. Raises
+        ``UnsupportedError`` (XP424) if there are none.
+        """
+        is_confirmed = True
+        for more in range(number + 1, number + 1 + _ADJACENT):
+            was_confirmed, is_confirmed = is_confirmed, self._has_text(self._scaled(more))
+            if was_confirmed and is_confirmed:
+                return
+        message = "the text of large sizes is that of small ones only where these are multiples"
+        raise UnsupportedError(Diagnostic("XP424", message))
 
     def _add_few_of_each(self) -> None:
         """Add the program with each size in turn as small as possible, given the smallest others so far."""
