@@ -150,6 +150,9 @@ def test_statements_of_usual_forms_are_broken_as_black_does():
             f"return {call}",
             call,
             f"{target} = {call}",
+            f"{target} = {random.choice((' + ', ' * ', ' @ ')).join(parts.split(', '))}",
+            f"return {random.choice((' - ', ' / ')).join(random.sample(PARTS, 4))} + {call}",
+            f"{target} = {random.choice(PARTS)} if {random.choice(PARTS)} else {call}",
             f"def f({parameters}) -> tuple[Array]:",
         )
         statement = random.choice(forms)

@@ -4,6 +4,7 @@ import numpy as np
 
 import xla2py
 from xla2py.tests.recording.lazy_jax import jax, jnp
+from xla2py.transpile.python.wrapping import breaks_well
 
 LONG, ROW, PLACES = np.linspace(-2, 2, 24, dtype=np.float32).reshape(6, 4), np.ones(4, np.float32), np.int32([0, 2, 5])
 
@@ -16,15 +17,15 @@ def main_of(function, *arguments):
     return module.source.split("def main")[1].split("\n\n\n")[0].splitlines()
 
 
-def test_a_long_value_stored_in_an_array_has_its_own_line():
+def test_a_long_value_stored_in_an_array_has_a_line_for_each_argument():
     def function(measurements, correction):
-        wanted = jnp.where(measurements[1] > correction, jnp.minimum(measurements[2], 1), measurements[0] * correction)
-        return measurements.at[3].set(jnp.where(wanted > 0.5, jnp.sin(correction) * measurements[4], correction))
+        scaled = jnp.sin(correction) * measurements[4]
+        return measurements.at[3].set(jnp.where(measurements[1] > 0.5, scaled, correction + measurements[2]))
 
     lines = main_of(function, LONG, ROW)
     stored = next(k for k, line in enumerate(lines) if "[3] = " in line)
-    assert lines[stored].count("(") == lines[stored].count(")")
-    assert lines[stored - 1].endswith(".copy()")  # the parts stand before the copy that is changed
+    assert lines[stored].endswith(" = np.where(") and lines[stored + 4].strip() == ")"
+    assert lines[stored + 2].strip() == "np.sin(correction) * measurements[4],"
 
 
 def test_long_places_of_a_change_have_their_own_line():
@@ -35,8 +36,36 @@ def test_long_places_of_a_change_have_their_own_line():
         )
 
     lines = main_of(function, LONG, PLACES)
-    (change,) = (line for line in lines if "np.add.at(" in line)
-    assert change.count("(") == change.count(")")
+    change = next(k for k, line in enumerate(lines) if "np.add.at(" in line)
+    assert lines[change].endswith("(") and lines[change + 2].strip() == ")"
+    assert lines[change - 1].endswith(".copy()")  # the parts stand before the copy that is changed
+
+
+def test_a_line_is_broken_where_its_parts_have_no_names():
+    def function(measurements, correction):
+        rising = jnp.sin(correction * 2.5) * measurements[1] + jnp.cos(correction - 1.25) * measurements[2]
+        falling = jnp.exp(correction * 0.125) - measurements[4]
+        return jnp.where(measurements[0] > 0.5, rising * (measurements[5] + falling), falling * measurements[3])
+
+    lines = main_of(function, LONG, ROW)
+    assert [line.strip() for line in lines if " = " in line] == [
+        "total = (",
+        "difference = np.exp(correction * 0.125) - measurements[4]",
+    ]
+    assert "        total * (measurements[5] + difference)," in lines
+
+
+def test_a_line_is_not_broken_in_the_brackets_of_a_call_that_is_only_an_operand():
+    assert breaks_well("(a_long_operand + another) * 2", lambda text: len(text) < 28)
+    assert breaks_well("first * second_operand + third_one", lambda text: len(text) < 28)
+    assert breaks_well("first_operand * (second_operand + third)", lambda text: len(text) < 30)
+    assert not breaks_well("first_operand + np.sum(second_operand)", lambda text: len(text) < 28)
+    assert not breaks_well("first * a + np.exp(second) * np.tanh(third)", lambda text: len(text) < 34)
+    assert not breaks_well("value.astype(np.float32) @ weights.reshape(4, 3)", lambda text: len(text) < 34)
+    assert breaks_well("x[index] = np.where(mask, first, second)", lambda text: len(text) < 30)
+    assert not breaks_well(
+        "x[a_long_index, another_index] = np.where(mask, first, second)", lambda text: len(text) < 30
+    )
 
 
 def test_parts_are_read_before_the_array_changes():

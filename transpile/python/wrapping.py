@@ -5,10 +5,15 @@ program does.
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple, TypeGuard
+
+from .grammar import level
 
 _INDENT = "    "
 _LEAST_VALUES = 3  # of a tuple that is broken between its values; with two, black may break inside the last instead
+_MOST_PARTS = 4  # with a line for each
 _UNUSUAL = ("\n", "#", ",]", ",}", '"""')
 _DEF = "def "
 
@@ -22,12 +27,13 @@ class _Break(NamedTuple):
     parts: list[str]
     behind: str
     apart: bool = False
+    separator: str = ","
 
 
 def broken(text: str, line_length: int) -> str | None:
     """Return a too long statement in black's layout: a function head broken at its parameters, a statement at the
-    arguments of its only call or between the values that it returns. None for other forms, if these breaks are not
-    enough, and if the text fits.
+    arguments of its only call, between the values that it returns or at operators. None for other forms, if these
+    breaks are not enough, and if the text fits.
     """
     statement = text.lstrip()
     is_inner = statement.startswith(_DEF) and text != statement  # black puts an empty line before it
@@ -39,9 +45,9 @@ def broken(text: str, line_length: int) -> str | None:
         return None
     indent = text[: len(text) - len(statement)]
     inner = indent + _INDENT
-    rows = [inner + ", ".join(found.parts)]
+    rows = [inner + f"{found.separator} ".join(found.parts)]
     if found.apart or len(rows[0]) > line_length:
-        rows = [f"{inner}{part}," for part in found.parts] if len(found.parts) > 1 else []
+        rows = [f"{inner}{part}{found.separator}" for part in found.parts] if len(found.parts) > 1 else []
     lines = [indent + found.before, *rows, indent + found.behind]
     return "\n".join(lines) if rows and max(map(len, lines)) <= line_length else None
 
@@ -74,6 +80,15 @@ def _of_statement(statement: str) -> _Break | None:
     match node:
         case ast.Return(ast.Tuple(values) as whole) if len(values) >= _LEAST_VALUES and text(whole)[0] != "(":
             return _Break("return (", [*map(text, values)], ")", apart=True)
+        case ast.Return((ast.BinOp() | ast.IfExp()) as value) | ast.Assign(
+            [ast.Name()], (ast.BinOp() | ast.IfExp()) as value
+        ):
+            parts = _parts(value)
+            is_nested = isinstance(value, ast.IfExp) and any(isinstance(part, ast.IfExp) for part in parts)
+            if len(parts) < _LEAST_VALUES or is_nested:
+                return None  # black may break at a bracket instead, or add some
+            head, end = statement[: value.col_offset], value.end_col_offset or 0
+            return _Break(head + "(", _pieces(statement, value, parts), ")" + statement[end:], separator="")
         case ast.Return(ast.Call() as call) | ast.Expr(ast.Call() as call):
             pass
         case ast.Assign([ast.Name() | ast.Tuple() as target], ast.Call() as call) if "(" not in text(target):
@@ -82,6 +97,74 @@ def _of_statement(statement: str) -> _Break | None:
             return None
     match call.func:
         case ast.Name() | ast.Attribute(ast.Name()):
-            parts = [*map(text, (*call.args, *call.keywords))]
-            return _Break(statement[: (call.func.end_col_offset or 0) + 1], parts, ")")
+            given = [*map(text, (*call.args, *call.keywords))]
+            return _Break(statement[: (call.func.end_col_offset or 0) + 1], given, ")")
     return None
+
+
+def breaks_well(text: str, fits: Callable[[str], bool]) -> bool:
+    """Return whether black breaks a statement, or a value to be assigned, only at the arguments of its call or at its
+    operator. ``fits`` tells whether a text fits into an inner line.
+    """
+    try:
+        (node,) = ast.parse(text).body
+    except SyntaxError:
+        return False
+    value = getattr(node, "value", None)
+    parts = _parts(value) if isinstance(value, ast.expr) else []
+    if value is None or not parts or not fits(text[: value.col_offset]):
+        return False
+    if isinstance(value, ast.Call):
+        pieces = [text[part.col_offset : part.end_col_offset] + "," for part in parts]
+        whole = " ".join(pieces)[:-1]
+    else:
+        pieces, whole = _pieces(text, value, parts), text[value.col_offset : value.end_col_offset]
+        if len(parts) == 2 and not _breaks_between(pieces, parts):
+            return False
+    return fits(whole) or (len(parts) <= _MOST_PARTS and all(map(fits, pieces)))
+
+
+def _breaks_between(pieces: Sequence[str], parts: Sequence[ast.AST]) -> bool:
+    """Return whether black breaks ``a + b`` around the operator or at the parentheses around an operand.
+
+    Otherwise it breaks the first or the last brackets, such as those of a call, whatever they hold.
+    """
+    left, right = pieces
+    right = right.partition(" ")[2]
+    grouped = [
+        piece[0] == "(" and piece[-1] == ")" and isinstance(part, ast.BinOp | ast.IfExp | ast.Compare)
+        for piece, part in zip((left, right), parts, strict=True)
+    ]
+    if left[0] in "([":
+        return grouped[0] and right[-1] not in ")]"
+    return grouped[1] or (right[-1] != ")" and not isinstance(parts[1], ast.List))
+
+
+def _parts(value: ast.expr) -> Sequence[ast.expr | ast.keyword]:
+    """Return what black gives a line each; nothing for other forms of expressions."""
+    match value:
+        case ast.Call(ast.Name() | ast.Attribute(ast.Name() | ast.Attribute(ast.Name()))):
+            return [*value.args, *value.keywords]
+        case ast.IfExp(test, body, orelse):
+            return [body, test, orelse]
+        case ast.BinOp(left):
+            parts: list[ast.expr] = [value.right]
+            while _continues(left, value):
+                parts.append(left.right)
+                left = left.left
+            return [left, *reversed(parts)]
+    return []
+
+
+def _continues(left: ast.expr, value: ast.BinOp) -> TypeGuard[ast.BinOp]:
+    """Return whether the left operand of ``a + b + c`` is ``a + b``, without parentheses."""
+    return isinstance(left, ast.BinOp) and level(left) == level(value) and left.col_offset == value.col_offset
+
+
+def _pieces(text: str, value: ast.expr, parts: Sequence[ast.expr | ast.keyword]) -> list[str]:
+    """Return the text of each part of an expression, with the operator before it."""
+    starts = [value.col_offset]
+    for part in parts[:-1]:
+        end = part.end_col_offset or 0
+        starts.append(end + len(text[end:]) - len(text[end:].lstrip(") ")))
+    return [text[start:end].rstrip() for start, end in pairwise([*starts, value.end_col_offset])]

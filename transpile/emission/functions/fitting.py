@@ -9,7 +9,9 @@ from ...array.scalars import is_matrix
 from ...array.traversal import is_inside
 from ...python.grammar import PRIMARY
 from ...python.templates import Expression
+from ...python.wrapping import breaks_well
 from ..arrangement.folding import is_sum
+from ..naming.operands import operation_words
 from .context import Writing
 
 _LONG = 24  # characters from which on a single operation may be cut out of a line that is too long
@@ -33,16 +35,16 @@ class Fitting:
             has_lines = alone and (self.is_sum_of_lines(node) or self._is_matrix_of_lines(node))
             fits = has_lines or self.layout.fits(text, taken)
             part = None if fits else self._part_to_cut(node, node.operands) or self._view_to_cut(node, text)
-            if part is None:
+            if part is None or (alone and self.breaks_rather(text, part)):
                 return text
             self.cut(part, node)
             self.writer.statement(part)
 
     def fit_change(self, node: Node, line: Callable[[], str]) -> None:
         """Cut parts out of an update's value and indices until its line fits."""
-        while not self.layout.fits(line(), 4 * self.writer.indent):
+        while not self.layout.fits(text := line(), 4 * self.writer.indent):
             part = self._part_to_cut(node, node.operands[1:])
-            if part is None:
+            if part is None or self.breaks_rather(text, part):
                 return
             self.cut(part, node)
             self.writer.statement(part)
@@ -70,6 +72,15 @@ class Fitting:
                 self.writer.plan.named.discard(part)
                 self.writer.texts.pop(part, None)
         del self.parts[count:]
+
+    def breaks_rather(self, text: str, part: Node) -> bool:
+        """Return whether a line is broken because the part to cut is read once and has no name but its operation's."""
+        name = self.writer.wanted.of(part)
+        is_free = self.writer.names.free(name) == name or self.writer.allocation.gives(part, name)
+        is_telling = is_free and name.rpartition("_")[2] not in operation_words()
+        inner = 4 * (self.writer.indent + 1)
+        is_read_once = self.writer.plan.uses.get(part) == 1
+        return is_read_once and not is_telling and breaks_well(text, lambda each: self.layout.fits(each, inner))
 
     def is_sum_of_lines(self, node: Node) -> bool:
         """Return whether a node is a sum of at least three terms that black writes one per line."""

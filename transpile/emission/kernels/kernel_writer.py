@@ -33,6 +33,9 @@ class KernelFitting(Fitting):
     def is_sum_of_lines(self, node: Node) -> bool:
         return False
 
+    def breaks_rather(self, text: str, part: Node) -> bool:
+        return False
+
 
 class KernelWriter(FunctionWriter):
     """The writer of the function of one kernel."""
