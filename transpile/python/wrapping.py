@@ -13,7 +13,6 @@ from .grammar import level
 
 _INDENT = "    "
 _LEAST_VALUES = 3  # of a tuple that is broken between its values; with two, black may break inside the last instead
-_MOST_PARTS = 4  # with a line for each
 _UNUSUAL = ("\n", "#", ",]", ",}", '"""')
 _DEF = "def "
 
@@ -103,8 +102,8 @@ def _of_statement(statement: str) -> _Break | None:
 
 
 def breaks_well(text: str, fits: Callable[[str], bool]) -> bool:
-    """Return whether black breaks a statement, or a value to be assigned, only at the arguments of its call or at its
-    operator. ``fits`` tells whether a text fits into an inner line.
+    """Return whether black writes all arguments of a statement's call, or all operands of its value, on one inner line.
+    ``fits`` tells whether a text fits into an inner line.
     """
     try:
         (node,) = ast.parse(text).body
@@ -115,13 +114,10 @@ def breaks_well(text: str, fits: Callable[[str], bool]) -> bool:
     if value is None or not parts or not fits(text[: value.col_offset]):
         return False
     if isinstance(value, ast.Call):
-        pieces = [text[part.col_offset : part.end_col_offset] + "," for part in parts]
-        whole = " ".join(pieces)[:-1]
-    else:
-        pieces, whole = _pieces(text, value, parts), text[value.col_offset : value.end_col_offset]
-        if len(parts) == 2 and not _breaks_between(pieces, parts):
-            return False
-    return fits(whole) or (len(parts) <= _MOST_PARTS and all(map(fits, pieces)))
+        return fits(", ".join(text[part.col_offset : part.end_col_offset] for part in parts))
+    if len(parts) == 2 and not _breaks_between(_pieces(text, value, parts), parts):
+        return False
+    return fits(text[value.col_offset : value.end_col_offset])
 
 
 def _breaks_between(pieces: Sequence[str], parts: Sequence[ast.AST]) -> bool:

@@ -62,12 +62,12 @@ def _is_call(node: Node) -> bool:
 def _enclose(function: Function, outside: Sequence[Node]) -> None:
     """Make all of a function but some nodes the body of a loop that runs once, which carries the results."""
     graph = function.graph
-    block = graph.enclose(outside)
-    found = [node for node in dict.fromkeys(tree_nodes(function.results)) if node.region is block]
-    loop = Loop(block)
+    body = graph.enclose(outside)
+    found = [node for node in dict.fromkeys(tree_nodes(function.results)) if node.region is body]
+    loop = Loop(body)
     for node in found:
         initial = graph.add("empty", (), shape=node.shape, element_type=node.element_type, pinned=True)
-        parameter = graph.parameter(node.shape, node.element_type, block)
+        parameter = graph.parameter(node.shape, node.element_type, body)
         loop.carries.append(Carry(initial, parameter, node))
     starts = tuple(carry.initial for carry in loop.carries)
     types = tuple((node.shape, node.element_type) for node in found)
