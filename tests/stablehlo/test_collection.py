@@ -24,15 +24,21 @@ func.func @main(%a: !pair) -> !pair {
 
 
 def cycles_of(read):
-    """How many objects in cycles a call leaves; at the first call those of what is kept are made."""
+    """How many objects in cycles a call leaves, at least: at the first call those of what is kept are made, and other
+    threads of the test's process may make some at any time.
+    """
+
+    def left():
+        gc.collect()
+        gc.disable()
+        try:
+            read()
+            return gc.collect()
+        finally:
+            gc.enable()
+
     read()
-    gc.collect()
-    gc.disable()
-    try:
-        read()
-        return gc.collect()
-    finally:
-        gc.enable()
+    return min(left() for _ in range(5))
 
 
 @pytest.mark.parametrize("text", [*TEXTS.values(), ALIASES.replace("ADDED", "%0")], ids=[*TEXTS, "aliases"])
