@@ -218,7 +218,7 @@ READ_BY_TASKS = {
     "a product of what is computed": (OF_COMPUTED, "np.sin(x) @ y"),
     "the largest of all": (TOP, "top_k_in_chunks(x.read(), 4)"),
     "the largest values": (TOP_VALUES, "top_values_in_chunks(x.read(), 4)"),
-    "a scatter": (SCATTER, "scatter_at_in_chunks(x, "),
+    "a scatter": (SCATTER, "scatter_at_in_chunks(\n        x, "),
     "a roll": (ROLL, "roll_in_chunks(x, (-7,), (0,), chunks=(6, 3))"),
     "windows of what is computed": (COMPUTED_WINDOWS, "convolution,\n        sin,\n        kernel,"),
     "windows": (convolution("size=3x2 pad=1_1x0_1", 13), "in_windows("),

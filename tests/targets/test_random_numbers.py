@@ -64,7 +64,7 @@ OF_JAX = {
     "bits": (lambda random, key: random.bits(key, (31, 7)), "random_bits_at(words, "),
     "uniform": (lambda random, key: random.uniform(key, (3, 31, 7)), "uniform_of(random_bits_at(words, "),
     "between": (lambda random, key: random.uniform(key, (97,), minval=-2, maxval=3), ", -2, 3)"),
-    "normal": (lambda random, key: random.normal(key, (31, 7)), "normal_of(random_bits_at(words, "),
+    "normal": (lambda random, key: random.normal(key, (31, 7)), "random_bits_at("),
     "bernoulli": (lambda random, key: random.bernoulli(key, 0.3, (31, 7)), " < 0.3"),
 }
 
