@@ -73,3 +73,31 @@ def test_a_counter_wraps_where_it_becomes_a_narrow_number(style):
     whole = np.arange(-3, 300)
     np.testing.assert_array_equal(most, np.full(3, 255, np.uint8))
     np.testing.assert_array_equal(total, (np.arange(3) + whole.sum()).astype(np.int8))
+
+
+STORED = """
+add { a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT c = s32[] add(a, b) }
+cond { s = (s32[], s32[2,2], s8[2], s32[2]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(2)  ROOT c = pred[] compare(i, n), direction=LT }
+body { s = (s32[], s32[2,2], s8[2], s32[2]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  k = s32[] constant(1)  zero = s32[] constant(0)  x = s32[2,2] get-tuple-element(s), index=1
+  row = s32[1,2] dynamic-slice(x, i, zero), dynamic_slice_sizes={1,2}  flat = s32[2] reshape(row)
+  y = s8[2] get-tuple-element(s), index=2  one = s32[1] slice(flat), slice={[0:1]}  a = s8[1] convert(one)
+  u = s8[2] dynamic-update-slice(y, a, i)  z = s32[2] get-tuple-element(s), index=3
+  t = s32[] reduce(flat, zero), dimensions={0}, to_apply=add  r = s32[1] reshape(t)
+  v = s32[2] dynamic-update-slice(z, r, i)  j = s32[] add(i, k)
+  ROOT o = (s32[], s32[2,2], s8[2], s32[2]) tuple(j, x, u, v) }
+ENTRY e { x = s32[2,2] parameter(0)  y = s8[2] parameter(1)  z = s32[2] parameter(2)  start = s32[] constant(0)
+  t = (s32[], s32[2,2], s8[2], s32[2]) tuple(start, x, y, z)
+  w = (s32[], s32[2,2], s8[2], s32[2]) while(t), condition=cond, body=body
+  u = s8[2] get-tuple-element(w), index=2  v = s32[2] get-tuple-element(w), index=3
+  ROOT r = (s8[2], s32[2]) tuple(u, v) }
+"""
+
+
+@pytest.mark.parametrize("style", ["readable", "fast"])
+def test_a_number_wraps_where_it_is_stored_in_narrow_integers(style):
+    x = np.array([[300, 2**31 - 1], [-129, 2]], np.int32)
+    values, totals = emit(STORED, style=style).load().main(x, np.zeros(2, np.int8), np.zeros(2, np.int32))
+    np.testing.assert_array_equal(values, np.array([44, 127], np.int8))
+    np.testing.assert_array_equal(totals, x.sum(axis=1, dtype=np.int32))

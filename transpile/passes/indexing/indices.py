@@ -14,6 +14,7 @@ from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
+from ...hlo.element_types import PRED
 from ..rewriting.patterns import pattern
 from ..rewriting.users import Use, Uses, index_places
 from .wrapped_indices import CLAMPED, WRAPPED, is_of_axis
@@ -65,7 +66,7 @@ def _needs_no_type(node: Node, uses: list[Use]) -> bool:
         return True
     stored = all(use.kind == "stored" for use in uses)
     if node.opcode in ("sum", "prod"):
-        return stored and node.type.is_integral and node.type.bits >= 8
+        return stored and node.type.is_integral and node.type.bits >= 8 and _wraps(node, node)
     if node.opcode != "convert":
         return False
     (source,) = node.operands
@@ -73,7 +74,17 @@ def _needs_no_type(node: Node, uses: list[Use]) -> bool:
         return False
     if source.type.name in ("pred", "u64") and any(use.kind == "counted" for use in uses):
         return False  # np.bincount only takes types that convert safely to int64
-    return stored or (source.type.is_integral and source.interval is not None and fits(source.interval, node.type))
+    is_exact = source.type.is_integral and source.interval is not None and fits(source.interval, node.type)
+    return is_exact or (stored and _wraps(source, node))
+
+
+def _wraps(source: Node, node: Node) -> bool:
+    """Return whether storing a value converts it as ``node`` does. NumPy stores no number in signed integers that they
+    cannot hold, unlike the elements of an array.
+    """
+    if node.ndim or not node.type.is_integral or source.type is PRED:
+        return True
+    return source.type.is_integral and not node.type.is_signed and not source.is_python_int
 
 
 def _index(graph: Graph, given: Node, size: int, uses: Uses, is_clamped: bool | None) -> Node | None:
