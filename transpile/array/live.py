@@ -184,9 +184,11 @@ class LiveNodes:
         return self._current(tree) if isinstance(tree, Node) else tree
 
 
-def renew_initials(node: Node) -> None:
-    """Make the operands of a loop the initial values of its carries, after a carry has got another."""
+def renew_initials(node: Node) -> bool:
+    """Make the operands of a loop the initial values of its carries; return whether any is another."""
+    before = node.operands
     object.__setattr__(node, "operands", tuple(carry.initial for carry in node.parameters["loop"].carries))
+    return node.operands != before
 
 
 def exchange_operands(user: Node, old: Node, new: Node) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...array.graph import Graph
+from ...array.live import LiveNodes
 from ...array.node import Node, Slot
 from ...array.program import Carry, Loop, Store
 from ...array.traversal import is_inside
@@ -47,6 +48,15 @@ def is_counted_store(store: Store, loop: Loop) -> bool:
     """
     is_at_counter = store.indices == (loop.counter,) and store.index == stored_index(store.value)
     return is_at_counter and store.carry.initial.opcode == "empty"
+
+
+def read_by_rows(node: Node, live: LiveNodes) -> dict[Node, Node]:
+    """Return the items of a loop's outputs that are only read by rows, by the value that each iteration stores."""
+    loop: Loop = node.parameters["loop"]
+    stored = {loop.carries.index(store.carry): store.value for store in loop.stores if is_counted_store(store, loop)}
+    items = [user for user in live.users(node) if user.opcode == "item" and user.parameters["index"] in stored]
+    by_rows = (item for item in items if not live.is_root(item) and all(map(is_row, live.users(item))))
+    return {stored[item.parameters["index"]]: item for item in by_rows}
 
 
 def add_rows(graph: Graph, node: Node, initial: Node, place: Node, value: Node) -> int:

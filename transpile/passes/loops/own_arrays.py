@@ -31,8 +31,7 @@ def own_arrays(function: Function, supports: Support) -> None:
             if not is_its_own and is_update_chain(loop, carry):
                 with function.graph.inside(node.region):
                     carry.initial = function.graph.add("copy", (carry.initial,), pinned=True)
-        if node.operands != tuple(carry.initial for carry in loop.carries):
-            renew_initials(node)
+        if renew_initials(node):
             function.live = None
 
 

@@ -18,7 +18,7 @@ from ...array.traversal import is_inside
 from ...dataclass import dataclass
 from ..to_array.counters import from_affine
 from .dead_carries import unread_carries
-from .loop_rows import is_counted_store, is_line, is_row, row_at
+from .loop_rows import is_counted_store, is_line, read_by_rows, row_at
 
 _MOST_OPERATIONS = 3  # of one row
 
@@ -94,13 +94,11 @@ def _cheap_outputs(graph: Graph, node: Node, live: LiveNodes) -> Iterator[tuple[
     """Yield the outputs of a loop that are only read by rows, and whose rows are cheap."""
     loop: Loop = node.parameters["loop"]
     stored = {store.value: loop.carries.index(store.carry) for store in loop.stores if is_counted_store(store, loop)}
-    items = {item.parameters["index"]: item for item in live.users(node) if item.opcode == "item"}
+    items = read_by_rows(node, live)
     outputs: dict[Node, Node] = {}
     for value in sorted(stored, key=lambda value: value.number):
-        item = items.get(stored[value])
-        rows = _Rows(value, outputs, loop)
-        is_by_rows = item is not None and not live.is_root(item) and all(map(is_row, live.users(item)))
-        if item is not None and is_by_rows and rows.operations(value) <= _MOST_OPERATIONS:
+        item, rows = items.get(value), _Rows(value, outputs, loop)
+        if item is not None and rows.operations(value) <= _MOST_OPERATIONS:
             yield item, rows
         else:
             with graph.in_place_of(node):

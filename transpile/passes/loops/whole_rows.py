@@ -18,7 +18,7 @@ from ...array.support import Support
 from ...array.traversal import is_inside
 from ...array.value import getitem
 from .dead_carries import unread_carries
-from .loop_rows import is_counted_store, is_row, of_all_rounds, row_at
+from .loop_rows import is_row, of_all_rounds, read_by_rows, row_at
 
 _Elements = dict[Node, tuple[Node, Node]]  # by the item of an element: the item of the rows, and the stored element
 _Rows = dict[tuple[Node, Node, Region], Node]  # by the item of the rows, the counter, and where it is read
@@ -43,13 +43,9 @@ def whole_rows(function: Function, supports: Support) -> None:
 def _stored_apart(node: Node, live: LiveNodes) -> dict[Node, dict[Node, Node]]:
     """Return the arrays all of whose elements a loop stores: the items of its outputs by the stored elements."""
     loop: Loop = node.parameters["loop"]
-    items = {item.parameters["index"]: item for item in live.users(node) if item.opcode == "item"}
     found: dict[Node, dict[Node, Node]] = {}
-    for store in loop.stores:
-        item, value = items.get(loop.carries.index(store.carry)), store.value
-        if item is None or live.is_root(item) or not is_counted_store(store, loop) or not _is_element(value):
-            continue
-        if is_inside(value.operands[0].region, loop.region) and all(map(is_row, live.users(item))):
+    for value, item in read_by_rows(node, live).items():
+        if _is_element(value) and is_inside(value.operands[0].region, loop.region):
             found.setdefault(value.operands[0], {})[value] = item
     return {source: items for source, items in found.items() if 1 < len(items) == prod(source.shape)}
 
