@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -16,7 +16,7 @@ IMPORTED, RUN = 0, 1  # streams: what tests draw is nothing that their module dr
 def restart(module: ModuleType | None, stream: int) -> None:
     """Let the generators of a test module, and those that test modules share, begin a stream of their own."""
     own = [] if module is None else _generators(vars(module))
-    for generator in (*own, *_shared(len(sys.modules))):
+    for generator in (*own, *_SHARED.found()):
         generator.bit_generator.state = _begin(type(generator.bit_generator), _seed(generator), stream)
 
 
@@ -24,12 +24,25 @@ def _generators(names: Mapping[str, Any]) -> Iterator[np.random.Generator]:
     return (value for value in names.values() if isinstance(value, np.random.Generator))
 
 
-@cache
-def _shared(modules: int) -> tuple[np.random.Generator, ...]:
-    """Return the generators of modules that hold no tests, as long as so many modules are imported."""
-    ours = [name for name in sys.modules if name.startswith(("xla2py.tests.", "tests."))]
-    helpers = [sys.modules[name] for name in ours if not name.rpartition(".")[2].startswith("test_")]
-    return tuple({id(each): each for helper in helpers for each in _generators(vars(helper))}.values())
+class _Shared:
+    """The generators of modules that hold no tests; each module is looked at once, when all of it is imported."""
+
+    def __init__(self) -> None:
+        self.modules = 0
+        self.looked_at: set[str] = set()
+        self.generators: dict[int, np.random.Generator] = {}
+
+    def found(self) -> Iterable[np.random.Generator]:
+        if len(sys.modules) != self.modules:
+            self.modules, new = len(sys.modules), sys.modules.keys() - self.looked_at
+            self.looked_at |= new
+            for name in new:
+                if name.startswith(("xla2py.tests.", "tests.")) and not name.rpartition(".")[2].startswith("test_"):
+                    self.generators |= {id(each): each for each in _generators(vars(sys.modules[name]))}
+        return self.generators.values()
+
+
+_SHARED = _Shared()
 
 
 def _seed(generator: np.random.Generator) -> int:
