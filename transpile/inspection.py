@@ -260,10 +260,6 @@ def _fft(instruction: Instruction, _: _Costs) -> int:
     )
 
 
-def _cholesky(instruction: Instruction, _: _Costs) -> int:
-    return _elements(instruction) * instruction.array_shape.dimensions[-1] // 3
-
-
 def _triangular_solve(instruction: Instruction, _: _Costs) -> int:
     return _elements(instruction) * instruction.operands[0].array_shape.dimensions[-1]
 
@@ -282,7 +278,7 @@ COUNTS: dict[str, Callable[[Instruction, _Costs], int]] = {
     "dot": _dot,
     "convolution": _convolution,
     "fft": _fft,
-    "cholesky": _cholesky,
+    "cholesky": lambda instruction, _: _elements(instruction) * instruction.array_shape.dimensions[-1] // 3,
     "triangular-solve": _triangular_solve,
     "sort": _sort,
     "conditional": _conditional,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from ..walks import reached
 from .intervals import narrowed
 from .node import Node
 from .program import Branch, Function, Loop, Tree, roots
@@ -99,14 +100,8 @@ class LiveNodes:
 
     def _between(self, new: Node, old: Node, made: Iterable[Node]) -> set[Node]:
         """Return ``new`` and those nodes of ``made`` that it is computed from."""
-        own = {new, *made}
-        seen, waiting = {new}, [new]
-        while waiting:
-            for operand in dependencies(waiting.pop()):
-                if operand in own and operand not in seen and operand is not old:
-                    seen.add(operand)
-                    waiting.append(operand)
-        return seen
+        own = {new, *made} - {old}
+        return set(reached([new], lambda node: (operand for operand in dependencies(node) if operand in own)))
 
     def _exchange(self, user: Node, old: Node, new: Node) -> Node | None:
         """Replace ``old`` by ``new`` in the operands of one user; return an equal node if there already is one."""

@@ -9,6 +9,7 @@ from typing import Any
 from ..dataclass import dataclass
 from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.shapes import Shape
+from ..walks import reached
 from .graph import Graph
 from .node import Node, Region
 
@@ -65,6 +66,11 @@ class Function:
     @property
     def name(self) -> str:
         return self.computation.name
+
+    @property
+    def scopes(self) -> list[Scope]:
+        """The scope of the function, if it has one, and all scopes inside it."""
+        return list(reached([self.scope] if self.scope is not None else [], lambda scope: scope.called.values()))
 
     @property
     def flat_results(self) -> tuple[Node, ...]:

@@ -7,7 +7,7 @@ tuple.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -47,13 +47,18 @@ def placed(tree: ResultTree, leaves: Any) -> Any:
 
 def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
     """Return the tree with ``function`` applied to each leaf."""
-    if isinstance(tree, dict):
-        return {key: mapped(part, function) for key, part in tree.items()}
-    if isinstance(tree, list | tuple):
-        return type(tree)(mapped(part, function) for part in tree)
-    if isinstance(tree, Built):
-        return replace(tree, parts=mapped(tree.parts, function))
+    if isinstance(tree, dict | list | tuple | Built):
+        return with_parts(tree, (mapped(part, function) for _, part in parts_of(tree)))
     return None if tree is None else function(tree)
+
+
+def with_parts(tree: Any, parts: Iterable[Any]) -> Any:
+    """Return a tree with other children, in the order of :func:`parts_of`; a leaf as it is."""
+    if isinstance(tree, dict):
+        return dict(zip(tree, parts, strict=True))
+    if isinstance(tree, Built):
+        return replace(tree, parts=tuple(parts))
+    return type(tree)(parts) if isinstance(tree, list | tuple) else tree
 
 
 def parts_of(tree: Any) -> Iterator[tuple[Any, Any]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+from ..walks import reached
 from .node import Node
 from .operation import Operation
 from .operations import CALLED_BY_NAME
@@ -34,17 +35,10 @@ def _is_of_scalars(operation: Operation) -> bool:
 
 def _is_built_of(node: Node, accepts: Callable[[Operation], bool]) -> bool:
     """Return whether ``node`` is made of constants and counters by accepted operations alone."""
-    seen = {node}
-    stack = [node]
-    while stack:
-        part = stack.pop()
-        if part.is_python_int or part.is_literal:
-            continue
-        if not accepts(part.operation) or not part.operands:
-            return False
-        stack.extend(operand for operand in part.operands if operand not in seen)
-        seen.update(part.operands)
-    return True
+    parts = reached([node], lambda part: () if part.is_python_int or part.is_literal else part.operands)
+    return all(
+        part.is_python_int or part.is_literal or (accepts(part.operation) and bool(part.operands)) for part in parts
+    )
 
 
 def is_row(node: Node) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from ..walks import operands_first
 from .node import Node, Region
 from .program import Branch, Loop
 
@@ -41,22 +42,8 @@ def dependencies(node: Node) -> tuple[Node, ...]:
 
 
 def topological(roots: Iterable[Node], needs: Callable[[Node], Sequence[Node]] = dependencies) -> list[Node]:
-    """Return the nodes that ``roots`` need, in topological order (operands first), including those in bodies. Does not
-    recurse.
-    """
-    order: dict[Node, None] = {}
-    entered: set[Node] = set()
-    stack = list(roots)[::-1]
-    while stack:
-        node = stack[-1]
-        if node not in entered:
-            entered.add(node)
-            waiting = [operand for operand in needs(node)[::-1] if operand not in entered]
-            if waiting:
-                stack += waiting
-                continue
-        order[stack.pop()] = None
-    return list(order)
+    """Return the nodes that ``roots`` need, in topological order (operands first), including those in bodies."""
+    return operands_first(roots, needs)
 
 
 def is_inside(region: Region, outer: Region) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..array.result_trees import leaves_of
 from ..errors import Diagnostic
 from ..options import SETTINGS
 from ..target import require_targets
@@ -28,7 +29,6 @@ BYTES_OF_A_SECOND = 2e12
 OPERATIONS_OF_A_SECOND = 3e13
 if TYPE_CHECKING:
     from ..array.node import Node
-    from ..array.program import Tree
     from ..compilation import Compilation
     from ..target import Phase, Plan
 RESULT = "result"
@@ -290,22 +290,13 @@ def _names(compilation: Compilation) -> dict[Node, str]:
     functions = write_module(program, compilation.target, Options()).functions
     (main,) = [written for written in functions if written.function is program.entry]
     names = {node: name for line in main.lines for node, name in line.after.items()}
-    for path, node in _leaves(program.entry.results):
+    for path, node in leaves_of(program.entry.results):
         names.setdefault(node, leaf_name(RESULT, path))
     parts: dict[Node, list[str]] = {}
     for node, name in names.items():
         if node.opcode == "item" and node.operands[0] not in names:
             parts.setdefault(node.operands[0], []).append(name)
     return names | {node: ", ".join(own) for node, own in parts.items()}
-
-
-def _leaves(tree: Tree, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Node]]:
-    """Yield the values of a tree of results, each with its path."""
-    if isinstance(tree, tuple):
-        for k, part in enumerate(tree):
-            yield from _leaves(part, (*path, k))
-    elif tree is not None:
-        yield path, tree
 
 
 def _beginnings(name: str) -> list[str]:

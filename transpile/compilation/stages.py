@@ -177,10 +177,6 @@ def _for_kernels(name: str, asks: Callable[[Kernels], Any] | None, applies: Cond
     return Stage(name, ARRAY, ARRAY, run, applies)
 
 
-def _has_library_edges(draft: Draft) -> bool:
-    return draft.options.edge_cases == LIBRARY
-
-
 def _use_library_edges(draft: Draft) -> None:
     program = draft.program
     used = [name for function in program.functions for name in edges(function, draft.support)]
@@ -310,10 +306,6 @@ def _fuse(draft: Draft) -> None:
             verify_kernels(function)
 
 
-def _owns_results(draft: Draft) -> bool:
-    return draft.options.results == OWN
-
-
 def _own_results(draft: Draft) -> None:
     own_results(draft.program, draft.support)
 
@@ -327,7 +319,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("to_array", HLO, ARRAY, _lower, is_needed=True, choices=LOWERING_CHOICES),
     _over_program(constants_through_calls, _calls_functions),
     *map(_over_functions, PIPELINE),
-    Stage("edges", ARRAY, ARRAY, _use_library_edges, _has_library_edges, is_needed=True),
+    Stage("edges", ARRAY, ARRAY, _use_library_edges, lambda draft: draft.options.edge_cases == LIBRARY, is_needed=True),
     _over_program(inlining),
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
     _over_program(layers, _calls_functions),
@@ -352,7 +344,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("own_functions", ARRAY, ARRAY, _use_own_functions, _has_own_functions, is_needed=True),
     Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),
     Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
-    Stage("own_results", ARRAY, ARRAY, _own_results, _owns_results, is_needed=True),
+    Stage("own_results", ARRAY, ARRAY, _own_results, lambda draft: draft.options.results == OWN, is_needed=True),
 )
 
 # The optional parts of the emission.

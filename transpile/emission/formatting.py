@@ -85,7 +85,7 @@ def _narrowed(lines: Sequence[str], line_length: int) -> Iterator[str]:
         line = lines[at]
         end = at + 1
         if line.lstrip().startswith(_QUOTES):
-            while lines[at:end] and _quotes(lines[at:end]) < 2 and end < len(lines):
+            while lines[at:end] and sum(line.count(_QUOTES) for line in lines[at:end]) < 2 and end < len(lines):
                 end += 1
             yield from _docstring(lines[at:end], line_length)
         elif len(line) > line_length and not is_header_line(line) and line.lstrip(" ").startswith("# "):
@@ -94,10 +94,6 @@ def _narrowed(lines: Sequence[str], line_length: int) -> Iterator[str]:
         else:
             yield line
         at = end
-
-
-def _quotes(lines: Sequence[str]) -> int:
-    return sum(line.count(_QUOTES) for line in lines)
 
 
 def _docstring(lines: Sequence[str], line_length: int) -> Iterator[str]:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import jinja2
 
+from ..walks import reached
+
 Macro = Callable[..., str]
 
 # The top-level parts of a file of macros: comments, macros, constants, and imported names.
@@ -38,13 +40,7 @@ class _File(NamedTuple):
         return self.sources[name]
 
     def joined(self, name: str) -> str:
-        needed: set[str] = set()
-        waiting = [name]
-        while waiting:
-            word = waiting.pop()
-            if word in self.parts and word not in needed:
-                needed.add(word)
-                waiting += _WORD.findall(self.parts[word])
+        needed = set(reached([name], lambda word: _WORD.findall(self.parts.get(word, ""))))
         return "".join(dict.fromkeys(text for word, text in self.parts.items() if word in needed))
 
 

@@ -66,7 +66,9 @@ def from_jax(fn: Any, *example_args: Any, **example_kwargs: Any) -> HloModule | 
     is_wide = any(np.dtype(leaf.dtype) in WIDE for leaf in leaves)
 
     def at(sizes: Assignment) -> HloModule:
-        args, kwargs = _replaced((example_args, example_kwargs), sizes)
+        args, kwargs = required_jax().tree_util.tree_map(
+            lambda part: part.at(sizes) if _is_free(part) else part, (example_args, example_kwargs), is_leaf=_is_free
+        )
         try:
             with wide_types(is_wide):
                 return lower(fn, *args, **kwargs)
@@ -90,12 +92,6 @@ def _warn_of_wide(*examples: Any) -> None:
 def _leaves(tree: Any) -> list[FreeArray]:
     parts = required_jax().tree_util.tree_leaves(tree, is_leaf=_is_free)
     return [part for part in parts if _is_free(part)]
-
-
-def _replaced(tree: Any, sizes: Assignment) -> Any:
-    return required_jax().tree_util.tree_map(
-        lambda part: part.at(sizes) if _is_free(part) else part, tree, is_leaf=_is_free
-    )
 
 
 def _is_free(part: Any) -> bool:

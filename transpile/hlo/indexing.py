@@ -223,7 +223,7 @@ def to_bytes(array: NDArray[Any], shape: ArrayShape) -> NDArray[np.uint8]:
     """
     buffer = to_buffer(array, shape)
     bits, width = element_bits(shape), buffer.dtype.itemsize
-    raw = _bytes(buffer).reshape(-1, width)
+    raw = np.ascontiguousarray(buffer).view(np.uint8).reshape(-1, width)
     if bits < 8:
         digits = np.unpackbits(raw, axis=1, count=bits, bitorder="little")
         return np.packbits(digits.reshape(-1), bitorder="little")
@@ -245,10 +245,6 @@ def from_bytes(data: NDArray[np.uint8], shape: ArrayShape) -> NDArray[Any]:
     else:
         raw = np.ascontiguousarray(data.reshape(size, bits // 8)[:, : dtype.itemsize])
     return from_buffer(raw.reshape(-1).view(dtype), shape)
-
-
-def _bytes(buffer: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(buffer).view(np.uint8)
 
 
 def _grow(array: NDArray[Any], sizes: Sequence[int], fill: Any) -> NDArray[Any]:

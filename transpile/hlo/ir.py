@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..dataclass import dataclass
+from ..walks import operands_first
 from .shapes import ArrayShape, Shape, TupleShape
 from .source import Diagnostic, SourceText, Span
 
@@ -266,21 +267,8 @@ def called_in(computation: Computation) -> list[Computation]:
 def callees_first(
     *computations: Computation, called: Callable[[Computation], list[Computation]] = called_in
 ) -> list[Computation]:
-    """Return computations and all that they reach, each once, as listed but callees before callers; without
-    recursion.
-    """
-    ordered: dict[Computation, None] = {}
-    stack = [(computation, False) for computation in reversed(computations)]
-    while stack:
-        computation, is_expanded = stack.pop()
-        if computation in ordered:
-            continue
-        if is_expanded:
-            ordered[computation] = None
-            continue
-        stack.append((computation, True))
-        stack.extend((callee, False) for callee in reversed(called(computation)))
-    return list(ordered)
+    """Return computations and all that they reach, each once, as listed but callees before callers."""
+    return operands_first(computations, called)
 
 
 def with_entry(module: HloModule, entry: Computation) -> HloModule:

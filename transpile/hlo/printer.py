@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .attributes import AttributeKind as K
-from .attributes import ReplicaGroups, Window
+from .attributes import Window
 from .element_types import ElementType, Kind, from_dtype
 from .header import HEADER_ATTRIBUTES
 from .ir import Computation, HloModule, Instruction, OpMetadata, StackFrame, callees_first
@@ -399,10 +399,6 @@ def _window(window: Window) -> str:
     return _list(written, " ")
 
 
-def _replica_groups(value: ReplicaGroups) -> str:
-    return value.text or _list(_list(group) for group in value.groups)
-
-
 def _interior(value: int) -> str:
     return f"_{value}" if value else ""
 
@@ -423,7 +419,7 @@ _VALUES: dict[K, Callable[[Any], str]] = {
     K.DIM_LABELS: lambda value: value.text,
     K.PADDING: lambda value: "x".join(f"{d.low}_{d.high}{_interior(d.interior)}" for d in value),
     K.SLICE: lambda value: _list((f"[{d.start}:{d.limit}{_stride(d.stride)}]" for d in value), ", "),
-    K.REPLICA_GROUPS: _replica_groups,
+    K.REPLICA_GROUPS: lambda value: value.text or _list(_list(group) for group in value.groups),
     K.PAIRS: lambda value: _list(map(_list, value)),
     K.PRECISIONS: _list,
     K.SHAPE: str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..walks import reached
 from .ir import HloModule, Instruction
 
 
@@ -51,14 +52,9 @@ def _spelled(name: str) -> str:
 
 
 def _with_parents(module: HloModule, frame_ids: Iterable[int]) -> set[int]:
-    found: set[int] = set()
-    waiting = list(frame_ids)
-    while waiting:
-        frame_id = waiting.pop()
-        if 0 < frame_id <= len(module.stack_frames) and frame_id not in found:
-            found.add(frame_id)
-            waiting.append(module.stack_frames[frame_id - 1].parent)
-    return found
+    known = range(1, len(module.stack_frames) + 1)
+    parents = reached(frame_ids, lambda each: [module.stack_frames[each - 1].parent] if each in known else [])
+    return {frame_id for frame_id in parents if frame_id in known}
 
 
 class CallChains:

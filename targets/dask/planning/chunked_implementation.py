@@ -33,12 +33,6 @@ def axis_of_all(node: Node, axis: int) -> OperandAxes:
     return {(k, axis): axis for k, operand in enumerate(node.operands) if 0 not in operand.shape}
 
 
-def _no_lengths(
-    node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, needs: Lengths, target: int
-) -> Lengths:
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class ChunkedImplementation:
     """A prelude ``function`` that computes an operation in chunks, with its conditions and costs.
@@ -62,7 +56,9 @@ class ChunkedImplementation:
     divides: Callable[[Node], OperandAxes]
     arguments: Callable[[Node], Arguments]
     same_chunks: Callable[[Node], Iterable[tuple[Axis, Axis]]] = lambda node: ()
-    propose: Callable[[Node, AxisClasses, Lengths, Lengths, Lengths, int], Lengths] = _no_lengths
+    propose: Callable[[Node, AxisClasses, Lengths, Lengths, Lengths, int], Lengths] = (
+        lambda node, classes, sizes, lengths, needs, target: {}
+    )
     reads: int = 0
     holds: int = 2
     holds_of_operands: int = 0

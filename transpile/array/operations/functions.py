@@ -253,15 +253,12 @@ def _shape_rule(word: str) -> ShapeRule | None:
     if word == "elementwise" or _is_elementwise(word):
         return broadcast
     if "->" in word:
-        return _first_shape(Signature(word))
+        signature = Signature(word)
+        return lambda operands, parameters: signature.shapes(operands)[0]
     if word in _SHAPES:
         return _SHAPES[word]
     kind, _, number = word.rpartition(" ")
     return _PLACED[kind](int(number))
-
-
-def _first_shape(signature: Signature) -> ShapeRule:
-    return lambda operands, parameters: signature.shapes(operands)[0]
 
 
 def _reduction(operands: Sequence[Operand], parameters: Parameters) -> Shape:

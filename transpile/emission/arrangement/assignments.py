@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Sequence
 
+from ...walks import reached
+
 Pair = tuple[str, str]  # a name, and the text of its new value
 
 _WORD = re.compile(r"\w+")
@@ -34,10 +36,4 @@ def one_after_another(pairs: Sequence[Pair]) -> list[list[Pair]]:
 
 def _no_later_than(k: int, left: dict[int, Pair], readers: dict[str, list[int]]) -> set[int]:
     """Return an assignment with those that must be made before it or with it."""
-    found, waiting = {k}, [k]
-    while waiting:
-        name, _ = left[waiting.pop()]
-        new = [reader for reader in readers[name] if reader in left and reader not in found]
-        found.update(new)
-        waiting += new
-    return found
+    return set(reached([k], lambda each: (reader for reader in readers[left[each][0]] if reader in left)))

@@ -16,6 +16,7 @@ from ...array.node import Node, Region
 from ...array.program import Carry, Loop, Store
 from ...array.traversal import is_inside, nested_roots, topological
 from ...dataclass import dataclass
+from ...walks import reached
 from .takeovers import Takeover
 
 Statement = Node | Store
@@ -51,19 +52,8 @@ class Reads:
 
     def of_roots(self, roots: Iterable[Node]) -> set[Node]:
         """Return the named nodes that folded expressions read; it does not look behind these."""
-        found: set[Node] = set()
-        seen: set[Node] = set()
-        stack = list(roots)
-        while stack:
-            node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            if node in self.named:
-                found.add(node)
-            else:
-                stack.extend(node.operands)
-        return found
+        nodes = reached(roots, lambda node: () if node in self.named else node.operands)
+        return {node for node in nodes if node in self.named}
 
     def of_bodies(self, statement: Node) -> set[Node]:
         """Return the named nodes that the bodies of a loop or conditional read from outside."""
@@ -265,16 +255,7 @@ def _clobbers(statement: Node, carry: Carry) -> bool:
 
 def _reaches(start: Statement, goal: Statement, edges: dict[Statement, set[Statement]]) -> bool:
     """Return whether ``goal`` depends on ``start``, directly or not."""
-    stack, seen = [goal], {goal}
-    while stack:
-        member = stack.pop()
-        if member is start:
-            return True
-        for before in edges[member]:
-            if before not in seen:
-                seen.add(before)
-                stack.append(before)
-    return False
+    return any(member is start for member in reached([goal], edges.__getitem__))
 
 
 def _ordered(

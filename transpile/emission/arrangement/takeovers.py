@@ -13,6 +13,7 @@ from ...array.node import Node, Region
 from ...array.program import Branch, Carry, Function, Loop, tree_nodes
 from ...array.traversal import users_of
 from ...dataclass import dataclass
+from ...walks import reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +79,22 @@ class Takeovers:
 
     def _escapes(self, loop: Loop, following: Node) -> bool:
         """Return whether the next iteration also has a next value, or a view of it, under another name."""
-        waiting, seen = [following], {following}
-        while waiting:
-            node = waiting.pop()
-            views = [view for user in self._users.get(node, ()) if user is not None for view in self._views(user, node)]
-            waiting += [view for view in views if view not in seen]
-            seen.update(views)
         others = [each.following for each in loop.carries]
-        return others.count(following) > 1 or any(node in self._kept for node in seen - {following})
+        views = set(reached([following], self._all_views)) - {following}
+        return others.count(following) > 1 or any(node in self._kept for node in views)
+
+    def _all_views(self, node: Node) -> list[Node]:
+        """Return the nodes that are, or may be, views of a node."""
+        return [view for user in self._users.get(node, ()) if user is not None for view in self._views(user, node)]
 
     def _aliases_if_dead(self, array: Node, found: Takeover) -> set[Node] | None:
         """Return an array and the nodes that may be views of it, or None if one of them outlives the statement."""
-        seen, waiting = {array}, [array]
-        while waiting:
-            node = waiting.pop()
-            if node in self._kept:
+        seen = set()
+        for node in reached([array], self._all_views):
+            users = self._users.get(node, ())
+            if node in self._kept or any(user is None or not self._is_harmless(user, node, found) for user in users):
                 return None
-            for user in self._users.get(node, ()):
-                if user is None or not self._is_harmless(user, node, found):
-                    return None
-                views = [view for view in self._views(user, node) if view not in seen]
-                seen.update(views)
-                waiting += views
+            seen.add(node)
         return seen
 
     def _views(self, user: Node, node: Node) -> list[Node]:
@@ -110,7 +105,7 @@ class Takeovers:
             items = [each for each in self._users.get(user, ()) if each is not None and each.opcode == "item"]
             given = [item for item in items if item.parameters["index"] in begun]
             return [*given, *(carries[k].parameter for k in begun)]
-        return [user] if is_view(user) and not self._is_number(user) else []
+        return [user] if is_view(user) and not (self._elements_are_numbers and not user.ndim) else []
 
     def _is_harmless(self, user: Node, node: Node, found: Takeover) -> bool:
         """Return whether a user is a view, or reads an array without keeping it."""
@@ -120,9 +115,6 @@ class Takeovers:
             others = user.operands[1:]
             return not any(other.ndim and other is node for other in others) or lies_apart(user, node)
         return is_view(user) or user.operation.allocates or user.operation.changes
-
-    def _is_number(self, node: Node) -> bool:
-        return self._elements_are_numbers and not node.ndim
 
 
 def _seen_through(array: Node) -> Node:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...array.in_place import is_own_array
 from ...array.node import Node
 from ...array.program import Branch, Carry, Loop
 from ...array.traversal import is_inside, topological
 from ...python.templates import Expression
+from ...walks import reached
 from ..arrangement.assignments import mentions, one_after_another
 from ..arrangement.schedule import Body, schedule
 from ..lines import Line
@@ -248,19 +249,13 @@ class ControlFlowWriter:
 
     def _condition_statements(self, loop: Loop) -> frozenset[Node]:
         """Return the named nodes in the loop that its condition needs; with any, the condition is not in the head."""
-        needed: set[Node] = set()
-        seen: set[Node] = set()
-        stack = [loop.condition]
-        while stack:
-            node = stack.pop()
-            assert node is not None
-            if node in seen or not is_inside(node.region, loop.region) or node.opcode == "parameter":
-                continue
-            seen.add(node)
-            if node in self.writer.plan.named:
-                needed.add(node)
-            stack.extend(node.operands)
-        return frozenset(needed)
+        assert loop.condition is not None
+
+        def inside(nodes: Iterable[Node]) -> list[Node]:
+            return [node for node in nodes if is_inside(node.region, loop.region) and node.opcode != "parameter"]
+
+        needed = reached(inside([loop.condition]), lambda node: inside(node.operands))
+        return frozenset(node for node in needed if node in self.writer.plan.named)
 
     def _while_true(self, loop: Loop, first: frozenset[Node]) -> None:
         """Write the statements of the condition, then ``if not condition: break``."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...array.node import Node
 from ...array.program import Function
-from ...array.result_trees import Path, is_field, leaves_of, mapped
+from ...array.result_trees import Path, is_field, leaves_of, mapped, parts_of, with_parts
 from ...dataclass import dataclass
 from ...hlo.ir import Built
 from ...passes.outlining.tree_maps import LeafCalls, leaf_calls, part_at, pruned
@@ -137,9 +137,7 @@ def _in_dicts(tree: Any) -> Any:
     """Return a tree with dicts in place of its objects."""
     if isinstance(tree, Built):
         return {field: _in_dicts(part) for field, part in zip(tree.fields, tree.parts, strict=True)}
-    if isinstance(tree, dict):
-        return {key: _in_dicts(part) for key, part in tree.items()}
-    return type(tree)(map(_in_dicts, tree)) if isinstance(tree, list | tuple) else tree
+    return with_parts(tree, (_in_dicts(part) for _, part in parts_of(tree)))
 
 
 def _around(leaf: Leaf | None, end: Path) -> str:

@@ -18,6 +18,7 @@ from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.traversal import dependencies
 from ...dataclass import dataclass
+from ...walks import reached
 from ..arrangement.folding import Plan
 from ..lines import LARGE
 from ..trees.argument_trees import Path
@@ -210,15 +211,9 @@ class _Finder:
         """
         own = {node for results in chain.results for node in results.values()}
         before_last = {node for results in chain.results[:-1] for node in results.values()}
-        waiting, seen = [chain.last], {chain.last}
-        while waiting:
-            node = waiting.pop()
-            operands = dependencies(node)
-            if node not in chain.calls and node not in own and not before_last.isdisjoint(operands):
-                return False
-            fresh = [operand for operand in operands if operand not in seen]
-            seen.update(fresh)
-            waiting += fresh
+        needed = (node for node in reached([chain.last], dependencies) if node not in chain.calls and node not in own)
+        if not all(before_last.isdisjoint(dependencies(node)) for node in needed):
+            return False
         is_kept = any(self.plan.uses[node] > 1 or not self._is_carried(chain, node) for node in before_last)
         is_root = chain.last.region is self.graph.root
         return not is_kept or (is_root and all(_bytes(node) < LARGE for node in own))

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...array.node import Node
-from ...array.program import Function, Scope, tree_nodes
-from ...hlo.ir import Computation, Instruction
+from ...array.program import Function, tree_nodes
+from ...hlo.ir import Computation, Instruction, callees_first
+from ...walks import reached
 from ..layout import Layout
 from ..lines import Line, WrittenFunction
 
@@ -33,7 +34,7 @@ _MOVES = frozenset(
 
 def instructions_by_line(functions: Sequence[WrittenFunction]) -> dict[LineRef, tuple[Instruction, ...]]:
     """Return the instructions of each line that computes any: callees' first, then in the module's order."""
-    order = [i for computation in _computations(functions[0].function.computation) for i in computation.instructions]
+    order = [i for computation in callees_first(functions[0].function.computation) for i in computation.instructions]
     spots = _all_spots(functions, order)
     originals = functions[0].function.originals
     by_line: dict[LineRef, dict[Instruction, None]] = {}
@@ -41,20 +42,6 @@ def instructions_by_line(functions: Sequence[WrittenFunction]) -> dict[LineRef, 
         for spot in spots[instruction]:
             by_line.setdefault(spot, {}).update(dict.fromkeys(originals.get(instruction, (instruction,))))
     return {spot: tuple(by_line[spot]) for spot in sorted(by_line)}
-
-
-def _computations(entry: Computation) -> list[Computation]:
-    """Return a computation and all that it calls, callees first."""
-    order: dict[Computation, None] = {}
-    stack: list[tuple[Computation, bool]] = [(entry, False)]
-    while stack:
-        computation, ready = stack.pop()
-        if ready:
-            order.setdefault(computation)
-        elif computation not in order:
-            stack.append((computation, True))
-            stack += [(called, False) for i in reversed(computation.instructions) for called in reversed(i.called)]
-    return list(order)
 
 
 def _all_spots(functions: Sequence[WrittenFunction], order: list[Instruction]) -> dict[Instruction, LineRefs]:
@@ -109,14 +96,11 @@ def _computed(line: Line, named: set[Node]) -> Iterator[Node]:
     The writer renders expressions before it cuts parts out of them: these parts belong to a later line. Equal constants
     are one node everywhere, so a node that depends on nothing else counts where it is bound.
     """
-    found: set[Node] = set(line.after or line.values)
-    stack = list(line.after)
-    while stack:
-        for operand in stack.pop().operands:
-            if operand not in found and (operand in line.values or operand.results):
-                found.add(operand)
-                stack.append(operand)
-    for node in found:
+
+    def inner(node: Node) -> list[Node]:
+        return [operand for operand in node.operands if operand in line.values or operand.results]
+
+    for node in set(reached(line.after, inner)) or set(line.values):
         is_constant = all(operand.is_literal for operand in node.operands)
         if node in line.after or (node not in named and not is_constant):
             yield node
@@ -125,10 +109,7 @@ def _computed(line: Line, named: set[Node]) -> Iterator[Node]:
 def _instructions_by_node(function: Function) -> dict[Node, list[Instruction]]:
     """Return, by node of a function, the instructions whose values it is."""
     found: dict[Node, list[Instruction]] = {}
-    stack: list[Scope] = [function.scope] if function.scope is not None else []
-    while stack:
-        scope = stack.pop()
-        stack += scope.called.values()
+    for scope in function.scopes:
         for instruction, lowered in scope.values.items():
             if instruction.opcode in _TRANSPARENT:
                 continue

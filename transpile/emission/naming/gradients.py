@@ -15,6 +15,7 @@ from ...array.node import Node
 from ...array.program import Function, tree_nodes
 from ...array.traversal import dependencies, unviewed
 from ...hlo.ir import Computation, Instruction, InstructionUsers
+from ...walks import reached
 from ..module.sections import scope_parts
 from .arguments import is_leaf, own_words
 from .identifiers import common_words, given_arguments, is_argument
@@ -187,18 +188,11 @@ def _producer(node: Node) -> tuple[Node, int]:
 def _made_of(result: Node, results: Sequence[Node]) -> list[Node]:
     """Return the parameters of a result's shape that it is computed from element-wise, not through other results."""
     others = set(results) - {result}
-    found: dict[Node, None] = {}
-    stack, seen = [result], {result}
-    while stack:
-        node = stack.pop()
-        if node.opcode == "parameter":
-            found[node] = None
-            continue
-        same = (o for o in _read_by_element(node) if o.shape == result.shape and o not in others and o not in seen)
-        for operand in same:
-            seen.add(operand)
-            stack.append(operand)
-    return list(found)
+
+    def same(node: Node) -> list[Node]:
+        return [each for each in _read_by_element(node) if each.shape == result.shape and each not in others]
+
+    return [node for node in reached([result], same) if node.opcode == "parameter"]
 
 
 def _read_by_element(node: Node) -> Sequence[Node]:

@@ -6,13 +6,13 @@ same tree are named after the weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...array.node import Node
 from ...array.program import Function
+from ...array.result_trees import leaves_of
 from ...array.traversal import unviewed
-from ...hlo.ir import Built
 from .arguments import path_of
 from .identifiers import identifier, is_argument
 from .scopes import is_gradient
@@ -48,7 +48,7 @@ def gradients_in_tree(function: Function, results: Any) -> dict[Node, Node]:
         if is_argument(parameter)
     }
     found: dict[Node, Node] = {}
-    for path, node in _places(results, ()):
+    for path, node in _places(results):
         if any(map(is_gradient, function.graph.results.get(node, ()))):
             ends = (leaves.get((path[k:], node.shape)) for k in range(len(path)))
             leaf = next((end for end in ends if end is not None), None)
@@ -60,7 +60,7 @@ def gradients_in_tree(function: Function, results: Any) -> dict[Node, Node]:
 def names_in_tree(results: Any) -> dict[Node, str]:
     """Return the names of results by the last key of their path in the tree; empty for results with several."""
     found: dict[Node, str] = {}
-    for path, node in _places(results, ()):
+    for path, node in _places(results):
         name = path[-1] if path and path[-1].isidentifier() else ""
         found[node] = name if found.get(node, name) == name else ""
     return found
@@ -70,17 +70,9 @@ def _path(function: Function, parameter: Node) -> tuple[str, ...]:
     return path_of(function.computation.parameters[parameter.parameters["argument"]])
 
 
-def _places(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node]]:
-    """Yield the leaves of a tree of results, each with its path."""
-    if isinstance(tree, Node):
-        yield path, tree
-    elif isinstance(tree, Built):
-        yield from _places(dict(zip(tree.fields or range(len(tree.parts)), tree.parts, strict=False)), path)
-    elif isinstance(tree, dict):
-        for key, part in tree.items():
-            yield from _places(part, (*path, str(key)))
-    elif isinstance(tree, list | tuple):
-        yield from _places(dict(enumerate(tree)), path)
+def _places(results: Any) -> list[tuple[tuple[str, ...], Node]]:
+    """Return the leaves of a tree of results, each with the words of its path."""
+    return [(tuple(str(key).removeprefix(".") for key in path), node) for path, node in leaves_of(results)]
 
 
 def _factors(node: Node) -> Sequence[Node]:

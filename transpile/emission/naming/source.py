@@ -21,6 +21,7 @@ from ...dataclass import dataclass
 from ...hlo.ir import HloModule, Instruction
 from ...hlo.stack_frames import CallChains, has_own_lines
 from ...passes.calls.inline_one import handed_on
+from ...walks import reached
 from .gradients import ArgumentGradients
 from .scopes import GRADIENT, ContextNames, instructions_of, is_gradient
 from .source_functions import SourceFunctions
@@ -255,14 +256,9 @@ def _is_call_like(node: Node, other: Node) -> bool:
 
 def _parts(node: Node, sites: dict[Node, list[Site]]) -> set[Node]:
     """Return the nodes that a node is computed from within its own expressions."""
-    found: set[Node] = set()
-    stack = [node]
-    while stack:
-        for operand in stack.pop().operands:
-            if operand not in found and set(sites.get(operand, ())) & set(sites[node]):
-                found.add(operand)
-                stack.append(operand)
-    return found
+    own = set(sites[node])
+    inner = reached([node], lambda part: (each for each in part.operands if own & set(sites.get(each, ()))))
+    return {part for part in inner if part is not node}
 
 
 def _used_outside(

@@ -14,6 +14,7 @@ from symtable import symtable
 from ...dataclass import dataclass
 from ...python.modules import parsed
 from ...target import TEMPLATES, Kernels, Target
+from ...walks import reached
 
 SHARED = "prelude"  # the folder of functions written for NumPy
 NUMPY = "np"  # the library's name there
@@ -95,6 +96,12 @@ class Definitions(Mapping[str, Definition]):
         return len(self._modules)
 
 
+def needed_by(definitions: Mapping[str, Definition], used: Iterable[str]) -> dict[str, Definition]:
+    """Return the definitions of some names, and those that these need."""
+    names = reached(sorted(used, reverse=True), lambda name: definitions[name].uses if name in definitions else ())
+    return {name: definitions[name] for name in names if name in definitions}
+
+
 @dataclass(frozen=True, slots=True)
 class Prelude:
     """The definitions of all prelude modules."""
@@ -103,14 +110,7 @@ class Prelude:
 
     def closure(self, names: list[str]) -> list[Definition]:
         """Return the definitions of the names and all that they need, in the order of the prelude's own files."""
-        found: dict[str, Definition] = {}
-        waiting = list(names)
-        while waiting:
-            name = waiting.pop()
-            if name in self.definitions and name not in found:
-                found[name] = self.definitions[name]
-                waiting.extend(found[name].uses)
-        return sorted(found.values(), key=lambda definition: definition.order)
+        return sorted(needed_by(self.definitions, names).values(), key=lambda definition: definition.order)
 
     def with_definitions(self, changed: dict[str, Definition]) -> Prelude:
         """Return the prelude with some definitions replaced."""

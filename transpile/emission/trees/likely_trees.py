@@ -27,7 +27,7 @@ def with_likely_trees(module: HloModule) -> HloModule:
     place = 0
     while place < len(shapes):
         own = next((each for each in known if _are_alike(each, shapes[place : place + len(each)])), None)
-        parts.append(place if own is None else _numbered_from(own, place))
+        parts.append(place if own is None else _built([(keys, place + k) for k, (keys, _) in enumerate(own)]))
         place += 1 if own is None else len(own)
     if len(parts) == len(shapes):
         return module
@@ -70,11 +70,6 @@ def _are_alike(tree: Leaves, shapes: Sequence[Shape]) -> bool:
 
 def _kind(shape: ArrayShape) -> tuple[object, ...]:
     return shape.element_type, shape.dimensions
-
-
-def _numbered_from(tree: Leaves, first: int) -> ResultTree:
-    """Return the tree with the numbers of results from ``first`` on."""
-    return _built([(keys, first + k) for k, (keys, _) in enumerate(tree)])
 
 
 def _built(leaves: Sequence[tuple[tuple[Key, ...], int]]) -> ResultTree:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ...array.node import Node
 from ...array.program import Tree
-from ...array.result_trees import Path, leaves_of, parts_of
+from ...array.result_trees import Path, leaves_of, parts_of, with_parts
 from ...dataclass import dataclass
 from ...hlo.ir import Built, HloModule, ResultTree
 
@@ -89,13 +88,7 @@ def with_texts(tree: Any, texts: Mapping[Path, str], path: Path = ()) -> Any:
     """Return the tree with the parts at these places replaced by texts."""
     if path in texts:
         return texts[path]
-    if isinstance(tree, Built):
-        return replace(tree, parts=tuple(with_texts(part, texts, (*path, key)) for key, part in parts_of(tree)))
-    if isinstance(tree, dict):
-        return {key: with_texts(part, texts, (*path, key)) for key, part in tree.items()}
-    if isinstance(tree, list | tuple):
-        return type(tree)(with_texts(part, texts, (*path, key)) for key, part in enumerate(tree))
-    return tree
+    return with_parts(tree, (with_texts(part, texts, (*path, key)) for key, part in parts_of(tree)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +147,8 @@ def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[A
 
 def with_objects(tree: ResultTree, made: Callable[[Built], ResultTree]) -> ResultTree:
     """Return the tree with its objects replaced by what ``made`` returns for them, the inner ones first."""
-    if isinstance(tree, Built):
-        return made(replace(tree, parts=tuple(with_objects(part, made) for part in tree.parts)))
-    if isinstance(tree, dict):
-        return {key: with_objects(part, made) for key, part in tree.items()}
-    return type(tree)(with_objects(part, made) for part in tree) if isinstance(tree, list | tuple) else tree
+    tree = with_parts(tree, (with_objects(part, made) for _, part in parts_of(tree)))
+    return made(tree) if isinstance(tree, Built) else tree
 
 
 def has_trees(module: HloModule, paths: Sequence[object]) -> bool:

@@ -7,9 +7,9 @@ signature becomes a constant, ``LAYER = {..}``, and a result is described as ``l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
+from ...array.result_trees import parts_of, with_parts
 from ...hlo.ir import Built
 from .argument_trees import Key, Path, Tree, quoted_key
 
@@ -105,13 +105,7 @@ def _like(results: Any, known: dict[Form, str]) -> Any:
     form = _result_form(results)
     if form is not None and form in known and _leaves(form) >= _LEAST_LEAVES:
         return f"like {known[form]}"
-    if isinstance(results, dict):
-        return {key: _like(part, known) for key, part in results.items()}
-    if isinstance(results, list | tuple):
-        return type(results)(_like(part, known) for part in results)
-    if isinstance(results, Built):
-        return replace(results, parts=tuple(_like(part, known) for part in results.parts))
-    return results
+    return with_parts(results, (_like(part, known) for _, part in parts_of(results)))
 
 
 def _sorted_form(tree: Any) -> Form:

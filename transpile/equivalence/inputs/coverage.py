@@ -11,7 +11,6 @@ from dataclasses import field
 from typing import Any
 
 from ...array.node import Region
-from ...array.program import Scope
 from ...dataclass import dataclass
 from ...emission.lines import Line, WrittenFunction
 from ...emission.module.generated import GeneratedModule
@@ -141,13 +140,10 @@ def _body(what: str, body: Sequence[ast.stmt]) -> Body:
 def _names(function: WrittenFunction) -> dict[Region, str]:
     """Return the name of the computation of every region, with the instruction that calls it."""
     found: dict[Region, str] = {}
-    stack = [function.function.scope] if function.function.scope is not None else []
-    while stack:
-        scope: Scope = stack.pop()
+    for scope in function.function.scopes:
         for (instruction, computation), inner in scope.called.items():
             if inner.region is not scope.region and computation is not instruction.attributes.get("condition"):
                 found.setdefault(inner.region, f"{computation.name} of {instruction.name}")
-            stack.append(inner)
     return found
 
 

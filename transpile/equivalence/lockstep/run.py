@@ -20,7 +20,7 @@ import numpy as np
 
 from ...array.graph import Graph
 from ...array.node import Node, Region
-from ...array.program import Loop, Scope, roots
+from ...array.program import Function, Loop, Scope, roots
 from ...array.traversal import topological
 from ...dataclass import dataclass
 from ...emission.lines import WrittenFunction
@@ -92,10 +92,6 @@ class Lockstep:
         return self.divergences[0] if self.divergences else None
 
 
-def _by_reference(text: str, arrays: Sequence[Array]) -> list[Array]:
-    return run_hlo_in_child(text, *arrays)
-
-
 def lockstep(
     module: HloModule,
     emitted: GeneratedModule,
@@ -103,7 +99,7 @@ def lockstep(
     source: str | None = None,
     *,
     record: Record = record,
-    evaluate: Evaluate = _by_reference,
+    evaluate: Evaluate = lambda text, arrays: run_hlo_in_child(text, *arrays),
 ) -> Lockstep:
     """Run an emitted module in lockstep with the reference.
 
@@ -146,7 +142,7 @@ class _Judge:
         self._frames: list[_Frame] = []
         self._steps: dict[Any, tuple[Step, str]] = {}
         self._budgets: dict[tuple[Instruction, tuple[Instruction, ...]], list[Budget]] = {}
-        self._scopes = [_by_region(function.function.scope) for function in probed.functions]
+        self._scopes = [_by_region(function.function) for function in probed.functions]
         self._loops_by_region = {loop.region: loop for function in probed.functions for loop in _loops(function)}
         self._regions = {loop.region: loop.line for loop in probed.loops}  # loop bodies of the text, with their lines
 
@@ -365,15 +361,12 @@ def _loop_scopes(instruction: Instruction, scope: Scope) -> list[Scope]:
     return [inner] if inner is not None and inner.region.kind == "loop" else []
 
 
-def _by_region(scope: Scope | None) -> dict[Region, list[Scope]]:
+def _by_region(function: Function) -> dict[Region, list[Scope]]:
     """Return all scopes of a function by the region that computes them: the body of a loop, or that of the function."""
     found: dict[Region, list[Scope]] = {}
-    stack = [scope] if scope is not None else []
-    while stack:
-        inner = stack.pop()
-        home = next(region for region in inner.region.path() if region.kind not in ("branch", "block"))
-        found.setdefault(home, []).append(inner)
-        stack.extend(inner.called.values())
+    for scope in function.scopes:
+        home = next(region for region in scope.region.path() if region.kind not in ("branch", "block"))
+        found.setdefault(home, []).append(scope)
     return found
 
 

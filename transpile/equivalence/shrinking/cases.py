@@ -14,6 +14,7 @@ from ...dataclass import dataclass
 from ...hlo.carriers import Array
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
+from ...walks import operands_first
 
 Leaves = tuple[Array, ...]
 
@@ -58,19 +59,8 @@ def array_leaves(shape: Shape) -> list[ArrayShape]:
 
 
 def ordered(*roots: Instruction) -> list[Instruction]:
-    """Return the instructions that the roots need in topological order, operands first, without recursion."""
-    order: list[Instruction] = []
-    done: set[Instruction] = set()
-    stack = [(root, False) for root in reversed(roots)]
-    while stack:
-        instruction, is_ready = stack.pop()
-        if is_ready:
-            order.append(instruction)
-        elif instruction not in done:
-            done.add(instruction)
-            stack.append((instruction, True))
-            stack.extend((operand, False) for operand in reversed(instruction.operands) if operand not in done)
-    return order
+    """Return the instructions that the roots need in topological order, operands first."""
+    return operands_first(roots, lambda instruction: instruction.operands)
 
 
 def substituted(root: Instruction, changes: Mapping[Instruction, Instruction]) -> Instruction:

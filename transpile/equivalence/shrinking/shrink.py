@@ -41,17 +41,13 @@ class Reduction:
         return len(self.module.entry.instructions)
 
 
-def _by_reference(text: str, inputs: list[Array]) -> list[Array]:
-    return run_hlo_in_child(text, *inputs, timeout=_SECONDS)
-
-
 def reduce_module(
     module: HloModule,
     inputs: Sequence[Array],
     is_interesting: IsInteresting,
     *,
     confirmations: int = 1,
-    evaluate: Evaluate = _by_reference,
+    evaluate: Evaluate = lambda text, inputs: run_hlo_in_child(text, *inputs, timeout=_SECONDS),
     on_progress: Callable[[Reduction], None] | None = None,
 ) -> Reduction:
     """Return the smallest case found that ``is_interesting`` still accepts.

@@ -188,10 +188,6 @@ def _read_letter(value: Any) -> str | None:
     return chr(code) if code is not None and 0 < code < 128 else None
 
 
-def _read_flag(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
 def _read_integer(value: Any) -> int | None:
     """Return an integer, which protos write as a string if it has 64 bits; None for anything else."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value):
@@ -214,17 +210,13 @@ def _read_integers(value: Any) -> tuple[int, ...] | None:
     return tuple(part for part in found if part is not None) if None not in found else None
 
 
-def _read_word(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 _READERS: dict[Kind, Callable[[Any], Any]] = {
     Kind.LETTER: _read_letter,
-    Kind.FLAG: _read_flag,
+    Kind.FLAG: lambda value: value if isinstance(value, bool) else None,
     Kind.INTEGER: _read_integer,
     Kind.NUMBER: _read_number,
     Kind.INTEGERS: _read_integers,
-    Kind.WORD: _read_word,
+    Kind.WORD: lambda value: value if isinstance(value, str) else None,
     Kind.ANY: lambda value: value,
 }
 _ARTICLES = {

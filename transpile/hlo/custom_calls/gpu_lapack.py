@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..builder import S32, XlaBuilder, XlaOp
-from ..element_types import ELEMENT_TYPES, ElementType
+from ..element_types import ELEMENT_TYPES
 from ..layouts import make_shape
 from ..shapes import ArrayShape, Layout, Shape, TupleShape
 from .call import Call, CustomCall
@@ -166,7 +166,7 @@ def _eigen(b: XlaBuilder, call: Call, a: XlaOp) -> tuple[XlaOp, list[XlaOp], Xla
     """
     shape = a.array_shape
     *batch, n, _ = shape.dimensions
-    made_of = _complex(shape.element_type)
+    made_of = shape.element_type if shape.element_type.is_complex else ELEMENT_TYPES[f"c{2 * shape.element_type.bits}"]
     parts = 1 if shape.element_type.is_complex else 2
     vectors = make_shape(made_of, [*batch, n, n])
     shapes = [*[make_shape(shape.element_type, [*batch, n])] * parts, vectors, vectors, make_shape(S32, batch)]
@@ -174,10 +174,6 @@ def _eigen(b: XlaBuilder, call: Call, a: XlaOp) -> tuple[XlaOp, list[XlaOp], Xla
     made = lapack_call(b, "geev", (a,), shapes, **sides)
     values = [made[k] for k in range(parts)]
     return made, values, made[parts], made[parts + 1], made[parts + 2]
-
-
-def _complex(element_type: ElementType) -> ElementType:
-    return element_type if element_type.is_complex else ELEMENT_TYPES[f"c{2 * element_type.bits}"]
 
 
 def _eigen_hybrid(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:

@@ -142,7 +142,7 @@ def matched(instruction: Instruction, signatures: Sequence[str], takes_dynamic: 
     """Return the sizes that names stand for in the first signature that matches. Raises ConfigError if none does."""
     operands = [operand.shape for operand in instruction.operands]
     results = _results(instruction.shape)
-    if not takes_dynamic and any(_is_dynamic(shape) for shape in (*operands, *results)):
+    if not takes_dynamic and any(isinstance(shape, ArrayShape) and shape.is_dynamic for shape in (*operands, *results)):
         raise ConfigError("takes no arrays with a size that is known at run time only")
     for signature in signatures:
         taken, given = _parsed(signature)
@@ -176,10 +176,6 @@ def _result(match: _Match, term: _Term) -> ArrayShape:
 
 def _results(shape: Shape) -> tuple[Shape, ...]:
     return shape.elements if isinstance(shape, TupleShape) else (shape,)
-
-
-def _is_dynamic(shape: Shape) -> bool:
-    return isinstance(shape, ArrayShape) and shape.is_dynamic
 
 
 @lru_cache(maxsize=1024)

@@ -21,10 +21,6 @@ from .common import (
 )
 
 
-def _tuple(op: Operation) -> Shape:
-    return TupleShape(op.operands)
-
-
 def tuple_operand(op: Operation, at_least: int) -> TupleShape:
     """Return operand 0; refuse (XP210) anything but a tuple of at least this many elements."""
     operand = op.operands[0]
@@ -189,7 +185,7 @@ def _custom_call(op: Operation) -> None:
 
 
 RULES: dict[str, Rule] = {
-    "tuple": _tuple,
+    "tuple": lambda op: TupleShape(op.operands),
     "get-tuple-element": _get_tuple_element,
     "while": _while,
     "conditional": _conditional,

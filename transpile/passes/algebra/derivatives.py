@@ -21,10 +21,6 @@ def _greater(one: str, other: str) -> Make:
     return lambda graph, node, found: called(graph, "greater_or_half", (found[one], found[other]), node)
 
 
-def _of_logaddexp(graph: Graph, node: Node, found: Bindings) -> Node:
-    return called(graph, "logaddexp_slope", (found["x"], found["sum"]), node)
-
-
 _SHARE = (
     "divide(convert(compare(x, (chosen := {0}(x, y)), direction='EQ')), "
     "select(compare(y, chosen, direction='EQ'), 2, 1))"
@@ -40,7 +36,7 @@ RULES = (
     FloatRule(_SHARE.format("maximum"), _LARGER.format("x, y")),
     FloatRule(_SHARE.format("minimum"), _LARGER.format("y, x")),
     FloatRule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SOFTPLUS}))", "logistic(x)"),
-    FloatRule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SUM}))", _of_logaddexp),
+    FloatRule(f"exponential(subtract({_FINITE.format('x', 'x')}, {_SUM}))", "prelude.logaddexp_slope(x, sum)"),
     *(
         FloatRule(f"select(compare(size, 0, direction='GE'), (ratio := divide(x, size)), {minus})", _of_known_sign)
         for minus in ("subtract(0, ratio)", "negate(ratio)")

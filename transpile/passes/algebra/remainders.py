@@ -12,7 +12,6 @@ from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
-from ...hlo.element_types import ElementType
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import FloatRule, Rule, apply_rules
 from .signed_zeros import sign_is_told
@@ -22,21 +21,15 @@ _REST = f"(rest := prelude.int_remainder(x, {_DIVISOR}))"
 _OTHER_SIGN = f"compare(compare({_REST}, 0, direction='LT'), compare(d, 0, direction='LT'), direction='NE')"
 
 
-def _has_sign(element_type: ElementType) -> bool:
-    return element_type.is_signed
-
-
-def _has_no_sign(element_type: ElementType) -> bool:
-    return element_type.is_unsigned
-
-
 RULES = (
     Rule(
         f"select(and_({_OTHER_SIGN}, compare(rest, 0, direction='NE')), add(rest, d), rest)",
         "remainder(x, y)",
-        when=_has_sign,
+        when=lambda element_type: element_type.is_signed,
     ),
-    Rule(f"prelude.int_remainder(x, {_DIVISOR})", "remainder(x, y)", when=_has_no_sign),
+    Rule(
+        f"prelude.int_remainder(x, {_DIVISOR})", "remainder(x, y)", when=lambda element_type: element_type.is_unsigned
+    ),
 )
 
 

@@ -12,7 +12,7 @@ from ...array.live import live_nodes
 from ...array.node import Node
 from ...array.operations.inference import broadcast
 from ...array.program import Function, Program
-from ...array.rewriting import rewrite
+from ...array.rewriting import rewrite, with_operands
 from ...array.value import FULL, NEW, getitem
 from .inline_one import calls_of, handed_on
 
@@ -103,6 +103,4 @@ def _of_sources(function: Function, called: Function, places: set[int], node: No
     if node.parameters["function"] is not called or not all(_is_view(node.operands[k]) for k in places):
         return None
     operands = tuple(each.operands[0] if k in places else each for k, each in enumerate(node.operands))
-    if node.results:
-        return function.graph.add("call", operands, results=node.results, function=called)
-    return function.graph.add("call", operands, shape=node.shape, element_type=node.element_type, function=called)
+    return with_operands(function.graph, node, operands)

@@ -20,6 +20,7 @@ from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
 from ...array.traversal import dependencies
 from ...array.value import filled
+from ...walks import reached
 from ..algebra.signed_zeros import is_never_minus_zero
 from ..rewriting.patterns import Bindings
 from ..rewriting.rules import Make, Rule, apply_rules
@@ -133,16 +134,12 @@ def _cone(node: Node) -> tuple[set[Node], set[Node], set[Node]]:
     """Return the operations that compute a value, without views; its leaves; and all nodes that it depends on."""
     steps: set[Node] = set()
     leaves: set[Node] = set()
-    seen, waiting = {node}, [node]
-    while waiting:
-        part = waiting.pop()
+    seen = set(reached([node], lambda part: part.operands))
+    for part in seen:
         if not part.operands or part.operation.is_filled:
             leaves.add(part)
         elif not part.operation.is_light and part.opcode not in ("reshape", "broadcast_to"):
             steps.add(part)
-        new = [operand for operand in part.operands if operand not in seen]
-        seen.update(new)
-        waiting += new
     return steps, leaves, seen
 
 

@@ -12,6 +12,7 @@ from ...array.node import Node
 from ...array.program import Function, Program, roots
 from ...array.rewriting import rewrite
 from ...array.traversal import topological
+from ...walks import reached
 
 Form = Callable[[Graph, Node], Node | None]
 
@@ -33,11 +34,5 @@ def _repeated(program: Program) -> set[Function]:
         function: [node for node in topological(roots(function)) if node.opcode == "call"]
         for function in program.functions
     }
-    found: set[Function] = set()
-    waiting = [call.parameters["function"] for each in calls.values() for call in each if call.region.is_in_loop]
-    while waiting:
-        function = waiting.pop()
-        if function not in found:
-            found.add(function)
-            waiting += [call.parameters["function"] for call in calls.get(function, [])]
-    return found
+    called = [call.parameters["function"] for each in calls.values() for call in each if call.region.is_in_loop]
+    return set(reached(called, lambda function: [call.parameters["function"] for call in calls.get(function, [])]))

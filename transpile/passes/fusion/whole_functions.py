@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from math import prod
 
 from ...array.node import Node
-from ...array.program import Carry, Function, Loop, Program, Tree, roots, tree_nodes
+from ...array.program import Carry, Function, Loop, Program, roots, tree_nodes
+from ...array.result_trees import mapped
 from ...array.traversal import body_and_captured, topological
 from ...kernels.index_maps import is_view
 from ...target import Kernels
@@ -76,15 +77,8 @@ def _enclose(function: Function, outside: Sequence[Node]) -> None:
     for index, node in enumerate(found):
         with graph.coming_as(node, graph):
             given[node] = graph.typed("item", (whole,), node.shape, node.element_type, index=index, stands_for=node)
-    function.results = _exchanged(function.results, given)
+    function.results = mapped(function.results, lambda node: given.get(node, node))
     function.live = None
-
-
-def _exchanged(tree: Tree, by: dict[Node, Node]) -> Tree:
-    """Return a tree of nodes with others in their places."""
-    if isinstance(tree, tuple):
-        return tuple(_exchanged(part, by) for part in tree)
-    return by.get(tree, tree)
 
 
 def stand_for_results(function: Function) -> None:

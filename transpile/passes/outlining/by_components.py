@@ -19,6 +19,7 @@ from ...array.node import Node
 from ...array.program import Function, Program, roots
 from ...array.traversal import dependencies, topological
 from ...hlo.element_types import PRED
+from ...walks import reached
 from .copies import Rows, connected
 from .replacing import Alike, cyclic_outline, label_of, outline, readers_in
 
@@ -133,18 +134,8 @@ def _by_use(nodes: list[Node]) -> list[Node]:
     """
     inside = set(nodes)
     needed = {operand for node in nodes for operand in node.operands}
-    found: dict[Node, None] = {}
-    for last in (node for node in nodes if node not in needed):
-        waiting = [(last, iter(last.operands))]
-        while waiting:
-            node, operands = waiting[-1]
-            following = next((each for each in operands if each in inside and each not in found), None)
-            if following is None:
-                found[node] = None
-                waiting.pop()
-            else:
-                waiting.append((following, iter(following.operands)))
-    return list(found)
+    last = [node for node in nodes if node not in needed]
+    return topological(last, lambda node: [operand for operand in node.operands if operand in inside])
 
 
 def _form(nodes: list[Node], live: LiveNodes) -> Hashable:
@@ -185,12 +176,6 @@ def _needs_itself(nodes: list[Node], place: dict[Node, int]) -> bool:
     """
     inside = set(nodes)
     first = min(place[node] for node in nodes)
-    seen = {operand for node in nodes for operand in node.operands if operand not in inside}
-    waiting = list(seen)
-    while waiting:
-        needed = [node for node in dependencies(waiting.pop()) if node not in seen and place[node] >= first]
-        if not inside.isdisjoint(needed):
-            return True
-        seen.update(needed)
-        waiting += needed
-    return False
+    outside = {operand for node in nodes for operand in node.operands if operand not in inside}
+    needed = reached(outside, lambda node: (other for other in dependencies(node) if place[other] >= first))
+    return any(node in inside for node in needed)

@@ -18,6 +18,7 @@ from ...array.program import Function, Program, roots, tree_nodes
 from ...array.result_trees import fitting, placed
 from ...array.traversal import topological, users_of
 from ...hlo.stack_frames import CallChains
+from ...walks import reached
 from .growing import Copies
 from .neighbours import Row, Surroundings
 from .replacing import Alike, label_of, outline
@@ -191,14 +192,8 @@ def _leading_on(copies: Copies) -> set[Row]:
     """The rows on which the next copy depends, as opposed to those that only give results."""
     row_of = {node: row for row in copies.rows for node in row[:2]}
     operands = (operand for row in copies.rows for operand in row[1].operands)
-    waiting = [row for operand in operands if (row := row_of.get(operand)) is not None and operand is row[0]]
-    found: set[Row] = set()
-    while waiting:
-        row = waiting.pop()
-        if row not in found:
-            found.add(row)
-            waiting += [row_of[operand] for operand in row[0].operands if operand in row_of]
-    return found
+    needed = [row for operand in operands if (row := row_of.get(operand)) is not None and operand is row[0]]
+    return set(reached(needed, lambda row: (row_of[operand] for operand in row[0].operands if operand in row_of)))
 
 
 def _before(copies: Copies, row: Row) -> Node | None:

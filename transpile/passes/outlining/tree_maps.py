@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...array.node import Node
-from ...array.result_trees import Path, leaves_of, parts_of
+from ...array.result_trees import Path, leaves_of, parts_of, with_parts
 from ...dataclass import dataclass
 from ...hlo.ir import Built
 
@@ -81,10 +81,7 @@ def pruned(tree: Any, leaves: Sequence[Path]) -> Any:
         return None
     if isinstance(tree, dict):
         return parts
-    if len(parts) < sum(1 for _ in parts_of(tree)):
-        return None
-    whole = tuple(parts.values())
-    return replace(tree, parts=whole) if isinstance(tree, Built) else type(tree)(whole)
+    return with_parts(tree, parts.values()) if len(parts) == sum(1 for _ in parts_of(tree)) else None
 
 
 def part_at(tree: Any, path: Path) -> Any:

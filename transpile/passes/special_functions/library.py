@@ -16,6 +16,7 @@ from ...hlo.element_types import ELEMENT_TYPES
 from ...hlo.ir import HloModule
 from ...hlo.parser import parse_module
 from ...hlo.shapes import ArrayShape
+from ...walks import reached
 from .folding import folded
 from .reading import Reading
 from .terms import COMPLEX_OF, NAMED, PARTS, Term, Terms
@@ -214,13 +215,7 @@ def _is_part_of_parameter(term: Term) -> bool:
 
 def _count(term: Term) -> int:
     """Return the number of different terms that a term depends on, including itself."""
-    found = {term}
-    waiting = [term]
-    while waiting:
-        added = set(waiting.pop().operands) - found
-        found |= added
-        waiting += added
-    return len(found)
+    return sum(1 for _ in reached([term], lambda part: part.operands))
 
 
 def numbers_of(module: HloModule) -> set[float]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ...hlo.ir import Computation, HloModule, Instruction, callees_first, naming
+from ...walks import operands_first
 
 Calls = dict[Instruction, Instruction]  # replacements of a computation's instructions, with old operands
 Originals = dict[Instruction, tuple[Instruction, ...]]
@@ -96,13 +97,4 @@ def _gone(computation: Computation, calls: Calls, operands: _Operands) -> dict[I
 
 def _ordered(instructions: Iterable[Instruction], operands: _Operands) -> list[Instruction]:
     """Return instructions in topological order, otherwise in their own."""
-    ordered: dict[Instruction, None] = {}
-    for instruction in instructions:
-        waiting = [instruction]
-        while waiting:
-            missing = [operand for operand in operands[waiting[-1]] if operand not in ordered]
-            if missing:
-                waiting += missing[::-1]
-            else:
-                ordered[waiting.pop()] = None
-    return list(ordered)
+    return operands_first(instructions, operands.__getitem__)

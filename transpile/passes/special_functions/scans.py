@@ -26,6 +26,7 @@ from ...hlo.element_types import C64, C128, F32, F64
 from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import ELEMENTWISE
 from ...hlo.shapes import ArrayShape, TupleShape
+from ...walks import reached
 from ..constants.folding import fold
 from ..outlining.traced_calls import described
 from ..reductions.prefixes import LARGEST
@@ -164,14 +165,8 @@ def associative_scans(computation: Computation) -> Iterator[Scan]:
 
 def _depend(arrays: Iterable[Instruction], others: Iterable[Instruction]) -> bool:
     """Return whether any array depends on any of the others."""
-    sought, seen, waiting = set(others), set[Instruction](), list(arrays)
-    while waiting:
-        instruction = waiting.pop()
-        if instruction in sought:
-            return True
-        waiting += (operand for operand in instruction.operands if operand not in seen)
-        seen.update(instruction.operands)
-    return False
+    sought = set(others)
+    return any(each in sought for each in reached(arrays, lambda instruction: instruction.operands))
 
 
 def _levels(scans: dict[Instruction, Instruction], axis: int) -> list[Level]:

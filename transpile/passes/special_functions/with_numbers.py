@@ -12,6 +12,7 @@ from itertools import product
 
 import numpy as np
 
+from ...walks import reached
 from .folding import FLIPPED, is_commutative, value_of, written
 from .terms import Term, Terms
 
@@ -22,14 +23,9 @@ _DOUBT = 1024  # units in the last place of folded numbers, since XLA's approxim
 
 def roots(pattern: Term) -> set[str]:
     """Return the opcodes that may be at the root of a pattern whose arguments are numbers."""
-    found: set[str] = set()
-    waiting = [pattern]
-    while waiting:
-        term = waiting.pop()
-        found.add(term.opcode)
-        if term.opcode in _PASSED_THROUGH or term.opcode == "multiply":  # by 1
-            waiting += term.operands
-    return found - {"constant", "parameter"}
+    passed = {*_PASSED_THROUGH, "multiply"}  # by 1
+    terms = reached([pattern], lambda term: term.operands if term.opcode in passed else ())
+    return {term.opcode for term in terms} - {"constant", "parameter"}
 
 
 def arguments_of(terms: Terms, parameters: list[Term], pattern: Term, term: Term) -> tuple[Term, ...] | None:

@@ -16,6 +16,7 @@ from ...array.program import Loop, range_length
 from ...array.traversal import is_inside, topological
 from ...array.value import Value
 from ...dataclass import dataclass
+from ...walks import reached
 from .counters import from_affine
 
 
@@ -231,12 +232,8 @@ def _limit(attempt: Attempt, k: int) -> int | None:
     None.
     """
     limits = []
-    waiting = [attempt.condition.node]
-    while waiting:
-        node = waiting.pop()
-        if node.opcode == "and":
-            waiting += node.operands
-        elif node.opcode == "compare":
+    for node in reached([attempt.condition.node], lambda node: node.operands if node.opcode == "and" else ()):
+        if node.opcode == "compare":
             left, right = node.operands
             direction, number = node.parameters["direction"], integer_value(right)
             if left is attempt.inside[k].node and number is not None and direction in ("LT", "LE"):

@@ -126,14 +126,6 @@ def _is_large(value: Any) -> bool:
     return isinstance(value, tuple | list | str) and len(value) > LARGEST
 
 
-def _constant(_: Evaluator, node: ast.Constant, names: Mapping[str, Fact]) -> Fact:
-    return Known(node.value)
-
-
-def _name(evaluator: Evaluator, node: ast.Name, names: Mapping[str, Fact]) -> Fact:
-    return names[node.id] if node.id in names else evaluator.constants.get(node.id)
-
-
 def _tuple(evaluator: Evaluator, node: ast.Tuple, names: Mapping[str, Fact]) -> Fact:
     elements = evaluator.elements(node.elts, names)
     return None if elements is None else tuple_of(elements)
@@ -333,8 +325,8 @@ def _comprehension(evaluator: Evaluator, node: ast.ListComp | ast.GeneratorExp, 
 
 
 _RULES: dict[type, Callable[..., Fact]] = {
-    ast.Constant: _constant,
-    ast.Name: _name,
+    ast.Constant: lambda _, node, names: Known(node.value),
+    ast.Name: lambda evaluator, node, names: names[node.id] if node.id in names else evaluator.constants.get(node.id),
     ast.Tuple: _tuple,
     ast.List: _list,
     ast.BinOp: _binary,

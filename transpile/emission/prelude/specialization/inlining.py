@@ -11,7 +11,7 @@ from ....dataclass import dataclass
 from ....options import LINE_LENGTH
 from ....python.modules import mentioned, statement_of
 from ....python.printer import Printer
-from ..library import Definition
+from ..library import Definition, needed_by
 from .dead_code import cleaned
 from .lattice import defaults_of, parameters_of
 from .layout import laid_out
@@ -41,18 +41,6 @@ def merged(definitions: Mapping[str, Definition], used: Iterable[str]) -> dict[s
             refused.add(texts)
         else:
             return changed
-
-
-def needed_by(definitions: Mapping[str, Definition], used: Iterable[str]) -> dict[str, Definition]:
-    """Return the definitions of some names, and those that these need."""
-    found: dict[str, Definition] = {}
-    waiting = sorted(used, reverse=True)
-    while waiting:
-        name = waiting.pop()
-        if name in definitions and name not in found:
-            found[name] = definitions[name]
-            waiting += definitions[name].uses
-    return found
 
 
 def _callers(definitions: Mapping[str, Definition]) -> dict[str, str]:

@@ -19,12 +19,12 @@ from typing import Any
 from ....dataclass import dataclass
 from ....python.modules import mentioned, statement_of
 from ....python.printer import head
-from ..library import Definition
+from ..library import Definition, needed_by
 from .dead_code import cleaned
 from .docstrings import docstring
 from .evaluation import Evaluator
 from .folding import Folder
-from .inlining import merged, needed_by
+from .inlining import merged
 from .lattice import Call, Fact, Known, OneOf, Several, alternatives, defaults_of, joined, parameters_of
 from .layout import laid_out
 
@@ -151,14 +151,7 @@ class _Cutter:
 
     def _read(self, used: Iterable[str]) -> None:
         """Parse the definitions that the names need."""
-        waiting, seen = list(used), set()
-        while waiting:
-            name = waiting.pop()
-            definition = self.definitions.get(name)
-            if definition is None or name in seen:
-                continue
-            seen.add(name)
-            waiting += definition.uses
+        for name, definition in needed_by(self.definitions, used).items():
             function = _parsed(definition.source)
             if function is not None:
                 self.functions[name] = function
@@ -242,9 +235,6 @@ class _Cutter:
             if other in self.definitions and other not in local:
                 self._whole(other)
 
-    def _is_whole(self, name: str) -> bool:
-        return self.uses[name].is_whole
-
     def _calls_others(self, name: str) -> bool:
         """Return whether a function calls other functions of the prelude."""
         return any(other in self.functions for other in self.definitions[name].uses if other != name)
@@ -254,7 +244,7 @@ class _Cutter:
     def _written(self) -> Cut:
         names = [name for name in self.uses if name in self.functions]
         dropped = {
-            name: self._droppable(name) for name in names if self._calls_others(name) or not self._is_whole(name)
+            name: self._droppable(name) for name in names if self._calls_others(name) or not self.uses[name].is_whole
         }
         while True:
             lost = {name: frozenset(texts) for name, texts in dropped.items()}
