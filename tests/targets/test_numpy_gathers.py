@@ -37,6 +37,17 @@ def test_indices_are_computed_around_the_loop_over_what_they_take():
     assert "= (x[chosen, k] if mask else f4(np.nan)) * " in lines[inner + 1]
 
 
+def test_the_index_of_a_row_is_read_once():
+    at, arguments = np.arange(512, dtype=np.int32) * 5 % 8, [floats(8, 40), floats(512, 40)]
+    module = emitted(lambda x, y: x[at] * y + 1, arguments)
+    lines = [line.strip() for line in module.source.splitlines()]
+    inner = next(k for k, line in enumerate(lines) if line.startswith("for j in "))
+    assert lines[inner - 2] == "for i in range(512):"
+    assert "[i]" in lines[inner - 1]
+    assert "x[row, j] * y[i, j]" in lines[inner + 1]
+    np.testing.assert_allclose(results(module, arguments)[0], arguments[0][at] * arguments[1] + 1, 1e-6, 1e-6)
+
+
 def test_what_a_loop_changes_is_read_before():
     def walked(table, start):
         def step(k, state):

@@ -275,6 +275,10 @@ def _writes_kernels_of_whole_arrays(draft: Draft) -> bool:
     return _writes_kernels(draft) and not _works_in_chunks(draft)
 
 
+def _multiplies_parts(draft: Draft) -> bool:
+    return _writes_kernels_of_whole_arrays(draft) and not draft.given.free_sizes and not _saves_launches(draft)
+
+
 def _cut_into_chunks(draft: Draft) -> None:
     assert draft.target.arrange is not None
     kernels = _kernels(draft)
@@ -337,6 +341,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("loop_forms", ARRAY, ARRAY, _give_loop_forms, _has_loop_forms),
     _for_kernels("open_triangles", lambda kernels: kernels.joins, _writes_kernels_of_whole_arrays),
     _for_kernels("one_hots", None, _writes_kernels_of_whole_arrays),
+    _for_kernels("joined_products", None, _multiplies_parts),
     _for_kernels("early_gathers", lambda kernels: kernels.fuses, _writes_kernels_of_whole_arrays),
     _for_kernels("vector_products", lambda kernels: kernels.reduces, _saves_launches),
     _for_kernels("early_slices", lambda kernels: kernels.fuses, _saves_launches),

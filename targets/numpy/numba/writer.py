@@ -123,6 +123,9 @@ class NestWriter(KernelWriter):
         if not self.kernel.has_loop:
             self.name_results()
 
+    def _name(self, node: Node) -> Expression:
+        return Expression(self.names.fresh("row")) if node.opcode == "read" else super()._name(node)
+
     def name_results(self) -> None:
         """Let the elements of results be computed in their place."""
         for k, node in enumerate(self.results):
@@ -287,8 +290,8 @@ def outer_indices(nodes: Sequence[Node], kernel: Kernel, axes: Sequence[int]) ->
             for operand in node.operands:
                 users[operand] = users.get(operand, 0) + 1
     for node in nodes:
-        is_computed = bool(node.operands) and node.opcode != "read"
-        if node in needed and is_computed and node.region is root and (node in given or users[node] > 1):
+        is_used = node in given or (users.get(node, 0) > 1 and node.opcode != "read")
+        if node in needed and node.operands and node.region is root and is_used:
             found.setdefault(max(depth[node], 1), []).append(node)
     return found
 
