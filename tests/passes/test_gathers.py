@@ -35,6 +35,32 @@ test_rows = cases("gathers", X[..., 0], budget=EXACT)(
 )
 
 
+def within(last: str) -> str:
+    """Whether two places, of which one is at most 12, lie in bounds of which one is given: what guards updates."""
+    return entry(
+        "x = s32[] parameter(0)",
+        "low = s32[] constant(0)",
+        "high = s32[] constant(11)",
+        "one = s32[] constant(1)",
+        "i = s32[] clamp(low, x, high)",
+        "next = s32[] add(i, one)",
+        "first = s32[1] constant({0})",
+        "second = s32[1] reshape(next)",
+        "places = s32[2] concatenate(first, second), dimensions={0}",
+        f"bounds = s32[2] constant({{0, {last}}})",
+        "inside = pred[2] compare(places, bounds), direction=LE",
+        "yes = pred[] constant(true)",
+        "g = pred[] reduce(inside, yes), dimensions={0}, to_apply=both",
+        functions="both {\na = pred[] parameter(0)\nb = pred[] parameter(1)\nROOT c = pred[] and(a, b)\n}\n",
+    )
+
+
+test_places_are_compared_with_bounds_one_by_one = cases("gathers", WILD[1], budget=EXACT)(
+    (within("12"), "return np.bool_(True)"),
+    (within("11"), lacks("True")),
+)
+
+
 def test_pieces_of_several_places_are_counted_from_their_begin():
     numbers = "offset_dims={}, collapsed_slice_dims={0,1,2}, start_index_map={2,0,1}, index_vector_dim=1"
     text = entry(

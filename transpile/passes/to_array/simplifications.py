@@ -9,19 +9,21 @@ from typing import Any
 import numpy as np
 
 from ...array.intervals import type_interval
-from ...array.node import literal_value
+from ...array.node import Node, literal_value
 from ...array.operation import Interval
 from ...array.value import Value
 from ...hlo.element_types import PRED
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import ELEMENTWISE
 from ..constants.folding import compared
+from ..constants.interpreter import known_value
 from .elementwise import apply, literal_of
 from .flooring import floored
 from .known_branches import taken_by
 from .lowering import FunctionLowering, lowers
 
 _DIRECT = sorted(ELEMENTWISE - {"convert", "bitcast-convert"})  # those with one rule
+_FEW = 4  # elements of a vector whose bounds are looked at one by one
 _STATIC = ("direction", "type", "exponent_bits", "mantissa_bits")
 
 
@@ -53,7 +55,14 @@ def _simpler_compare(lowering: FunctionLowering, instruction: Instruction, a: Va
     mask = _mask(a)
     if mask is not None and b.node.is_literal and a.shape == b.shape and instruction["type"] != "TOTALORDER":
         return _compared_mask(lowering, direction, mask, literal_value(b.node))
-    left, right = _bounds(a), _bounds(b)
+    pairs = [(_bounds(a.node), _bounds(b.node)), *zip(_element_bounds(a), _element_bounds(b), strict=False)]
+    whole, *elements = [_decided(direction, left, right) for left, right in pairs]
+    holds = elements[0] if whole is None and len(set(elements)) == 1 else whole
+    return None if holds is None else Value.repeated(lowering.graph.literal(holds, PRED), a.shape)
+
+
+def _decided(direction: str, left: Interval | None, right: Interval | None) -> bool | None:
+    """Return the outcome of a comparison of all values of two intervals, or None."""
     if left is None or right is None:
         return None
     proofs: dict[str, tuple[bool, bool]] = {  # direction: (always true, always false)
@@ -64,10 +73,8 @@ def _simpler_compare(lowering: FunctionLowering, instruction: Instruction, a: Va
         "EQ": (left == right and left[0] == left[1], left[1] < right[0] or left[0] > right[1]),
         "NE": (left[1] < right[0] or left[0] > right[1], left == right and left[0] == left[1]),
     }
-    holds, fails = proofs[instruction["direction"]]
-    if not holds and not fails:
-        return None
-    return Value.repeated(lowering.graph.literal(holds, PRED), instruction.array_shape.dimensions)
+    holds, fails = proofs[direction]
+    return holds if holds or fails else None
 
 
 def _mask(value: Value) -> Value | None:
@@ -90,10 +97,20 @@ def _compared_mask(lowering: FunctionLowering, direction: str, mask: Value, numb
     return mask if on else lowering.elementwise("not", PRED, mask, shape=mask.shape)
 
 
-def _bounds(value: Value) -> Interval | None:
-    """Return the known bounds of an integer value; those of the type if it is unsigned."""
-    interval, element_type = value.node.interval, value.node.type
-    return type_interval(element_type) if interval is None and element_type.is_unsigned else interval
+def _bounds(node: Node) -> Interval | None:
+    """Return the known bounds of integers; those of the type if it is unsigned."""
+    return type_interval(node.type) if node.interval is None and node.type.is_unsigned else node.interval
+
+
+def _element_bounds(value: Value) -> list[Interval | None]:
+    """Return the bounds of each element of a short vector that is a stack or a constant; else none."""
+    node = value.node
+    if node.shape != value.shape or node.ndim != 1 or node.shape[0] > _FEW or not node.type.is_integral:
+        return []
+    if node.opcode == "stack":
+        return [_bounds(element) for element in node.operands]
+    constant = known_value(node)
+    return [] if constant is None else [(int(element), int(element)) for element in constant]
 
 
 def _compared_with_itself(lowering: FunctionLowering, direction: str, value: Value) -> Value | None:
