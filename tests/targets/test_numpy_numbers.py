@@ -9,7 +9,7 @@ pytest.importorskip("numba", reason="Numba is not installed")
 import xla2py
 from xla2py.tests.ladder.fast_programs import COMBINERS, program
 from xla2py.tests.recording.lazy_jax import jax, jnp
-from xla2py.tests.targets.numpy_fast import assert_as_in_xla, differences, emitted, kernels, results
+from xla2py.tests.targets.numpy_fast import as_in_xla, assert_as_in_xla, differences, emitted, kernels, results, rounds
 from xla2py.tests.whole import crossed, much
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
@@ -116,6 +116,27 @@ def test_extremes_keep_nan_of_either_sign(axis, sign):
         ).replace("ENTRY", COMBINERS.replace("larger", "extreme").replace("maximum", opcode) + "ENTRY")
         (made,) = results(emitted(text), [x])
         assert np.array_equal(made, reduce(-x, axis=axis), equal_nan=True)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("bits", [32, 64])
+def test_extremes_of_numbers_in_loops_keep_nan(bits):
+    def function(x, y):
+        def step(state, pair):
+            low, high = state
+            low = pair[0] + jnp.minimum(jnp.minimum(pair[1], low), 3)
+            high = jnp.maximum(jnp.clip(high, pair[1], 5), pair[0])
+            return (low, high), (low, high, jnp.maximum(low, high))
+
+        return jax.lax.scan(step, (jnp.inf * x[0], -x[0]), (x, y))[1]
+
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(bits == 64):
+        for place, special in ((7, np.nan), (0, np.inf), (3, -np.inf), (8, 0.0)):
+            x, y = rng.normal(size=(2, 9)).astype(f"f{bits // 8}")
+            x[0], y[place] = abs(x[0]), special
+            module = as_in_xla(function, x, y)
+    assert "scalar_minimum(scalar_minimum(" in rounds(module) and "np.m" not in rounds(module)
 
 
 def test_sums_of_two_numbers_are_not_reordered():
