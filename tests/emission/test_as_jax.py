@@ -8,6 +8,7 @@ import pytest
 
 import xla2py
 from xla2py.transpile.emission.module import inside_jax
+from xla2py.transpile.errors import UsageError
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -78,6 +79,12 @@ def test_a_gradient_by_the_only_argument():
     gradient = xla2py.emit(xla2py.from_jax(lambda x, given: (jnp.cos(x) * given,), X, X))
     function = xla2py.emit(xla2py.from_jax(jnp.sin, X)).as_jax(gradient=gradient)
     np.testing.assert_allclose(jax.grad(lambda x: function(x).sum())(X), np.cos(X), rtol=1e-5)
+
+
+def test_a_gradient_without_cotangents_is_refused():
+    gradient = xla2py.emit(xla2py.from_jax(jnp.cos, X))
+    with pytest.raises(UsageError, match=r"XP726.*\(x\)"):
+        xla2py.emit(xla2py.from_jax(jnp.sin, X)).as_jax(gradient=gradient)
 
 
 def running(decay, x):

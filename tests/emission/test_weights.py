@@ -132,3 +132,6 @@ def test_a_function_takes_the_tree_of_the_checkpoint(tmp_path, xla2py, monkeypat
     assert code == 0 and "def main(x: Array) -> Array:" in out, err
     code, _, err = xla2py("emit", "stepping:step(weights, f32[3])")
     assert code == 2 and "--weights" in err
+    path = written(tmp_path, "npz", {"params.dense.w": W})
+    code, _, err = xla2py("emit", "stepping:step(weights, f32[3])", "--weights", str(path))
+    assert code == 2 and "has weights['params']['dense']['w'], .." in " ".join(err.split())

@@ -71,7 +71,8 @@ def _written(
     options.pop("target", None)
     with working(f"packaging {', '.join(programs)}"):
         package_all(list(map(_named, programs)), (), folder, name, target, options, value_and_grad)
-    note(f"wrote {folder}: 'pip install {folder}' installs it, 'pytest {folder}' runs its tests")
+    place = folder if folder.is_absolute() else f"./{folder}"  # pip takes a bare name for a package of an index
+    note(f"wrote {folder}: 'pip install {place}' installs it, 'pytest {folder}' runs its tests")
     return 0
 
 

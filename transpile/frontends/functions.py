@@ -75,7 +75,10 @@ def load_function(
             raise UsageError(Diagnostic("XP722", "the shapes of the function's arguments are not known", hint=hint))
         found = with_gradient(found, gradient) if gradient else found
         examples = _examples(arguments, match["module"], sizes, tree) if has_arguments else ()
-        module = of_object(found, examples, name)
+        try:
+            module = of_object(found, examples, name)
+        except UsageError as error:
+            raise error if tree is None else _with_hint(error, weights, tree) from error
     return module if module.source is None else replace(module, source=replace(module.source, name=reference))
 
 
@@ -100,6 +103,13 @@ def _tree_of(weights: str) -> Any:
         raise UsageError(Diagnostic("XP722", "there are no weights", hint="name a checkpoint with --weights"))
     arrays = read_checkpoint(Path(weights))
     return as_tree({name: required_jax().ShapeDtypeStruct(x.shape, x.dtype) for name, x in arrays.items()})
+
+
+def _with_hint(error: UsageError, weights: str, tree: Any) -> UsageError:
+    """Return an error of a function of a checkpoint that tells the ways to its first arrays."""
+    paths = [path for path, _ in required_jax().tree_util.tree_leaves_with_path(tree)][:3]
+    ways = ", ".join(f"weights{required_jax().tree_util.keystr(path)}" for path in paths)
+    return UsageError(*(replace(each, hint=each.hint or f"{weights} has {ways}, ..") for each in error.diagnostics))
 
 
 def _is_wide(tree: Any) -> bool:

@@ -198,7 +198,8 @@ def require_name(name: str, what: str) -> None:
     """Raise ``UsageError`` (XP708) for a name that is not a public identifier, or that hides another package."""
     if not is_name(name):
         message = f"'{name}' cannot be the name of a {what}"
-        raise UsageError(Diagnostic("XP708", message, hint="give another with --name"))
+        hint = "give another with --name" if what == "package" else "give another: NAME=SOURCE"
+        raise UsageError(Diagnostic("XP708", message, hint=hint))
     if what == "package" and name in {*sys.stdlib_module_names, *_NEEDS}:
         message = f"there is a package '{name}' already, which would hide this one or be hidden"
         raise UsageError(Diagnostic("XP708", message, hint="give another with --name"))
@@ -207,7 +208,9 @@ def require_name(name: str, what: str) -> None:
 def require_empty(folder: Path) -> None:
     """Raise ``UsageError`` (XP707) unless the folder is missing or empty."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        hint = f"name a new folder with -o, or write a package again with xla2py package --update {folder}"
+        hint = "name a new folder with -o"
+        if (folder / "pyproject.toml").is_file():
+            hint += f"; a package is written again by xla2py package --update {folder}"
         raise UsageError(Diagnostic("XP707", f"{folder} is there already", hint=hint))
 
 

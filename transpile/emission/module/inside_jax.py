@@ -50,6 +50,7 @@ def function_of_jax(generated: Emitted, gradient: Emitted | None) -> Callable[..
     if gradient is None:
         return called
     derived, structure = _called(jax, gradient), jax.tree_util.tree_structure
+    _require_cotangents(inspect.signature(called), inspect.signature(derived))
     function = jax.custom_vjp(called)
 
     def pulled(kept: tuple[Any, ...], given: Any) -> Any:
@@ -58,6 +59,17 @@ def function_of_jax(generated: Emitted, gradient: Emitted | None) -> Callable[..
 
     function.defvjp(lambda *arguments: (called(*arguments), arguments), pulled)
     return function  # type: ignore[no-any-return]
+
+
+def _require_cotangents(function: inspect.Signature, gradient: inspect.Signature) -> None:
+    """Raise UsageError (XP726) unless the gradient takes the function's arguments and the cotangents of the results."""
+    try:
+        gradient.bind(*function.parameters, "cotangents")
+    except TypeError:
+        names = ", ".join(gradient.parameters)
+        message = f"the gradient takes ({names}): the cotangents of the results are missing behind the arguments"
+        hint = "emit lambda x, given: jax.vjp(function, x)[1](given)"
+        raise UsageError(Diagnostic("XP726", message, hint=hint)) from None
 
 
 def _called(jax: Any, generated: Emitted) -> Callable[..., Any]:
@@ -99,6 +111,7 @@ def _called(jax: Any, generated: Emitted) -> Callable[..., Any]:
         return tree.tree_unflatten(structure, found)
 
     called.__name__, called.__doc__ = generated.name, module.__doc__
+    called.__signature__ = signature  # type: ignore[attr-defined]
     return jax.jit(called)  # type: ignore[no-any-return]
 
 
